@@ -1,4 +1,4 @@
-//! Where a program gets its time from. Safety never depends on a clock; only liveness and stated bounds do.
+//! The time source of a program. Safety never depends on a clock; only liveness and documented bounds do.
 
 #[cfg(feature = "testing")]
 pub use evenkeel_link::clock::TestClock;

@@ -1,4 +1,4 @@
-//! How values become bytes and bytes become values again.
+//! Encodings of values.
 //!
 //! | codec | for | in `redis-cli` |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | [`Integer`] | the integer types | readable |
 //! | [`Raw`] | bytes and text as they are | readable if the value is |
 //!
-//! A codec is stateless and cheap to copy. Its bytes are marked with its [`Codec::id`], so another codec never mistakes them for its own.
-//! No codec accepts bytes behind the end of a value.
+//! A codec is stateless and cheap to copy. Encoded bytes are marked with the [`Codec::id`] of their codec, so another codec
+//! does not decode them by mistake. Every codec rejects bytes that follow the end of a value.
 
 #[cfg(feature = "cache")]
 pub use evenkeel_protocol::codec::MessagePack;

@@ -1,4 +1,4 @@
-//! [`Keel`]: the one handle a program opens.
+//! [`Keel`]: the handle from which a program gets its caches, queues and locks.
 
 #[cfg(feature = "cache")]
 use super::cache::Caches;
@@ -15,14 +15,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Room of the embedded store unless the program names another: 64 MiB.
+/// Size limit of the embedded store unless the program sets another: 64 MiB.
 const MEMORY_MAX_BYTES: usize = 64 << 20;
 
-/// Where the capabilities keep their state.
+/// The store of all capabilities.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the cache, which is a feature"))]
 pub(crate) enum Backend {
-    /// In this process; gone with it.
+    /// In this process; lost when the process ends.
     Memory(MemoryOptions),
     /// On one Redis (or Valkey).
     Redis(Link),
@@ -31,15 +31,15 @@ pub(crate) enum Backend {
 /// Limits of the embedded store.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryOptions {
-    /// Cache entries are evicted above this many bytes; nothing else ever is.
+    /// Cache entries are evicted above this many bytes; other data is never evicted.
     #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the cache"))]
     pub(crate) max_bytes: usize,
 }
 
-/// The one handle a program opens; cheap to clone. It hands out caches, queues and locks (and, later, streams).
+/// The handle from which a program gets its caches, queues, locks and units of work. Cheap to clone.
 ///
-/// A keel over Redis belongs to the tokio runtime it was built on. When that has ended, everything that needs Redis fails with
-/// [`LinkError::RuntimeEnded`]; so each `#[tokio::test]` builds its own.
+/// A keel over Redis belongs to the tokio runtime on which it was built. After that runtime has ended, every operation that
+/// needs Redis fails with [`LinkError::RuntimeEnded`]; each `#[tokio::test]` therefore builds its own keel.
 #[derive(Clone)]
 pub struct Keel(Arc<Inner>);
 
@@ -59,7 +59,7 @@ struct Inner {
 }
 
 impl Keel {
-    /// Everything in this process: no server to install, and everything is gone with the process.
+    /// Keeps all data in this process. No server is needed, and the data is lost when the process ends.
     #[must_use]
     pub fn memory() -> Self {
         Self::memory_with(MEMORY_MAX_BYTES)
@@ -71,18 +71,18 @@ impl Keel {
         Self::builder().memory_with(max_bytes)
     }
 
-    /// Everything on the Redis (or Valkey) that `url` names; [`LinkOptions::from_url`] tells what a URL may say.
+    /// Keeps all data on the Redis (or Valkey) at `url`; [`LinkOptions::from_url`] documents the URL.
     ///
     /// # Errors
-    /// As [`Link::connect`]: the server must be reachable now. Later failures are repaired in the background.
+    /// As [`Link::connect`]: the server must be reachable now. The link recovers from later failures in the background.
     pub async fn connect(url: &str) -> Result<Self, LinkError> {
         Self::builder().connect(url).await
     }
 
-    /// As [`connect`](Self::connect), but a Redis that is away now is no error, so that a program can start during an outage. What
-    /// needs Redis fails with [`LinkError::Down`] until it is there; caches read through their loaders.
+    /// Like [`connect`](Self::connect), but an unreachable Redis is not an error, so a program can start during an outage.
+    /// Operations that need Redis fail with [`LinkError::Down`] until it is reachable; caches read through their loaders.
     ///
-    /// Building a queue asks Redis, so a worker builds it once the link is up:
+    /// Building a queue requires Redis, so a worker builds it once the link is up:
     ///
     /// ```no_run
     /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -95,12 +95,13 @@ impl Keel {
     /// ```
     ///
     /// # Errors
-    /// As [`Link::connect_lazy`]: the URL is wrong, or the server answers and refuses (password, database number, permissions).
+    /// As [`Link::connect_lazy`]: the URL is invalid, or the server rejects the connection (password, database number,
+    /// permissions).
     pub async fn connect_lazy(url: &str) -> Result<Self, LinkError> {
         Self::builder().connect_lazy_with(LinkOptions::from_url(url)?).await
     }
 
-    /// Names what is not the default first.
+    /// Starts a builder, for settings other than the defaults.
     #[must_use]
     pub fn builder() -> KeelBuilder {
         KeelBuilder {
@@ -119,15 +120,15 @@ impl Keel {
         }
     }
 
-    /// The file for obligations that cannot be carried out now, if [`KeelBuilder::spool`] named one.
+    /// The spool, if [`KeelBuilder::spool`] opened one.
     #[cfg(feature = "spool")]
     #[must_use]
     pub fn spool(&self) -> Option<&Spool> {
         self.0.spool.as_ref()
     }
 
-    /// Lets what is on its way to Redis finish, releases of dropped guards included, for at most `deadline`, then closes the
-    /// connections, for all clones. Guards that still live are not released: their locks end with their leases.
+    /// Waits for commands in flight, including the releases of dropped guards, for at most `deadline`; then closes the
+    /// connections of all clones. Guards that still exist are not released: their locks end when their leases expire.
     pub async fn shutdown(&self, deadline: Duration) {
         #[cfg(feature = "lock")]
         let began = self.0.clock.now();
@@ -158,37 +159,38 @@ impl Keel {
         &self.0.caches
     }
 
-    /// What the queues of this keel share.
+    /// State shared by the queues of this keel.
     #[cfg(feature = "queue")]
     pub(crate) fn queues(&self) -> &Queues {
         &self.0.queues
     }
 
-    /// What the units of work of this keel share.
+    /// State shared by the units of work of this keel.
     #[cfg(feature = "sql")]
     pub(crate) fn sql(&self) -> &super::sql::Shared {
         &self.0.sql
     }
 
-    /// Waits until the rows of all works that this process has carried out are marked as done in the database of `pool`.
+    /// Waits until the outbox rows of all units of work that this process has carried out are marked as done in the database of
+    /// `pool`.
     #[cfg(all(feature = "testing", feature = "sql"))]
     pub async fn until_marked<DB: super::sql::Database>(&self, pool: &sqlx::Pool<DB>) {
         self.0.sql.until_marked(pool, self.clock()).await;
     }
 
-    /// What the locks of this keel share.
+    /// State shared by the locks of this keel.
     #[cfg(feature = "lock")]
     pub(crate) fn locks(&self) -> &Locks {
         &self.0.locks
     }
 
-    /// Where the jobs of all queues are.
+    /// The store of all queues.
     #[cfg(feature = "queue")]
     pub(crate) fn queue_store(&self) -> QueueStore {
         self.0.queues.store(&self.0.backend)
     }
 
-    /// A keel over the same store that knows nothing of this one's loads and caches, as another process would.
+    /// A keel over the same store that shares no loads and caches with this one, like another process.
     ///
     /// For a keel in memory only: on Redis, connect once more.
     #[cfg(all(feature = "testing", feature = "cache"))]
@@ -210,7 +212,8 @@ impl Keel {
         }))
     }
 
-    /// The entries of a keel in memory, to be touched as the world touches those of a Redis.
+    /// The entries of a keel in memory, so that a test can change them from outside, as other programs can change those of a
+    /// Redis.
     #[cfg(all(feature = "testing", feature = "cache"))]
     #[must_use]
     pub fn entries(&self) -> &evenkeel_protocol::cache::memory::store::EntryStore {
@@ -245,7 +248,7 @@ impl Keel {
     }
 }
 
-/// Names what is not the default before a [`Keel`] is opened.
+/// Settings of a [`Keel`] before it is opened.
 #[derive(Clone, Debug)]
 pub struct KeelBuilder {
     clock: Clock,
@@ -254,7 +257,7 @@ pub struct KeelBuilder {
 }
 
 impl KeelBuilder {
-    /// Takes the time from a clock that a test moves ([`TestClock::clock`](evenkeel_link::clock::TestClock::clock)).
+    /// Uses a clock that a test advances ([`TestClock::clock`](evenkeel_link::clock::TestClock::clock)).
     #[cfg(feature = "testing")]
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
@@ -262,9 +265,9 @@ impl KeelBuilder {
         self
     }
 
-    /// Opens a bounded file in the folder `dir` (made if it is not there) for what cannot be carried out now: an invalidation
-    /// that Redis does not take is kept there and answers `Invalidated::Deferred`, and this process, or
-    /// the next one with this folder, carries it out. Each process needs a folder of its own.
+    /// Opens a spool in the folder `dir`, which is created if it does not exist. If Redis does not accept an invalidation, the
+    /// spool stores it and the call returns `Invalidated::Deferred`; this process, or the next one with this folder, replays
+    /// it. Each process needs a folder of its own.
     ///
     /// # Errors
     /// As [`Spool::open`].
@@ -315,7 +318,7 @@ impl KeelBuilder {
     }
 }
 
-/// The scripts of the capabilities that are built in.
+/// The Lua scripts of the enabled capabilities.
 fn scripts() -> Vec<&'static Script> {
     let capabilities: &[&[&'static Script]] = &[
         #[cfg(feature = "cache")]
@@ -332,7 +335,7 @@ fn scripts() -> Vec<&'static Script> {
     capabilities.concat()
 }
 
-/// The keys whose changes somebody wants to hear of, by what follows the prefix.
+/// Key prefixes (after the namespace prefix) whose changes the link tracks.
 fn tracked() -> Vec<&'static str> {
     vec![
         #[cfg(feature = "cache")]

@@ -1,11 +1,12 @@
-//! The one supervised way to reach Redis.
+//! The supervised connections to Redis.
 //!
-//! A [`Link`] is either up or down. Up, it has one [`Epoch`]: a few multiplexed connections made together, over which the commands of
-//! all tasks travel without waiting for each other. When Redis closes a connection, goes silent, turns into a replica or is found to be
-//! another server, the whole epoch is replaced. While there is none, calls fail at once: nothing is queued.
+//! A [`Link`] is either up or down. While it is up, it has one [`Epoch`]: a few multiplexed connections that were opened
+//! together; the commands of all tasks share them without waiting for each other. If Redis closes a connection, stops
+//! answering, becomes a replica or is replaced by another server, the link replaces the whole epoch. While there is no epoch,
+//! calls fail at once; the link queues no commands.
 //!
-//! [`Keel::connect`](crate::Keel::connect) opens one, and [`Keel::link`](crate::Keel::link) gives it; docs/spec/link.md has its states
-//! and promises.
+//! [`Keel::connect`](crate::Keel::connect) opens a link, and [`Keel::link`](crate::Keel::link) returns it. docs/spec/link.md
+//! specifies its states and guarantees.
 
 pub use evenkeel_link::{
     Blocking, EndReason, Epoch, EpochHook, Heard, Link, LinkError, LinkOptions, LinkState, Push, PushListener, Script,

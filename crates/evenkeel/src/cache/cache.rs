@@ -4,7 +4,7 @@ use super::core::Core;
 use super::key::{CacheKey, KeyBytes};
 use super::near::{Hit, Number, SlotRef};
 use crate::cache::loading::loader::{Loader, loader, loader_from};
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::found::Found;
 use crate::cache::reading::look::Look;
 use crate::cache::settings::freshness::{Freshness, Source};
@@ -21,50 +21,53 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use tracing::Instrument;
 
-/// A cache of rows of type `V` by keys of type `K`; cheap to clone. Made by [`Keel::cache`](crate::Keel::cache).
+/// A cache of rows of type `V` by keys of type `K`; cheap to clone. Built by [`Keel::cache`](crate::Keel::cache).
 ///
-/// **Guarantee (C1).** Once [`invalidate`](Self::invalidate) has answered, no value that was read from the database before it is
-/// stored by anyone, in this process or another, however slow the load was and whatever happened to its lease.
+/// **Guarantee (C1).** Once [`invalidate`](Self::invalidate) has returned, no process stores a value that was read from the
+/// database before it, however long the load took and whatever happened to its lease.
 ///
 /// **Not guaranteed.** A read that overlaps an invalidation may return either value. Between the commit of a write and its
-/// invalidation readers see the older value: invalidate right after the commit, and set the ttl to what you can bear if the
-/// process dies in between.
+/// invalidation, readers see the older value: invalidate right after the commit, and choose a ttl that limits the staleness if
+/// the process dies in between.
 pub struct Cache<K: ?Sized, V> {
     pub(super) core: Arc<Core<V>>,
     pub(super) handles: Handles,
     pub(super) key: PhantomData<fn(&K)>,
 }
 
-/// What an invalidation that did not fail has done.
+/// The result of a successful invalidation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Invalidated {
-    /// The store has it: every load that began before it has lost the right to store what it brings.
+    /// The store has applied it: the result of every load that began before it will be rejected.
     Done,
-    /// The store could not be reached, and the spool of this process has it
-    /// ([`KeelBuilder::spool`](crate::KeelBuilder), feature `spool`): it is driven until it is done, by this process or, should
-    /// this one die, by the next one that opens this cache with that folder. Until then other processes may serve the older value.
+    /// The store could not be reached, and the spool of this process has stored the invalidation
+    /// ([`KeelBuilder::spool`](crate::KeelBuilder), feature `spool`). It is replayed until it succeeds, by this process or, if
+    /// this process dies, by the next one that opens this cache with that folder. Until then other processes may serve the
+    /// older value.
     Deferred,
 }
 
 impl Invalidated {
-    /// The weaker of two answers.
+    /// The weaker of two results.
     pub(super) fn and(self, other: Self) -> Self {
         if self == Self::Done { other } else { self }
     }
 }
 
 impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
-    /// The value under `key`, from the store or else from `load`. `None` says that the row does not exist; that is cached too.
+    /// Returns the value under `key`, from the store or else from `load`. `None` means that the row does not exist; that is
+    /// cached, too.
     ///
-    /// A hit costs one plain Redis command. On a miss one reader in the fleet loads and the others wait for it; the future that
-    /// `load` returns then runs in a task of its own, so it must own what it needs (`'static`), and it goes on if this call is
-    /// dropped. `load` itself is called at most once, and not at all if somebody else's load serves this reader.
+    /// A hit costs one plain Redis command. On a miss, one reader of all processes loads and the others wait for its result
+    /// (single-flight). The future that `load` returns then runs in a task of its own, so it must own its data (`'static`), and
+    /// it continues if this call is dropped. `load` itself is called at most once, and not at all if the load of another reader
+    /// serves this one.
     ///
-    /// While Redis is away, reads come from the loader, at most `loads_max` at once.
+    /// While Redis is unavailable, reads come from the loader, with at most `loads_max` concurrent loads.
     ///
-    /// `load` is lent the key, and its future may outlive this call: take the key out of the reference before the `async` block. The
-    /// pattern `|&id|` copies a number; a longer key is cloned.
+    /// `load` borrows the key, and its future may outlive this call: copy the key out of the reference before the `async`
+    /// block. The pattern `|&id|` copies a number; a longer key is cloned.
     ///
     /// ```
     /// # use evenkeel::{Keel, cache::CacheError};
@@ -83,7 +86,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// # }
     /// ```
     ///
-    /// With the reference inside the block the compiler says "lifetime may not live long enough":
+    /// With the reference inside the block the compiler reports "lifetime may not live long enough":
     ///
     /// ```compile_fail
     /// # use evenkeel::{Keel, cache::CacheError};
@@ -98,9 +101,10 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// ```
     ///
     /// # Errors
-    /// The loader's own ([`CacheError::Loader`]), its panic or time-out; [`CacheError::Overloaded`] if too many loads were in
-    /// the way, [`CacheError::Busy`] if too many readers were; [`CacheError::Failing`] if another reader's load of this key kept
-    /// failing; [`CacheError::WaitedTooLong`] and [`CacheError::Writing`] if the cache was built so. Never Redis's.
+    /// The loader's own error ([`CacheError::Loader`]), its panic or time-out; [`CacheError::Overloaded`] if too many loads
+    /// were running, [`CacheError::Busy`] if too many readers were waiting; [`CacheError::Failing`] if another reader's load of
+    /// this key kept failing; [`CacheError::WaitedTooLong`] and [`CacheError::Writing`] if the cache is configured to return
+    /// them. Never an error of Redis.
     pub async fn get<Q, F, Load, E>(&self, key: &Q, load: F) -> Result<Option<Arc<V>>, CacheError>
     where
         K: Borrow<Q>,
@@ -110,17 +114,17 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let freshness = self.core.settings.freshness;
-        if let Some(value) = self.at_hand(key, freshness, Hit::value) {
+        if let Some(value) = self.from_near(key, freshness, Hit::value) {
             return Ok(value);
         }
-        // Boxed, so that a near hit does not carry the room that a wait for the store needs.
+        // Boxed, so that a near hit does not carry the state of a wait for the store.
         Box::pin(self.find(key, freshness, || loader(load(key)))).await.map(|found| found.value)
     }
 
-    /// Like [`get`](Self::get), with the freshness that this read needs, and with where the value came from.
+    /// Like [`get`](Self::get), with the freshness that this read needs; also returns where the value came from.
     ///
     /// # Errors
-    /// As [`get`](Self::get); [`CacheError::Unsupported`] for a freshness that this cache cannot give.
+    /// As [`get`](Self::get); [`CacheError::Unsupported`] for a freshness that this cache cannot provide.
     pub async fn get_with<Q, F, Load, E>(&self, key: &Q, freshness: Freshness, load: F) -> Result<Found<V>, CacheError>
     where
         K: Borrow<Q>,
@@ -129,16 +133,17 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        if let Some(found) = self.at_hand(key, freshness, Hit::found) {
+        if let Some(found) = self.from_near(key, freshness, Hit::found) {
             return Ok(found);
         }
         Box::pin(self.find(key, freshness, || loader(load(key)))).await
     }
 
-    /// Like [`get_with`](Self::get_with), with a loader that is told where it may read: for a cache whose loaders read replicas
-    /// ([`CacheBuilder::reads_replicas`](super::CacheBuilder::reads_replicas)).
+    /// Like [`get_with`](Self::get_with), with a loader that receives the [`Source`] from which it may read: for a cache whose
+    /// loaders read replicas ([`CacheBuilder::reads_replicas`](super::CacheBuilder::reads_replicas)).
     ///
-    /// `load` is called at most once, when it is known where; by then this call may be gone, so it owns what it needs.
+    /// `load` is called at most once, when its source is known. This call may have been dropped by then, so `load` must own its
+    /// data.
     ///
     /// ```
     /// # use evenkeel::{Keel, cache::{CacheError, Freshness, Source}};
@@ -168,18 +173,19 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        if let Some(found) = self.at_hand(key, freshness, Hit::found) {
+        if let Some(found) = self.from_near(key, freshness, Hit::found) {
             return Ok(found);
         }
         Box::pin(self.find(key, freshness, || loader_from(load))).await
     }
 
-    /// What the near cache has under `key`, without waiting for anybody: for a path that would rather take another way than
-    /// wait, such as one that answers before a request is taken apart. `None` says nothing about the row: ask with
-    /// [`get`](Self::get), which looks again and counts what it finds.
+    /// Returns the value under `key` from the near cache without waiting, for a path that would rather do something else than
+    /// wait, such as one that answers before a request is parsed. `None` means only that the near cache has no usable value:
+    /// call [`get`](Self::get), which looks again and counts the hit or miss.
     ///
-    /// **Guarantee.** As for a read of the cache's own freshness that hits near ([`CacheBuilder::near`](super::CacheBuilder::near)).
-    /// **Not guaranteed.** A span: nobody traces what does not wait.
+    /// **Guarantee.** As for a near hit of a read with the cache's own freshness
+    /// ([`CacheBuilder::near`](super::CacheBuilder::near)).
+    /// **Not guaranteed.** A tracing span: this call creates none.
     #[must_use]
     pub fn peek<Q>(&self, key: &Q) -> Option<Found<V>>
     where
@@ -189,19 +195,22 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         if !self.core.has_near() {
             return None;
         }
-        let want = Want::new(self.core.settings.freshness);
-        SlotRef::with(key, |slot| self.core.peek_near(slot, want)).map(Hit::found)
+        let policy = ReadPolicy::new(self.core.settings.freshness);
+        SlotRef::with(key, |slot| self.core.peek_near(slot, policy)).map(Hit::found)
     }
 
-    /// Tells the fleet that the row under `key` has changed: every load that began before loses the right to store its value.
-    /// Call it after the commit. The old value is served on for at most `keep` (nothing by default) while one reader loads the new one.
+    /// Invalidates the entry of `key` for all processes: the result of every load that began before this call will not be
+    /// stored. Call it after the commit. The old value is served as stale for at most `keep` (default: zero) while one reader
+    /// loads the new one.
     ///
-    /// With a spool ([`KeelBuilder::spool`](crate::KeelBuilder)) an outage of Redis is no error, but [`Invalidated::Deferred`].
+    /// With a spool ([`KeelBuilder::spool`](crate::KeelBuilder)), an outage of Redis is not an error: the result is
+    /// [`Invalidated::Deferred`].
     ///
     /// # Errors
-    /// [`CacheError::Link`]. The row may then be served stale by other processes until its ttl ends. This process drives the
-    /// invalidation again until it is done, for as long as it lives, and goes to the database for this key meanwhile. Calling
-    /// again is harmless; [`outcome_unknown`](CacheError::outcome_unknown) tells whether it may have happened.
+    /// [`CacheError::Link`]. Other processes may then serve the stale row until its ttl ends. This process replays the
+    /// invalidation until it succeeds, for as long as the process lives, and reads this key from the database meanwhile. A
+    /// repeated call is harmless; [`outcome_unknown`](CacheError::outcome_unknown) returns whether the invalidation may have
+    /// happened.
     pub async fn invalidate<Q>(&self, key: &Q) -> Result<Invalidated, CacheError>
     where
         K: Borrow<Q>,
@@ -210,10 +219,10 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.end(key, self.core.expire()).await
     }
 
-    /// Like [`invalidate`](Self::invalidate), by a writer that knows the row's new version: no older one is stored from now on,
-    /// wherever it comes from (a replica that lags, another process that paused), for as long as the entry lives.
+    /// Like [`invalidate`](Self::invalidate), for a writer that knows the row's new version: no older version is stored from
+    /// now on, whatever its origin (a lagging replica, a paused process), for as long as the entry lives.
     ///
-    /// Not guaranteed: that the version is remembered across an expiry, an eviction or a flush of the entry.
+    /// Not guaranteed: that the version is remembered after an expiry, an eviction or a flush of the entry.
     ///
     /// # Errors
     /// As [`invalidate`](Self::invalidate).
@@ -225,8 +234,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.end(key, Demand { floor: Some(version), ..self.core.expire() }).await
     }
 
-    /// Like [`invalidate`](Self::invalidate), and the old value is never served again, whatever `keep` says: for what must not
-    /// be seen any more, such as a revoked permission.
+    /// Like [`invalidate`](Self::invalidate), but the old value is never served again, whatever `keep` is: for data that must
+    /// disappear at once, such as a revoked permission.
     ///
     /// # Errors
     /// As [`invalidate`](Self::invalidate).
@@ -238,54 +247,52 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.end(key, Demand { mode: Mode::Purge, ..self.core.expire() }).await
     }
 
-    /// Lets all reads of this process go to the loader (at most `loads_max` at once), and nothing be read from the store or
-    /// written to it by them, until it is called again with `false`. For an operator who does not trust what is in Redis, or who
-    /// takes Redis out of service.
+    /// While set, all reads of this process call the loader (at most `loads_max` at once) and neither read from the store nor
+    /// write to it. For an operator who does not trust the contents of Redis, or who takes Redis out of service.
     ///
-    /// Invalidations go on as always, so there is no order to keep between processes, and no moment after which it would be
-    /// wrong to switch back: what the store has then is as good as if the switch had never been touched. (A library that can
-    /// switch its invalidations off as well must have its reads off everywhere before, and on again last.)
+    /// Invalidations continue. The processes can therefore be switched in any order and switched back at any time: the contents
+    /// of the store are as valid as without the switch.
     pub fn bypass_reads(&self, bypass: bool) {
         self.core.switches.set_reads(bypass);
     }
 
-    /// Lets nothing that this process loads be stored, until it is called again with `false`; what the store has is served on
-    /// until it ends. For a Redis that is short of memory, or a program whose values are in doubt. Each miss then is a load of
-    /// its own in each process. Invalidations go on as always.
+    /// While set, this process stores no loaded value; it still serves the values that the store has until they end. For a
+    /// Redis that is short of memory, or a program whose values are in doubt. Each miss is then a load of its own in each
+    /// process. Invalidations continue.
     pub fn bypass_fills(&self, bypass: bool) {
         self.core.switches.set_fills(bypass);
     }
 
-    /// The name that the keel knows this cache by.
+    /// The name of this cache.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.core.name
     }
 
-    /// Waits until no load of this process is under way, those in the background included.
+    /// Waits until no load of this process is running, background loads included.
     #[cfg(feature = "testing")]
     pub async fn until_idle(&self) {
-        self.core.flights.until_none().await;
+        self.core.calls.until_idle().await;
     }
 
-    /// What is near, for a read that nobody traces: one that is traced looks inside its span.
+    /// Looks in the near cache for a read without tracing; a traced read looks inside its span.
     #[inline]
-    fn at_hand<Q, R>(&self, key: &Q, freshness: Freshness, take: impl FnOnce(Hit<V>) -> R) -> Option<R>
+    fn from_near<Q, R>(&self, key: &Q, freshness: Freshness, take: impl FnOnce(Hit<V>) -> R) -> Option<R>
     where
         Q: CacheKey + ?Sized,
     {
-        // A read that goes on writes its key once more, which costs it next to nothing.
+        // A read that continues encodes its key a second time, which costs very little.
         if is_traced() || !self.core.has_near() {
             return None;
         }
-        let want = Want::new(freshness);
+        let policy = ReadPolicy::new(freshness);
         match key.number() {
-            Some(number) => self.core.near_hit(Number(number), want, take),
-            None => self.core.near_hit(SlotRef::of(&KeyBytes::new(key)), want, take),
+            Some(number) => self.core.near_hit(Number(number), policy, take),
+            None => self.core.near_hit(SlotRef::of(&KeyBytes::new(key)), policy, take),
         }
     }
 
-    /// A read that found nothing at hand.
+    /// A read that the near cache did not serve.
     async fn find<Q: CacheKey + ?Sized>(
         &self,
         key: &Q,
@@ -297,15 +304,15 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
             return self.read(key, freshness, loader).await;
         }
         let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
-        let told = async {
-            let found = match self.core.near_hit(SlotRef::of(key), Want::new(freshness), Hit::found) {
+        let traced = async {
+            let found = match self.core.near_hit(SlotRef::of(key), ReadPolicy::new(freshness), Hit::found) {
                 Some(found) => found,
                 None => self.read(key, freshness, loader).await?,
             };
             tracing::Span::current().record("tier", tracing::field::debug(found.tier));
             Ok(found)
         };
-        Box::pin(told.instrument(span)).await
+        Box::pin(traced.instrument(span)).await
     }
 
     async fn read(
@@ -314,16 +321,16 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         freshness: Freshness,
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
-        let want = self.core.want(freshness)?;
-        match self.core.look(key.as_slice(), want).await {
+        let policy = self.core.policy(freshness)?;
+        match self.core.look(key.as_slice(), policy).await {
             Look::Serve(found) => Ok(found),
             Look::ServeAndLoad(found, why) => {
-                self.core.load_ahead(key.as_slice(), why, want, loader);
+                self.core.load_ahead(key.as_slice(), why, policy, loader);
                 Ok(found)
             }
-            // Boxed, so that a hit does not carry the room that a load needs.
+            // Boxed, so that a hit does not carry the state of a load.
             Look::Load(plan, rescue) => {
-                Box::pin(self.core.load_or_rescue(key.as_slice(), plan, want, rescue, loader)).await
+                Box::pin(self.core.load_or_rescue(key.as_slice(), plan, policy, rescue, loader)).await
             }
         }
     }
@@ -343,28 +350,28 @@ impl<V: 'static> Core<V> {
         Demand { mode: self.settings.expiring(), floor: None, lag_ms_max: self.settings.lag_ms() }
     }
 
-    /// Cuts the flights of the key, sends the invalidation, and cuts again: a flight that began between may have been told
-    /// of a value that landed before the store had the invalidation.
+    /// Excludes new readers from the running load of the key, sends the invalidation, and excludes them again: a load that
+    /// began in between may have found a value that was stored before the store applied the invalidation.
     pub(super) async fn invalidate(&self, key: KeyBytes, demand: Demand) -> Result<Invalidated, CacheError> {
         let key = key.as_slice();
-        let duty = self.redrive.begin(key, demand);
+        let pending = self.replayer.begin(key, demand);
         if guard("flight_cut_at_send") {
-            self.flights.cut(key);
+            self.calls.close(key);
         }
-        let invalidation = duty.demand().invalidation();
+        let invalidation = pending.demand().invalidation();
         let answer = self.store.invalidate(key, &invalidation).await;
         if guard("flight_cut_at_answer") {
-            self.flights.cut(key);
+            self.calls.close(key);
         }
         match answer {
             Ok(()) => {
-                duty.done();
+                pending.done();
                 self.metrics.invalidations.increment(1);
                 Ok(Invalidated::Done)
             }
             Err(error) => {
-                let is_kept = duty.defer().await;
-                // What the store refuses for good would be deferred for good: the caller must know.
+                let is_kept = pending.defer().await;
+                // The store would reject a deferred copy of this invalidation as well, so the caller must receive the error.
                 if is_kept && error.is_retryable() {
                     self.metrics.invalidation_failed("deferred");
                     return Ok(Invalidated::Deferred);
@@ -376,13 +383,13 @@ impl<V: 'static> Core<V> {
     }
 }
 
-/// Whether somebody may listen to spans of reads.
+/// Whether spans of reads are enabled.
 #[inline]
 fn is_traced() -> bool {
     tracing::enabled!(tracing::Level::DEBUG)
 }
 
-// By hand: neither keys nor values need be `Clone` or `Debug`.
+// Not derived, because keys and values need not be `Clone` or `Debug`.
 impl<K: ?Sized, V> Clone for Cache<K, V> {
     fn clone(&self) -> Self {
         Self { core: Arc::clone(&self.core), handles: Arc::clone(&self.handles), key: PhantomData }

@@ -1,5 +1,5 @@
-//! Caches as a unit of work sees them: without their types, by name where the cache is open in this process, and by the bare
-//! steps where it is not (a relay need not know what the rows of a cache look like).
+//! Type-erased access to caches for units of work and relays. If the cache is open in this process, it is found by its name;
+//! otherwise the protocol steps are called directly (a relay does not need the row type of a cache).
 
 use super::cache::Cache;
 use super::core::Core;
@@ -20,36 +20,36 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// The namespace of keys in an embedded store, where there is nobody to be apart from.
+/// The key prefix in an embedded store, which has no other users.
 const MEMORY_PREFIX: &str = "evenkeel";
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, CacheError>> + Send + 'a>>;
 
-/// A cache that is open in this process, whatever its rows are.
+/// A cache that is open in this process, independent of its row type.
 pub(crate) trait OpenCache: Send + Sync {
-    /// Invalidates, and cuts the loads of this process off; as [`Cache::invalidate`] does.
+    /// Invalidates the key and excludes new readers from its running loads; as [`Cache::invalidate`] does.
     fn invalidate_key(&self, key: Bytes, demand: Demand) -> Answer<'_, ()>;
 
-    /// Ends the window that `token` opened, and no other one, and invalidates whether or not it was still open.
+    /// Ends the window that `token` opened, and no other one. Invalidates even if that window was not open any more.
     fn end_window(&self, key: Bytes, token: Token, demand: Demand) -> Answer<'_, ()>;
 
     /// Opens a window over all `keys` under `token`, or none.
     fn open_window(self: Arc<Self>, token: Token, keys: Vec<Bytes>) -> Answer<'static, WriteWindow>;
 }
 
-/// A cache and what a work must know of it.
+/// A cache and its properties that a unit of work needs.
 pub(crate) struct CacheOfWork {
     pub(crate) name: Arc<str>,
-    /// Its reads are [`Freshness::Fresh`] unless they say otherwise: writes of its rows go through update windows.
+    /// Its reads are [`Freshness::Fresh`] by default, so writes of its rows use update windows.
     pub(crate) is_strong: bool,
-    /// Whether it keeps the fenced protocol, the only one that a work can serve.
+    /// Whether it uses the fenced protocol, the only one that supports units of work.
     pub(crate) is_fenced: bool,
     pub(crate) expire: Demand,
     pub(crate) open: Arc<dyn OpenCache>,
 }
 
 impl CacheOfWork {
-    /// The demand of an invalidation.
+    /// The parameters of an invalidation.
     pub(crate) fn demand(&self, is_purge: bool, floor: Option<u64>) -> Demand {
         let mode = if is_purge { Mode::Purge } else { self.expire.mode };
         Demand { mode, floor, ..self.expire }
@@ -57,7 +57,7 @@ impl CacheOfWork {
 }
 
 impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
-    /// What a work must know of this cache.
+    /// The properties of this cache that a unit of work needs.
     pub(crate) fn of_work(&self) -> CacheOfWork {
         CacheOfWork {
             name: Arc::clone(&self.core.name),
@@ -68,12 +68,12 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         }
     }
 
-    /// Whether the invalidations of this keel's works end its entries.
+    /// Whether the invalidations of this keel's units of work apply to the entries of this cache.
     pub(crate) fn is_of(&self, keel: &Keel) -> bool {
         self.core.store.is_of(keel)
     }
 
-    /// A key as the cache writes it.
+    /// A key in its encoded form.
     pub(crate) fn key_of_work<Q>(key: &Q) -> Bytes
     where
         K: Borrow<Q>,
@@ -84,10 +84,10 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
-    /// Lets relays of this process find the cache by its name.
-    pub(super) fn make_known(self: &Arc<Self>, keel: &Keel) {
+    /// Registers the cache under its name, so that relays of this process find it.
+    pub(super) fn register_open(self: &Arc<Self>, keel: &Keel) {
         let open: Arc<dyn OpenCache> = Arc::<Self>::clone(self);
-        keel.caches().make_known(&self.name, Arc::downgrade(&open));
+        keel.caches().register_open(&self.name, Arc::downgrade(&open));
     }
 }
 
@@ -98,12 +98,12 @@ impl<V: Send + Sync + 'static> OpenCache for Core<V> {
 
     fn end_window(&self, key: Bytes, token: Token, demand: Demand) -> Answer<'_, ()> {
         Box::pin(async move {
-            let duty = self.redrive.begin(&key, demand);
-            self.flights.cut(&key);
-            let ended = self.store.end_write(&key, token, &duty.demand().invalidation()).await;
-            self.flights.cut(&key);
+            let pending = self.replayer.begin(&key, demand);
+            self.calls.close(&key);
+            let ended = self.store.end_write(&key, token, &pending.demand().invalidation()).await;
+            self.calls.close(&key);
             ended?;
-            duty.done();
+            pending.done();
             self.metrics.invalidations.increment(1);
             Ok(())
         })
@@ -118,7 +118,8 @@ impl<V: Send + Sync + 'static> OpenCache for Core<V> {
 }
 
 impl Keel {
-    /// Carries out one invalidation of a committed work. `window` names the work if it opened an update window on the entry.
+    /// Carries out one invalidation of a committed unit of work. `window` is the token of the unit of work if it opened an
+    /// update window on the entry.
     pub(crate) async fn invalidate_of_work(
         &self,
         cache: &str,

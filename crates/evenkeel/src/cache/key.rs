@@ -1,17 +1,18 @@
-//! What may be the key of a cache. Text stays readable in Redis; what would blur two keys into one is escaped here, what would
-//! move the hash slot in [`keys`](evenkeel_protocol::cache::keys).
+//! The keys of a cache. Text stays readable in Redis. This module escapes bytes that could make two keys equal;
+//! [`keys`](evenkeel_protocol::cache::keys) escapes bytes that would change the hash slot.
 
 use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Bytes of a key that fit without an allocation; longer ones move to the heap.
+/// Bytes of a key that need no allocation; longer keys are on the heap.
 const INLINE_MAX: usize = 64;
 
-/// A value that names one entry.
+/// A value that identifies one entry.
 ///
-/// Two keys that are not equal must write different bytes, and a borrowed form must write the same as the owned one (`str` and
-/// `String`), as with [`std::hash::Hash`]. Implemented for integers, text, bytes, `bool`, `char`, UUID-like `[u8; 16]`, and pairs and triples of keys.
+/// Two unequal keys must write different bytes, and a borrowed form must write the same bytes as the owned one (`str` and
+/// `String`), as with [`std::hash::Hash`]. Implemented for integers, text, bytes, `bool`, `char`, UUID-like `[u8; 16]`, and
+/// pairs and triples of keys.
 ///
 /// ```
 /// use evenkeel::cache::{CacheKey, KeyWriter};
@@ -29,28 +30,29 @@ pub trait CacheKey {
     /// Writes the key.
     fn write(&self, to: &mut KeyWriter);
 
-    /// The key as a number, if [`write`](Self::write) writes just its decimal digits: such a key is found in the near cache
-    /// without being written. A type that wraps a number may pass its number on; a wrong one finds another key's value.
+    /// The key as a number, if [`write`](Self::write) writes exactly its decimal digits: the near cache finds such a key
+    /// without writing it. A wrapper type may return its inner number; a wrong number returns the value of another key.
     #[inline]
     fn number(&self) -> Option<u64> {
         None
     }
 }
 
-/// Where a [`CacheKey`] writes itself: escapes what must not stand in the hash tag as it is.
+/// The output of a [`CacheKey`]: escapes bytes that must not appear unchanged in the hash tag.
 #[derive(Clone, Debug)]
 pub struct KeyWriter {
     bytes: Buffer,
 }
 
-/// How a key looks between the braces of its Redis key, for logs and for `redis-cli`.
+/// The text of a key between the braces of its Redis key, for logs and for `redis-cli`.
 #[must_use]
 pub fn key_text<K: CacheKey + ?Sized>(key: &K) -> String {
     String::from_utf8_lossy(KeyBytes::new(key).as_slice()).into_owned()
 }
 
 impl KeyWriter {
-    /// Writes bytes. A comma divides the parts of a tuple, so one inside a part is written as `\,` and a backslash as `\\`.
+    /// Writes bytes. A comma separates the parts of a tuple, so a comma inside a part is written as `\,` and a backslash as
+    /// `\\`.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         if !bytes.iter().any(|byte| matches!(byte, b',' | b'\\')) {
@@ -70,13 +72,13 @@ impl KeyWriter {
         self.bytes(text.as_bytes());
     }
 
-    /// Divides two parts of a key; no part can write this byte itself.
+    /// Separates two parts of a key; no part can write this byte itself.
     pub fn divide(&mut self) {
         self.bytes.extend(b",");
     }
 }
 
-/// The user's key as bytes: what every step of the protocol is given.
+/// The encoded user key, as every protocol step receives it.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyBytes(KeyWriter);
 
@@ -92,7 +94,7 @@ impl KeyBytes {
         this
     }
 
-    /// A key that was written before.
+    /// A key that is already encoded.
     #[cfg(feature = "sql")]
     pub(crate) fn written(bytes: &[u8]) -> Self {
         let mut buffer = Buffer::new();
@@ -105,7 +107,7 @@ impl KeyBytes {
         self.0.bytes.as_slice()
     }
 
-    /// The key in the first `LENGTH` bytes, zeros behind it; `None` if it is longer.
+    /// The key in the first bytes of an array, padded with zeros, and its length; `None` if it is longer than `LENGTH`.
     #[inline]
     pub(crate) fn padded<const LENGTH: usize>(&self) -> Option<(&[u8; LENGTH], usize)> {
         match &self.0.bytes {
@@ -115,7 +117,8 @@ impl KeyBytes {
     }
 }
 
-/// A short byte string on the stack, zeros behind it, a long one on the heap: the hot path builds a key without an allocation.
+/// A short byte string on the stack, padded with zeros, or a long one on the heap: the hot path encodes a key without an
+/// allocation.
 #[derive(Clone, Debug)]
 enum Buffer {
     Inline { bytes: [u8; INLINE_MAX], len: usize },
@@ -192,7 +195,7 @@ fn into_number(key: impl Into<u64>) -> Option<u64> {
     Some(key.into())
 }
 
-/// `None` for one below zero or too large.
+/// `None` for a negative number or one that is too large.
 #[inline]
 fn as_number(key: impl TryInto<u64>) -> Option<u64> {
     key.try_into().ok()
@@ -242,7 +245,7 @@ impl CacheKey for bytes::Bytes {
     }
 }
 
-/// Sixteen bytes are written as a UUID is, so that `redis-cli` shows what the database shows.
+/// Sixteen bytes are written as a UUID, so that `redis-cli` shows the same text as the database.
 impl CacheKey for [u8; 16] {
     fn write(&self, to: &mut KeyWriter) {
         for (at, byte) in self.iter().enumerate() {
@@ -309,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_what_its_digits_say() {
+    fn number_key_is_its_decimal_text() {
         assert_eq!([0, 7, u64::MAX].map(|key| key.number()), [0, 7, u64::MAX].map(Some));
         assert_eq!((42_u8.number(), 42_i128.number(), Arc::new(42_usize).number()), (Some(42), Some(42), Some(42)));
         assert_eq!(((-1_i64).number(), u128::MAX.number()), (None, None));
@@ -317,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn different_keys_never_write_the_same() {
+    fn different_keys_have_different_text() {
         let mut seen = std::collections::HashSet::new();
         for text in ["", "\\", "\\\\", ",", "\\,", "a,b", "a\\,b", "a\\"] {
             assert!(!key_text(text).is_empty());
@@ -331,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn long_keys_move_to_the_heap_whole() {
+    fn long_key_moves_to_the_heap() {
         for length in [INLINE_MAX - 1, INLINE_MAX, INLINE_MAX + 1, 5_000] {
             let key = "k".repeat(length);
             check(&key, &key);

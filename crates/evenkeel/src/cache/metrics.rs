@@ -1,4 +1,4 @@
-//! What a cache tells about itself; docs/metrics.md lists the names. Handles are registered once, when the cache is built, so
+//! The metrics of a cache; docs/metrics.md lists their names. The handles are registered once, when the cache is built, so
 //! install the recorder before that.
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The handles of one cache.
+/// The metric handles of one cache.
 pub(crate) struct CacheMetrics {
     pub(crate) hits: Counter,
     pub(crate) stale_hits: Counter,
@@ -26,10 +26,10 @@ pub(crate) struct CacheMetrics {
     pub(crate) fills: Counter,
     pub(crate) admitted: Gauge,
     pub(crate) invalidations: Counter,
-    pub(crate) owed: Gauge,
-    pub(crate) redriven: Counter,
+    pub(crate) pending_count: Gauge,
+    pub(crate) replayed: Counter,
     pub(crate) forgotten: Counter,
-    pub(crate) redrive_success: Gauge,
+    pub(crate) replay_success: Gauge,
     pub(crate) breaker_state: Gauge,
     pub(crate) breaker_opens: Counter,
     staleness: Histogram,
@@ -39,17 +39,17 @@ pub(crate) struct CacheMetrics {
     invalidations_failed: Family,
     shed: Family,
     windows: Family,
-    has_told_over_budget: AtomicBool,
+    has_logged_over_budget: AtomicBool,
 }
 
-/// Why a reader was turned away.
+/// Why a reader was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shed {
-    /// Its turn to load did not come.
+    /// It got no permit to load in time.
     Turn,
-    /// Too many were waiting already.
+    /// Too many readers were waiting already.
     Waiters,
-    /// It had waited long enough for somebody else's load, and the cache was told to fail then.
+    /// It waited for another reader's load for `wait_max`, and the cache is configured to fail then.
     WaitMax,
 }
 
@@ -64,7 +64,7 @@ struct Family {
 impl CacheMetrics {
     pub(crate) fn register(cache: &str) -> Self {
         let cache: Arc<str> = cache.into();
-        // The label's value is shared by all handles.
+        // All handles share the value of the label.
         let name = || Arc::clone(&cache);
         let hits =
             |state| counter!("evenkeel_cache_hits_total", "cache" => name(), "tier" => "store", "state" => state);
@@ -91,10 +91,10 @@ impl CacheMetrics {
             fills: counter!("evenkeel_cache_fills_total", "cache" => name()),
             admitted: gauge!("evenkeel_cache_loads_in_progress", "cache" => name()),
             invalidations: counter!("evenkeel_cache_invalidations_total", "cache" => name(), "outcome" => "done"),
-            owed: gauge!("evenkeel_cache_invalidations_owed", "cache" => name()),
-            redriven: counter!("evenkeel_cache_invalidations_redriven_total", "cache" => name()),
+            pending_count: gauge!("evenkeel_cache_invalidations_owed", "cache" => name()),
+            replayed: counter!("evenkeel_cache_invalidations_redriven_total", "cache" => name()),
             forgotten: counter!("evenkeel_cache_invalidations_forgotten_total", "cache" => name()),
-            redrive_success: gauge!("evenkeel_cache_redrive_last_success_seconds", "cache" => name()),
+            replay_success: gauge!("evenkeel_cache_redrive_last_success_seconds", "cache" => name()),
             breaker_state: gauge!("evenkeel_cache_breaker_state", "cache" => name()),
             breaker_opens: counter!("evenkeel_cache_breaker_opens_total", "cache" => name()),
             staleness: histogram!("evenkeel_cache_staleness_seconds", "cache" => name()),
@@ -104,7 +104,7 @@ impl CacheMetrics {
             invalidations_failed: family("evenkeel_cache_invalidations_total", "outcome", UNDONE),
             windows: family("evenkeel_cache_windows_total", "outcome", WINDOWS),
             shed: family("evenkeel_cache_shed_total", "reason", &["turn", "waiters", "wait_max"]),
-            has_told_over_budget: AtomicBool::new(false),
+            has_logged_over_budget: AtomicBool::new(false),
         }
     }
 
@@ -116,9 +116,9 @@ impl CacheMetrics {
         self.refused_fills.count(reason);
     }
 
-    /// Whether this is the first load whose value came too late to be stored: that one is logged.
+    /// Whether this is the first load whose value came too late to be stored. Only that one is logged.
     pub(crate) fn is_first_over_budget(&self) -> bool {
-        !self.has_told_over_budget.swap(true, Relaxed)
+        !self.has_logged_over_budget.swap(true, Relaxed)
     }
 
     pub(crate) fn bypassed(&self, reason: &'static str) {
@@ -141,23 +141,23 @@ impl CacheMetrics {
         });
     }
 
-    /// A value was served that is known not to be the newest.
+    /// Records that a value was served that is known not to be the newest.
     pub(crate) fn served_stale(&self, age: Duration) {
         self.staleness.record(age.as_secs_f64());
     }
 }
 
-/// Why a loaded value is not stored.
+/// Why a loaded value was not stored.
 const REFUSALS: &[&str] =
     &["superseded", "below_floor", "gone", "over_budget", "epoch", "codec", "store_away", "bypassed"];
 
-/// What an invalidation's caller was told that is not done yet.
+/// Outcomes of invalidations that have not been applied yet.
 const UNDONE: &[&str] = &["failed", "unknown", "deferred"];
 
-/// What became of an update window, or of the wish for one.
+/// Outcomes of update windows, and of attempts to open one.
 const WINDOWS: &[&str] = &["closed", "lapsed", "unconfirmed", "abandoned", "busy", "refused"];
 
-/// Why a load goes past the store.
+/// Why a load bypasses the store.
 const BYPASSES: &[&str] = &[
     "store_away",
     "invalidation_owed",

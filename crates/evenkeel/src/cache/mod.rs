@@ -1,4 +1,4 @@
-//! A fenced cache: an invalidation beats every load that began before it.
+//! A fenced cache: an invalidation rejects the result of every load that began before it.
 //!
 //! Open one [`Cache`] per kind of row, read through it, and invalidate after each commit:
 //!
@@ -14,12 +14,12 @@
 //!     name: String,
 //! }
 //!
-//! /// Stands for your database.
+//! /// A stand-in for your database.
 //! #[derive(Clone, Default)]
 //! struct Db(Arc<Mutex<HashMap<u64, User>>>);
 //!
 //! impl Db {
-//!     // The future owns what it needs, as one of a clone of a connection pool does: it may outlive the reader that wanted it.
+//!     // The future owns its data, like one of a cloned connection pool: it may outlive the reader that started it.
 //!     fn find_user(&self, id: u64) -> impl Future<Output = Result<Option<User>, Infallible>> + Send + use<> {
 //!         let db = self.clone();
 //!         async move { Ok(db.0.lock().unwrap().get(&id).cloned()) }
@@ -35,7 +35,7 @@
 //! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
 //! let users = keel.cache::<u64, User>("user").ttl(Duration::from_secs(600)).build()?;
 //!
-//! // Nobody is called 42 yet. That is cached, too.
+//! // The row 42 does not exist yet. Its absence is cached, too.
 //! assert_eq!(users.get(&42, |id| db.find_user(*id)).await?, None);
 //!
 //! db.rename(42, "Ada"); // commit, then:
@@ -47,16 +47,16 @@
 //! # }
 //! ```
 //!
-//! docs/spec/cache.md is the protocol in words; its atomic steps, their model and their scripts are the crate `evenkeel-protocol`. The
-//! rooms of this folder, in the order in which a read passes them:
+//! docs/spec/cache.md specifies the protocol. The crate `evenkeel-protocol` has its atomic steps, their model and their Lua
+//! scripts. The folders of this module, in the order in which a read passes them:
 //!
-//! * `cache.rs` and `settings/` are the surface: the handle, its builder, and what may be set.
-//! * `near/` has decoded values in this process, in front of the store.
-//! * `reading/` decides whether what was found may answer, and waits for loads of other processes.
-//! * `loading/` is a single-flight load, from its lease to the fill of its entry.
-//! * `writing/` has invalidations and update windows, and replays those that failed.
-//! * `store/` is the seam to the steps: the circuit breaker, notifications of changes, and what the caches of one keel share.
-//! * `protocol/` has the published protocols that can be chosen instead.
+//! * `cache.rs` and `settings/`: the public handle, its builder, and the settings.
+//! * `near/`: decoded values in this process, in front of the store.
+//! * `reading/`: decides whether a stored value satisfies a read, and waits for loads of other processes.
+//! * `loading/`: a single-flight load, from its lease to the fill of its entry.
+//! * `writing/`: invalidations and update windows, and the replay of failed invalidations.
+//! * `store/`: calls the protocol steps; the circuit breaker, change notifications, and state shared by the caches of one keel.
+//! * `protocol/`: published cache protocols that can be chosen instead.
 
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]
 mod cache;

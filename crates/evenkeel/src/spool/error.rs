@@ -1,39 +1,40 @@
-//! What can go wrong with a spool, and what to do about it.
+//! The errors of a spool.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why something could not be spooled, or a spool not be opened.
+/// Why an obligation could not be stored, or a spool not be opened.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpoolError {
-    /// Another process, or another handle that was not made by cloning, owns the folder. Each process needs a folder of its own.
+    /// Another process, or another handle that is not a clone, owns the folder. Each process needs a folder of its own.
     #[error("the spool {dir} is in use by another process; give each process a folder of its own", dir = .dir.display())]
     InUse {
         /// The folder.
         dir: PathBuf,
     },
-    /// A file is damaged at a place that a crash cannot have damaged. Nothing was changed. What comes before the offset can be
-    /// read; move the folder aside, and treat everything that may have been in it as owed (flush those caches).
+    /// A file is damaged at a position that a crash cannot explain. Nothing was changed. The data before the offset can be
+    /// read; move the folder aside, and assume that every invalidation in it was lost (flush those caches).
     #[error(
-        "the spool file {file} is damaged at byte {offset}: {reason}; nothing was changed, move the folder aside and flush the caches that used it",
+        "the spool file {file} is damaged at byte {offset}: {reason}; nothing was changed; \
+         move the folder aside and flush the caches that used it",
         file = .file.display()
     )]
     Corrupt {
         /// The file.
         file: PathBuf,
-        /// Where the first record is that cannot be read.
+        /// The offset of the first unreadable record.
         offset: u64,
         /// What is wrong with it.
         reason: String,
     },
-    /// As much waits as may wait. Nothing was written.
-    #[error("the spool is full: {bytes} of at most {bytes_max} bytes wait to be carried out")]
+    /// The pending obligations take all allowed space. Nothing was written.
+    #[error("the spool is full: pending obligations take {bytes} of {bytes_max} bytes")]
     Full {
-        /// What waits.
+        /// Bytes of pending obligations.
         bytes: u64,
-        /// What may.
+        /// The limit.
         bytes_max: u64,
     },
     /// A single obligation is larger than a segment may be. Nothing was written.
@@ -44,31 +45,33 @@ pub enum SpoolError {
         /// The largest size.
         bytes_max: u64,
     },
-    /// The operating system refused. If it happened while writing, nothing of it is in the file.
+    /// The operating system returned an error. If it happened during a write, nothing of that write is in the file.
     #[error("the spool could not {what} {path}: {source}", path = .path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// The error of the operating system.
         #[source]
         source: Arc<io::Error>,
     },
-    /// The disk failed in a way after which nobody knows what is in the file: nothing more is taken until the spool is opened
+    /// The disk failed in a way that leaves the contents of the file unknown: the spool stores nothing more until it is opened
     /// again.
-    #[error("the spool takes nothing more since its disk failed ({reason}); restart the program when the disk is well")]
+    #[error(
+        "the spool accepts nothing more because its disk failed ({reason}); repair the disk, then restart the program"
+    )]
     Broken {
         /// How it failed.
         reason: String,
     },
-    /// What was asked for cannot work.
-    #[error("the spool cannot work like this: {reason}")]
+    /// The settings are invalid.
+    #[error("the settings of the spool are invalid: {reason}")]
     Settings {
-        /// One sentence: what, and what to change.
+        /// One sentence that names the setting and how to change it.
         reason: String,
     },
-    /// It was closed.
+    /// The spool was closed.
     #[error("the spool was closed")]
     Closed,
 }

@@ -1,20 +1,20 @@
-//! The bytes of a segment.
+//! The encoding of a segment.
 //!
-//! A segment begins with a header of 28 bytes: `EVKSPOOL`, its number, the sequence that comes next, and the CRC-32 of these.
-//! Then come frames, each written by one call: the length of the body (4 bytes), the CRC-32 of the body (4), the CRC-32 of those
-//! eight bytes, the segment's number and the frame's offset (4), the body. A body is a row of entries. All numbers are
+//! A segment begins with a header of 28 bytes: `EVKSPOOL`, its number, the next sequence, and the CRC-32 of these. Then follow
+//! frames, each written by one call: the length of the body (4 bytes), the CRC-32 of the body (4), the CRC-32 of those eight
+//! bytes, the segment's number and the frame's offset (4), and the body. A body is a list of entries. All numbers are
 //! little-endian.
 //!
-//! The length has a checksum of its own: a damaged length in the middle would otherwise look like a frame that was cut off
-//! at the end, and all that follows would be cut away with it. Number and offset are in it, so that no frame passes for
-//! another one.
+//! The length has a checksum of its own: otherwise a damaged length in the middle would look like a truncated last frame, and
+//! all following frames would be truncated with it. The checksum covers the number and the offset, so that a misplaced frame is
+//! detected.
 
 use super::obligation::{Kind, Obligation};
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use std::sync::Arc;
 
-/// What a segment begins with.
+/// The first bytes of a segment.
 const MAGIC: &[u8; 8] = b"EVKSPOOL";
 /// Bytes of a segment's header.
 pub const HEADER_BYTES: usize = 28;
@@ -27,38 +27,38 @@ const DONE: u8 = 2;
 /// One entry of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// An obligation came in (or was copied from a segment that is about to go).
+    /// An obligation was stored (or copied from a segment that is about to be removed).
     Put {
         /// Its number.
         sequence: u64,
-        /// What is to be done.
+        /// The obligation.
         obligation: Obligation,
     },
-    /// The obligation of this number is done.
+    /// The obligation with this sequence is done.
     Done(u64),
 }
 
-/// What the bytes of a segment say.
+/// The parsed contents of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parsed {
-    /// The sequence that came next when the segment was begun.
+    /// The next sequence when the segment was started.
     pub next_sequence: u64,
-    /// The entries of all good frames, in order.
+    /// The entries of all valid frames, in order.
     pub entries: Vec<Entry>,
-    /// Where the good frames end.
+    /// The length of the header and all valid frames.
     pub good_bytes: usize,
-    /// What comes behind them.
+    /// What follows them.
     pub ending: Ending,
 }
 
-/// What comes behind the last good frame.
+/// What follows the last valid frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Nothing.
     Clean,
-    /// A frame (or header) whose writing was interrupted.
+    /// A frame (or header) whose write was interrupted.
     Torn,
-    /// Something that no interruption explains.
+    /// Damage that no interrupted write explains.
     Damaged(&'static str),
 }
 
@@ -74,7 +74,7 @@ pub fn header(number: u64, next_sequence: u64) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// One frame with these entries, as it stands at `offset` of the segment `number`.
+/// One frame with these entries, for the position `offset` of the segment `number`.
 #[must_use]
 pub fn frame(number: u64, offset: u64, entries: &[Entry]) -> Vec<u8> {
     let mut bytes = vec![0; FRAME_HEADER_BYTES];
@@ -88,13 +88,13 @@ pub fn frame(number: u64, offset: u64, entries: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-/// How many bytes an obligation takes in a frame of its own.
+/// The size of an obligation in a frame of its own.
 #[must_use]
 pub fn frame_bytes(obligation: &Obligation) -> u64 {
     (FRAME_HEADER_BYTES + 20 + obligation.topic.len() + obligation.key.len() + obligation.body.len()) as u64
 }
 
-/// Reads the segment `number`. Any bytes will do.
+/// Parses the segment `number`. Arbitrary bytes are handled.
 #[must_use]
 pub fn parse(number: u64, bytes: &[u8]) -> Parsed {
     let mut parsed = Parsed { next_sequence: 0, entries: Vec::new(), good_bytes: 0, ending: Ending::Clean };
@@ -105,7 +105,7 @@ pub fn parse(number: u64, bytes: &[u8]) -> Parsed {
     let next_sequence = u64::from_le_bytes(array(&head[16..24]));
     if head != header(number, next_sequence) {
         parsed.ending =
-            if is_zero(bytes) { Ending::Torn } else { Ending::Damaged("its header is not that of a segment") };
+            if is_zero(bytes) { Ending::Torn } else { Ending::Damaged("its header is not a segment header") };
         return parsed;
     }
     parsed.next_sequence = next_sequence;
@@ -125,12 +125,12 @@ pub fn parse(number: u64, bytes: &[u8]) -> Parsed {
     parsed
 }
 
-/// The entries of the frame that `rest` begins with, and its length.
+/// The entries of the frame at the start of `rest`, and its length.
 fn read_frame(number: u64, offset: usize, rest: &[u8]) -> Result<(Vec<Entry>, usize), Ending> {
     let Some((head, body)) = rest.split_at_checked(FRAME_HEADER_BYTES) else { return Err(Ending::Torn) };
     let wanted = head_crc(number, offset as u64, &head[..8]);
     if u32::from_le_bytes(array(&head[8..12])) != wanted && guard("spool_length_checksum") {
-        // A file that grew before its blocks were written ends in zeros.
+        // A file whose size grew before its blocks were written ends in zeros.
         let torn = is_zero(rest);
         return Err(if torn { Ending::Torn } else { Ending::Damaged("the checksum of a record's length is wrong") });
     }
@@ -142,7 +142,7 @@ fn read_frame(number: u64, offset: usize, rest: &[u8]) -> Result<(Vec<Entry>, us
     }
     let entries = read_entries(frame_body);
     Ok((
-        entries.ok_or(Ending::Damaged("a record cannot be read; was it written by a newer program?"))?,
+        entries.ok_or(Ending::Damaged("a record cannot be read; it may have been written by a newer program"))?,
         FRAME_HEADER_BYTES + body_bytes,
     ))
 }
@@ -214,7 +214,7 @@ fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// The bytes as an array; `slice` has the length.
+/// The bytes as an array; `slice` has that length.
 fn array<const N: usize>(slice: &[u8]) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(slice);
@@ -227,7 +227,7 @@ fn is_zero(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! Every cut is a torn end, and every flipped bit before the end is damage at the right place.
+    //! Every truncation is detected as a torn end, and every flipped bit before the last frame as damage at its position.
 
     use super::*;
 
@@ -235,7 +235,7 @@ mod tests {
         Entry::Put { sequence, obligation: Obligation::delete("shop:c:user", key, &b"\x01\x02"[..]) }
     }
 
-    /// A segment, and where its frames begin.
+    /// A segment, and the offsets of its frames.
     fn segment() -> (Vec<u8>, Vec<usize>, Vec<Vec<Entry>>) {
         let frames = vec![vec![put(1, "a"), put(2, "b")], vec![Entry::Done(1)], vec![put(3, "c"), Entry::Done(2)]];
         let mut bytes = header(7, 1).to_vec();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn written_frames_are_read() {
         let (bytes, _, frames) = segment();
         let parsed = parse(7, &bytes);
         assert_eq!((parsed.next_sequence, parsed.good_bytes, parsed.ending), (1, bytes.len(), Ending::Clean));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_cut_at_any_byte_ends_with_its_last_whole_frame() {
+    fn truncated_segment_ends_with_its_last_whole_frame() {
         let (bytes, begins, frames) = segment();
         for length in 0..bytes.len() {
             let parsed = parse(7, &bytes[..length]);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bit_that_flipped_before_the_last_frame_is_damage_and_its_place_is_told() {
+    fn flipped_bit_is_reported_with_its_position() {
         let (bytes, begins, _) = segment();
         let last = begins[2];
         for place in 0..last {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_another_place_or_segment_is_not_taken_for_this_one() {
+    fn frame_of_another_position_or_segment_is_rejected() {
         let (bytes, begins, _) = segment();
         let second = &bytes[begins[1]..begins[2]];
         let moved = [&bytes[..begins[1]], second, second, &[1]].concat();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_at_the_end_are_a_write_that_did_not_reach_the_disk() {
+    fn trailing_zeros_are_an_unfinished_write() {
         let (mut bytes, ..) = segment();
         let length = bytes.len();
         bytes.extend([0; 100]);

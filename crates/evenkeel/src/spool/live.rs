@@ -1,4 +1,4 @@
-//! What is in the files and not done, as it is held in memory.
+//! The pending obligations of the files, held in memory.
 
 use super::format::{Entry, frame_bytes};
 use super::obligation::{Kind, Obligation, Spooled};
@@ -7,13 +7,13 @@ use evenkeel_link::support::guard;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// What is not done, and which segment holds it.
+/// The pending obligations, and the segments that contain them.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     held: BTreeMap<u64, Held>,
     /// The latest delete of each topic and key.
     deletes: HashMap<(Arc<str>, Bytes), u64>,
-    /// Segments, oldest first: their number and how many obligations only they hold.
+    /// Segments, oldest first: their number, and how many pending obligations each contains.
     segments: BTreeMap<u64, usize>,
     bytes: u64,
     next_sequence: u64,
@@ -26,18 +26,18 @@ struct Held {
 }
 
 impl Live {
-    /// A segment was begun; the last one begun takes what comes.
+    /// Adds a new segment. The newest segment is the active one.
     pub(super) fn begin(&mut self, segment: u64, next_sequence: u64) {
         self.segments.insert(segment, 0);
         self.next_sequence = self.next_sequence.max(next_sequence);
     }
 
-    /// A segment is gone.
+    /// Removes a segment.
     pub(super) fn end(&mut self, segment: u64) {
         self.segments.remove(&segment);
     }
 
-    /// Takes note of an entry that `segment` holds.
+    /// Applies an entry of `segment`.
     pub(super) fn apply(&mut self, segment: u64, entry: Entry) {
         match entry {
             Entry::Done(sequence) => self.remove(sequence),
@@ -59,7 +59,7 @@ impl Live {
         }
     }
 
-    /// Of `topic`, at most `limit`: deletes first, each kind in the order it came in.
+    /// The pending obligations of `topic`, at most `limit`: deletes first, each kind in the order of arrival.
     pub(super) fn pending(&self, topic: &str, limit: usize) -> Vec<Spooled> {
         let of = |kind: Kind| {
             let held = self.held.iter().filter(move |(_, held)| {
@@ -73,7 +73,7 @@ impl Live {
         of(Kind::Delete).chain(of(Kind::Write)).take(limit).collect()
     }
 
-    /// All topics of which something waits, by name, and how much.
+    /// All topics with pending obligations, by name, and how many each has.
     pub(super) fn topics(&self) -> BTreeMap<Arc<str>, usize> {
         let mut topics = BTreeMap::new();
         for held in self.held.values() {
@@ -86,12 +86,12 @@ impl Live {
         self.held.contains_key(&sequence)
     }
 
-    /// How many obligations wait.
+    /// The number of pending obligations.
     pub(super) fn count(&self) -> usize {
         self.held.len()
     }
 
-    /// Their bytes.
+    /// Their size in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -100,10 +100,11 @@ impl Live {
         self.next_sequence.max(1)
     }
 
-    /// The oldest segment, if it is not the one that takes what comes, and nothing needs it any more.
+    /// The oldest segment, if it is not the active one and contains no pending obligation.
     ///
-    /// Only ever the oldest: a segment's `Done`s speak of itself and of older ones, so while an older one is there, it must be.
-    pub(super) fn spent(&self) -> Option<u64> {
+    /// Only ever the oldest: the `Done` entries of a segment refer to itself and to older segments, so it must exist as long as
+    /// an older one does.
+    pub(super) fn unneeded(&self) -> Option<u64> {
         let active = *self.segments.last_key_value()?.0;
         let mut segments = self.segments.iter();
         if guard("spool_oldest_first") {
@@ -113,7 +114,7 @@ impl Live {
         }
     }
 
-    /// The oldest segment and what it alone holds; `None` if it is the one that takes what comes.
+    /// The oldest segment and its pending obligations; `None` if it is the active one.
     pub(super) fn oldest(&self) -> Option<(u64, Vec<Entry>)> {
         let (number, _) = self.segments.first_key_value()?;
         if self.segments.len() < 2 {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn deletes_come_first_and_the_latest_of_a_key_stands_for_all() {
+    fn deletes_come_first_and_the_latest_of_a_key_wins() {
         let mut live = Live::default();
         live.begin(1, 1);
         for entry in [
@@ -176,11 +177,11 @@ mod tests {
         live.apply(1, Entry::Done(4));
         assert_eq!(sequences(&live), [3, 1, 5]);
         live.apply(1, put(6, Kind::Delete, "a"));
-        assert_eq!(sequences(&live), [3, 6, 1, 5], "what was done is out of the way");
+        assert_eq!(sequences(&live), [3, 6, 1, 5], "a completed delete does not hide a later one");
     }
 
     #[test]
-    fn only_the_oldest_segment_ever_goes() {
+    fn only_the_oldest_segment_is_removed() {
         let mut live = Live::default();
         live.begin(1, 1);
         live.apply(1, put(1, Kind::Write, "a"));
@@ -188,12 +189,12 @@ mod tests {
         live.apply(2, put(2, Kind::Write, "b"));
         live.apply(2, Entry::Done(2));
         live.begin(3, 3);
-        assert_eq!(live.spent(), None, "the first one is still needed");
+        assert_eq!(live.unneeded(), None, "the first one is still needed");
         live.apply(3, Entry::Done(1));
-        assert_eq!(live.spent(), Some(1));
+        assert_eq!(live.unneeded(), Some(1));
         live.end(1);
-        assert_eq!(live.spent(), Some(2));
+        assert_eq!(live.unneeded(), Some(2));
         live.end(2);
-        assert_eq!((live.spent(), live.bytes(), live.next_sequence()), (None, 0, 3));
+        assert_eq!((live.unneeded(), live.bytes(), live.next_sequence()), (None, 0, 3));
     }
 }

@@ -1,8 +1,8 @@
-//! What a spool tells about itself; docs/metrics.md lists the names.
+//! The metrics of a spool; docs/metrics.md lists their names.
 
 use metrics::{Counter, Gauge, counter, gauge};
 
-/// The handles of one spool.
+/// The metric handles of one spool.
 pub(super) struct SpoolMetrics {
     pub(super) kept: Counter,
     pub(super) full: Counter,

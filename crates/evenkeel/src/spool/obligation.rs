@@ -1,47 +1,48 @@
-//! What a spool keeps.
+//! The records of a spool.
 
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// Something that must be done, and is written down nowhere else.
+/// An operation that must be carried out and is recorded nowhere else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obligation {
-    /// Whether it takes something away or brings something.
+    /// Whether it deletes or writes.
     pub kind: Kind,
-    /// Who carries it out: a name of at most 255 bytes. The cache `user` of the prefix `shop` has the topic `shop:c:user`.
+    /// The consumer that carries it out: a name of at most 255 bytes. The cache `user` of the prefix `shop` has the topic
+    /// `shop:c:user`.
     pub topic: Arc<str>,
-    /// What it is about.
+    /// The key to which it applies.
     pub key: Bytes,
-    /// What is to be done, in the words of whoever carries it out.
+    /// The operation, in an encoding that its consumer defines.
     pub body: Bytes,
 }
 
-/// Whether an obligation takes something away or brings something.
+/// Whether an obligation deletes or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// It ends what is known of its key, such as an invalidation. Carried out before all writes. A newer one of the same topic
-    /// and key takes the place of an older one, so a key that is deleted over and over takes the room of one.
+    /// It deletes data of its key, such as an invalidation. Returned before all writes. A newer one of the same topic and key
+    /// replaces an older one, so a key that is deleted repeatedly takes the space of one.
     Delete,
-    /// It brings something. All of them are kept, and carried out in the order they came in.
+    /// It writes data. All of them are kept, and returned in the order of their arrival.
     Write,
 }
 
-/// An obligation that is in the spool and not done.
+/// A pending obligation in the spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spooled {
-    /// Its number in this spool; they rise and never come again.
+    /// Its number in this spool; sequences increase and are never reused.
     pub sequence: u64,
-    /// What is to be done.
+    /// The obligation.
     pub obligation: Obligation,
 }
 
 impl Obligation {
-    /// One that takes something away.
+    /// An obligation that deletes.
     pub fn delete(topic: impl Into<Arc<str>>, key: impl Into<Bytes>, body: impl Into<Bytes>) -> Self {
         Self { kind: Kind::Delete, topic: topic.into(), key: key.into(), body: body.into() }
     }
 
-    /// One that brings something.
+    /// An obligation that writes.
     pub fn write(topic: impl Into<Arc<str>>, key: impl Into<Bytes>, body: impl Into<Bytes>) -> Self {
         Self { kind: Kind::Write, topic: topic.into(), key: key.into(), body: body.into() }
     }

@@ -1,9 +1,9 @@
-//! What may be said about a spool before it is opened.
+//! The settings of a spool.
 
 use super::error::SpoolError;
 use std::time::Duration;
 
-/// What may be said about a spool before it is opened. All of it has defaults.
+/// The settings of a spool. All of them have defaults.
 #[derive(Clone, Debug)]
 #[must_use = "options do nothing until a spool is opened with them"]
 pub struct SpoolOptions {
@@ -13,25 +13,26 @@ pub struct SpoolOptions {
     pub(super) when_full: WhenFull,
 }
 
-/// When the file is forced to the disk. Whatever it says, nothing that was acknowledged is lost when the *process* dies.
+/// When the file is synced to the disk. Under every policy, acknowledged obligations survive the death of the *process*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fsync {
-    /// Before an obligation is acknowledged. Those that arrive while the disk works share the next call. A power cut loses nothing.
+    /// Before an obligation is acknowledged. Obligations that arrive during a sync share the next one. A power failure loses
+    /// nothing.
     #[default]
     Always,
-    /// So long after it was written. A power cut loses what came in since.
+    /// This long after it was written. A power failure loses what was stored since the last sync.
     Every(Duration),
-    /// When the operating system likes.
+    /// When the operating system decides.
     Never,
 }
 
-/// What happens to an obligation that finds the spool full.
+/// What happens to an obligation when the spool is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// It is refused at once with [`SpoolError::Full`].
+    /// It is rejected at once with [`SpoolError::Full`].
     #[default]
     Refuse,
-    /// Its caller waits for room, for at most so long; then it is refused.
+    /// Its caller waits for space, for at most this long; then it is rejected.
     Block(Duration),
 }
 
@@ -42,42 +43,46 @@ impl Default for SpoolOptions {
 }
 
 impl SpoolOptions {
-    /// How many bytes of obligations may wait at once. Default 64 MiB. They are held in memory, too. The files take up to twice
-    /// this and two segments, because what is done goes with its segment only.
+    /// The maximum size of all pending obligations in bytes. Default 64 MiB. They are also held in memory. The files take up to
+    /// twice this and two segments, because space is freed by whole segments.
     pub fn bytes_max(mut self, bytes: u64) -> Self {
         self.bytes_max = bytes;
         self
     }
 
-    /// From how many bytes on a new segment (file) is begun. Default 4 MiB. A single obligation may not be larger than this.
+    /// The size from which a new segment (file) is started. Default 4 MiB. A single obligation may not be larger than this.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
         self
     }
 
-    /// When the file is forced to the disk. Default [`Fsync::Always`].
+    /// When the file is synced to the disk. Default [`Fsync::Always`].
     pub fn fsync(mut self, fsync: Fsync) -> Self {
         self.fsync = fsync;
         self
     }
 
-    /// What happens to an obligation that finds the spool full. Default [`WhenFull::Refuse`].
+    /// What happens to an obligation when the spool is full. Default [`WhenFull::Refuse`].
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         self.when_full = when_full;
         self
     }
 
-    /// Refuses what cannot work, in one sentence.
+    /// Rejects invalid settings; the error is one sentence.
     pub(super) fn check(&self) -> Result<(), SpoolError> {
-        let refuse = |reason: &str| Err(SpoolError::Settings { reason: reason.to_owned() });
+        let reject = |reason: &str| Err(SpoolError::Settings { reason: reason.to_owned() });
         if !(256..=1 << 30).contains(&self.segment_bytes) {
-            return refuse("`segment_bytes` must be between 256 bytes and 1 GiB");
+            return reject("`segment_bytes` must be between 256 bytes and 1 GiB");
         }
         if self.bytes_max < self.segment_bytes {
-            return refuse("`bytes_max` must be at least `segment_bytes`, or no segment could ever be filled");
+            return reject(
+                "`bytes_max` must be at least `segment_bytes`, or the spool would be full before its first segment",
+            );
         }
         if self.fsync == Fsync::Every(Duration::ZERO) {
-            return refuse("`Fsync::Every` needs a span above zero; before every answer is `Fsync::Always`");
+            return reject(
+                "`Fsync::Every` needs a duration above zero; to sync before every acknowledgment use `Fsync::Always`",
+            );
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The folder of a spool: its lock and its segments. Everything here blocks.
+//! The folder of a spool: its lock file and its segments. Every function here blocks.
 
 use super::error::SpoolError;
 use super::format::{self, Ending, Entry, HEADER_BYTES};
@@ -16,26 +16,26 @@ const EXTENSION: &str = "spool";
 #[derive(Debug)]
 pub(super) struct Segments {
     dir: PathBuf,
-    /// The kernel lets go of it however the process ends.
+    /// The kernel releases it when the process ends for any reason.
     _lock: File,
-    /// Bytes of each segment, oldest first.
+    /// The size of each segment, oldest first.
     sizes: BTreeMap<u64, u64>,
     active: File,
     number: u64,
 }
 
-/// What was found when a spool was opened.
+/// The contents of a spool when it was opened.
 #[derive(Debug, Default)]
 pub(super) struct Opened {
     pub(super) live: Live,
-    /// Bytes of an interrupted write that were cut off.
+    /// Bytes of an interrupted write that were truncated.
     pub(super) torn_bytes: u64,
 }
 
 impl Segments {
-    /// Opens the folder, or makes it; reads what is there, and cuts off what a crash left half written.
+    /// Opens or creates the folder, reads its segments, and truncates a frame that a crash left incomplete.
     pub(super) fn open(dir: &Path) -> Result<(Self, Opened), SpoolError> {
-        fs::create_dir_all(dir).map_err(io_error("make the folder", dir))?;
+        fs::create_dir_all(dir).map_err(io_error("create the folder", dir))?;
         let lock = lock(dir)?;
         let numbers = numbers(dir)?;
         let mut opened = Opened::default();
@@ -52,12 +52,12 @@ impl Segments {
         let segments = if let Some(size) = sizes.get(&number).copied().filter(|size| *size >= HEADER_BYTES as u64) {
             let active = append_to(dir, number)?;
             if opened.torn_bytes > 0 && guard("spool_torn_tail") {
-                active.set_len(size).map_err(io_error("cut the torn end off", &path(dir, number)))?;
+                active.set_len(size).map_err(io_error("truncate the torn end of", &path(dir, number)))?;
                 active.sync_all().map_err(io_error("sync", &path(dir, number)))?;
             }
             Self { dir: dir.to_owned(), _lock: lock, sizes, active, number }
         } else {
-            // There is none, or its making was interrupted.
+            // There is none, or its creation was interrupted.
             let active = create(dir, number, opened.live.next_sequence())?;
             opened.live.begin(number, 1);
             sizes.insert(number, HEADER_BYTES as u64);
@@ -66,7 +66,8 @@ impl Segments {
         Ok((segments, opened))
     }
 
-    /// Writes one frame to the end. If that fails, nothing of it stays; if even that fails, nobody knows what is in the file.
+    /// Appends one frame. If that fails, the file is truncated to its former length; if even that fails, the contents of the
+    /// file are unknown.
     pub(super) fn write(&mut self, entries: &[Entry]) -> Result<u64, SpoolError> {
         let size = self.sizes.get(&self.number).copied().unwrap_or_default();
         let frame = format::frame(self.number, size, entries);
@@ -84,14 +85,15 @@ impl Segments {
         Ok(self.number)
     }
 
-    /// Forces what was written to the disk. After a failure the kernel may have dropped it, so nothing is believed any more.
+    /// Syncs the active segment to the disk. After a failure the kernel may have dropped the data, so the contents of the file
+    /// are unknown.
     pub(super) fn sync(&mut self) -> Result<(), SpoolError> {
         let synced = self.active.sync_data().map_err(|error| SpoolError::Broken { reason: error.to_string() });
         crash_point("spool_synced");
         synced
     }
 
-    /// Begins the next segment. The one before is on the disk then, so that only the last one can ever be torn.
+    /// Starts the next segment. The previous one is synced first, so that only the last segment can be torn.
     pub(super) fn roll(&mut self, next_sequence: u64) -> Result<u64, SpoolError> {
         self.sync()?;
         let number = self.number + 1;
@@ -102,7 +104,7 @@ impl Segments {
         Ok(number)
     }
 
-    /// Deletes a segment that nobody needs.
+    /// Deletes a segment without pending obligations.
     pub(super) fn remove(&mut self, number: u64) -> Result<(), SpoolError> {
         let path = path(&self.dir, number);
         crash_point("spool_before_remove");
@@ -112,17 +114,17 @@ impl Segments {
         sync_dir(&self.dir)
     }
 
-    /// Bytes of the segment that takes what comes.
+    /// The size of the active segment.
     pub(super) fn active_bytes(&self) -> u64 {
         self.sizes.get(&self.number).copied().unwrap_or_default()
     }
 
-    /// Bytes of all of them.
+    /// The size of all segments.
     pub(super) fn bytes(&self) -> u64 {
         self.sizes.values().sum()
     }
 
-    /// For a test: writes the first half only, and dies.
+    /// For a test: writes only the first half of a frame and kills the process.
     #[cfg(feature = "testing")]
     fn maybe_torn(&mut self, frame: &[u8]) {
         if evenkeel_link::support::is_wanted_at("spool_half_written") {
@@ -148,7 +150,7 @@ fn lock(dir: &Path) -> Result<File, SpoolError> {
     }
 }
 
-/// The numbers of the segments in the folder, rising.
+/// The numbers of the segments in the folder, in ascending order.
 fn numbers(dir: &Path) -> Result<Vec<u64>, SpoolError> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(dir).map_err(io_error("read the folder", dir))? {
@@ -158,7 +160,7 @@ fn numbers(dir: &Path) -> Result<Vec<u64>, SpoolError> {
             numbers.push(number.ok_or_else(|| SpoolError::Corrupt {
                 file: path.clone(),
                 offset: 0,
-                reason: "its name is not that of a segment".to_owned(),
+                reason: "its name is not a segment name".to_owned(),
             })?);
         }
     }
@@ -166,7 +168,7 @@ fn numbers(dir: &Path) -> Result<Vec<u64>, SpoolError> {
     Ok(numbers)
 }
 
-/// Reads one segment; answers how many bytes of it are good.
+/// Reads one segment; returns the length of its valid part.
 fn read_segment(dir: &Path, number: u64, is_last: bool, opened: &mut Opened) -> Result<u64, SpoolError> {
     let file = path(dir, number);
     let bytes = fs::read(&file).map_err(io_error("read", &file))?;
@@ -178,11 +180,11 @@ fn read_segment(dir: &Path, number: u64, is_last: bool, opened: &mut Opened) -> 
             opened.torn_bytes = bytes.len() as u64 - offset;
             tracing::warn!(
                 file = %file.display(), offset, bytes = opened.torn_bytes,
-                "a record at the end of the spool was not written whole, and is cut off; it was never acknowledged"
+                "an incomplete record at the end of the spool was truncated; it was never acknowledged"
             );
         }
         Ending::Torn => {
-            let reason = "the record is cut off, and another segment follows".to_owned();
+            let reason = "the record is truncated, and another segment follows".to_owned();
             return Err(SpoolError::Corrupt { file, offset, reason });
         }
         Ending::Damaged(reason) => return Err(SpoolError::Corrupt { file, offset, reason: reason.to_owned() }),
@@ -196,7 +198,7 @@ fn read_segment(dir: &Path, number: u64, is_last: bool, opened: &mut Opened) -> 
 
 fn create(dir: &Path, number: u64, next_sequence: u64) -> Result<File, SpoolError> {
     let file_path = path(dir, number);
-    let failed = io_error("make", &file_path);
+    let failed = io_error("create", &file_path);
     let made = File::create(&file_path).and_then(|_| {
         crash_point("spool_created");
         let mut file = OpenOptions::new().append(true).open(&file_path)?;
@@ -214,7 +216,7 @@ fn append_to(dir: &Path, number: u64) -> Result<File, SpoolError> {
     OpenOptions::new().append(true).open(&path).map_err(io_error("open", &path))
 }
 
-/// Makes the names of the files last.
+/// Syncs the folder, so that the file names survive a power failure.
 fn sync_dir(dir: &Path) -> Result<(), SpoolError> {
     File::open(dir).and_then(|folder| folder.sync_all()).map_err(io_error("sync the folder", dir))
 }

@@ -1,4 +1,4 @@
-//! [`Spool`]: the handle.
+//! [`Spool`]: the public handle.
 
 use super::error::SpoolError;
 use super::obligation::{Obligation, Spooled};
@@ -15,14 +15,17 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-/// A bounded file for obligations; cheap to clone. Opened by [`KeelBuilder::spool`](crate::KeelBuilder::spool), or by itself.
+/// A bounded file for obligations; cheap to clone. Opened by [`KeelBuilder::spool`](crate::KeelBuilder::spool), or with
+/// [`open`](Self::open).
 ///
-/// **Guarantee.** An obligation that was acknowledged is handed out by [`pending`](Self::pending), in this process and in the
-/// next ones that open the folder, until it was said to be [`done`](Self::done); under [`Fsync::Always`] after a power cut, too.
-/// At least once: what was done shortly before a crash may be handed out again, so it must bear that.
+/// **Guarantee.** An acknowledged obligation is returned by [`pending`](Self::pending), in this process and in the next ones
+/// that open the folder, until it is marked as [`done`](Self::done); under [`Fsync::Always`] also after a power failure. This
+/// is at-least-once: an obligation that was done shortly before a crash may be returned again, so carrying it out must be
+/// idempotent.
 ///
-/// **Not guaranteed.** That it outlives its disk; that anybody carries it out while no process has the folder open. Files that
-/// were damaged by more than an interrupted write are refused with the place ([`SpoolError::Corrupt`]), never read past.
+/// **Not guaranteed.** That it survives the loss of its disk, or that it is carried out while no process has the folder open. A
+/// file that was damaged by more than an interrupted write is rejected with the position of the damage
+/// ([`SpoolError::Corrupt`]); the spool never reads past it.
 #[derive(Clone)]
 pub struct Spool(Arc<Inner>);
 
@@ -34,23 +37,23 @@ struct Inner {
     _syncs: Option<Background>,
 }
 
-/// Figures of a spool.
+/// Statistics of a spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpoolStats {
-    /// Obligations that wait.
+    /// Pending obligations.
     pub obligations: usize,
-    /// Their bytes, at most `bytes_max`.
+    /// Their size in bytes, at most `bytes_max`.
     pub bytes: u64,
-    /// Bytes of all segments.
+    /// Size of all segments in bytes.
     pub file_bytes: u64,
-    /// How often the file was forced to the disk.
+    /// Number of syncs to the disk.
     pub syncs: u64,
-    /// Bytes of an interrupted write that were cut off when it was opened.
+    /// Bytes of an interrupted write that were truncated when the spool was opened.
     pub torn_bytes: u64,
 }
 
 impl Spool {
-    /// Opens the spool in the folder `dir`, or makes it. One process at a time may have it open.
+    /// Opens the spool in the folder `dir`, or creates it. One process at a time may have it open.
     ///
     /// # Errors
     /// [`SpoolError::InUse`]; [`SpoolError::Corrupt`] with file and offset; [`SpoolError::Io`]; [`SpoolError::Settings`].
@@ -69,9 +72,9 @@ impl Spool {
         let writer = Writer::new(segments, Arc::clone(&shared), options.clone());
         let (messages, inbox) = unbounded_channel();
         let thread = std::thread::Builder::new().name("evenkeel spool".to_owned());
-        thread
-            .spawn(move || writer.run(inbox))
-            .map_err(|error| SpoolError::Broken { reason: format!("its thread could not be started: {error}") })?;
+        thread.spawn(move || writer.run(inbox)).map_err(|error| SpoolError::Broken {
+            reason: format!("its writer thread could not be started: {error}"),
+        })?;
         let syncs = match options.fsync {
             Fsync::Every(span) => Some(keep_syncing(&shared, &messages, span)),
             Fsync::Always | Fsync::Never => None,
@@ -79,13 +82,14 @@ impl Spool {
         Ok(Self(Arc::new(Inner { dir: dir.to_owned(), options, shared, messages, _syncs: syncs })))
     }
 
-    /// Writes an obligation down, and answers its sequence once it is kept as the [`Fsync`] policy says.
+    /// Stores an obligation, and returns its sequence once it is stored as durably as the [`Fsync`] policy demands.
     ///
-    /// Dropping the future does not take it back.
+    /// Dropping the future does not undo it.
     ///
     /// # Errors
-    /// [`SpoolError::Full`] (after waiting for room, if the options say so), [`SpoolError::TooLarge`], [`SpoolError::Io`]: it is
-    /// not kept; nor after [`SpoolError::Closed`]. [`SpoolError::Broken`]: nothing is kept any more, and whether this is, nobody knows.
+    /// [`SpoolError::Full`] (after waiting for space, if the options say so), [`SpoolError::TooLarge`], [`SpoolError::Io`] and
+    /// [`SpoolError::Closed`]: it is not stored. [`SpoolError::Broken`]: the spool stores nothing any more, and whether this
+    /// obligation was stored is unknown.
     pub async fn append(&self, obligation: Obligation) -> Result<u64, SpoolError> {
         let mut room = self.0.shared.room.subscribe();
         let WhenFull::Block(patience) = self.0.options.when_full else { return self.try_append(obligation).await };
@@ -104,62 +108,61 @@ impl Spool {
     }
 
     async fn try_append(&self, obligation: Obligation) -> Result<u64, SpoolError> {
-        let (told, answer) = oneshot::channel();
-        self.append_then(obligation, Box::new(move |answered| _ = told.send(answered)));
+        let (reply, answer) = oneshot::channel();
+        self.append_then(obligation, Box::new(move |answered| _ = reply.send(answered)));
         answer.await.unwrap_or(Err(SpoolError::Closed))
     }
 
-    /// Writes an obligation down without anybody who waits; `answer` is called on the thread that writes, and not at all if the
-    /// spool is closed.
+    /// Stores an obligation without waiting. `answer` is called on the writer thread, and not at all if the spool is closed.
     pub(crate) fn append_then(&self, obligation: Obligation, answer: Answer) {
         let _ = self.0.messages.send(Message::Append(obligation, answer));
     }
 
-    /// What waits of `topic`, at most `limit`: deletes first, then writes, each in the order they came in.
+    /// The pending obligations of `topic`, at most `limit`: deletes first, then writes, each in the order of their arrival.
     #[must_use]
     pub fn pending(&self, topic: &str, limit: usize) -> Vec<Spooled> {
         self.0.shared.live().pending(topic, limit)
     }
 
-    /// Its folder. Files of yours may lie in it, unless they end in `.spool`.
+    /// Its folder. It may contain other files, unless their names end in `.spool`.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.0.dir
     }
 
-    /// The topics of which something waits, and how much of each.
+    /// The topics with pending obligations, and how many each has.
     #[must_use]
     pub fn topics(&self) -> BTreeMap<Arc<str>, usize> {
         self.0.shared.live().topics()
     }
 
-    /// Says that these are done; they are not handed out again. Never waits: if the process dies before it is written down, they
-    /// are handed out once more.
+    /// Marks these as done; they are not returned again. Never waits: if the process dies before the mark is written, they are
+    /// returned once more.
     pub fn done(&self, sequences: &[u64]) {
         let _ = self.0.messages.send(Message::Done(sequences.to_vec()));
     }
 
-    /// Waits until everything that was said before is written and on the disk.
+    /// Waits until all earlier calls are written and synced to the disk.
     ///
     /// # Errors
     /// [`SpoolError::Io`], [`SpoolError::Broken`], [`SpoolError::Closed`].
     pub async fn sync(&self) -> Result<(), SpoolError> {
-        let (told, answer) = oneshot::channel();
-        let _ = self.0.messages.send(Message::Sync(told));
+        let (reply, answer) = oneshot::channel();
+        let _ = self.0.messages.send(Message::Sync(reply));
         answer.await.unwrap_or(Err(SpoolError::Closed))
     }
 
-    /// Writes what was said before, and gives the folder free, for all clones.
+    /// Writes all earlier calls and releases the folder, for all clones.
     ///
     /// # Errors
     /// [`SpoolError::Closed`] if it was closed before.
     pub async fn close(&self) -> Result<(), SpoolError> {
-        let (told, answer) = oneshot::channel();
-        let _ = self.0.messages.send(Message::Close(told));
+        let (reply, answer) = oneshot::channel();
+        let _ = self.0.messages.send(Message::Close(reply));
         answer.await.map_err(|_| SpoolError::Closed)
     }
 
-    /// Figures.
+    /// Statistics.
     #[must_use]
     pub fn stats(&self) -> SpoolStats {
         let figures = *self.0.shared.figures();
@@ -174,7 +177,7 @@ impl Spool {
     }
 }
 
-/// Forces the file to the disk a while after something was written.
+/// Syncs the file to the disk a fixed time after a write.
 fn keep_syncing(shared: &Arc<Shared>, messages: &UnboundedSender<Message>, span: Duration) -> Background {
     let (shared, messages) = (Arc::clone(shared), messages.downgrade());
     Background::spawn("spool sync", shared.clock.clone(), move || {
@@ -184,20 +187,20 @@ fn keep_syncing(shared: &Arc<Shared>, messages: &UnboundedSender<Message>, span:
                 shared.dirty.notified().await;
                 shared.clock.sleep(span).await;
                 let Some(messages) = messages.upgrade() else { return };
-                let (told, answer) = oneshot::channel();
-                if messages.send(Message::Sync(told)).is_err() {
+                let (reply, answer) = oneshot::channel();
+                if messages.send(Message::Sync(reply)).is_err() {
                     return;
                 }
                 drop(messages);
                 if let Ok(Err(error)) = answer.await {
-                    tracing::error!(%error, "the spool could not be forced to the disk");
+                    tracing::error!(%error, "the spool could not be synced to the disk");
                 }
             }
         }
     })
 }
 
-// By hand: what it is made of says nothing.
+// Not derived, because the other fields are of no use in a log.
 impl fmt::Debug for Spool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spool").field("dir", &self.0.dir).finish_non_exhaustive()

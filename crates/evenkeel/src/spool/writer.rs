@@ -1,4 +1,4 @@
-//! The thread that owns the files: it takes what was sent, writes it in as few calls as there can be, and answers.
+//! The thread that owns the files: it receives messages, writes them in as few calls as possible, and replies.
 
 use super::error::SpoolError;
 use super::format::{Entry, frame_bytes};
@@ -15,23 +15,23 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
 
-/// Messages that may share one write.
+/// The maximum number of messages that share one write.
 const BATCH_MAX: usize = 512;
 
-/// What the handles and the thread share.
+/// State shared by the handles and the thread.
 pub(super) struct Shared {
     live: Mutex<Live>,
     pub(super) metrics: SpoolMetrics,
     pub(super) clock: Clock,
-    /// Changes whenever something was done, for those who wait for room.
+    /// Changes whenever an obligation is done, for callers that wait for space.
     pub(super) room: watch::Sender<u64>,
-    /// Tells that something was written and is not on the disk.
+    /// Notified when data was written and not synced.
     pub(super) dirty: Notify,
-    /// What the thread last counted.
+    /// The latest statistics of the thread.
     pub(super) figures: Mutex<Figures>,
 }
 
-/// What the thread last counted.
+/// The latest statistics of the thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
     pub(super) file_bytes: u64,
@@ -39,7 +39,7 @@ pub(super) struct Figures {
     pub(super) torn_bytes: u64,
 }
 
-/// Answers an append, on the thread.
+/// Receives the result of an append, on the writer thread.
 pub(super) type Answer = Box<dyn FnOnce(Result<u64, SpoolError>) + Send>;
 
 pub(super) enum Message {
@@ -53,9 +53,9 @@ pub(super) struct Writer {
     segments: Segments,
     shared: Arc<Shared>,
     options: SpoolOptions,
-    /// Why nothing is taken any more.
+    /// Why nothing is accepted any more.
     broken: Option<SpoolError>,
-    /// The last write failed, and was logged.
+    /// The last write failed and was logged.
     is_failing: bool,
     is_dirty: bool,
 }
@@ -84,11 +84,11 @@ impl Shared {
 impl Writer {
     pub(super) fn new(segments: Segments, shared: Arc<Shared>, options: SpoolOptions) -> Self {
         let writer = Self { segments, shared, options, broken: None, is_failing: false, is_dirty: false };
-        writer.tell();
+        writer.update_gauges();
         writer
     }
 
-    /// Works until all handles are gone, or one closes it.
+    /// Runs until all handles are dropped, or one of them closes the spool.
     pub(super) fn run(mut self, mut messages: UnboundedReceiver<Message>) {
         let mut closing = None;
         while closing.is_none() {
@@ -104,14 +104,14 @@ impl Writer {
         if self.options.fsync != Fsync::Never && self.is_dirty {
             let _ = self.sync();
         }
-        // The lock is free before anybody is told.
+        // The lock is released before `close` returns.
         drop(self);
         if let Some(closed) = closing {
             let _ = closed.send(());
         }
     }
 
-    /// One batch: one frame and one sync, or as many as its size needs.
+    /// Processes a batch in one frame and one sync, or in as many as its size needs.
     fn serve(&mut self, batch: Vec<Message>) -> Option<oneshot::Sender<()>> {
         let mut batch = batch.into_iter().peekable();
         let mut closing = None;
@@ -130,7 +130,7 @@ impl Writer {
                             entries.push(Entry::Put { sequence, obligation });
                             answers.push((sequence, answer));
                         }
-                        Err(error) => self.refuse(answer, error),
+                        Err(error) => self.reject(answer, error),
                     },
                     Message::Done(sequences) => {
                         let live = self.shared.live();
@@ -145,7 +145,7 @@ impl Writer {
                     Message::Close(closed) => closing = Some(closed),
                 }
             }
-            // Those who sent it have been told; the next call tells others.
+            // The senders have received their replies; an error affects the next call.
             let _ = self.commit(entries, answers);
         }
         closing
@@ -166,7 +166,7 @@ impl Writer {
         Ok(())
     }
 
-    fn refuse(&self, answer: Answer, error: SpoolError) {
+    fn reject(&self, answer: Answer, error: SpoolError) {
         match error {
             SpoolError::Full { .. } => self.shared.metrics.full.increment(1),
             _ => self.shared.metrics.failed.increment(1),
@@ -174,20 +174,20 @@ impl Writer {
         answer(Err(error));
     }
 
-    /// Writes a frame, syncs it as the policy says, and only then answers.
+    /// Writes a frame, syncs it as the policy demands, and only then replies.
     fn commit(&mut self, entries: Vec<Entry>, answers: Vec<(u64, Answer)>) -> Result<(), SpoolError> {
         if entries.is_empty() {
             return Ok(());
         }
-        // What only says that something is done need not be on the disk: it would be done again.
+        // A `Done` entry need not be synced: after a crash the obligation would only be returned again.
         let must_sync = !answers.is_empty() && self.options.fsync == Fsync::Always;
         let written = self.write(entries, must_sync);
         crash_point("spool_before_answer");
         match &written {
             Ok(()) => {
-                // What only says that something is done is short: that it fits says little about the next obligation.
+                // A `Done` entry is short: that it could be written says little about the next obligation.
                 if !answers.is_empty() && std::mem::take(&mut self.is_failing) {
-                    tracing::info!("the spool can be written again");
+                    tracing::info!("the spool is writable again");
                 }
                 self.shared.metrics.kept.increment(answers.len() as u64);
                 answers.into_iter().for_each(|(sequence, answer)| answer(Ok(sequence)));
@@ -195,17 +195,17 @@ impl Writer {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.is_failing, true) {
-                    tracing::error!(%error, "the spool cannot be written; what it is given is refused until it can (told once)");
+                    tracing::error!(%error, "the spool cannot be written; it rejects obligations until it can (logged once)");
                 }
-                answers.into_iter().for_each(|(_, answer)| self.refuse(answer, error.clone()));
+                answers.into_iter().for_each(|(_, answer)| self.reject(answer, error.clone()));
             }
         }
-        self.tell();
+        self.update_gauges();
         written
     }
 
     fn write(&mut self, entries: Vec<Entry>, must_sync: bool) -> Result<(), SpoolError> {
-        let segment = self.believe(|segments| segments.write(&entries))?;
+        let segment = self.run_checked(|segments| segments.write(&entries))?;
         self.is_dirty = true;
         if must_sync && guard("spool_sync_first") {
             self.sync()?;
@@ -224,11 +224,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins a new segment when this one is full (or nothing in it is needed), and lets go of old ones. What fails here is tried
-    /// again after the next write; nobody waits for it.
+    /// Starts a new segment when the active one is full (or contains nothing pending), and removes old ones. A failure is
+    /// retried after the next write; no caller waits for it.
     fn tidy_up(&mut self) {
         if let Err(error) = self.try_tidy_up() {
-            tracing::warn!(%error, "the spool could not be tidied up; it is tried again");
+            tracing::warn!(%error, "old segments of the spool could not be removed; this is retried after the next write");
         }
     }
 
@@ -238,8 +238,8 @@ impl Writer {
         if active >= self.options.segment_bytes || is_idle {
             self.roll()?;
         }
-        self.remove_spent()?;
-        // Old obligations that still wait hold up whole segments behind them: they are copied to the end.
+        self.remove_unneeded()?;
+        // Old pending obligations keep the segments behind them from being removed, so they are copied to the end.
         let most = self.options.bytes_max.saturating_add(self.options.segment_bytes).saturating_mul(2);
         while self.segments.bytes() > most {
             let Some((_, copies)) = self.shared.live().oldest() else { return Ok(()) };
@@ -247,29 +247,29 @@ impl Writer {
                 self.roll()?;
             }
             if !copies.is_empty() {
-                let segment = self.believe(|segments| segments.write(&copies))?;
-                // The copies must be on the disk before the originals go.
+                let segment = self.run_checked(|segments| segments.write(&copies))?;
+                // The copies must be on the disk before the originals are removed.
                 self.sync()?;
                 crash_point("spool_copied");
                 let mut live = self.shared.live();
                 copies.into_iter().for_each(|entry| live.apply(segment, entry));
             }
-            self.remove_spent()?;
+            self.remove_unneeded()?;
         }
         Ok(())
     }
 
     fn roll(&mut self) -> Result<(), SpoolError> {
         let next_sequence = self.shared.live().next_sequence();
-        let number = self.believe(|segments| segments.roll(next_sequence))?;
+        let number = self.run_checked(|segments| segments.roll(next_sequence))?;
         self.is_dirty = false;
         self.shared.live().begin(number, next_sequence);
         Ok(())
     }
 
-    fn remove_spent(&mut self) -> Result<(), SpoolError> {
+    fn remove_unneeded(&mut self) -> Result<(), SpoolError> {
         loop {
-            let Some(number) = self.shared.live().spent() else { return Ok(()) };
+            let Some(number) = self.shared.live().unneeded() else { return Ok(()) };
             self.segments.remove(number)?;
             self.shared.live().end(number);
         }
@@ -279,15 +279,15 @@ impl Writer {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
-        self.believe(Segments::sync)?;
+        self.run_checked(Segments::sync)?;
         self.is_dirty = false;
         self.shared.metrics.syncs.increment(1);
         self.shared.figures().syncs += 1;
         Ok(())
     }
 
-    /// Does something to the files, and takes nothing more if nobody knows what is in them afterwards.
-    fn believe<T>(&mut self, act: impl FnOnce(&mut Segments) -> Result<T, SpoolError>) -> Result<T, SpoolError> {
+    /// Runs an operation on the files, and accepts nothing more if their contents are unknown afterwards.
+    fn run_checked<T>(&mut self, act: impl FnOnce(&mut Segments) -> Result<T, SpoolError>) -> Result<T, SpoolError> {
         let done = act(&mut self.segments);
         if let Err(error @ SpoolError::Broken { .. }) = &done {
             self.broken = Some(error.clone());
@@ -296,7 +296,7 @@ impl Writer {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-    fn tell(&self) {
+    fn update_gauges(&self) {
         let live = self.shared.live();
         self.shared.metrics.records.set(live.count() as f64);
         self.shared.metrics.bytes.set(self.segments.bytes() as f64);
@@ -310,21 +310,21 @@ mod tests {
     use tokio::sync::mpsc::unbounded_channel;
 
     #[test]
-    fn what_comes_together_shares_one_sync() -> Result<(), SpoolError> {
+    fn concurrent_appends_share_one_sync() -> Result<(), SpoolError> {
         let folder = tempfile::tempdir().map_err(|error| SpoolError::Broken { reason: error.to_string() })?;
         let (segments, opened) = Segments::open(folder.path())?;
         let shared = Arc::new(Shared::new(opened.live, Clock::system()));
         let options = SpoolOptions::default().fsync(Fsync::Always);
         let writer = Writer::new(segments, Arc::clone(&shared), options);
-        // All of it is there before the thread, which is this one, begins.
+        // All messages are queued before the writer, which runs on this thread, starts.
         let (messages, inbox) = unbounded_channel();
-        let (told, answers) = std::sync::mpsc::channel();
+        let (reply, answers) = std::sync::mpsc::channel();
         for key in 0..100_u8 {
-            let (told, shared) = (told.clone(), Arc::clone(&shared));
-            let answer: Answer = Box::new(move |answered| _ = told.send((answered, shared.figures().syncs)));
+            let (reply, shared) = (reply.clone(), Arc::clone(&shared));
+            let answer: Answer = Box::new(move |answered| _ = reply.send((answered, shared.figures().syncs)));
             let _ = messages.send(Message::Append(Obligation::write("topic", vec![key], vec![0; 10]), answer));
         }
-        drop((messages, told));
+        drop((messages, reply));
         writer.run(inbox);
         let answers: Vec<_> = answers.into_iter().collect();
         assert!(answers.len() == 100 && answers.iter().all(|(answered, syncs)| answered.is_ok() && *syncs == 1));

@@ -477,6 +477,6 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "cache_hub_sweeps",
         "A program that opens and closes caches remembers each of them.",
-        "cache::store::hub::tests::caches_that_are_gone_are_forgotten",
+        "cache::hub::tests::closed_caches_are_removed",
     ),
 ];

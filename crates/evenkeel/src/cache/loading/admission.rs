@@ -1,4 +1,4 @@
-//! How many loads of one cache run at once: a flushed Redis must not become an outage of the database.
+//! The limit of concurrent loads of one cache: a flushed Redis must not become an outage of the database.
 
 use crate::cache::metrics::{CacheMetrics, Shed};
 use crate::cache::reading::waiters::Waiters;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The bound on loads of different keys (loads of one key are one load, see [`Flights`](super::flight::Flights)).
+/// The limit of loads of different keys (loads of one key are one load, see [`SingleFlight`](super::flight::SingleFlight)).
 pub(crate) struct Admission {
     permits: Arc<Semaphore>,
     limit: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Admission {
     metrics: Arc<CacheMetrics>,
 }
 
-/// The right to ask the database; given back when dropped.
+/// A permit to query the database; released when dropped.
 pub(crate) struct Admitted {
     _permit: Option<OwnedSemaphorePermit>,
     metrics: Arc<CacheMetrics>,
@@ -43,20 +43,20 @@ impl Admission {
         }
     }
 
-    /// Waits for a turn, first come first served, until a reader that has waited since `began` has waited for `wait_max`.
+    /// Waits for a permit, first come first served, until `wait_max` after `began`.
     pub(crate) async fn enter(&self, began: Moment) -> Result<Admitted, CacheError> {
         if !guard("admission_bound") {
             return Ok(self.admit(None));
         }
-        if let Some(turn) = self.try_enter() {
-            return Ok(turn);
+        if let Some(admitted) = self.try_enter() {
+            return Ok(admitted);
         }
-        let _place = self.waiters.enter()?;
+        let _waiter = self.waiters.enter()?;
         self.metrics.waited_for_turn.increment(1);
         let patience = self.wait_max.saturating_sub(self.clock.now().since(began));
         match self.clock.timeout(patience, Arc::clone(&self.permits).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(self.admit(Some(permit))),
-            // The semaphore is never closed, so this is the time that ran out.
+            // The semaphore is never closed, so this is the time-out.
             Ok(Err(_)) | Err(_) => {
                 self.metrics.shed(Shed::Turn);
                 Err(CacheError::Overloaded { limit: self.limit, waited: self.clock.now().since(began) })
@@ -64,7 +64,7 @@ impl Admission {
         }
     }
 
-    /// A turn if one is free now, and nobody waits for it.
+    /// A permit if one is free now and no reader waits for it.
     pub(crate) fn try_enter(&self) -> Option<Admitted> {
         let permit = Arc::clone(&self.permits).try_acquire_owned().ok()?;
         Some(self.admit(Some(permit)))

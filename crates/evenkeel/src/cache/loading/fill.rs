@@ -1,7 +1,7 @@
-//! Storing what was loaded. A fill is an optimisation: whenever it might be wrong it is dropped, and a metric says why.
+//! Storing a loaded value. A fill is an optimization: it is dropped whenever it might be wrong, and a metric counts the reason.
 
-use super::flight::Landing;
-use super::load::Leasehold;
+use super::flight::Completion;
+use super::load::HeldLease;
 use super::payload::Packed;
 use crate::cache::core::Core;
 use crate::cache::reading::found::Found;
@@ -13,33 +13,34 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::{Fill, Filled};
 
-/// What became of a loaded value.
+/// The outcome of a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Stored,
-    /// An invalidation is known to have come during the load.
+    /// An invalidation arrived during the load.
     Overtaken,
-    /// The database has a newer version than the one that was read. Its lease may still be there.
+    /// The database has a newer version than the loaded one. The lease may still exist.
     Outdated,
-    /// It was not stored, and its lease may still be there.
+    /// It was not stored, and the lease may still exist.
     Dropped,
-    /// Nobody knows; the store does not answer, so its lease is left to lapse.
+    /// Unknown, because the store does not reply; the lease is left to expire.
     Unanswered,
 }
 
 impl<V: 'static> Core<V> {
-    /// Stores a value, or says why not.
-    pub(crate) async fn fill(&self, lease: &Leasehold, landing: &Landing<V>, found: &Found<V>) -> Fate {
-        // Also if an invalidation of this process has cut the flight: whether it came before the lease or after is for the store
-        // to judge. A load that began between an invalidation and its answer is a good one, and everybody waits for it.
+    /// Stores a value, or returns why it was not stored.
+    pub(crate) async fn fill(&self, lease: &HeldLease, completion: &Completion<V>, found: &Found<V>) -> Fate {
+        // Sent even if an invalidation of this process has excluded new readers from this load: the store decides whether the
+        // invalidation came before the lease or after it. A load that began between an invalidation and its reply is valid, and
+        // readers wait for it.
         let took = self.clock.now().since(lease.sent);
         if guard("load_budget") && took > self.settings.load_budget {
             if self.metrics.is_first_over_budget() {
                 let budget = self.settings.load_budget;
                 tracing::warn!(
                     cache = %self.name, ?took, ?budget,
-                    "a load took longer than the load budget, so its value is not cached; if it often does, raise \
-                     CacheBuilder::load_budget (told once)"
+                    "a load took longer than the load budget, so its value is not cached; if this happens often, raise \
+                     CacheBuilder::load_budget (logged once)"
                 );
             }
             return self.refused("over_budget", Fate::Dropped);
@@ -50,16 +51,16 @@ impl<V: 'static> Core<V> {
         let packed = match found.value.as_deref().map(|value| self.payloads.pack(value)).transpose() {
             Ok(packed) => packed,
             Err(error) => {
-                self.tell_unstorable(landing.key(), &error);
+                self.log_unstorable(completion.key(), &error);
                 return self.refused("codec", Fate::Dropped);
             }
         };
-        // A failover may have lost the invalidation that beats this fill, and kept the lease.
+        // A failover may have lost the invalidation that would reject this fill, and kept the lease.
         let epoch = lease.epoch.as_ref().filter(|_| guard("fill_epoch"));
         if guard("fill_epoch") && !epoch.is_some_and(|epoch| epoch.is_current(&self.store)) {
             return self.refused("epoch", Fate::Dropped);
         }
-        match self.store.fill(epoch, landing.key(), &self.filling(lease, found.version, packed)).await {
+        match self.store.fill(epoch, completion.key(), &self.filling(lease, found.version, packed)).await {
             Ok(Filled::Stored) => {
                 self.metrics.fills.increment(1);
                 Fate::Stored
@@ -75,11 +76,11 @@ impl<V: 'static> Core<V> {
         }
     }
 
-    fn filling(&self, lease: &Leasehold, version: Option<u64>, packed: Option<Packed>) -> Fill {
+    fn filling(&self, lease: &HeldLease, version: Option<u64>, packed: Option<Packed>) -> Fill {
         let absent = packed.is_none();
         let Packed { codec, compression, payload } =
             packed.unwrap_or(Packed { codec: 0, compression: 0, payload: Bytes::new() });
-        let life = self.settings.life(absent, rand::random());
+        let lifetime = self.settings.lifetime(absent, rand::random());
         let from_replica = lease.source == Source::Replica;
         Fill {
             grant: lease.grant,
@@ -88,8 +89,8 @@ impl<V: 'static> Core<V> {
             codec,
             compression,
             payload,
-            soft_ms: life.soft_ms,
-            hard_ms: life.hard_ms,
+            soft_ms: lifetime.soft_ms,
+            hard_ms: lifetime.hard_ms,
             spare_ms: self.settings.spare_ms(),
             suspect_ms: span_ms(self.settings.suspect_ttl),
             from_replica,

@@ -1,15 +1,15 @@
-//! A load from its lease to its landing.
+//! A load from its lease request to its completion.
 //!
-//! The load runs in a task of its own: a caller that goes away does not take it along from those who wait for it. Whatever
-//! happens, its flight lands, and a lease that brought nothing is given back.
+//! The load runs in a task of its own, so a dropped caller does not cancel it for the readers that wait for it. The call is
+//! completed in every case, and the lease of a load without a stored value is released.
 
 use super::fill::Fate;
-use super::flight::{Boarding, Known, Landing, Outcome, Tick, Ticket};
+use super::flight::{CallHandle, Completion, Joined, Known, Outcome, Tick};
 use super::loader::{self, Loader};
-use super::user_code::caught;
+use super::user_code::catch_panic;
 use crate::cache::core::Core;
 use crate::cache::metrics::Shed;
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::found::{Found, Stale, Tier};
 use crate::cache::reading::wake_up::Wait;
 use crate::cache::settings::freshness::{Source, WhileWriting};
@@ -24,36 +24,36 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// How often somebody else's load is asked after. The end of its lease is the latest time; a load usually ends long before.
+/// The polling interval for another reader's load. Its lease ends at the latest then; a load usually ends long before.
 pub(crate) const ASK_AGAIN: Backoff =
     Backoff { delay_min: Duration::from_millis(4), delay_max: Duration::from_millis(64) };
 
-/// How a load is to be run.
+/// How a load is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// With a lease, waiting for whoever has it; what it brings is stored.
+    /// With a lease, after waiting for its current holder if there is one; the loaded value is stored.
     Fill(Why),
-    /// The same, but a load that has just failed is not waited for: there is something older to serve.
+    /// Like `Fill`, but does not wait after a recently failed load, because an older value can be served.
     FillOrServe(Why),
-    /// With a lease or not at all: nobody waits for it.
+    /// With a lease or not at all: no reader waits for it.
     Ahead(Why),
-    /// Without asking the store, and without storing.
-    Alone(Alone),
+    /// Without a lease and without storing the value.
+    Bypass(Bypass),
 }
 
 impl Plan {
-    /// The reason that a lease is asked with.
+    /// The reason in the lease request.
     pub(crate) fn why(self) -> Why {
         match self {
             Self::Fill(why) | Self::FillOrServe(why) | Self::Ahead(why) => why,
-            Self::Alone(_) => Why::Miss,
+            Self::Bypass(_) => Why::Miss,
         }
     }
 }
 
-/// Why a load goes past the store.
+/// Why a load bypasses the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Alone {
+pub(crate) enum Bypass {
     StoreAway,
     InvalidationOwed,
     OtherSchema,
@@ -64,84 +64,88 @@ pub(crate) enum Alone {
     Writing,
 }
 
-/// How often a reader joins the load of another before it insists on its own.
+/// How many loads of other readers a reader joins before it insists on its own.
 pub(crate) const JOINS_MAX: u32 = 2;
 
-/// The read that a load is run for.
+/// The read for which a load is run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct For {
-    pub(crate) want: Want,
-    /// When it began to wait: what it waits for others is counted from there.
+pub(crate) struct Reader {
+    pub(crate) policy: ReadPolicy,
+    /// When it began; its waiting time counts from here.
     pub(crate) began: Moment,
-    /// Loads of others that it was refused.
-    pub(crate) refused: u32,
+    /// How many results of other readers' loads it has rejected.
+    pub(crate) rejected_joins: u32,
 }
 
-impl For {
+impl Reader {
     /// A reader that has just begun.
-    pub(crate) fn new(want: Want, began: Moment) -> Self {
-        Self { want, began, refused: 0 }
+    pub(crate) fn new(policy: ReadPolicy, began: Moment) -> Self {
+        Self { policy, began, rejected_joins: 0 }
     }
 
-    /// Where its load may read. A replica's value that is not stored proves nothing to those who wait for it; once that has
-    /// cost a reader a round, the next load is one that does.
+    /// The source from which its load may read. A replica's value that is not stored proves nothing to waiting readers; once
+    /// this has cost a reader a round, the next load reads the primary.
     pub(crate) fn source(self) -> Source {
-        if self.refused > 0 && guard("refused_reader_reads_primary") { Source::Primary } else { self.want.source() }
+        if self.rejected_joins > 0 && guard("refused_reader_reads_primary") {
+            Source::Primary
+        } else {
+            self.policy.source()
+        }
     }
 }
 
-/// A lease that was granted, and what its load must be measured by.
-pub(crate) struct Leasehold {
+/// A granted lease, and the data against which its load is checked.
+pub(crate) struct HeldLease {
     pub(crate) grant: Grant,
-    /// Where its load may read.
+    /// The source from which its load may read.
     pub(crate) source: Source,
     pub(crate) token: Token,
-    /// The life of the store in which it was asked for; `None` if that was not known.
+    /// The store's epoch when the lease was requested; `None` if it was unknown.
     pub(crate) epoch: Option<StoreEpoch>,
-    /// When it was asked for: a deadline counts from the sending, not from the answer.
+    /// When the lease was requested: the load budget counts from the sending of the request, not from the reply.
     pub(crate) sent: Moment,
 }
 
-/// What came of asking for a lease.
-pub(crate) enum Asked<V> {
-    Granted(Leasehold),
+/// The result of a lease request.
+pub(crate) enum LeaseReply<V> {
+    Granted(HeldLease),
     Landed(Found<V>),
-    /// Ask again, at the latest after this.
+    /// Request again, at the latest after this.
     Later {
         retry_after: Duration,
         is_failing: bool,
     },
-    /// Load without one.
-    Alone(Alone),
+    /// Load without a lease.
+    Bypass(Bypass),
     /// Do not load.
     Failed(CacheError),
 }
 
-/// What a load brought, and what is known about it before the store has judged it.
+/// A loaded value, and what is known about it before the store has accepted or rejected it.
 pub(crate) struct Loaded<V> {
     pub(crate) found: Found<V>,
     pub(crate) known: Known,
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
-    /// Loads for a reader that has nothing to serve: alone, or with all others who want this key now.
+    /// Loads for a reader that has no value to serve, together with all other readers of this key.
     pub(crate) async fn load(
         self: &Arc<Self>,
         key: &[u8],
         plan: Plan,
-        want: Want,
+        policy: ReadPolicy,
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
-        let (began, began_at) = (self.clock.now(), self.flights.tick());
-        let mut reader = For::new(want, began);
+        let (began, began_at) = (self.clock.now(), self.calls.tick());
+        let mut reader = Reader::new(policy, began);
         loop {
-            // Twice another reader's load was refused. Its own load will do, for all who come later, too.
-            let ticket = match self.flights.board(key, reader.refused >= JOINS_MAX) {
-                Boarding::Join(ticket) => ticket,
-                Boarding::Lead(landing, ticket) => {
-                    self.take_off(landing, plan, reader, loader());
-                    // What a reader's own load brings was read after the reader began: good enough for it in any case.
-                    return match ticket.outcome().await {
+            // After two rejected results of other readers the reader runs its own load, which later readers can join.
+            let handle = match self.calls.join_or_lead(key, reader.rejected_joins >= JOINS_MAX) {
+                Joined::Follower(handle) => handle,
+                Joined::Leader(completion, handle) => {
+                    self.spawn_load(completion, plan, reader, loader());
+                    // The reader's own load read the row after the reader began, so it always satisfies the read.
+                    return match handle.outcome().await {
                         Outcome::Found { found, .. } => Ok(found),
                         Outcome::Failed(error) => Err(error),
                         Outcome::Nothing if matches!(plan, Plan::FillOrServe(_)) => {
@@ -152,36 +156,40 @@ impl<V: Send + Sync + 'static> Core<V> {
                 }
             };
             self.metrics.joined.increment(1);
-            let Some(outcome) = self.wait_for(ticket, began).await? else {
+            let Some(outcome) = self.wait_for(handle, began).await? else {
                 return self.after_waiting(reader, loader()).await;
             };
             match outcome {
-                Outcome::Found { found, known } if want.joins(&found, known, began_at) => return Ok(found),
-                // An invalidation that was acknowledged before this reader began may be missing in it. Once more, with all
-                // others who were refused: that load begins after them.
-                Outcome::Found { .. } => reader.refused += 1,
+                Outcome::Found { found, known } if policy.accepts_shared(&found, known, began_at) => return Ok(found),
+                // The value may lack an invalidation that was acknowledged before this reader began. The next load, which
+                // begins after it, is shared with all readers whose results were rejected.
+                Outcome::Found { .. } => reader.rejected_joins += 1,
                 Outcome::Failed(error) => return Err(error),
                 Outcome::Nothing => {}
             }
         }
     }
 
-    /// Waits for somebody else's load of this process; `None` if a reader that began then has waited long enough.
-    pub(crate) async fn wait_for(&self, ticket: Ticket<V>, began: Moment) -> Result<Option<Outcome<V>>, CacheError> {
-        let _place = self.waiters.enter()?;
+    /// Waits for another reader's load in this process; `None` after `wait_max` since `began`.
+    pub(crate) async fn wait_for(
+        &self,
+        handle: CallHandle<V>,
+        began: Moment,
+    ) -> Result<Option<Outcome<V>>, CacheError> {
+        let _waiter = self.waiters.enter()?;
         if !guard("wait_max_for_flights") {
-            return Ok(Some(ticket.outcome().await));
+            return Ok(Some(handle.outcome().await));
         }
         let left = self.settings.wait_max.saturating_sub(self.clock.now().since(began));
-        Ok(self.clock.timeout(left, ticket.outcome()).await.ok())
+        Ok(self.clock.timeout(left, handle.outcome()).await.ok())
     }
 
-    /// Loads for one reader that has waited long enough, or turns it away. In a task of its own, so that its turn ends with
-    /// its load and not with its caller.
-    async fn after_waiting(self: &Arc<Self>, reader: For, loader: Loader<V>) -> Result<Found<V>, CacheError> {
+    /// Loads for one reader after `wait_max`, or rejects it. In a task of its own, so that its permit is released when the load
+    /// ends and not when the caller is dropped.
+    async fn after_waiting(self: &Arc<Self>, reader: Reader, loader: Loader<V>) -> Result<Found<V>, CacheError> {
         self.may_load_after_waiting(reader.began)?;
         let core = Arc::clone(self);
-        let alone = async move { core.fly_alone(Alone::WaitedTooLong, reader, loader).await };
+        let alone = async move { core.bypass_store(Bypass::WaitedTooLong, reader, loader).await };
         match tokio::spawn(alone.in_current_span()).await {
             Ok(Outcome::Found { found, .. }) => Ok(found),
             Ok(Outcome::Failed(error)) => Err(error),
@@ -189,7 +197,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    /// What the cache was told to do with a reader that has waited for `wait_max`.
+    /// Applies the cache's `after_wait` setting to a reader that has waited for `wait_max`.
     pub(crate) fn may_load_after_waiting(&self, began: Moment) -> Result<(), CacheError> {
         match self.settings.after_wait {
             AfterWait::Load => Ok(()),
@@ -200,46 +208,47 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    /// The answer of a load, or in place of its error a value that the reader would rather have.
+    /// The result of a load, or instead of its error an older value that the policy accepts.
     pub(crate) fn rescued(
         &self,
         answer: Result<Found<V>, CacheError>,
-        want: Want,
+        policy: ReadPolicy,
         rescue: Option<Found<V>>,
         seen: Moment,
     ) -> Result<Found<V>, CacheError> {
         answer.or_else(|error| {
-            let rescued = rescue.and_then(|found| self.rescue(found, want, seen, Stale::LoaderFailed)).ok_or(error)?;
+            let rescued =
+                rescue.and_then(|found| self.rescue(found, policy, seen, Stale::LoaderFailed)).ok_or(error)?;
             self.metrics.rescued_failed.increment(1);
             Ok(rescued)
         })
     }
 
-    /// A value that was seen then and did not do, if it does now, in place of a better one.
-    pub(crate) fn rescue(&self, found: Found<V>, want: Want, seen: Moment, why: Stale) -> Option<Found<V>> {
-        // It has aged since.
+    /// A value that was read at `seen` and did not satisfy the policy, if it is accepted now in place of a better one.
+    pub(crate) fn rescue(&self, found: Found<V>, policy: ReadPolicy, seen: Moment, why: Stale) -> Option<Found<V>> {
+        // It is older now.
         let aged = Found { age: found.age + self.clock.now().since(seen), ..found };
-        let rescued = want.rescue(aged, self.settings.fail_safe, why)?;
+        let rescued = policy.rescue(aged, self.settings.fail_safe, why)?;
         self.metrics.served_stale(rescued.age);
         Some(rescued)
     }
 
-    /// Loads for a reader that may fall back on `rescue`: if the load fails, or (it goes on then) takes too long.
+    /// Loads for a reader that may fall back to `rescue` if the load fails, or if it is slow; a slow load continues.
     pub(crate) async fn load_or_rescue(
         self: &Arc<Self>,
         key: &[u8],
         plan: Plan,
-        want: Want,
+        policy: ReadPolicy,
         rescue: Option<Found<V>>,
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
         let seen = self.clock.now();
-        let mut load = std::pin::pin!(self.load(key, plan, want, loader));
+        let mut load = std::pin::pin!(self.load(key, plan, policy, loader));
         if let (Some(soft), Some(found)) = (self.settings.load_soft_timeout, &rescue) {
             match self.clock.timeout(soft, &mut load).await {
-                Ok(answer) => return self.rescued(answer, want, rescue, seen),
+                Ok(answer) => return self.rescued(answer, policy, rescue, seen),
                 Err(_) => {
-                    if let Some(served) = self.rescue(found.clone(), want, seen, Stale::LoaderSlow) {
+                    if let Some(served) = self.rescue(found.clone(), policy, seen, Stale::LoaderSlow) {
                         self.metrics.rescued_slow.increment(1);
                         return Ok(served);
                     }
@@ -247,57 +256,63 @@ impl<V: Send + Sync + 'static> Core<V> {
             }
         }
         let answer = load.await;
-        self.rescued(answer, want, rescue, seen)
+        self.rescued(answer, policy, rescue, seen)
     }
 
-    /// Starts a load that nobody waits for, unless one of this key is under way.
-    pub(crate) fn load_ahead(self: &Arc<Self>, key: &[u8], why: Why, want: Want, loader: impl FnOnce() -> Loader<V>) {
-        if let Some(landing) = self.flights.lead(key) {
-            self.take_off(landing, Plan::Ahead(why), For::new(want, self.clock.now()), loader());
+    /// Starts a background load, unless a load of this key is running.
+    pub(crate) fn load_ahead(
+        self: &Arc<Self>,
+        key: &[u8],
+        why: Why,
+        policy: ReadPolicy,
+        loader: impl FnOnce() -> Loader<V>,
+    ) {
+        if let Some(completion) = self.calls.lead(key) {
+            self.spawn_load(completion, Plan::Ahead(why), Reader::new(policy, self.clock.now()), loader());
         }
     }
 
-    fn take_off(self: &Arc<Self>, landing: Landing<V>, plan: Plan, reader: For, loader: Loader<V>) {
+    fn spawn_load(self: &Arc<Self>, completion: Completion<V>, plan: Plan, reader: Reader, loader: Loader<V>) {
         let core = Arc::clone(self);
-        let flight = async move {
+        let call = async move {
             let outcome = match plan {
-                Plan::Fill(why) => core.fly(&landing, why, true, reader, loader).await,
-                Plan::FillOrServe(why) => core.fly(&landing, why, false, reader, loader).await,
-                Plan::Ahead(why) => core.fly_ahead(&landing, why, reader, loader).await,
-                Plan::Alone(reason) => core.fly_alone(reason, reader, loader).await,
+                Plan::Fill(why) => core.lease_and_load(&completion, why, true, reader, loader).await,
+                Plan::FillOrServe(why) => core.lease_and_load(&completion, why, false, reader, loader).await,
+                Plan::Ahead(why) => core.lease_and_refresh(&completion, why, reader, loader).await,
+                Plan::Bypass(reason) => core.bypass_store(reason, reader, loader).await,
             };
-            landing.land(outcome);
+            completion.complete(outcome);
         };
-        tokio::spawn(flight.in_current_span());
+        tokio::spawn(call.in_current_span());
     }
 
-    /// `is_patient` says whether to wait for the end of somebody's patience after a failure. If not, others who are shall load.
-    async fn fly(
+    /// `is_patient`: whether to wait until the pause after a failure has elapsed. If not, readers that are patient load.
+    async fn lease_and_load(
         &self,
-        landing: &Landing<V>,
+        completion: &Completion<V>,
         why: Why,
         is_patient: bool,
-        reader: For,
+        reader: Reader,
         loader: Loader<V>,
     ) -> Outcome<V> {
         let began = reader.began;
         let mut attempt = 0;
         loop {
-            // The turn comes first, so that no lease runs while its holder waits for one.
-            let turn = match self.admission.enter(began).await {
-                Ok(turn) => turn,
+            // The permit comes first, so that no lease runs while its holder waits for a permit.
+            let permit = match self.admission.enter(began).await {
+                Ok(permit) => permit,
                 Err(error) => return Outcome::Failed(error),
             };
-            let asked_at = self.flights.tick();
-            let (retry_after, is_failing) = match self.ask(landing.key(), why, reader).await {
-                Asked::Granted(lease) => return self.load_under(&lease, landing, loader).await,
-                Asked::Landed(found) => return Outcome::landed(found, asked_at),
-                Asked::Alone(reason) => return self.load_alone(reason, reader, loader).await,
-                Asked::Failed(error) => return Outcome::Failed(error),
-                Asked::Later { is_failing: true, .. } if !is_patient && guard("rescued_do_not_wait") => {
+            let asked_at = self.calls.tick();
+            let (retry_after, is_failing) = match self.ask(completion.key(), why, reader).await {
+                LeaseReply::Granted(lease) => return self.load_with_lease(&lease, completion, loader).await,
+                LeaseReply::Landed(found) => return Outcome::landed(found, asked_at),
+                LeaseReply::Bypass(reason) => return self.load_past_store(reason, reader, loader).await,
+                LeaseReply::Failed(error) => return Outcome::Failed(error),
+                LeaseReply::Later { is_failing: true, .. } if !is_patient && guard("rescued_do_not_wait") => {
                     return Outcome::Nothing;
                 }
-                Asked::Later { retry_after, is_failing } => (retry_after, is_failing),
+                LeaseReply::Later { retry_after, is_failing } => (retry_after, is_failing),
             };
             let waited = self.clock.now().since(began);
             let left = self.settings.wait_max.saturating_sub(waited);
@@ -306,44 +321,50 @@ impl<V: Send + Sync + 'static> Core<V> {
                     return Outcome::Failed(CacheError::Failing { waited });
                 }
                 return match self.may_load_after_waiting(began) {
-                    Ok(()) => self.load_alone(Alone::WaitedTooLong, reader, loader).await,
+                    Ok(()) => self.load_past_store(Bypass::WaitedTooLong, reader, loader).await,
                     Err(error) => Outcome::Failed(error),
                 };
             }
-            drop(turn);
-            let _place = match self.waiters.enter() {
-                Ok(place) => place,
+            drop(permit);
+            let _waiter = match self.waiters.enter() {
+                Ok(waiter) => waiter,
                 Err(error) => return Outcome::Failed(error),
             };
-            self.wait_for_news(&[(landing.key(), why)], Wait { retry_after, is_failing, attempt, left }).await;
+            self.wait_for_change(&[(completion.key(), why)], Wait { retry_after, is_failing, attempt, left }).await;
             attempt += 1;
         }
     }
 
-    async fn fly_ahead(&self, landing: &Landing<V>, why: Why, reader: For, loader: Loader<V>) -> Outcome<V> {
-        // A database that is busy with readers who wait is not asked for those who do not.
-        let Some(_turn) = self.admission.try_enter() else { return Outcome::Nothing };
-        let asked_at = self.flights.tick();
-        match self.ask(landing.key(), why, reader).await {
-            Asked::Granted(lease) => {
+    async fn lease_and_refresh(
+        &self,
+        completion: &Completion<V>,
+        why: Why,
+        reader: Reader,
+        loader: Loader<V>,
+    ) -> Outcome<V> {
+        // Background loads do not compete for permits with readers that wait.
+        let Some(_permit) = self.admission.try_enter() else { return Outcome::Nothing };
+        let asked_at = self.calls.tick();
+        match self.ask(completion.key(), why, reader).await {
+            LeaseReply::Granted(lease) => {
                 self.metrics.refreshes.increment(1);
-                self.load_under(&lease, landing, loader).await
+                self.load_with_lease(&lease, completion, loader).await
             }
-            Asked::Landed(found) => Outcome::landed(found, asked_at),
-            Asked::Later { .. } | Asked::Alone(_) | Asked::Failed(_) => Outcome::Nothing,
+            LeaseReply::Landed(found) => Outcome::landed(found, asked_at),
+            LeaseReply::Later { .. } | LeaseReply::Bypass(_) | LeaseReply::Failed(_) => Outcome::Nothing,
         }
     }
 
-    async fn fly_alone(&self, reason: Alone, reader: For, loader: Loader<V>) -> Outcome<V> {
+    async fn bypass_store(&self, reason: Bypass, reader: Reader, loader: Loader<V>) -> Outcome<V> {
         match self.admission.enter(reader.began).await {
-            Ok(_turn) => self.load_alone(reason, reader, loader).await,
+            Ok(_permit) => self.load_past_store(reason, reader, loader).await,
             Err(error) => Outcome::Failed(error),
         }
     }
 
-    pub(crate) async fn ask(&self, key: &[u8], why: Why, reader: For) -> Asked<V> {
+    pub(crate) async fn ask(&self, key: &[u8], why: Why, reader: Reader) -> LeaseReply<V> {
         if self.switches.bypass_fills() {
-            return Asked::Alone(Alone::FillsBypassed); // who may not store needs no lease
+            return LeaseReply::Bypass(Bypass::FillsBypassed); // without a fill there is no need for a lease
         }
         let token = Token::random();
         let lease = Lease {
@@ -356,80 +377,80 @@ impl<V: Send + Sync + 'static> Core<V> {
             lag_ms_max: self.settings.lag_ms(),
         };
         let (epoch, sent) = (self.store.epoch(), self.clock.now());
-        let later = |ms, is_failing| Asked::Later { retry_after: Duration::from_millis(ms), is_failing };
+        let later = |ms, is_failing| LeaseReply::Later { retry_after: Duration::from_millis(ms), is_failing };
         match self.store.lease(key, &lease).await {
             Ok(Leased::Granted(grant)) => {
                 let source = self.settings.source(reader.source(), grant.primary_required);
-                Asked::Granted(Leasehold { grant, source, token, epoch, sent })
+                LeaseReply::Granted(HeldLease { grant, source, token, epoch, sent })
             }
             Ok(Leased::Landed(bytes)) => {
-                self.landed(key, bytes).map_or(Asked::Alone(Alone::Undecodable), Asked::Landed)
+                self.landed(key, bytes).map_or(LeaseReply::Bypass(Bypass::Undecodable), LeaseReply::Landed)
             }
             Ok(Leased::Wait { retry_after_ms }) => later(retry_after_ms, false),
             Ok(Leased::Writing { retry_after_ms }) => match self.settings.while_writing {
                 WhileWriting::Wait => later(retry_after_ms, false),
-                WhileWriting::Load => Asked::Alone(Alone::Writing),
+                WhileWriting::Load => LeaseReply::Bypass(Bypass::Writing),
                 WhileWriting::Fail => {
-                    Asked::Failed(CacheError::Writing { retry_after: Duration::from_millis(retry_after_ms) })
+                    LeaseReply::Failed(CacheError::Writing { retry_after: Duration::from_millis(retry_after_ms) })
                 }
             },
             Ok(Leased::Failing { retry_after_ms }) => later(retry_after_ms, true),
             Ok(Leased::OtherSchema) => {
-                self.tell_other_schema(key);
-                Asked::Alone(Alone::OtherSchema)
+                self.log_other_schema(key);
+                LeaseReply::Bypass(Bypass::OtherSchema)
             }
-            Err(_) => Asked::Alone(Alone::StoreAway),
+            Err(_) => LeaseReply::Bypass(Bypass::StoreAway),
         }
     }
 
-    async fn load_under(&self, lease: &Leasehold, landing: &Landing<V>, loader: Loader<V>) -> Outcome<V> {
+    async fn load_with_lease(&self, lease: &HeldLease, completion: &Completion<V>, loader: Loader<V>) -> Outcome<V> {
         let loaded = self.run(loader, lease.source).await;
-        self.settle(lease, landing, loaded).await
+        self.settle(lease, completion, loaded).await
     }
 
-    /// Stores what a lease brought, or gives the lease back.
+    /// Stores the loaded value, or releases the lease.
     pub(crate) async fn settle(
         &self,
-        lease: &Leasehold,
-        landing: &Landing<V>,
+        lease: &HeldLease,
+        completion: &Completion<V>,
         loaded: Result<Loaded<V>, CacheError>,
     ) -> Outcome<V> {
         match loaded {
             Ok(Loaded { found, known }) => {
-                let mut sent_at = self.flights.tick();
-                let fate = self.fill(lease, landing, &found).await;
+                let mut sent_at = self.calls.tick();
+                let fate = self.fill(lease, completion, &found).await;
                 if !guard("confirmed_since_the_read_began") {
-                    sent_at = self.flights.tick();
+                    sent_at = self.calls.tick();
                 }
                 if matches!(fate, Fate::Dropped | Fate::Outdated) && guard("dropped_fill_gives_lease_back") {
-                    // Nobody needs to wait for what will not come.
-                    self.give_back(lease, landing, Duration::ZERO).await;
+                    // No reader needs to wait for a value that will not be stored.
+                    self.give_back(lease, completion, Duration::ZERO).await;
                 }
-                // The store takes nothing that an invalidation has overtaken: none came before this was sent.
+                // The store rejects a value that an invalidation has superseded, so none arrived before this was sent.
                 let at = if fate == Fate::Stored { sent_at } else { known.at };
                 Outcome::Found { found, known: Known { at, ..known } }
             }
             Err(error) => {
                 let patience =
                     if guard("failed_load_asks_for_patience") { self.settings.retry_after } else { Duration::ZERO };
-                self.give_back(lease, landing, patience).await;
+                self.give_back(lease, completion, patience).await;
                 Outcome::Failed(error)
             }
         }
     }
 
-    /// Best effort: a lease that is not given back lapses.
-    async fn give_back(&self, lease: &Leasehold, landing: &Landing<V>, retry_after: Duration) {
-        let given_back = self.store.abandon(landing.key(), lease.token, span_ms(retry_after)).await;
+    /// Best effort: a lease that is not released expires.
+    async fn give_back(&self, lease: &HeldLease, completion: &Completion<V>, retry_after: Duration) {
+        let given_back = self.store.abandon(completion.key(), lease.token, span_ms(retry_after)).await;
         if let Err(error) = given_back {
-            tracing::debug!(cache = %self.name, %error, "a lease was not given back; it lapses");
+            tracing::debug!(cache = %self.name, %error, "the release of a lease failed; the lease expires by itself");
         }
     }
 
-    async fn load_alone(&self, reason: Alone, reader: For, loader: Loader<V>) -> Outcome<V> {
+    async fn load_past_store(&self, reason: Bypass, reader: Reader, loader: Loader<V>) -> Outcome<V> {
         self.metrics.bypassed(reason.as_str());
-        // Past the store nobody knows what a replica would have to have.
-        let needs_primary = reason != Alone::StoreAway;
+        // Without the store it is unknown which version a replica must have.
+        let needs_primary = reason != Bypass::StoreAway;
         match self.run(loader, self.settings.source(reader.source(), needs_primary)).await {
             Ok(Loaded { found, known }) => Outcome::Found { found, known },
             Err(error) => Outcome::Failed(error),
@@ -437,14 +458,14 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 
     async fn run(&self, loader: Loader<V>, source: Source) -> Result<Loaded<V>, CacheError> {
-        let (began, began_at) = (self.clock.now(), self.flights.tick());
+        let (began, began_at) = (self.clock.now(), self.calls.tick());
         let loaded = self.timed(loader::run(loader(source), &self.clock, self.settings.load_timeout)).await?;
         let counter = if loaded.is_some() { &self.metrics.loaded } else { &self.metrics.loaded_absent };
         counter.increment(1);
         self.loaded(loaded, began, began_at, source)
     }
 
-    /// What this process has just read from the database. A panic of the function that finds its version is one of the load.
+    /// A row that this process has just read from the database. A panic of the version function is an error of the load.
     pub(crate) fn loaded(
         &self,
         row: Option<V>,
@@ -453,8 +474,9 @@ impl<V: Send + Sync + 'static> Core<V> {
         source: Source,
     ) -> Result<Loaded<V>, CacheError> {
         let version = row.as_ref().zip(self.version.as_ref());
-        let version = version.map(|(row, version)| caught(guard("cache_version_caught"), || version(row))).transpose();
-        let version = version.map_err(|words| CacheError::LoaderPanicked(words.into()))?;
+        let version =
+            version.map(|(row, version)| catch_panic(guard("cache_version_caught"), || version(row))).transpose();
+        let version = version.map_err(|message| CacheError::LoaderPanicked(message.into()))?;
         let age = self.clock.now().since(began);
         let found = Found { value: row.map(Arc::new), tier: Tier::Loader, age, version, stale: None };
         let at = if source == Source::Primary { began_at } else { Tick::NEVER };
@@ -476,7 +498,7 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 }
 
-impl Alone {
+impl Bypass {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::StoreAway => "store_away",

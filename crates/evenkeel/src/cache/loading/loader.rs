@@ -1,4 +1,4 @@
-//! The user's loader: in a task of its own, with a deadline, and never mistaken for a value when it fails.
+//! The user's loader, which runs in a task of its own with a deadline. A failure is always an error, never a value.
 
 use crate::cache::key::{CacheKey, KeyBytes};
 use crate::cache::settings::freshness::Source;
@@ -13,19 +13,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// The load of one row that has not begun; it is told where it may read. Dropped, it asked nothing of the database.
+/// A load of one row that has not started; called with the source from which it may read. Dropped, it has not queried the
+/// database.
 pub(crate) type Loader<V> = Box<dyn FnOnce(Source) -> Load<Option<V>> + Send>;
 
-/// The load of several rows, by the bytes of their keys. Those that it does not bring do not exist.
+/// A load of several rows by their encoded keys. Rows that it does not return do not exist.
 pub(crate) type BatchLoader<V> = Load<Rows<V>>;
 
-/// Rows by the bytes of their keys.
+/// Rows by their encoded keys.
 pub(crate) type Rows<V> = HashMap<Box<[u8]>, V>;
 
-/// A load on its way, or about to be.
+/// A load, running or about to start.
 pub(crate) type Load<T> = Pin<Box<dyn Future<Output = Result<T, CacheError>> + Send>>;
 
-/// The user's future with its error made ours, wherever it reads.
+/// The user's future with its error converted, for any source.
 pub(crate) fn loader<V, E>(load: impl Future<Output = Result<Option<V>, E>> + Send + 'static) -> Loader<V>
 where
     E: Into<Box<dyn Error + Send + Sync>>,
@@ -33,18 +34,18 @@ where
     Box::new(|_| Box::pin(async move { load.await.map_err(own_error) }))
 }
 
-/// The same for a loader that asks where it may read.
+/// Like `loader`, for a loader that receives its source.
 pub(crate) fn loader_from<V, F, L, E>(load: F) -> Loader<V>
 where
     F: FnOnce(Source) -> L + Send + 'static,
     L: Future<Output = Result<Option<V>, E>> + Send + 'static,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    // Called inside, so that its panic is one of the load.
+    // Called inside the future, so that its panic is an error of the load.
     Box::new(|source| Box::pin(async move { load(source).await.map_err(own_error) }))
 }
 
-/// The same for many rows.
+/// Like `loader`, for several rows.
 pub(crate) fn batch_loader<K, V, R, E>(load: impl Future<Output = Result<R, E>> + Send + 'static) -> BatchLoader<V>
 where
     K: CacheKey,
@@ -61,13 +62,13 @@ fn own_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> CacheError {
     CacheError::Loader(Arc::from(error.into()))
 }
 
-/// Runs a load to its end, for at most `limit`. What a panic or a deadline leaves behind is an error.
+/// Runs a load to its end, for at most `limit`. A panic or a time-out is an error.
 pub(crate) async fn run<T: Default + Send + 'static>(
     loader: Load<T>,
     clock: &Clock,
     limit: Duration,
 ) -> Result<T, CacheError> {
-    // A task of its own, so that a panic ends there and not in the flight that others wait for.
+    // A task of its own, so that a panic ends it and not the call that other readers wait for.
     let mut task = tokio::spawn(loader.in_current_span());
     let ended = if guard("loader_deadline") { clock.timeout(limit, &mut task).await } else { Ok((&mut task).await) };
     match ended {
@@ -87,8 +88,8 @@ pub(crate) async fn run<T: Default + Send + 'static>(
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
-    let words = payload.downcast_ref::<&str>().copied();
-    words.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
+    let message = payload.downcast_ref::<&str>().copied();
+    message.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
 }

@@ -1,7 +1,8 @@
 //! Loading: a load from its lease to the fill of its entry.
 //!
-//! `flight` is the single-flight call that readers of a key share; `admission` bounds how many loads run; `loader` calls the user's code;
-//! `fill` stores what it returned; `payload` is the value as bytes, and `unreadable` what happens when the codec cannot read it.
+//! `flight` is the single-flight call that readers of a key share; `admission` limits concurrent loads; `loader` calls the
+//! user's code; `fill` stores its result; `payload` encodes values, and `unreadable` handles values that the codec cannot
+//! decode.
 
 pub(crate) mod admission;
 pub(crate) mod fill;

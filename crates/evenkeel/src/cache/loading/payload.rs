@@ -1,6 +1,6 @@
-//! Values on their way into an entry and back: codec, compression, and the bound on what is unpacked.
+//! The payload of an entry: codec, compression, and the limit of the decompressed size.
 
-use super::user_code::caught;
+use super::user_code::catch_panic;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::header;
@@ -8,26 +8,26 @@ use evenkeel_protocol::codec::Codec;
 use evenkeel_protocol::codec::error::CodecError;
 use std::sync::Arc;
 
-/// How a payload is compressed, as an entry's header says it.
+/// The compression number in an entry's header.
 const PLAIN: u8 = 0;
 const LZ4: u8 = 1;
-/// An LZ4 payload begins with the length it unpacks to.
+/// An LZ4 payload begins with its decompressed length.
 const LZ4_PREFIX_LEN: usize = 4;
-/// Encoded values of up to this many bytes are read back before they are stored. Larger ones would delay their readers.
+/// Encoded values of up to this many bytes are decoded once before they are stored. Larger ones would delay their readers.
 const READ_BACK_BYTES_MAX: usize = 64 << 10;
 
-/// Turns the values of one cache into payloads and back.
+/// Encodes and decodes the values of one cache.
 pub(crate) struct Payloads<V> {
     pub(crate) codec: Arc<dyn Codec<V>>,
-    /// What the codec answered when the cache was built.
+    /// The codec's id when the cache was built.
     pub(crate) codec_id: u8,
     /// Payloads of at least this many bytes are compressed, if that makes them smaller.
     pub(crate) compress_bytes_min: usize,
-    /// Neither stored nor unpacked above this: a few bytes can claim to unpack to gigabytes.
+    /// Larger values are neither stored nor decompressed: a few bytes can claim to decompress to gigabytes.
     pub(crate) value_bytes_max: usize,
 }
 
-/// A value as an entry holds it.
+/// A value in its stored form.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Packed {
     pub(crate) codec: u8,
@@ -35,7 +35,7 @@ pub(crate) struct Packed {
     pub(crate) payload: Bytes,
 }
 
-/// The value of an entry, decoded.
+/// The decoded value of an entry.
 #[derive(Debug)]
 pub(crate) struct Unpacked<V> {
     /// `None` if the row is absent.
@@ -44,12 +44,12 @@ pub(crate) struct Unpacked<V> {
     pub(crate) bytes: usize,
 }
 
-/// Why the value of an entry cannot be read.
+/// Why the value of an entry cannot be decoded.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
     pub(crate) error: CodecError,
-    /// The entry says that this codec wrote it in a way this program knows, so no newer program can read it either: unless that
-    /// changed the type and not the schema number.
+    /// The header names this codec and a known compression, so no newer program can decode it either, unless that program
+    /// changed the type without changing the schema number.
     pub(crate) is_own: bool,
 }
 
@@ -64,8 +64,8 @@ impl<V: 'static> Payloads<V> {
             let mut plain = Vec::new();
             self.codec.encode(value, &mut plain).map(|()| Bytes::from(plain))
         };
-        let plain = caught(guard("cache_encode_caught"), encode)
-            .unwrap_or_else(|words| Err(CodecError::encode("its codec", format!("encoding panicked: {words}"))))?;
+        let plain = catch_panic(guard("cache_encode_caught"), encode)
+            .unwrap_or_else(|message| Err(CodecError::encode("its codec", format!("encoding panicked: {message}"))))?;
         if plain.len() > self.value_bytes_max {
             let reason = format!("{} bytes are more than the {} allowed", plain.len(), self.value_bytes_max);
             return Err(CodecError::encode("the cache", reason));
@@ -89,7 +89,7 @@ impl<V: 'static> Payloads<V> {
         }
         let of_others = |reason| Unreadable { error: CodecError::decode("the cache", reason), is_own: false };
         if value.codec != self.codec_id {
-            return Err(of_others(format!("codec {} wrote them", value.codec)));
+            return Err(of_others(format!("they were written by codec {}", value.codec)));
         }
         let plain = match value.compression {
             PLAIN => Ok(payload),
@@ -103,13 +103,15 @@ impl<V: 'static> Payloads<V> {
 
     fn read_back(&self, plain: Bytes) -> Result<(), CodecError> {
         let decode = || self.codec.decode(plain).map(drop).map_err(|error| error.to_string());
-        let read = caught(guard("cache_decode_caught"), decode).unwrap_or_else(Err);
-        read.map_err(|error| CodecError::encode("the cache", format!("its codec cannot read what it wrote: {error}")))
+        let read = catch_panic(guard("cache_decode_caught"), decode).unwrap_or_else(Err);
+        read.map_err(|error| {
+            CodecError::encode("the cache", format!("its codec cannot decode its own output: {error}"))
+        })
     }
 
     fn decode(&self, plain: Bytes) -> Result<V, CodecError> {
-        caught(guard("cache_decode_caught"), || self.codec.decode(plain))
-            .unwrap_or_else(|words| Err(CodecError::decode("its codec", format!("decoding panicked: {words}"))))
+        catch_panic(guard("cache_decode_caught"), || self.codec.decode(plain))
+            .unwrap_or_else(|message| Err(CodecError::decode("its codec", format!("decoding panicked: {message}"))))
     }
 
     fn inflate(&self, packed: &[u8]) -> Result<Bytes, CodecError> {
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn compresses_from_the_threshold_on_and_only_when_it_helps() {
+    fn payload_is_compressed_above_the_threshold_if_smaller() {
         let payloads = payloads();
         let noise: Bytes = (0_u32..500).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
         for (value, compression) in
@@ -160,20 +162,20 @@ mod tests {
             assert!(packed.payload.len() <= value.len());
             let back = payloads.unpack(&stored(&packed), packed.payload.clone()).unwrap();
             assert_eq!((*back.row.unwrap()).clone(), value);
-            assert_eq!(back.bytes, value.len(), "as it was before compression");
+            assert_eq!(back.bytes, value.len(), "the length before compression");
         }
     }
 
     #[test]
-    fn an_absent_row_is_none_and_has_no_payload() {
+    fn absent_row_is_none_without_a_payload() {
         let packed = Packed { codec: 0, compression: PLAIN, payload: Bytes::new() };
         let absent = header::Value { absent: true, ..stored(&packed) };
         assert_eq!(payloads().unpack(&absent, packed.payload).unwrap().row, None);
     }
 
-    /// Four bytes can claim any length: a cap that is checked after unpacking would come too late.
+    /// Four bytes can claim any length: a limit that is checked after decompression would be too late.
     #[test]
-    fn a_payload_cannot_unpack_to_more_than_the_cap() {
+    fn payload_never_decompresses_above_the_cap() {
         let payloads = payloads();
         let bomb = lz4_flex::block::compress_prepend_size(&vec![0; 1_001]);
         let lies = Bytes::from_static(&[0xFF, 0xFF, 0xFF, 0xFF, 0]);
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_codec_wrote_is_an_error_not_a_value() {
+    fn payload_of_another_codec_is_an_error() {
         let packed = Packed { codec: 1, compression: PLAIN, payload: Bytes::from_static(b"1") };
         assert!(!payloads().unpack(&stored(&packed), packed.payload.clone()).unwrap_err().is_own);
         let unknown = header::Value { codec: 4, compression: 9, ..stored(&packed) };

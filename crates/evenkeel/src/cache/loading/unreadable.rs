@@ -1,45 +1,46 @@
-//! Values that the codec cannot read, or that it cannot write: told once in a while, and replaced where that harms nobody.
+//! Values that the codec cannot decode or encode: logged at a limited rate, and replaced if no other program can read them.
 
-use super::load::{Alone, Plan};
+use super::load::{Bypass, Plan};
 use super::payload::Unreadable;
-use super::user_code::caught;
+use super::user_code::catch_panic;
 use crate::cache::core::Core;
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::look::Look;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::header::Value;
 use evenkeel_protocol::cache::steps::Why;
 use evenkeel_protocol::codec::error::CodecError;
 
-/// An entry younger than this is left alone: two programs that cannot read each other's values would otherwise replace
-/// them at every read.
+/// A younger entry is left alone: two programs that cannot decode each other's values would otherwise replace them at every
+/// read.
 const AGE_MS_MIN: u64 = 1_000;
 
 impl<V: 'static> Core<V> {
-    /// How to load a key whose entry cannot be read. A value of this codec and schema is loaded anew, by one reader of the fleet, and
-    /// replaced. One that another program may be able to read stays as it is.
-    pub(crate) fn past_unreadable(
+    /// How to load a key whose entry cannot be decoded. A value of this codec and schema is loaded again, by one reader of all
+    /// processes, and replaced. A value that another program may be able to decode is kept.
+    pub(crate) fn handle_unreadable(
         &self,
         key: &[u8],
         value: &Value,
         unreadable: &Unreadable,
         now_ms: u64,
-        want: Want,
+        policy: ReadPolicy,
     ) -> Look<V> {
-        self.tell_unreadable(key, unreadable);
+        self.log_unreadable(key, unreadable);
         let age_ms = now_ms.saturating_sub(value.loaded_at_ms);
         let is_replaced = unreadable.is_own && age_ms >= AGE_MS_MIN && guard("undecodable_replaced");
-        // A value that landed since is much younger; half the age leaves room for an estimate of the store's time.
+        // A value that was stored meanwhile is much younger; half the age allows for the error in the estimate of the store's
+        // time.
         let younger = Why::Older(age_ms / 2);
-        match want.why(Why::Miss) {
+        match policy.why(Why::Miss) {
             Why::Miss if is_replaced => self.miss(younger, None),
             Why::Older(age_ms_max) if is_replaced => self.miss(Why::Older(age_ms_max.min(age_ms / 2)), None),
-            _ => Look::Load(Plan::Alone(Alone::Undecodable), None),
+            _ => Look::Load(Plan::Bypass(Bypass::Undecodable), None),
         }
     }
 
-    /// Counts an entry that cannot be read, and logs it if no other was logged lately.
-    pub(crate) fn tell_unreadable(&self, key: &[u8], unreadable: &Unreadable) {
+    /// Counts an undecodable entry, and logs it if no other was logged recently.
+    pub(crate) fn log_unreadable(&self, key: &[u8], unreadable: &Unreadable) {
         self.metrics.undecodable.increment(1);
         if let Some(reads) = self.unreadable_log.line_due(self.clock.now()) {
             tracing::warn!(
@@ -52,40 +53,40 @@ impl<V: 'static> Core<V> {
         }
     }
 
-    /// Logs a loaded value that has no stored form, if no other was logged lately.
-    pub(crate) fn tell_unstorable(&self, key: &[u8], error: &CodecError) {
+    /// Logs a loaded value that cannot be encoded, if no other was logged recently.
+    pub(crate) fn log_unstorable(&self, key: &[u8], error: &CodecError) {
         if let Some(values) = self.unstorable_log.line_due(self.clock.now()) {
             tracing::warn!(
                 cache = %self.name,
                 key = %String::from_utf8_lossy(key),
                 values,
                 %error,
-                "loaded values cannot be stored; each read of them is a load"
+                "loaded values cannot be encoded and are not cached; each read of them is a load"
             );
         }
     }
 
-    /// Logs that another program keeps values of another form here, if that was not logged lately.
-    pub(crate) fn tell_other_schema(&self, key: &[u8]) {
+    /// Logs that another program stores values of another form here, if that was not logged recently.
+    pub(crate) fn log_other_schema(&self, key: &[u8]) {
         if let Some(reads) = self.other_schema_log.line_due(self.clock.now()) {
             tracing::warn!(
                 cache = %self.name,
                 key = %String::from_utf8_lossy(key),
                 reads,
                 "reads found entries of another codec or schema number, and load without storing; another version of this program \
-                 runs, or another program uses this name"
+                 is running, or another program uses this cache name"
             );
         }
     }
 
-    /// What a value counts against `near_bytes`; `None` if the user's function panicked, and the value is not kept.
+    /// The weight of a value against `near_bytes`; `None` if the user's function panicked, so that the value is not kept.
     pub(crate) fn near_weight(&self, row: Option<&V>, decoded_bytes: usize) -> Option<usize> {
         let by_default = if guard("near_weighs_decoded") { decoded_bytes.max(size_of::<V>()) } else { 0 };
         let (Some(weight_of), Some(row)) = (&self.weight_of, row) else { return Some(by_default) };
-        match caught(guard("near_weight_caught"), || weight_of(row)) {
+        match catch_panic(guard("near_weight_caught"), || weight_of(row)) {
             Ok(weight) => Some(weight),
-            Err(words) => {
-                tracing::debug!(cache = %self.name, words, "near_weight panicked; the value is not kept near");
+            Err(reason) => {
+                tracing::debug!(cache = %self.name, reason, "near_weight panicked; the value is not kept in the near cache");
                 None
             }
         }

@@ -1,34 +1,41 @@
-//! What stands in the near cache under one key. Small on purpose: at ten thousand entries a hit costs what its way to memory
-//! costs.
+//! An entry of the near cache. It is small on purpose: with ten thousand entries, memory access dominates the cost of a hit.
 
 use evenkeel_protocol::cache::header::Value;
 use std::sync::Arc;
 
-/// Counts the doubts about everything.
-pub(super) type Era = u32;
+/// Counts the flushes of the near cache.
+pub(super) type FlushEpoch = u32;
 
-/// A value and what decides whether it may be served.
+/// A value, and the data that decides whether it may be served.
 pub(super) struct Entry<V> {
     pub(super) row: Option<Arc<V>>,
     version: u64,
     pub(super) loaded_at_ms: u64,
-    /// How long after that the store is asked: a refresh is due, or the value ends.
+    /// How long after `loaded_at_ms` the value is served; then a refresh is due, or the value ends.
     life_ms: u32,
-    pub(super) era: Era,
+    pub(super) flush_epoch: FlushEpoch,
     pub(super) weight: u32,
-    /// The connection that tells its next change.
-    pub(super) lane: u16,
-    /// 1 if there is a version. Not a `bool`: `None` would be kept in one of the values that it does not have, and an entry be copied in
-    /// two pieces beside it, which a processor cannot read until they have reached its cache.
+    /// The connection that receives the notification of its next change.
+    pub(super) connection: u16,
+    /// 1 if there is a version. Not a `bool`: `Option<Entry>` would use an invalid value of the `bool` as its niche, and an
+    /// entry would be copied in two parts around it, which causes a store-forwarding stall.
     has_version: u16,
 }
 
 impl<V> Entry<V> {
-    /// `until_ms` is when, by the store's clock, the store is asked again; one that is further off than can be noted comes sooner.
-    pub(super) fn new(row: Option<Arc<V>>, value: &Value, until_ms: u64, era: Era, lane: u16, weight: u32) -> Self {
+    /// `until_ms` is the time, by the store's clock, from which the store is read again. A time beyond the range of the field
+    /// is shortened.
+    pub(super) fn new(
+        row: Option<Arc<V>>,
+        value: &Value,
+        until_ms: u64,
+        flush_epoch: FlushEpoch,
+        connection: u16,
+        weight: u32,
+    ) -> Self {
         let life_ms = u32::try_from(until_ms.saturating_sub(value.loaded_at_ms)).unwrap_or(u32::MAX);
         let (version, has_version) = (value.version.unwrap_or(0), u16::from(value.version.is_some()));
-        Self { row, version, loaded_at_ms: value.loaded_at_ms, life_ms, era, weight, lane, has_version }
+        Self { row, version, loaded_at_ms: value.loaded_at_ms, life_ms, flush_epoch, weight, connection, has_version }
     }
 
     #[inline]
@@ -41,13 +48,13 @@ impl<V> Entry<V> {
         (self.has_version != 0).then_some(self.version)
     }
 
-    /// Whether it came in before `era` began. Eras go round, so the nearer way decides.
-    pub(super) fn is_before(&self, era: Era) -> bool {
-        era.wrapping_sub(self.era).wrapping_sub(1) < Era::MAX / 2
+    /// Whether it was stored before `flush_epoch` began. The counter wraps around, so the shorter distance decides.
+    pub(super) fn is_before(&self, flush_epoch: FlushEpoch) -> bool {
+        flush_epoch.wrapping_sub(self.flush_epoch).wrapping_sub(1) < FlushEpoch::MAX / 2
     }
 }
 
-// By hand: a value need not be `Clone` to be shared.
+// Not derived, because a shared value need not be `Clone`.
 impl<V> Clone for Entry<V> {
     #[inline]
     fn clone(&self) -> Self {
@@ -57,30 +64,30 @@ impl<V> Clone for Entry<V> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Era};
+    use super::{Entry, FlushEpoch};
     use evenkeel_protocol::cache::header::Value;
 
-    fn entry(loaded_at_ms: u64, until_ms: u64, version: Option<u64>, era: Era) -> Entry<u64> {
+    fn entry(loaded_at_ms: u64, until_ms: u64, version: Option<u64>, flush_epoch: FlushEpoch) -> Entry<u64> {
         let (soft_until_ms, hard_until_ms) = (until_ms, until_ms);
         let (absent, stale, codec, compression) = (false, false, 0, 0);
         let value = Value { loaded_at_ms, soft_until_ms, hard_until_ms, version, absent, stale, codec, compression };
-        Entry::new(None, &value, until_ms, era, 0, 1)
+        Entry::new(None, &value, until_ms, flush_epoch, 0, 1)
     }
 
     #[test]
-    fn an_entry_is_as_small_as_it_was_meant_to_be() {
+    fn near_entry_has_its_documented_size() {
         assert_eq!(size_of::<Entry<u64>>(), 40);
     }
 
     #[test]
-    fn what_lives_longer_than_can_be_noted_is_asked_for_sooner() {
+    fn ttl_above_the_range_is_shortened() {
         assert_eq!(entry(1_000, 1_600, None, 1).until_ms(), 1_600);
         assert_eq!(entry(1_000, u64::MAX, None, 1).until_ms(), 1_000 + u64::from(u32::MAX));
-        assert_eq!(entry(1_000, 900, None, 1).until_ms(), 1_000, "never before its load");
+        assert_eq!(entry(1_000, 900, None, 1).until_ms(), 1_000, "not before its load");
     }
 
     #[test]
-    fn a_version_of_zero_is_one() {
+    fn version_zero_is_a_version() {
         assert_eq!(
             [None, Some(0), Some(u64::MAX)].map(|version| entry(0, 1, version, 1).version()),
             [None, Some(0), Some(u64::MAX)]
@@ -88,16 +95,16 @@ mod tests {
     }
 
     #[test]
-    fn eras_go_round() {
-        for (era, now, is_before) in [
+    fn epoch_counter_wraps_around() {
+        for (flush_epoch, now, is_before) in [
             (1, 1, false),
             (1, 2, true),
             (2, 1, false),
-            (Era::MAX, 0, true),
-            (0, Era::MAX, false),
-            (Era::MAX - 1, 1, true),
+            (FlushEpoch::MAX, 0, true),
+            (0, FlushEpoch::MAX, false),
+            (FlushEpoch::MAX - 1, 1, true),
         ] {
-            assert_eq!(entry(0, 1, None, era).is_before(now), is_before, "{era} {now}");
+            assert_eq!(entry(0, 1, None, flush_epoch).is_before(now), is_before, "{flush_epoch} {now}");
         }
     }
 }

@@ -1,17 +1,17 @@
-//! What a near cache tells about itself; docs/metrics.md lists the names.
+//! The metrics of a near cache; docs/metrics.md lists their names.
 
 use super::Flush;
 use metrics::{Counter, Gauge, counter, gauge};
 use std::sync::Arc;
 
-/// The handles of one near cache.
+/// The metric handles of one near cache.
 pub(super) struct NearMetrics {
     cache: Arc<str>,
     pub(super) hits: Counter,
     pub(super) misses: Counter,
     pub(super) silent: Counter,
     pub(super) raced: Counter,
-    pub(super) told: Counter,
+    pub(super) invalidated: Counter,
     pub(super) ended: Counter,
     pub(super) size: Gauge,
 }
@@ -24,7 +24,7 @@ impl NearMetrics {
             misses: counter!("evenkeel_cache_near_misses_total", "cache" => name(), "because" => "absent"),
             silent: counter!("evenkeel_cache_near_misses_total", "cache" => name(), "because" => "silent"),
             raced: counter!("evenkeel_cache_near_refused_total", "cache" => name()),
-            told: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "told"),
+            invalidated: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "told"),
             ended: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "ended"),
             size: gauge!("evenkeel_cache_near_entries", "cache" => name()),
             cache: Arc::clone(cache),

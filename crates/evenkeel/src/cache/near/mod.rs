@@ -1,13 +1,12 @@
 //! The near cache: decoded values in this process, in front of the store.
 //!
-//! A near cache that is wrong is worse than none, and every published one was wrong in the same few ways. The rules here answer
-//! them (docs/spec/cache.md, "The near cache"):
+//! The rules here prevent the known errors of published near caches (docs/spec/cache.md, "The near cache"):
 //!
-//! * An entry comes only from a read of which the store tells the next change, on the connection that tells it.
-//! * Its place is taken before that read is sent; if anything is told about the key meanwhile, the place is gone and with it
-//!   the entry. (An insert after the answer would put the old value in after the push that should have kept it out.)
-//! * An entry is served only while its connection has lately proved that it hears what it is told.
-//! * Whatever puts in doubt what was told ends all entries at once: they carry the number of their *era*.
+//! * An entry comes only from a read that is tracked: the connection that read it receives the notification of its next change.
+//! * A placeholder is reserved before that read is sent. A notification about the key removes the placeholder, and with it the
+//!   entry. (An insert after the reply would store the old value after the push message that should have removed it.)
+//! * An entry is served only while its connection has recently proved that it receives notifications.
+//! * An event that makes notifications unreliable ends all entries at once: each entry carries the number of its *flush epoch*.
 
 mod entry;
 mod metrics;
@@ -17,14 +16,14 @@ mod settings;
 mod slot;
 pub(crate) mod tracker;
 
-pub(crate) use place::{Filling, Place};
-pub(crate) use reads::Reading;
+pub(crate) use place::{Filling, Reservation};
+pub(crate) use reads::EntryRead;
 pub(crate) use settings::{NearDraft, NearSettings};
-pub(crate) use slot::{Number, SlotRef, Sought};
+pub(crate) use slot::{Lookup, Number, SlotRef};
 
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::found::{Found, Tier};
-use entry::{Entry, Era};
+use entry::{Entry, FlushEpoch};
 use evenkeel_link::Pulse;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
@@ -37,45 +36,45 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// What an entry costs besides its key and its value: its place in the table and two allocations.
+/// Memory of an entry apart from its key and its value: its slot in the table and two allocations.
 const OVERHEAD_BYTES: u64 = 160;
 
 /// Why all entries are dropped at once. The names are the label `reason` of `evenkeel_cache_near_flushes_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flush {
-    /// New connections: what changed while there were none was told to nobody.
+    /// New connections: no notifications were received while there were none.
     Epoch,
-    /// The store said that everything has changed: it was flushed.
+    /// The store reported that all entries changed: it was flushed.
     Everything,
 }
 
 /// The near cache of one cache.
 pub(crate) struct Near<V> {
     entries: Arc<Entries<V>>,
-    /// Entries of an earlier era are not served. Raised before anything else is done about a doubt.
-    era: AtomicU32,
-    /// `None` where the store is in this process and tells every change before it answers.
+    /// Entries of an earlier flush epoch are not served. Incremented before any other reaction to a flush.
+    flush_epoch: AtomicU32,
+    /// `None` if the store is in this process and notifies of every change before the step returns.
     pulse: Option<Arc<Pulse>>,
     settings: NearSettings,
-    /// The longest that a connection may be silent.
+    /// The maximum silence of a connection.
     silence_us_max: u64,
-    /// The least an entry weighs, so that not too many fit.
+    /// The minimum weight of an entry, which limits the number of entries.
     weight_min: u64,
     metrics: NearMetrics,
 }
 
 type Entries<V> = QuickCache<Slot, Entry<V>, Weight, DefaultHashBuilder, Evictions>;
 
-/// Why there is nothing to serve.
+/// Why the near cache has no usable value.
 #[derive(Clone, Copy)]
 enum Miss {
-    /// There is no entry that would do.
+    /// There is no entry that satisfies the read.
     Absent,
-    /// There is one, and its connection is silent.
+    /// There is one, but its connection is silent.
     Silent,
 }
 
-/// What the clocks say very soon ([`Clock::soon`](evenkeel_link::clock::Clock::soon)), read once for a hit.
+/// A time that the clocks will reach very soon ([`Clock::soon`](evenkeel_link::clock::Clock::soon)), read once per hit.
 #[derive(Clone, Copy)]
 pub(crate) struct Soon {
     pub(crate) here: Moment,
@@ -83,7 +82,7 @@ pub(crate) struct Soon {
     pub(crate) store_ms: u64,
 }
 
-/// An entry that may be served. What is not asked of it is not made.
+/// An entry that may be served. The parts of [`Found`] are built only on request.
 pub(crate) struct Hit<V> {
     entry: Entry<V>,
     age_ms: u64,
@@ -102,12 +101,12 @@ impl<V> Hit<V> {
 }
 
 impl<V> Near<V> {
-    /// `pulse` is that of the link which tells of changes, if it is a link.
+    /// `pulse` is the pulse of the link that receives the notifications, if the store is reached over a link.
     pub(crate) fn new(cache: &Arc<str>, settings: NearSettings, pulse: Option<Arc<Pulse>>) -> Self {
         let silence_us_max = u64::try_from(settings.silence_max.as_micros()).unwrap_or(u64::MAX);
         let metrics = NearMetrics::register(cache);
         let (capacity, entries, weight_min) = settings.capacity();
-        // Cannot fail: both numbers are named. If it did, the default would bound the cache all the same.
+        // Cannot fail, because both numbers are set. If it did, the default would bound the cache as well.
         let mut options = OptionsBuilder::new();
         options.estimated_items_capacity(entries).weight_capacity(capacity);
         if let Some(shards) = settings.shards_max() {
@@ -121,7 +120,7 @@ impl<V> Near<V> {
         };
         Self {
             entries: Arc::new(entries),
-            era: AtomicU32::new(1),
+            flush_epoch: AtomicU32::new(1),
             pulse,
             settings,
             silence_us_max,
@@ -130,30 +129,31 @@ impl<V> Near<V> {
         }
     }
 
-    /// What `take` makes of the value of `key`, if it may be served and will do for this read. `soon` is asked only if there is one.
+    /// Returns `take` of the value of `key`, if it may be served and satisfies this read. `soon` is called only if there is an
+    /// entry.
     #[inline]
     pub(crate) fn get<R>(
         &self,
-        key: impl Sought,
+        key: impl Lookup,
         soon: impl FnOnce() -> Soon,
-        want: Want,
+        policy: ReadPolicy,
         take: impl FnOnce(Hit<V>) -> R,
     ) -> Option<R> {
-        self.find(key, soon, want, take).map_err(|miss| self.missed(miss)).ok()
+        self.find(key, soon, policy, take).map_err(|miss| self.missed(miss)).ok()
     }
 
-    /// The same for one who goes another way if there is none, and will be counted there.
+    /// Like `get`, for a caller that continues with a counted read if there is no value.
     #[inline]
-    pub(crate) fn peek(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Option<Hit<V>> {
-        self.find(key, soon, want, |hit| hit).ok()
+    pub(crate) fn peek(&self, key: impl Lookup, soon: impl FnOnce() -> Soon, policy: ReadPolicy) -> Option<Hit<V>> {
+        self.find(key, soon, policy, |hit| hit).ok()
     }
 
     #[inline]
     fn find<R>(
         &self,
-        key: impl Sought,
+        key: impl Lookup,
         soon: impl FnOnce() -> Soon,
-        want: Want,
+        policy: ReadPolicy,
         take: impl FnOnce(Hit<V>) -> R,
     ) -> Result<R, Miss> {
         let Some(entry) = self.entries.get(&key) else { return Err(Miss::Absent) };
@@ -166,34 +166,34 @@ impl<V> Near<V> {
             return Err(Miss::Silent);
         }
         let age_ms = soon.store_ms.saturating_sub(entry.loaded_at_ms);
-        if !want.takes_near(Duration::from_millis(age_ms), entry.version()) {
+        if !policy.accepts_near(Duration::from_millis(age_ms), entry.version()) {
             return Err(Miss::Absent);
         }
         self.metrics.hits.increment(1);
         Ok(take(Hit { entry, age_ms }))
     }
 
-    /// Drops the entry of `key`, and any read of it that is on its way loses its place.
+    /// Drops the entry of `key` and the placeholder of any read of it that is in flight.
     pub(crate) fn evict(&self, key: &[u8]) {
         if self.entries.remove(&SlotRef::from(key)).is_some() {
-            self.metrics.told.increment(1);
+            self.metrics.invalidated.increment(1);
         }
     }
 
-    fn era(&self) -> Era {
-        self.era.load(Ordering::SeqCst)
+    fn flush_epoch(&self) -> FlushEpoch {
+        self.flush_epoch.load(Ordering::SeqCst)
     }
 
     #[inline]
     fn is_over(&self, entry: &Entry<V>, soon: Soon) -> bool {
-        entry.era != self.era() || soon.store_ms >= entry.until_ms()
+        entry.flush_epoch != self.flush_epoch() || soon.store_ms >= entry.until_ms()
     }
 
-    /// Whether the connection that would tell of a change has gone silent.
+    /// Whether the connection that would receive a notification is silent.
     #[inline]
     fn is_silent(&self, entry: &Entry<V>, soon: Soon) -> bool {
         let Some(pulse) = &self.pulse else { return false };
-        pulse.silence_us(usize::from(entry.lane), soon.here) > self.silence_us_max && guard("near_silence")
+        pulse.silence_us(usize::from(entry.connection), soon.here) > self.silence_us_max && guard("near_silence")
     }
 
     fn missed(&self, miss: Miss) {
@@ -204,9 +204,9 @@ impl<V> Near<V> {
     }
 
     #[cold]
-    fn drop_entry(&self, key: impl Sought, seen: &Entry<V>) {
-        // Not one that came into its place meanwhile.
-        let is_it = |entry: &Entry<V>| entry.era == seen.era && entry.until_ms() == seen.until_ms();
+    fn drop_entry(&self, key: impl Lookup, seen: &Entry<V>) {
+        // Not an entry that has replaced it meanwhile.
+        let is_it = |entry: &Entry<V>| entry.flush_epoch == seen.flush_epoch && entry.until_ms() == seen.until_ms();
         if self.entries.remove_if(&key, is_it).is_some() {
             self.metrics.ended.increment(1);
         }
@@ -214,16 +214,17 @@ impl<V> Near<V> {
 }
 
 impl<V: Send + Sync + 'static> Near<V> {
-    /// Drops all entries, and whatever is on its way.
+    /// Drops all entries and all placeholders.
     pub(crate) fn flush(&self, reason: Flush) {
-        let era = self.era.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+        let flush_epoch = self.flush_epoch.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
         self.metrics.flushed(reason);
         let (entries, size) = (Arc::clone(&self.entries), self.metrics.size.clone());
         let tidy = move || {
-            entries.retain(|_, entry| !entry.is_before(era));
+            entries.retain(|_, entry| !entry.is_before(flush_epoch));
             size.set(count(entries.len()));
         };
-        // None of them is served any more; to give their memory back may take a while, and a socket is waiting to be read.
+        // The dropped entries are not served any more. Freeing their memory may take a while and would block the task that
+        // reads the socket.
         match Handle::try_current() {
             Ok(runtime) => _ = runtime.spawn_blocking(tidy),
             Err(_) => tidy(),
@@ -231,7 +232,7 @@ impl<V: Send + Sync + 'static> Near<V> {
     }
 }
 
-/// An entry knows what it weighs.
+/// Reads the weight from the entry.
 #[derive(Clone, Copy)]
 struct Weight;
 
@@ -241,12 +242,12 @@ impl<V> Weighter<Slot, Entry<V>> for Weight {
     }
 }
 
-/// Counts what had to make room.
+/// Counts evicted entries.
 #[derive(Clone)]
 struct Evictions(::metrics::Counter);
 
 impl<V> Lifecycle<Slot, Entry<V>> for Evictions {
-    /// Dropped when no lock is held: the drop of a user's value may do anything.
+    /// Dropped without a lock, because the drop of a user's value may do anything.
     type RequestState = Vec<Entry<V>>;
 
     fn on_evict(&self, evicted: &mut Self::RequestState, _key: Slot, entry: Entry<V>) {

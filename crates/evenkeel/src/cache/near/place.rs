@@ -1,7 +1,7 @@
-//! A place in the near cache, taken before a read is sent and filled when its answer is there: unless something was told about the
-//! key in between, for then the place is gone.
+//! A reservation in the near cache: made before a read is sent and filled with its reply, unless a notification about the key
+//! arrived in between.
 
-use super::{DefaultHashBuilder, Entry, Era, Evictions, Near, OVERHEAD_BYTES, Slot, SlotRef, Weight, count};
+use super::{DefaultHashBuilder, Entry, Evictions, FlushEpoch, Near, OVERHEAD_BYTES, Slot, SlotRef, Weight, count};
 use crate::cache::settings::span_ms;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::header::Value;
@@ -9,59 +9,59 @@ use quick_cache::sync::{GuardResult, PlaceholderGuard};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The place of one key. Dropped, it is given back.
-pub(crate) struct Place<'a, V> {
+/// The reservation of one key; released when dropped.
+pub(crate) struct Reservation<'a, V> {
     near: &'a Near<V>,
     key: &'a [u8],
-    era: Era,
+    flush_epoch: FlushEpoch,
     guard: PlaceholderGuard<'a, Slot, Entry<V>, Weight, DefaultHashBuilder, Evictions>,
 }
 
-/// What a read found, as far as a place must know.
+/// The result of a read, as far as a reservation needs it.
 pub(crate) struct Filling<'a> {
     /// The value's part of the header.
     pub(crate) value: &'a Value,
     pub(crate) ends_at_ms: u64,
-    /// What the decoded value counts against `near_bytes`.
+    /// The weight of the decoded value against `near_bytes`.
     pub(crate) weight: usize,
-    /// The connection that tells the next change.
+    /// The connection that receives the notification of the next change.
     pub(crate) tracked_on: usize,
     pub(crate) now_ms: u64,
 }
 
 impl<V> Near<V> {
-    /// Takes the place of `key` for a read that is about to be sent. `None` if another read has it, or there is an entry that does
-    /// not do for this read: such a read brings nothing in. Nobody waits for the other one's answer: if it never came, all would
-    /// wait one after another.
-    pub(crate) fn reserve<'a>(&'a self, key: &'a [u8]) -> Option<Place<'a, V>> {
-        let era = self.era();
+    /// Reserves `key` for a read that is about to be sent. `None` if another read has reserved it, or if there is an entry that
+    /// does not satisfy this read: such a read stores nothing here. It does not wait for the other read: if that one never got
+    /// a reply, all readers would wait one after another.
+    pub(crate) fn reserve<'a>(&'a self, key: &'a [u8]) -> Option<Reservation<'a, V>> {
+        let flush_epoch = self.flush_epoch();
         match self.entries.get_value_or_guard(&Slot::from(SlotRef::from(key)), Some(Duration::ZERO)) {
-            GuardResult::Guard(guard) => Some(Place { near: self, key, era, guard }),
+            GuardResult::Guard(guard) => Some(Reservation { near: self, key, flush_epoch, guard }),
             GuardResult::Value(_) | GuardResult::Timeout => None,
         }
     }
 }
 
-impl<V> Place<'_, V> {
-    /// Puts the value in, or drops it if its place is gone.
+impl<V> Reservation<'_, V> {
+    /// Stores the value, or drops it if the reservation was removed.
     pub(crate) fn fill(self, row: Option<Arc<V>>, filling: &Filling<'_>) {
-        let Self { near, key, era, guard: place } = self;
+        let Self { near, key, flush_epoch, guard: placeholder } = self;
         let value = filling.value;
         let until_ms = value
             .soft_until_ms
             .min(value.hard_until_ms)
             .min(filling.ends_at_ms)
             .min(value.loaded_at_ms.saturating_add(span_ms(near.settings.age_max)));
-        if near.era() != era {
+        if near.flush_epoch() != flush_epoch {
             return near.metrics.raced.increment(1);
         }
         if until_ms <= filling.now_ms {
             return;
         }
-        // A connection with such a number does not exist; if it did, nothing would come near on it.
-        let Ok(lane) = u16::try_from(filling.tracked_on) else { return };
-        let entry = Entry::new(row, value, until_ms, era, lane, near.weigh(key, filling.weight));
-        match place.insert(entry) {
+        // No connection has such a number; if one had, its values would not be stored.
+        let Ok(connection) = u16::try_from(filling.tracked_on) else { return };
+        let entry = Entry::new(row, value, until_ms, flush_epoch, connection, near.weigh(key, filling.weight));
+        match placeholder.insert(entry) {
             Ok(()) => near.metrics.size.set(count(near.entries.len())),
             Err(entry) if !guard("near_placeholder") => near.entries.insert(SlotRef::from(key).into(), entry),
             Err(_) => near.metrics.raced.increment(1),

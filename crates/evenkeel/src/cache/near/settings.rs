@@ -1,4 +1,4 @@
-//! What may be said about a near cache: its part of the builder, and what cannot work.
+//! The settings of a near cache: its part of the builder, and the checks that reject invalid combinations.
 
 use crate::cache::CacheBuilder;
 use crate::cache::protocol::Protocol;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// How long a connection may give no sign of life by default: ten times the link's default heartbeat.
+/// The default for how long a connection may be silent: ten times the link's default heartbeat.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// The least room of a shard, if the whole has as much: an entry has to fit into one.
+/// The smallest size of a shard, if the whole cache is at least as large: an entry has to fit into one shard.
 const SHARD_BYTES_MIN: u64 = 1 << 20;
-/// What a value is taken to weigh where only bytes are bounded and the number of entries must be guessed.
+/// The assumed weight of an entry if only bytes are bounded and the number of entries must be estimated.
 const ENTRY_BYTES: u64 = 1024;
 
-/// What the builder was told; `None` is "choose".
+/// The values set on the builder; `None` selects the default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NearDraft {
     entries_max: Option<usize>,
@@ -24,7 +24,7 @@ pub(crate) struct NearDraft {
     has_weight: bool,
 }
 
-/// What bounds a near cache.
+/// The bounds of a near cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NearSettings {
     pub(super) entries_max: Option<usize>,
@@ -34,45 +34,49 @@ pub(crate) struct NearSettings {
 }
 
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
-    /// Keeps up to so many decoded values in this process, in front of the store: a near hit asks nobody. Default none.
+    /// Keeps up to this many decoded values in this process, in front of the store: a near hit sends no command. Default none.
     ///
-    /// **Guarantee.** What is served from it was not yet invalidated as far as Redis had told this process, and Redis tells it at
-    /// once (RESP3 tracking); if what it tells does not arrive, for at most [`silence_max`](Self::silence_max). This process sees
-    /// its own invalidations at once. [`Freshness::Fresh`](crate::cache::Freshness) reads are never answered by it.
+    /// **Guarantee.** A served value has not been invalidated as far as Redis has notified this process. Redis sends these
+    /// notifications at once (RESP3 tracking); if they do not arrive, a value is served for at most
+    /// [`silence_max`](Self::silence_max). This process sees its own invalidations at once.
+    /// [`Freshness::Fresh`](crate::cache::Freshness) reads never use the near cache.
     /// **Not guaranteed.** That two processes see a change at the same moment.
     pub fn near(mut self, entries: usize) -> Self {
         self.near.entries_max = Some(entries);
         self
     }
 
-    /// Like [`near`](Self::near), bounded by bytes. Together with `near` both bounds hold.
+    /// Like [`near`](Self::near), bounded by bytes. If both are set, both bounds apply.
     ///
-    /// What counts is the key, 160 bytes for the entry, and the value: by default the length of its encoded form before compression, and
-    /// at least the size of `V` itself. A value that takes more than that in memory (many small strings, a map, numbers that the codec
-    /// writes in fewer bytes) should say so with [`near_weight`](Self::near_weight). A value that others still hold is in memory for
-    /// as long as they do. The room is divided into shards of at least 1 MiB; an entry that does not fit into one is not kept.
+    /// An entry counts with its key, 160 bytes, and its value: by default the length of the encoded form before compression,
+    /// and at least the size of `V` itself. Set [`near_weight`](Self::near_weight) for a value that takes more memory than that
+    /// (many small strings, a map, numbers that the codec writes in fewer bytes). A value that callers still hold stays in
+    /// memory as long as they hold it. The space is divided into shards of at least 1 MiB; an entry that does not fit into a
+    /// shard is not kept.
     pub fn near_bytes(mut self, bytes: usize) -> Self {
         self.near.bytes_max = Some(bytes as u64);
         self
     }
 
-    /// What a value counts against [`near_bytes`](Self::near_bytes): the bytes that it takes in memory, what it points to included.
-    /// Called once for each value that is to be kept, in the task of its reader. If it panics the value is not kept.
+    /// The weight of a value against [`near_bytes`](Self::near_bytes): the bytes that it takes in memory, including those it
+    /// points to. Called once for each value that is to be kept, in the task of its reader. If it panics, the value is not
+    /// kept.
     pub fn near_weight(mut self, weight: impl Fn(&V) -> usize + Send + Sync + 'static) -> Self {
         self.near.has_weight = true;
         self.weight_of = Some(Arc::new(weight));
         self
     }
 
-    /// How old a value of the near cache may become, counted from before its row was read; an older one is looked up in the store.
-    /// Default: as old as in the store.
+    /// The maximum age of a value in the near cache, counted from before its row was read; an older one is read from the store.
+    /// Default: the same as in the store.
     pub fn near_age_max(mut self, age: Duration) -> Self {
         self.near.age_max = Some(age);
         self
     }
 
-    /// How long a connection to Redis may give no sign of life before what it told is not relied upon any more: the longest time
-    /// for which a near cache can serve what was invalidated elsewhere. Default 10 s; at least twice the link's heartbeat.
+    /// How long a connection to Redis may be silent before its notifications are considered unreliable: the longest time for
+    /// which a near cache can serve a value that another process has invalidated. Default 10 s; at least twice the link's
+    /// heartbeat.
     pub fn silence_max(mut self, silence: Duration) -> Self {
         self.near.silence_max = Some(silence);
         self
@@ -80,7 +84,7 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
 }
 
 impl NearDraft {
-    /// Fills in what the builder was not told, and refuses what cannot work. `None` if there is to be no near cache.
+    /// Fills in defaults and rejects settings that cannot work. `None` if there is no near cache.
     pub(crate) fn check(
         &self,
         ttl: Duration,
@@ -89,16 +93,15 @@ impl NearDraft {
     ) -> Result<Option<NearSettings>, String> {
         let Self { entries_max, bytes_max, age_max, silence_max, has_weight } = *self;
         if has_weight && bytes_max.is_none() {
-            return Err("near_weight counts against near_bytes, which was not named; name it or leave near_weight out"
-                .to_owned());
+            return Err(
+                "near_weight counts against near_bytes, which is not set; set near_bytes or remove near_weight"
+                    .to_owned(),
+            );
         }
         if entries_max.is_none() && bytes_max.is_none() {
             return match (age_max, silence_max) {
                 (None, None) => Ok(None),
-                _ => Err(
-                    "near_age_max and silence_max bound a near cache, and there is none; name its size with near(..)"
-                        .to_owned(),
-                ),
+                _ => Err("near_age_max and silence_max need a near cache; set its size with near(..)".to_owned()),
             };
         }
         let settings = NearSettings {
@@ -107,19 +110,19 @@ impl NearDraft {
             age_max: age_max.unwrap_or(Duration::MAX),
             silence_max: silence_max.unwrap_or(SILENCE_MAX),
         };
-        settings.refuse_contradictions(ttl, protocol)?;
-        link.map_or(Ok(()), |link| settings.refuse_link(link))?;
+        settings.check_consistency(ttl, protocol)?;
+        link.map_or(Ok(()), |link| settings.check_link(link))?;
         Ok(Some(settings))
     }
 }
 
 impl NearSettings {
-    /// Weight that fits, entries to make room for, and the least that an entry weighs. Where both entries and bytes are bounded,
-    /// an entry weighs at least its share of the bytes.
+    /// The total weight, the number of entries to allocate for, and the minimum weight of an entry. If both entries and bytes
+    /// are bounded, an entry weighs at least its share of the bytes.
     pub(super) fn capacity(&self) -> (u64, usize, u64) {
         match (self.entries_max, self.bytes_max) {
             (Some(entries), Some(bytes)) => {
-                // A share is noted in 32 bits.
+                // A weight has 32 bits.
                 let bytes = bytes.min((entries as u64).saturating_mul(u64::from(u32::MAX)));
                 (bytes, entries, (bytes / entries.max(1) as u64).max(1))
             }
@@ -131,15 +134,15 @@ impl NearSettings {
         }
     }
 
-    /// How many shards the room may be divided into, if it is bounded by bytes.
+    /// The maximum number of shards, if the cache is bounded by bytes.
     pub(super) fn shards_max(&self) -> Option<usize> {
         let shards = 1 << (self.bytes_max? / SHARD_BYTES_MIN).max(1).ilog2().min(16);
         Some(available_parallelism().map_or(4, |cores| cores.get() * 4).min(shards))
     }
 
-    fn refuse_contradictions(&self, ttl: Duration, protocol: Protocol) -> Result<(), String> {
+    fn check_consistency(&self, ttl: Duration, protocol: Protocol) -> Result<(), String> {
         if self.entries_max == Some(0) || self.bytes_max == Some(0) {
-            return Err("a near cache without room would keep nothing; name its size or leave it out".to_owned());
+            return Err("a near cache of size 0 would keep nothing; set its size or remove it".to_owned());
         }
         if self.age_max < Duration::from_millis(1) {
             return Err(format!(
@@ -149,30 +152,30 @@ impl NearSettings {
         }
         if self.age_max != Duration::MAX && self.age_max > ttl {
             return Err(format!(
-                "the near_age_max of {:?} is longer than the ttl of {ttl:?}; nothing becomes that old",
+                "the near_age_max of {:?} is longer than the ttl of {ttl:?}; choose at most the ttl",
                 self.age_max
             ));
         }
         if protocol != Protocol::Fenced {
             return Err(format!(
-                "a near cache needs Protocol::Fenced; under {protocol:?} nobody tells it what was invalidated"
+                "a near cache needs Protocol::Fenced; {protocol:?} sends no notifications of invalidations"
             ));
         }
         Ok(())
     }
 
-    fn refuse_link(&self, link: &Link) -> Result<(), String> {
+    fn check_link(&self, link: &Link) -> Result<(), String> {
         let heartbeat = link.heartbeat();
         if self.silence_max < heartbeat * 2 {
             return Err(format!(
-                "the silence_max of {:?} is shorter than two heartbeats of the link, {:?}; a connection that is well would pass for \
+                "the silence_max of {:?} is shorter than two heartbeats of the link, {:?}; a healthy connection would count as \
                  silent",
                 self.silence_max,
                 heartbeat * 2
             ));
         }
         if link.epoch().is_some_and(|epoch| !epoch.tracks()) {
-            return Err("a near cache needs CLIENT TRACKING, which this Redis refuses this user, or the link was told to leave off; \
+            return Err("a near cache needs CLIENT TRACKING, which this Redis denies this user, or which the link has disabled; \
                         allow the user +client|tracking and +client|caching"
                 .to_owned());
         }

@@ -1,11 +1,11 @@
-//! A key as the near cache holds it: a short one stands in the table itself, so that a look at it follows no pointer, and is hashed and
-//! compared as a few numbers. One that is a number need not even be written.
+//! The key of an entry in the near cache. A short key is stored in the table itself, so that a lookup follows no pointer, and
+//! is hashed and compared as a few numbers. A numeric key need not be encoded at all.
 
 use crate::cache::key::{CacheKey, KeyBytes};
 use quick_cache::Equivalent;
 use std::hash::{Hash, Hasher};
 
-/// Bytes of a key that stands in the table. With its length it takes no more room than a pointer to a longer one.
+/// Bytes of a key that is stored in the table. With its length it takes no more space than the pointer to a longer one.
 const SHORT_MAX: usize = 20;
 
 /// Digits of the largest number.
@@ -14,9 +14,9 @@ const DIGITS_MAX: usize = 20;
 /// A key in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// The decimal digits of a number, however they came to be written.
+    /// The decimal digits of a number, in whichever type the key had them.
     Number(u64),
-    /// The fields of a [`Short`], written out: the room behind its length then serves to tell the two apart.
+    /// The fields of a [`Short`], inlined: the padding after its length then holds the discriminant.
     Short {
         words: [u64; 2],
         rest: u32,
@@ -25,16 +25,16 @@ pub(crate) enum Slot {
     Long(Box<[u8]>),
 }
 
-/// What a key is looked for by.
-pub(crate) trait Sought: Copy + Hash + Equivalent<Slot> {}
+/// The forms in which a key can be looked up.
+pub(crate) trait Lookup: Copy + Hash + Equivalent<Slot> {}
 
-impl<Q: Copy + Hash + Equivalent<Slot>> Sought for Q {}
+impl<Q: Copy + Hash + Equivalent<Slot>> Lookup for Q {}
 
-/// A key that is known to be a number: looked for without another question.
+/// A key that is known to be a number; its lookup has no further branches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number(pub(crate) u64);
 
-/// A key that is looked for.
+/// A borrowed key for a lookup.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SlotRef<'a> {
     Number(u64),
@@ -42,7 +42,7 @@ pub(crate) enum SlotRef<'a> {
     Long(&'a [u8]),
 }
 
-/// The bytes of a key, zeros behind them, and how many of them count: a key that ends in zeros is not one without them.
+/// The bytes of a key, padded with zeros, and its length: a key with trailing zeros differs from one without them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short {
     words: [u64; 2],
@@ -51,7 +51,7 @@ pub(crate) struct Short {
 }
 
 impl<'a> SlotRef<'a> {
-    /// Calls `look` with what a reader's key is looked for by; it is written only if it is no number.
+    /// Calls `look` with the lookup form of a reader's key, which is encoded only if it is not a number.
     #[inline]
     pub(crate) fn with<K: CacheKey + ?Sized, R>(key: &K, look: impl FnOnce(SlotRef<'_>) -> R) -> R {
         match key.number() {
@@ -60,7 +60,7 @@ impl<'a> SlotRef<'a> {
         }
     }
 
-    /// Of a key that was just written.
+    /// The lookup form of an encoded key.
     #[inline]
     pub(crate) fn of(key: &'a KeyBytes) -> Self {
         if let Some(number) = number(key.as_slice()) {
@@ -89,7 +89,7 @@ impl<'a> From<&'a [u8]> for SlotRef<'a> {
     }
 }
 
-/// The number whose decimal digits these are, and no others: `007` is not the key of seven.
+/// The number with exactly these decimal digits: `007` is not the key of seven.
 #[inline]
 fn number(digits: &[u8]) -> Option<u64> {
     match digits {
@@ -142,7 +142,7 @@ impl Equivalent<Slot> for SlotRef<'_> {
     }
 }
 
-// By hand, all of them: what is looked for must hash as what stands in the table.
+// All implemented by hand, because a lookup form must hash like the key in the table.
 impl Hash for Number {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -175,7 +175,7 @@ impl Hash for Slot {
 }
 
 impl Hash for Short {
-    /// Without the length: that two keys which differ by zeros at the end meet costs less than it would.
+    /// Without the length: a collision of two keys that differ by trailing zeros costs less than hashing it.
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.words[0]);
@@ -197,23 +197,23 @@ mod tests {
         SlotRef::of(&KeyBytes::new(text)).into()
     }
 
-    /// Keys arrive in two ways: from a reader who wrote one, and from a push that names one.
+    /// A key comes from a reader that encoded it, or from a push message that names it.
     #[test]
-    fn a_key_is_found_whichever_way_it_came() {
+    fn key_is_found_in_both_forms() {
         let hasher = quick_cache::DefaultHashBuilder::default();
         for length in [1, 7, 8, 15, 16, 17, 19, 20, 21, 64, 65, 500] {
             let text = "k".repeat(length);
-            let (key, told) = (KeyBytes::new(text.as_str()), SlotRef::from(text.as_bytes()));
-            let slot = Slot::from(told);
-            assert!(SlotRef::of(&key).equivalent(&slot) && told.equivalent(&slot), "{length}");
+            let (key, pushed) = (KeyBytes::new(text.as_str()), SlotRef::from(text.as_bytes()));
+            let slot = Slot::from(pushed);
+            assert!(SlotRef::of(&key).equivalent(&slot) && pushed.equivalent(&slot), "{length}");
             assert_eq!(hasher.hash_one(SlotRef::of(&key)), hasher.hash_one(&slot), "{length}");
-            assert_eq!(hasher.hash_one(told), hasher.hash_one(&slot), "{length}");
+            assert_eq!(hasher.hash_one(pushed), hasher.hash_one(&slot), "{length}");
         }
     }
 
-    /// `"42"` and `42` are one entry in the store, and a push names it by its digits.
+    /// `"42"` and `42` are one entry in the store, and a push message names it by its digits.
     #[test]
-    fn a_number_is_one_key_however_it_is_asked_for() {
+    fn number_and_text_forms_of_a_key_are_equal() {
         let hasher = quick_cache::DefaultHashBuilder::default();
         for (text, key) in [("0", 0_u64), ("7", 7), ("18446744073709551615", u64::MAX)] {
             for slot in [of_text(text), SlotRef::from(text.as_bytes()).into(), SlotRef::with(&key, |slot| slot.into())]
@@ -238,12 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_takes_no_more_than_a_pointer_and_a_length_and_the_difference() {
+    fn slot_has_its_documented_size() {
         assert_eq!(size_of::<Slot>(), 24);
     }
 
     #[test]
-    fn zeros_at_the_end_count() {
+    fn trailing_zeros_of_a_key_count() {
         let longest = "a".repeat(SHORT_MAX);
         let texts = [
             "",

@@ -1,30 +1,30 @@
-//! What the store tells about the entries of one cache, handed to the near cache and to those who wait.
+//! Passes the store's change notifications for one cache to the near cache and to waiting readers.
 //!
-//! Redis tells by push messages, in the task that reads the socket; the embedded store tells in the step itself, before it
-//! answers. Either way nothing is queued in between.
+//! Redis sends push messages, which arrive in the task that reads the socket; the embedded store calls this in the step itself,
+//! before the step returns. In both cases there is no queue in between.
 
 use super::{Flush, Near};
 use crate::cache::store::hub::ChangeListener;
-use crate::cache::store::interests::Interests;
+use crate::cache::store::interests::ChangeWaiters;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::keys::CacheKeys;
 
-/// Hears what changes in one cache. The cache holds it; the store only knows it.
+/// Receives the change notifications of one cache. The cache owns it; the store refers to it weakly.
 pub(crate) struct Tracker<V> {
     keys: CacheKeys,
     pub(crate) near: Option<Near<V>>,
-    pub(crate) interests: Interests,
+    pub(crate) change_waiters: ChangeWaiters,
 }
 
-/// What a step of this process does to the near cache.
+/// The effect of this process's own steps on the near cache.
 pub(crate) trait OwnSteps: Send + Sync {
-    /// A step is about to change the entry of `key`, or has.
+    /// Called before and after a step that changes the entry of `key`.
     fn changed_here(&self, key: &[u8]);
 }
 
-/// Drops the near entry of a key when a step begins and when it ends, however it ends: by its answer, an error, or because its
-/// caller went away. Redis tells the writer's own connection only after the answer (redis#9422), and the other ones when it
-/// pleases.
+/// Drops the near entry of a key when a step begins and when it ends, whether by its reply, by an error, or because its caller
+/// was dropped. Redis notifies the writer's own connection only after the reply (redis#9422), and other connections at any
+/// time.
 pub(crate) struct OwnStep<'a> {
     steps: Option<&'a dyn OwnSteps>,
     key: &'a [u8],
@@ -32,10 +32,10 @@ pub(crate) struct OwnStep<'a> {
 
 impl<V> Tracker<V> {
     pub(crate) fn new(keys: CacheKeys, near: Option<Near<V>>) -> Self {
-        Self { keys, near, interests: Interests::default() }
+        Self { keys, near, change_waiters: ChangeWaiters::default() }
     }
 
-    /// What the keys of its entries begin with.
+    /// The prefix of the keys of its entries.
     pub(crate) fn front(&self) -> &[u8] {
         self.keys.front()
     }
@@ -46,17 +46,17 @@ impl<V> Tracker<V> {
             near.evict(&key);
         }
         if guard("push_wakes") {
-            self.interests.wake(&key);
+            self.change_waiters.wake(&key);
         }
     }
 }
 
 impl<V: Send + Sync + 'static> Tracker<V> {
-    fn doubt_everything(&self, reason: Flush) {
+    fn drop_everything(&self, reason: Flush) {
         if let Some(near) = &self.near {
             near.flush(reason);
         }
-        self.interests.wake_all();
+        self.change_waiters.wake_all();
     }
 }
 
@@ -66,7 +66,7 @@ impl<V: Send + Sync + 'static> ChangeListener for Tracker<V> {
     }
 
     fn all_changed(&self) {
-        self.doubt_everything(Flush::Everything);
+        self.drop_everything(Flush::Everything);
     }
 
     fn connected(&self) {
@@ -75,12 +75,13 @@ impl<V: Send + Sync + 'static> ChangeListener for Tracker<V> {
         {
             near.flush(Flush::Epoch);
         }
-        self.interests.wake_all();
+        self.change_waiters.wake_all();
     }
 
-    /// What is near is served on until the silence is too long: a Redis that restarts does not become a database outage.
+    /// Near entries are served until the silence is too long, so that a restart of Redis does not become an outage of the
+    /// database.
     fn disconnected(&self) {
-        self.interests.wake_all();
+        self.change_waiters.wake_all();
     }
 }
 

@@ -1,17 +1,18 @@
-//! The delayed double delete: delete now, and once more after a delay, in the hope that every older load has landed by then.
+//! The delayed double delete: deletes now, and once more after a delay, in the hope that every older load has been stored by
+//! then.
 
 use super::store::{PlainStore, entry_of};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::{Fill, Filled};
 use std::time::Duration;
 
-/// Stores whatever was loaded: nothing in this protocol tells an older row from a newer one.
+/// Stores every loaded value: this protocol cannot distinguish an older row from a newer one.
 pub(super) async fn fill(store: &PlainStore, key: &[u8], fill: &Fill, schema: u32) -> Result<Filled, CacheError> {
     store.set(key, &entry_of(fill, schema, 0).to_bytes(), fill.hard_ms).await?;
     Ok(Filled::Stored)
 }
 
-/// The second delete by a timer, which dies with the process.
+/// The second delete by a timer, which is lost if the process dies.
 pub(super) fn delete_later(store: &PlainStore, key: &[u8], delay: Duration) {
     let (store, key) = (store.clone(), key.to_vec());
     tokio::spawn(async move {

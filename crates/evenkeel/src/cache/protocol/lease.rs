@@ -1,7 +1,8 @@
-//! Facebook's leases: a miss hands out one 64-bit token, a delete voids it, and only its bearer may store.
+//! Facebook's leases: a miss returns one 64-bit token, a delete voids it, and only its holder may store.
 //!
-//! The token lives in the key of the value itself, as the generation of an entry without a value, so whatever expires, is
-//! evicted or deleted takes the permission with it. At most one token is given per key and lease time; who gets none waits.
+//! The token is stored under the key of the value itself, as the generation of an entry without a value, so an expiry, an
+//! eviction or a delete removes the permission as well. At most one token is granted per key and lease time; other readers
+//! wait.
 
 use super::store::{Granted, PlainStore, entry_of};
 use bytes::Bytes;
@@ -34,7 +35,7 @@ pub(super) async fn lease(store: &PlainStore, key: &[u8], lease: &Lease) -> Resu
     match store.grant(key, &placeholder.to_bytes(), &generation, lease.lease_ms).await? {
         Granted::Yes => Ok(Leased::Granted(grant)),
         Granted::Held { remaining_ms } => Ok(Leased::Wait { retry_after_ms: remaining_ms.max(1) }),
-        // The value ends together with its key; a reader that finds it over by a hair asks again.
+        // The value ends together with its key; a reader that finds it just expired asks again.
         Granted::Value(bytes) => Ok(match Header::parse(&bytes) {
             Ok((header, _)) if header.verdict(at_ms) != Verdict::Miss => Leased::Landed(bytes),
             _ => Leased::Wait { retry_after_ms: 1 },
@@ -49,7 +50,7 @@ pub(super) async fn fill(store: &PlainStore, key: &[u8], fill: &Fill, schema: u3
 }
 
 pub(super) async fn abandon(store: &PlainStore, key: &[u8], token: Token) -> Result<(), CacheError> {
-    // False means that the token is void already, which is as good.
+    // False means that the token is already void, which has the same effect.
     store.replace_token(key, &token_of(token), None, 0).await.map(|_stood| ())
 }
 

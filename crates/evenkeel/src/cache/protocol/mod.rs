@@ -1,16 +1,24 @@
-//! The published cache protocols, complete, for teams that bring their own or want to compare.
+//! The published cache protocols, for teams that use one already or want to compare.
 //!
-//! [`Protocol::Fenced`] is Evenkeel's own and the default; docs/spec/cache.md tells it. The other three are what the
-//! literature describes, each as good as it can be made without becoming another one:
+//! [`Protocol::Fenced`] is Evenkeel's own protocol and the default; docs/spec/cache.md specifies it. The other three come from
+//! the literature, each as strong as it can be without becoming another protocol:
 //!
-//! | protocol | idea | what it leaves open |
-//! |---|---|---|
-//! | [`Protocol::Lease`] | a 64-bit token given with the miss must still be there at the fill | no stale value while one reloads, no refresh ahead; a load longer than the lease is thrown away, so a slow key under traffic is never stored; a failover that loses a delete revives its token |
-//! | [`Protocol::Version`] | a fill is stored only if its row version is not below the stored one; a write updates or marks, it never deletes | the mark is forgotten with the key (expiry, eviction, flush), and a slow load may then store an older row |
-//! | [`Protocol::DelayedDoubleDelete`] | delete before and after the write, and once more after a delay | any load that takes longer than the delay; without the feature `queue`, a process that dies before its second delete |
+//! | protocol | idea |
+//! |---|---|
+//! | [`Protocol::Lease`] | a miss returns a 64-bit token, and a fill requires that the token still exists |
+//! | [`Protocol::Version`] | a fill is rejected if its row version is below the stored one; writes update or mark, and never delete |
+//! | [`Protocol::DelayedDoubleDelete`] | delete before and after the write, and once more after a delay |
 //!
-//! They share the entry format, the flights and the loader rules of the fenced cache, and implement the same steps
-//! ([`CacheSteps`]); update windows they have none.
+//! Their limits:
+//!
+//! * `Lease` serves no stale value during a reload and does not refresh ahead. The value of a load that is longer than its lease is
+//!   discarded, so a slow key under traffic is never stored. A failover that loses a delete revives its token.
+//! * `Version` loses the marker with the key (expiry, eviction, flush), and a slow load may then store an older row.
+//! * `DelayedDoubleDelete` does not cover a load that takes longer than the delay, nor, without the feature `queue`, a process that
+//!   dies before its second delete.
+//!
+//! They share the entry format, the single-flight calls and the loader rules of the fenced cache, and implement the same steps
+//! ([`CacheSteps`]). They have no update windows.
 //!
 //! Sources: R. Nishtala and others, "Scaling Memcache at Facebook", NSDI 2013 (leases); Uber Engineering, "How Uber serves over
 //! 150 million reads per second from an integrated cache" (versions); the delayed double delete is folklore.
@@ -34,33 +42,34 @@ use std::time::Duration;
 
 pub(crate) use store::{PlainEntries, PlainStore, scripts};
 
-/// How a cache keeps old values out.
+/// How a cache rejects old values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// Evenkeel's own: generations, grants, floors and windows. The only one under which no stale value survives.
+    /// Evenkeel's own protocol: generations, grants, minimum versions and windows. The only one under which no stale value
+    /// survives.
     #[default]
     Fenced,
-    /// Facebook's leases: a token given with the miss, voided by every delete.
+    /// Facebook's leases: a miss returns a token, which every delete voids.
     Lease,
-    /// Uber's version compare: loaders must return a row version, writers invalidate with the new one.
+    /// Uber's version comparison: loaders must return a row version, and writers invalidate with the new one.
     Version,
-    /// Delete, write, delete again after `delay`. The delay must exceed the longest load, which nobody knows. With the feature
-    /// `queue` the second delete is a delayed job, which outlives the process; else a timer.
+    /// Delete, write, delete again after `delay`. The delay must exceed the longest load, which cannot be known. With the
+    /// feature `queue` the second delete is a delayed job, which survives the process; without it, a timer.
     DelayedDoubleDelete {
-        /// From the first delete to the second.
+        /// The time from the first delete to the second.
         delay: Duration,
     },
 }
 
-/// One of the published protocols over one store.
+/// A published protocol over one store.
 #[derive(Clone)]
 pub(crate) struct PublishedCache {
     protocol: Protocol,
     store: PlainStore,
     /// Fingerprint of the value's schema.
     schema: u32,
-    /// Of a delayed double delete.
+    /// The second deletes of a delayed double delete.
     #[cfg(feature = "queue")]
     second: Option<second_delete::SecondDeletes>,
 }
@@ -82,7 +91,7 @@ impl PublishedCache {
         })
     }
 
-    /// Answers after the first delete.
+    /// Returns after the first delete.
     async fn delete_twice(&self, key: &[u8], delay: Duration) -> Result<(), CacheError> {
         self.store.delete(key).await?;
         #[cfg(feature = "queue")]
@@ -109,7 +118,7 @@ impl CacheSteps for PublishedCache {
         }
         match self.protocol {
             Protocol::Lease => lease::lease(&self.store, key, lease).await,
-            _ => Ok(store::grant_to_everybody(&self.store, lease)),
+            _ => Ok(store::grant_unconditionally(&self.store, lease)),
         }
     }
 
@@ -148,7 +157,7 @@ impl CacheSteps for PublishedCache {
         Err(no_windows())
     }
 
-    // Only under the fenced protocol do readers wait for this. It stays pending, and is replayed a moment later.
+    // Readers wait for this only under the fenced protocol. Here it stays pending and is replayed a moment later.
     async fn invalidate_on(&self, _epoch: &Epoch, _key: &[u8], _with: &Invalidation) -> Result<(), CacheError> {
         Err(CacheError::Unsupported(
             "the published protocols do not replay invalidations before a new connection is used",

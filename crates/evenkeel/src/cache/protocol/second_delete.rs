@@ -1,6 +1,6 @@
-//! The second delete of a delayed double delete as a delayed job: it outlives the process that asked for it.
+//! The second delete of a delayed double delete as a delayed job, which survives the process that enqueued it.
 //!
-//! Every process that reads or writes through the cache runs these jobs, from its first miss or invalidation on.
+//! Every process that uses the cache runs these jobs, from its first miss or invalidation on.
 
 use super::store::PlainStore;
 use crate::keel::Keel;
@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// The longest name of a cache that is part of its queue's name; a longer one is hashed.
+/// The longest cache name that is part of its queue's name; a longer one is hashed.
 const NAME_BYTES_MAX: usize = 40;
-/// Between attempts to open the queue.
+/// The pause between attempts to open the queue.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The second deletes of one cache.
@@ -38,20 +38,20 @@ impl SecondDeletes {
         Self(Arc::new(Inner { keel, topic, store, queue: OnceCell::new(), runs: Mutex::default() }))
     }
 
-    /// Asks for the delete of `key` after `delay`. Whether it was taken.
+    /// Enqueues the delete of `key` after `delay`. Returns whether the queue accepted it.
     pub(super) async fn ask(&self, key: &[u8], delay: Duration) -> bool {
         self.watch();
         let asked = async { self.queue().await?.delay(delay, &key.to_vec()).await };
         match asked.await {
             Ok(_) => true,
             Err(error) => {
-                tracing::warn!(%error, "the second delete cannot be a job; this process remembers it instead");
+                tracing::warn!(%error, "the second delete could not be enqueued; a timer of this process runs it instead");
                 false
             }
         }
     }
 
-    /// Runs the jobs of this cache in this process, from now on.
+    /// Runs the jobs of this cache in this process from now on.
     pub(super) fn watch(&self) {
         let mut runs = self.0.runs.lock();
         if runs.is_none() {
@@ -79,7 +79,7 @@ impl SecondDeletes {
 
     async fn queue(&self) -> Result<&Queue<Vec<u8>>, QueueError> {
         let Inner { keel, topic, queue, .. } = &*self.0;
-        // A server that may evict entries of a cache may evict this, too: then the entry is as stale as without it.
+        // A server that may evict cache entries may evict this job, too; the entry is then as stale as without it.
         let open = || keel.queue::<Vec<u8>>(topic).retries(Retries::Unlimited).allow_eviction().build();
         queue.get_or_try_init(open).await
     }
@@ -92,6 +92,6 @@ async fn run(queue: Queue<Vec<u8>>, store: PlainStore) {
         async move { store.delete(&job.body).await }
     });
     if let Err(error) = consumer.run(std::future::pending()).await {
-        tracing::debug!(%error, "second deletes end with their keel");
+        tracing::debug!(%error, "the consumer of second deletes ended with its keel");
     }
 }

@@ -1,4 +1,4 @@
-//! The few plain operations the published protocols need, over Redis or in this process.
+//! The plain operations that the published protocols need, on Redis or in this process.
 
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
@@ -22,29 +22,29 @@ pub(crate) fn scripts() -> [&'static Script; 3] {
     [&GRANT, &REPLACE_TOKEN, &SET_IF_NOT_OLDER]
 }
 
-/// Where the published protocols keep their entries.
+/// The store of the published protocols.
 #[derive(Clone)]
 pub(crate) enum PlainStore {
     /// Plain commands and three short scripts.
     Redis {
-        /// How Redis is reached.
+        /// The link to Redis.
         link: Link,
         /// For the timer of the second delete.
         clock: Clock,
-        /// Makes the Redis key.
+        /// Builds the Redis key.
         keys: CacheKeys,
     },
     /// A map in this process.
     Memory(PlainMap),
 }
 
-/// What asking for a token found.
+/// The result of a token request.
 pub(super) enum Granted {
-    /// The token is the caller's.
+    /// The caller has the token.
     Yes,
-    /// Somebody else has one.
+    /// Another caller has a token.
     Held {
-        /// Until it lapses.
+        /// Time until it expires.
         remaining_ms: u64,
     },
     /// There is a value.
@@ -69,7 +69,7 @@ impl PlainStore {
         }
     }
 
-    /// The store's time in ms; an estimate for Redis, good enough for a life time.
+    /// The store's time in ms; for Redis an estimate that is precise enough for a ttl.
     pub(super) fn now_ms(&self) -> u64 {
         match self {
             Self::Redis { link, .. } => link.server_now_ms(),
@@ -108,7 +108,7 @@ impl PlainStore {
         Ok(())
     }
 
-    /// Gives the token in `placeholder` unless there is a value or another token.
+    /// Grants the token in `placeholder` unless there is a value or another token.
     pub(super) async fn grant(
         &self,
         key: &[u8],
@@ -142,7 +142,7 @@ impl PlainStore {
         }
     }
 
-    /// Puts `entry` in the place of `token`, or with `None` takes the token away; false if the token is void.
+    /// Replaces `token` by `entry`, or removes it if `entry` is `None`; false if the token is void.
     pub(super) async fn replace_token(
         &self,
         key: &[u8],
@@ -166,7 +166,7 @@ impl PlainStore {
         }
     }
 
-    /// Stores `entry`, which carries `version`, unless a newer version is there.
+    /// Stores `entry` with its `version` unless a newer version is stored.
     pub(super) async fn set_if_not_older(
         &self,
         key: &[u8],
@@ -191,7 +191,7 @@ impl PlainStore {
     }
 }
 
-/// A map in this process. It has no size limit: the published protocols are here to be compared.
+/// A map in this process. It has no size limit, because the published protocols exist for comparison.
 #[derive(Clone)]
 pub(crate) struct PlainMap {
     entries: PlainEntries,
@@ -199,10 +199,10 @@ pub(crate) struct PlainMap {
     keys: CacheKeys,
 }
 
-/// Entries, and when they end in ms; shared by the caches of one keel.
+/// Entries and their expiry times in ms; shared by the caches of one keel.
 pub(crate) type PlainEntries = Arc<Mutex<HashMap<Vec<u8>, (Bytes, u64)>>>;
 
-/// What becomes of an entry that was looked at.
+/// What to do with an entry after reading it.
 enum Change<'a> {
     Keep,
     Put(&'a [u8], u64),
@@ -210,7 +210,7 @@ enum Change<'a> {
 }
 
 impl PlainMap {
-    /// Looks at a live entry and changes it in one atomic step.
+    /// Reads a live entry and changes it in one atomic step.
     fn change<'a, T>(&self, key: &[u8], decide: impl FnOnce(Option<&Bytes>) -> (Change<'a>, T)) -> T {
         let now_ms = self.clock.unix_ms();
         let key = self.keys.key(key);
@@ -232,13 +232,13 @@ impl PlainMap {
     }
 }
 
-/// The protocols without a lease let everybody load.
-pub(super) fn grant_to_everybody(store: &PlainStore, lease: &Lease) -> Leased {
+/// The protocols without a lease grant every request.
+pub(super) fn grant_unconditionally(store: &PlainStore, lease: &Lease) -> Leased {
     let at_ms = store.now_ms();
     Leased::Granted(Grant { generation: lease.generation, ordinal: 1, at_ms, primary_required: false })
 }
 
-/// The entry that a fill stores, as all three protocols write it. The floor keeps the version readable at one place.
+/// The entry that a fill stores under all three protocols. The floor stores the version at a fixed offset.
 pub(super) fn entry_of(fill: &Fill, schema: u32, floor: u64) -> Entry {
     let at_ms = fill.grant.at_ms;
     let hard_until_ms = at_ms.saturating_add(fill.hard_ms);
@@ -251,7 +251,7 @@ pub(super) fn entry_of(fill: &Fill, schema: u32, floor: u64) -> Entry {
             ends_at_ms: hard_until_ms,
             value: Some(Value {
                 loaded_at_ms: at_ms,
-                // None of the published protocols refreshes ahead of the end.
+                // None of the published protocols refreshes ahead.
                 soft_until_ms: hard_until_ms,
                 hard_until_ms,
                 version: fill.version,

@@ -1,7 +1,7 @@
-//! Uber's version compare: what is stored carries the row's version, and nothing older replaces it.
+//! Uber's version comparison: a stored value carries the row's version, and no older version replaces it.
 //!
-//! A write does not delete. It leaves a mark with its version (an entry without a value), which refuses older fills for as
-//! long as the mark lives. A write without a version can only delete, and then nothing guards the key.
+//! A write does not delete. It stores a marker with its version (an entry without a value), which rejects older fills for as
+//! long as it lives. A write without a version can only delete, and then the key is unprotected.
 
 use super::store::{PlainStore, entry_of};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use evenkeel_protocol::cache::header::{Entry, Header};
 use evenkeel_protocol::cache::steps::{Fill, Filled, Invalidation};
 use std::time::Duration;
 
-/// How long a mark outlives the write it speaks of. A load that is slower than this may store an older row.
+/// How long a marker lives. A load that is slower than this may store an older row.
 const MARK_TTL: Duration = Duration::from_secs(60);
 
 pub(super) async fn fill(store: &PlainStore, key: &[u8], fill: &Fill, schema: u32) -> Result<Filled, CacheError> {
@@ -47,6 +47,6 @@ pub(super) async fn invalidate(
         },
         payload: Bytes::new(),
     };
-    // Something newer is there already if this answers no: the key is as fresh as this write needs it to be.
+    // If this returns false, a newer version is stored already, and the key is as fresh as this write requires.
     store.set_if_not_older(key, version, &mark.to_bytes(), ttl_ms).await.map(|_newest| ())
 }

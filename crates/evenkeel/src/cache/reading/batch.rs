@@ -1,17 +1,18 @@
-//! Many keys at once: one read for all, one run of the loader for those that this batch owns, then patience for the others.
+//! Batched reads: one read of the store for all keys, one run of the loader for the keys whose leases this batch gets, then a
+//! wait for the keys that others are loading.
 //!
-//! Each key keeps its own flight, lease and fill, so a batch and a single reader of the same key wait for each other, and an
-//! invalidation cuts off one key and not the batch.
+//! Each key has its own single-flight call, lease and fill. A batch and a single reader of the same key therefore wait for each
+//! other, and an invalidation affects one key and not the batch.
 
-use super::demand::Want;
+use super::demand::ReadPolicy;
 use super::found::{Found, Stale};
 use super::look::Look;
 use super::wake_up::Wait;
 use crate::cache::core::Core;
 use crate::cache::key::KeyBytes;
 use crate::cache::loading::admission::Admitted;
-use crate::cache::loading::flight::{Boarding, Landing, Outcome, Tick, Ticket};
-use crate::cache::loading::load::{Alone, Asked, For, JOINS_MAX, Leasehold, Loaded, Plan};
+use crate::cache::loading::flight::{CallHandle, Completion, Joined, Outcome, Tick};
+use crate::cache::loading::load::{Bypass, HeldLease, JOINS_MAX, LeaseReply, Loaded, Plan, Reader};
 use crate::cache::loading::loader::{self, BatchLoader, Rows};
 use crate::cache::settings::freshness::Source;
 use evenkeel_link::clock::Moment;
@@ -21,47 +22,47 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// How the caller's loader is called: with the places of the keys that are wanted, and where it may read.
+/// The caller's loader: called with the indexes of the wanted keys and the source from which it may read.
 pub(crate) type LoadMany<'a, V> = dyn Fn(&[usize], Source) -> BatchLoader<V> + Send + Sync + 'a;
 
-/// A key that has no answer yet.
+/// A key without a result.
 struct Open {
     at: usize,
     plan: Plan,
-    /// Loads of others that it was refused.
-    refused: u32,
+    /// How many results of other readers' loads it has rejected.
+    rejected_joins: u32,
 }
 
-/// A key whose flight this batch leads.
+/// A key whose single-flight call this batch leads.
 struct Led<V> {
     key: Open,
-    landing: Landing<V>,
-    ticket: Ticket<V>,
+    completion: Completion<V>,
+    handle: CallHandle<V>,
 }
 
-/// What to do with a key that was asked for.
+/// What to do with a key after its lease request.
 enum Decided<V> {
-    Load(Option<Leasehold>, Option<Alone>),
+    Load(Option<HeldLease>, Option<Bypass>),
     Landed(Found<V>),
     Again(Duration),
     GiveUp(CacheError),
-    /// Others, who have nothing to serve, may be more patient.
+    /// Fail this reader only: other readers, which have no older value to serve, may wait longer.
     StandBack(CacheError),
 }
 
 /// A key that this batch loads.
 struct Own<V> {
-    landing: Landing<V>,
-    /// `None` for a load that goes past the store.
-    lease: Option<Leasehold>,
+    completion: Completion<V>,
+    /// `None` for a load that bypasses the store.
+    lease: Option<HeldLease>,
     source: Source,
 }
 
-/// One batch on its way.
+/// A running batch.
 struct Batch<'a, V> {
     core: &'a Arc<Core<V>>,
     keys: &'a [KeyBytes],
-    want: Want,
+    policy: ReadPolicy,
     load: &'a LoadMany<'a, V>,
     answers: Vec<Option<Result<Found<V>, CacheError>>>,
     began: Moment,
@@ -69,33 +70,33 @@ struct Batch<'a, V> {
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
-    /// Reads all `keys`, which are distinct; the answers keep their order.
+    /// Reads all `keys`, which are distinct; the results have the same order.
     pub(crate) async fn get_many(
         self: &Arc<Self>,
         keys: &[KeyBytes],
-        want: Want,
+        policy: ReadPolicy,
         load: &LoadMany<'_, V>,
     ) -> Vec<Result<Found<V>, CacheError>> {
         let mut answers: Vec<Option<Result<Found<V>, CacheError>>> = Vec::with_capacity(keys.len());
         let (mut open, mut rescues) = (Vec::new(), Vec::new());
-        for (at, look) in self.look_at_many(keys, want).await.into_iter().enumerate() {
+        for (at, look) in self.look_at_many(keys, policy).await.into_iter().enumerate() {
             answers.push(match look {
                 Look::Serve(found) => Some(Ok(found)),
                 Look::ServeAndLoad(found, why) => {
-                    self.load_ahead(keys[at].as_slice(), why, want, || only(&keys[at], load(&[at], Source::Primary)));
+                    self.load_ahead(keys[at].as_slice(), why, policy, || only(&keys[at], load(&[at], Source::Primary)));
                     Some(Ok(found))
                 }
                 Look::Load(plan, rescue) => {
-                    open.push(Open { at, plan, refused: 0 });
+                    open.push(Open { at, plan, rejected_joins: 0 });
                     rescues.extend(rescue.map(|found| (at, found)));
                     None
                 }
             });
         }
         if !open.is_empty() {
-            let (began, began_at) = (self.clock.now(), self.flights.tick());
-            let mut batch = Batch { core: self, keys, want, load, answers, began, began_at };
-            // What has taken off goes on when the batch does not wait for it any longer.
+            let (began, began_at) = (self.clock.now(), self.calls.tick());
+            let mut batch = Batch { core: self, keys, policy, load, answers, began, began_at };
+            // Loads that have started continue when the batch stops waiting for them.
             let soft = self.settings.load_soft_timeout.filter(|_| rescues.len() == open.len());
             let settled = Box::pin(batch.settle(open));
             match soft {
@@ -105,8 +106,8 @@ impl<V: Send + Sync + 'static> Core<V> {
             answers = batch.answers;
             for (at, found) in rescues {
                 answers[at] = match answers[at].take() {
-                    Some(answer) => Some(self.rescued(answer, want, Some(found), began)),
-                    None => self.rescue(found, want, began, Stale::LoaderSlow).map(Ok),
+                    Some(answer) => Some(self.rescued(answer, policy, Some(found), began)),
+                    None => self.rescue(found, policy, began, Stale::LoaderSlow).map(Ok),
                 };
             }
         }
@@ -115,16 +116,16 @@ impl<V: Send + Sync + 'static> Core<V> {
 }
 
 impl<V: Send + Sync + 'static> Batch<'_, V> {
-    /// Goes round until every key has an answer: first the own loads, then those of others.
+    /// Repeats until every key has a result: first its own loads, then those of others.
     async fn settle(&mut self, mut open: Vec<Open>) {
         let mut attempt = 0;
         while !open.is_empty() {
             let (mut joined, mut led) = (Vec::new(), Vec::new());
             for key in open {
-                let insists = key.refused >= JOINS_MAX || !guard("batch_joins_flights");
-                match self.core.flights.board(self.keys[key.at].as_slice(), insists) {
-                    Boarding::Join(ticket) => joined.push((key, ticket)),
-                    Boarding::Lead(landing, ticket) => led.push(Led { key, landing, ticket }),
+                let must_lead = key.rejected_joins >= JOINS_MAX || !guard("batch_joins_flights");
+                match self.core.calls.join_or_lead(self.keys[key.at].as_slice(), must_lead) {
+                    Joined::Follower(handle) => joined.push((key, handle)),
+                    Joined::Leader(completion, handle) => led.push(Led { key, completion, handle }),
                 }
             }
             let mut again = Vec::new();
@@ -135,26 +136,26 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
             again.extend(later);
             again.extend(self.join_all(joined).await);
             if let Some(retry_after) = pause {
-                let _place = match self.core.waiters.enter() {
-                    Ok(place) => place,
+                let _waiter = match self.core.waiters.enter() {
+                    Ok(waiter) => waiter,
                     Err(error) => return self.fail(again.iter().map(|key| key.at), &error),
                 };
                 let wanted = again.iter().map(|key| (self.keys[key.at].as_slice(), key.plan.why()));
                 let wait = Wait { retry_after, is_failing: false, attempt, left: self.core.settings.wait_max };
-                self.core.wait_for_news(&wanted.collect::<Vec<_>>(), wait).await;
+                self.core.wait_for_change(&wanted.collect::<Vec<_>>(), wait).await;
                 attempt += 1;
             }
             open = again;
         }
     }
 
-    /// Waits for loads of this process that others began. Gives back the keys that must be asked for once more; those that it
-    /// has waited for long enough are loaded without storing.
-    async fn join_all(&mut self, joined: Vec<(Open, Ticket<V>)>) -> Vec<Open> {
+    /// Waits for loads of this process that other readers started. Returns the keys that must be tried again; keys whose wait
+    /// exceeded `wait_max` are loaded without storing.
+    async fn join_all(&mut self, joined: Vec<(Open, CallHandle<V>)>) -> Vec<Open> {
         let (mut again, mut late) = (Vec::new(), Vec::new());
-        for (key, ticket) in joined {
+        for (key, handle) in joined {
             self.core.metrics.joined.increment(1);
-            match self.core.wait_for(ticket, self.began).await {
+            match self.core.wait_for(handle, self.began).await {
                 Ok(Some(outcome)) => again.extend(self.joined(key, outcome)),
                 Ok(None) => late.push(key.at),
                 Err(error) => _ = self.answer(key.at, Err(error)),
@@ -168,29 +169,29 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
 
     fn joined(&mut self, key: Open, outcome: Outcome<V>) -> Option<Open> {
         match outcome {
-            Outcome::Found { found, known } if self.want.joins(&found, known, self.began_at) => {
+            Outcome::Found { found, known } if self.policy.accepts_shared(&found, known, self.began_at) => {
                 self.answer(key.at, Ok(found))
             }
-            Outcome::Found { .. } => Some(Open { refused: key.refused + 1, ..key }),
+            Outcome::Found { .. } => Some(Open { rejected_joins: key.rejected_joins + 1, ..key }),
             Outcome::Failed(error) => self.answer(key.at, Err(error)),
             Outcome::Nothing => Some(key),
         }
     }
 
-    /// One run of the loader for keys that others have been loading for too long.
+    /// One run of the loader for keys that other readers have been loading for too long.
     async fn load_late(&mut self, late: Vec<usize>) {
         if let Err(error) = self.core.may_load_after_waiting(self.began) {
             return self.fail(late, &error);
         }
-        let source = self.core.settings.source(self.want.source(), true);
+        let source = self.core.settings.source(self.policy.source(), true);
         let (core, loader, began) = (Arc::clone(self.core), (self.load)(&late, source), self.began);
-        let (loaded_from, loaded_at) = (core.clock.now(), core.flights.tick());
+        let (loaded_from, loaded_at) = (core.clock.now(), core.calls.tick());
         let run = async move {
-            let _turn = core.admission.enter(began).await?;
-            core.metrics.bypassed(Alone::WaitedTooLong.as_str());
+            let _permit = core.admission.enter(began).await?;
+            core.metrics.bypassed(Bypass::WaitedTooLong.as_str());
             core.load_rows(loader).await
         };
-        // In a task of its own, so that its turn ends with the load and not with this caller.
+        // In a task of its own, so that its permit is released when the load ends and not when this caller is dropped.
         match tokio::spawn(run.in_current_span()).await.unwrap_or(Err(CacheError::LoaderDropped)) {
             Ok(mut rows) => {
                 for at in late {
@@ -214,91 +215,92 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         None
     }
 
-    /// Asks for a lease of each key and loads those that were granted in one run. Gives back those that others are loading,
-    /// and how long to leave them in peace.
+    /// Requests a lease for each key and loads the granted ones in one run. Returns the keys that others are loading, and how
+    /// long to wait before the next try.
     async fn load_own(&mut self, led: Vec<Led<V>>) -> (Vec<Open>, Option<Duration>) {
         if led.is_empty() {
             return (Vec::new(), None);
         }
         let waited = self.core.clock.now().since(self.began);
         let left = self.core.settings.wait_max.saturating_sub(waited);
-        let turn = match self.core.admission.enter(self.began).await {
-            Ok(turn) => turn,
+        let permit = match self.core.admission.enter(self.began).await {
+            Ok(permit) => permit,
             Err(error) => {
-                for Led { key, landing, .. } in led {
-                    landing.land(Outcome::Failed(error.clone()));
+                for Led { key, completion, .. } in led {
+                    completion.complete(Outcome::Failed(error.clone()));
                     self.answer(key.at, Err(error.clone()));
                 }
                 return (Vec::new(), None);
             }
         };
-        let asked_at = self.core.flights.tick();
-        let asked = in_groups(led.iter().map(|led| self.ask(&led.key, &led.landing))).await;
-        let (mut own, mut tickets, mut again) = (Vec::new(), Vec::new(), Vec::new());
+        let asked_at = self.core.calls.tick();
+        let asked = in_groups(led.iter().map(|led| self.ask(&led.key, &led.completion))).await;
+        let (mut own, mut handles, mut again) = (Vec::new(), Vec::new(), Vec::new());
         let mut pause: Option<Duration> = None;
-        for (Led { key, landing, ticket }, asked) in led.into_iter().zip(asked) {
+        for (Led { key, completion, handle }, asked) in led.into_iter().zip(asked) {
             match self.decide(asked, key.plan, left.is_zero()) {
-                Decided::Load(lease, past_the_store) => {
-                    if let Some(reason) = past_the_store {
+                Decided::Load(lease, bypass) => {
+                    if let Some(reason) = bypass {
                         self.core.metrics.bypassed(reason.as_str());
                     }
-                    let needs_primary = past_the_store.is_some_and(|reason| reason != Alone::StoreAway);
+                    let needs_primary = bypass.is_some_and(|reason| reason != Bypass::StoreAway);
                     let source = lease.as_ref().map_or_else(
                         || self.core.settings.source(self.reader(&key).source(), needs_primary),
                         |lease| lease.source,
                     );
-                    own.push(Own { landing, lease, source });
-                    tickets.push((key.at, ticket));
+                    own.push(Own { completion, lease, source });
+                    handles.push((key.at, handle));
                 }
                 Decided::Landed(found) => {
-                    landing.land(Outcome::landed(found.clone(), asked_at));
+                    completion.complete(Outcome::landed(found.clone(), asked_at));
                     self.answer(key.at, Ok(found));
                 }
                 Decided::StandBack(error) => {
-                    landing.land(Outcome::Nothing);
+                    completion.complete(Outcome::Nothing);
                     self.answer(key.at, Err(error));
                 }
                 Decided::GiveUp(error) => {
-                    landing.land(Outcome::Failed(error.clone()));
+                    completion.complete(Outcome::Failed(error.clone()));
                     self.answer(key.at, Err(error));
                 }
                 Decided::Again(after) => {
                     // Other readers of this process may lead meanwhile.
-                    landing.land(Outcome::Nothing);
+                    completion.complete(Outcome::Nothing);
                     pause = Some(pause.map_or(after, |pause| pause.min(after)));
                     again.push(key);
                 }
             }
         }
         let runs = if guard("batch_one_run") { 1 } else { own.len() };
-        let (mut own, mut tickets, turn) = (own.into_iter(), tickets.into_iter(), Arc::new(turn));
+        let (mut own, mut handles, permit) = (own.into_iter(), handles.into_iter(), Arc::new(permit));
         let size = own.len().div_ceil(runs.max(1));
         for _ in 0..runs {
-            self.run(own.by_ref().take(size).collect(), tickets.by_ref().take(size).collect(), Arc::clone(&turn)).await;
+            self.run(own.by_ref().take(size).collect(), handles.by_ref().take(size).collect(), Arc::clone(&permit))
+                .await;
         }
         (again, pause)
     }
 
-    /// Loads the own keys in a task of its own: others may wait for them when this caller goes away.
-    async fn run(&mut self, mut own: Vec<Own<V>>, tickets: Vec<(usize, Ticket<V>)>, turn: Arc<Admitted>) {
+    /// Loads this batch's keys in a task of its own, because other readers may wait for them after this caller was dropped.
+    async fn run(&mut self, mut own: Vec<Own<V>>, handles: Vec<(usize, CallHandle<V>)>, permit: Arc<Admitted>) {
         if own.is_empty() {
             return;
         }
-        let places: Vec<usize> = tickets.iter().map(|(at, _)| *at).collect();
-        // One run of the loader reads at one place: where the most demanding of its keys must be read.
+        let places: Vec<usize> = handles.iter().map(|(at, _)| *at).collect();
+        // One run of the loader reads from one source: the primary, if any of its keys requires that.
         let needs_primary = own.iter().any(|own| own.source == Source::Primary);
         let source = if needs_primary { Source::Primary } else { Source::Replica };
         for lease in own.iter_mut().filter_map(|own| own.lease.as_mut()) {
             lease.source = source;
         }
         let (core, loader) = (Arc::clone(self.core), (self.load)(&places, source));
-        let flight = async move {
-            core.fly_many(own, source, loader).await;
-            drop(turn);
+        let call = async move {
+            core.load_batch(own, source, loader).await;
+            drop(permit);
         };
-        tokio::spawn(flight.in_current_span());
-        for (at, ticket) in tickets {
-            match ticket.outcome().await {
+        tokio::spawn(call.in_current_span());
+        for (at, handle) in handles {
+            match handle.outcome().await {
                 Outcome::Found { found, .. } => self.answer(at, Ok(found)),
                 Outcome::Failed(error) => self.answer(at, Err(error)),
                 Outcome::Nothing => self.answer(at, Err(CacheError::LoaderDropped)),
@@ -306,77 +308,77 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
     }
 
-    fn decide(&self, asked: Asked<V>, plan: Plan, has_waited_enough: bool) -> Decided<V> {
+    fn decide(&self, asked: LeaseReply<V>, plan: Plan, has_waited_enough: bool) -> Decided<V> {
         let failing = || CacheError::Failing { waited: self.core.clock.now().since(self.began) };
         match asked {
-            Asked::Later { is_failing: true, .. } if matches!(plan, Plan::FillOrServe(_)) => {
+            LeaseReply::Later { is_failing: true, .. } if matches!(plan, Plan::FillOrServe(_)) => {
                 Decided::StandBack(failing())
             }
-            Asked::Granted(lease) => Decided::Load(Some(lease), None),
-            Asked::Alone(reason) => Decided::Load(None, Some(reason)),
-            Asked::Landed(found) => Decided::Landed(found),
-            Asked::Failed(error) => Decided::GiveUp(error),
-            Asked::Later { retry_after, .. } if !has_waited_enough => Decided::Again(retry_after),
-            Asked::Later { is_failing: true, .. } => Decided::GiveUp(failing()),
-            Asked::Later { .. } => match self.core.may_load_after_waiting(self.began) {
-                Ok(()) => Decided::Load(None, Some(Alone::WaitedTooLong)),
+            LeaseReply::Granted(lease) => Decided::Load(Some(lease), None),
+            LeaseReply::Bypass(reason) => Decided::Load(None, Some(reason)),
+            LeaseReply::Landed(found) => Decided::Landed(found),
+            LeaseReply::Failed(error) => Decided::GiveUp(error),
+            LeaseReply::Later { retry_after, .. } if !has_waited_enough => Decided::Again(retry_after),
+            LeaseReply::Later { is_failing: true, .. } => Decided::GiveUp(failing()),
+            LeaseReply::Later { .. } => match self.core.may_load_after_waiting(self.began) {
+                Ok(()) => Decided::Load(None, Some(Bypass::WaitedTooLong)),
                 Err(error) => Decided::GiveUp(error),
             },
         }
     }
 
-    /// What the load of a key is run for.
-    fn reader(&self, key: &Open) -> For {
-        For { want: self.want, began: self.began, refused: key.refused }
+    /// The reader for which a key is loaded.
+    fn reader(&self, key: &Open) -> Reader {
+        Reader { policy: self.policy, began: self.began, rejected_joins: key.rejected_joins }
     }
 
-    async fn ask(&self, key: &Open, landing: &Landing<V>) -> Asked<V> {
+    async fn ask(&self, key: &Open, completion: &Completion<V>) -> LeaseReply<V> {
         match key.plan {
             Plan::Fill(why) | Plan::FillOrServe(why) | Plan::Ahead(why) => {
-                self.core.ask(landing.key(), why, self.reader(key)).await
+                self.core.ask(completion.key(), why, self.reader(key)).await
             }
-            Plan::Alone(reason) => Asked::Alone(reason),
+            Plan::Bypass(reason) => LeaseReply::Bypass(reason),
         }
     }
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
-    /// One run of the loader for many.
+    /// One run of the loader for several keys.
     async fn load_rows(&self, loader: BatchLoader<V>) -> Result<Rows<V>, CacheError> {
         let rows = self.timed(loader::run(loader, &self.clock, self.settings.load_timeout)).await?;
         self.metrics.loaded.increment(1);
         Ok(rows)
     }
 
-    /// One run of the loader for all, then each key's own fill and landing.
-    async fn fly_many(&self, own: Vec<Own<V>>, source: Source, loader: BatchLoader<V>) {
-        let (began, began_at) = (self.clock.now(), self.flights.tick());
+    /// One run of the loader for all keys, then a fill and the completion of each key.
+    async fn load_batch(&self, own: Vec<Own<V>>, source: Source, loader: BatchLoader<V>) {
+        let (began, began_at) = (self.clock.now(), self.calls.tick());
         let mut rows = self.load_rows(loader).await;
-        in_groups(own.into_iter().map(|Own { landing, lease, .. }| {
-            let row = take(&mut rows, &landing);
+        in_groups(own.into_iter().map(|Own { completion, lease, .. }| {
+            let row = take(&mut rows, &completion);
             let loaded = row.and_then(|row| self.loaded(row, began, began_at, source));
             async move {
                 let outcome = match (lease, loaded) {
-                    (Some(lease), loaded) => self.settle(&lease, &landing, loaded).await,
+                    (Some(lease), loaded) => self.settle(&lease, &completion, loaded).await,
                     (None, Ok(Loaded { found, known })) => Outcome::Found { found, known },
                     (None, Err(error)) => Outcome::Failed(error),
                 };
-                landing.land(outcome);
+                completion.complete(outcome);
             }
         }))
         .await;
     }
 }
 
-/// The row of one key, or the error of all.
-fn take<V>(rows: &mut Result<Rows<V>, CacheError>, landing: &Landing<V>) -> Result<Option<V>, CacheError> {
+/// The row of one key, or the error of the whole run.
+fn take<V>(rows: &mut Result<Rows<V>, CacheError>, completion: &Completion<V>) -> Result<Option<V>, CacheError> {
     match rows {
-        Ok(rows) => Ok(rows.remove(landing.key())),
+        Ok(rows) => Ok(rows.remove(completion.key())),
         Err(error) => Err(error.clone()),
     }
 }
 
-/// A batch of one, as the load of a single row.
+/// A batch of one key, as the loader of a single row.
 fn only<V: Send + 'static>(key: &KeyBytes, load: BatchLoader<V>) -> loader::Loader<V> {
     let key: Box<[u8]> = key.as_slice().into();
     Box::new(|_| Box::pin(async move { Ok(load.await?.remove(&key)) }))

@@ -1,4 +1,4 @@
-//! What one read demands, in one small value: it decides what may answer, from the near cache to somebody else's load.
+//! The read policy: decides which values satisfy a read, from the near cache to another reader's load.
 
 use super::found::{Found, Stale};
 use crate::cache::loading::flight::{Known, Tick};
@@ -10,51 +10,51 @@ use evenkeel_protocol::cache::header::{Value, Verdict};
 use evenkeel_protocol::cache::steps::Why;
 use std::time::Duration;
 
-/// The demand of one read.
+/// The policy of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Want(Freshness);
+pub(crate) struct ReadPolicy(Freshness);
 
-/// What may be done with a value that the store has.
+/// What to do with a value of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offer {
+pub(crate) enum Decision {
     Serve,
-    /// Serve it, and let somebody load in the background.
+    /// Serve it and load in the background.
     ServeAndLoad(Why),
-    /// It does not do: load. What is served if that fails is [`Want::rescue`]'s to say.
+    /// Load. [`ReadPolicy::rescue`] decides which value is served if the load fails.
     Load(Why),
 }
 
-impl Want {
+impl ReadPolicy {
     #[inline]
     pub(crate) fn new(freshness: Freshness) -> Self {
         Self(freshness)
     }
 
-    /// Refuses what this cache can never give.
+    /// Rejects a freshness that this cache cannot provide.
     pub(crate) fn check(self, has_versions: bool, is_fenced: bool) -> Result<Self, CacheError> {
         match self.0 {
             Freshness::AtLeast(_) if !has_versions => Err(CacheError::Unsupported(
-                "Freshness::AtLeast compares versions; say where a value has its version with version(..) of the builder",
+                "Freshness::AtLeast compares versions; set the version function of the cache with version(..)",
             )),
-            Freshness::Fresh if !is_fenced => {
-                Err(CacheError::Unsupported("Freshness::Fresh needs Protocol::Fenced; no other knows update windows"))
-            }
+            Freshness::Fresh if !is_fenced => Err(CacheError::Unsupported(
+                "Freshness::Fresh needs Protocol::Fenced; the other protocols have no update windows",
+            )),
             _ => Ok(self),
         }
     }
 
-    /// Whether a near cache may answer with a value that nobody has invalidated there.
+    /// Whether a near value that has not been invalidated satisfies the read.
     #[inline]
-    pub(crate) fn takes_near(self, age: Duration, version: Option<u64>) -> bool {
+    pub(crate) fn accepts_near(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
             Freshness::Fresh => !guard("fresh_goes_past_near"),
-            _ => self.takes(age, version),
+            _ => self.accepts(age, version),
         }
     }
 
-    /// Whether a good value of this age and version would do.
+    /// Whether a valid value of this age and version satisfies the read.
     #[inline]
-    fn takes(self, age: Duration, version: Option<u64>) -> bool {
+    fn accepts(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
             Freshness::Bounded(age_max) => age <= age_max || !guard("bounded_age"),
             Freshness::AtLeast(wanted) => {
@@ -64,22 +64,22 @@ impl Want {
         }
     }
 
-    /// What to do with a stored value that may be served to somebody.
-    pub(crate) fn judge(self, value: &Value, verdict: Verdict, now_ms: u64) -> Offer {
+    /// What to do with a stored value that some readers may be served.
+    pub(crate) fn decide(self, value: &Value, verdict: Verdict, now_ms: u64) -> Decision {
         let age = Duration::from_millis(now_ms.saturating_sub(value.loaded_at_ms));
-        if !self.takes(age, value.version) {
-            return Offer::Load(self.why(Why::Miss));
+        if !self.accepts(age, value.version) {
+            return Decision::Load(self.why(Why::Miss));
         }
         match verdict {
-            Verdict::Hit => Offer::Serve,
-            Verdict::Due => Offer::ServeAndLoad(Why::Refresh),
-            Verdict::Stale if self.takes_stale() => Offer::ServeAndLoad(Why::Stale),
-            Verdict::Stale => Offer::Load(self.why(Why::Stale)),
-            Verdict::Miss => Offer::Load(self.why(Why::Miss)),
+            Verdict::Hit => Decision::Serve,
+            Verdict::Due => Decision::ServeAndLoad(Why::Refresh),
+            Verdict::Stale if self.accepts_stale() => Decision::ServeAndLoad(Why::Stale),
+            Verdict::Stale => Decision::Load(self.why(Why::Stale)),
+            Verdict::Miss => Decision::Load(self.why(Why::Miss)),
         }
     }
 
-    fn takes_stale(self) -> bool {
+    fn accepts_stale(self) -> bool {
         match self.0 {
             Freshness::Fresh => !guard("fresh_refuses_stale"),
             Freshness::StaleIfError(_) => !guard("stale_only_if_error"),
@@ -87,7 +87,8 @@ impl Want {
         }
     }
 
-    /// The reason for a load, so that a value which landed meanwhile answers it only if it does for this read.
+    /// The reason for a load: a value that another process has stored meanwhile replaces the load only if it satisfies this
+    /// read.
     pub(crate) fn why(self, plain: Why) -> Why {
         match self.0 {
             Freshness::Bounded(age_max) => Why::Older(span_ms(age_max)),
@@ -96,7 +97,7 @@ impl Want {
         }
     }
 
-    /// Where a load of this read's own may read, if nothing else says that it must be the primary.
+    /// The source from which this read's own load may read, if nothing else requires the primary.
     pub(crate) fn source(self) -> Source {
         match self.0 {
             Freshness::Fresh | Freshness::AtLeast(_) => Source::Primary,
@@ -104,21 +105,21 @@ impl Want {
         }
     }
 
-    /// Whether a value that somebody else's load brought will do for a read that began at `began`: only if every invalidation
-    /// acknowledged before that is in it. A load that began at the primary after the read did is as good as the read's own,
-    /// whatever its age and version are.
-    pub(crate) fn joins<V>(self, found: &Found<V>, known: Known, began: Tick) -> bool {
-        let is_vouched_for = match self.0 {
+    /// Whether another reader's loaded value satisfies a read that began at `began`: only if it reflects every invalidation
+    /// acknowledged before that. A load that began at the primary after the read did is as good as the read's own, whatever its
+    /// age and version.
+    pub(crate) fn accepts_shared<V>(self, found: &Found<V>, known: Known, began: Tick) -> bool {
+        let is_confirmed = match self.0 {
             Freshness::Fresh => {
                 (known.at > began && known.source == Source::Primary) || !guard("fresh_joins_nothing_older")
             }
             _ => known.at > began || !guard("joins_nothing_older"),
         };
-        is_vouched_for && (known.read_at > began || self.takes(found.age, found.version))
+        is_confirmed && (known.read_at > began || self.accepts(found.age, found.version))
     }
 
-    /// Up to which age a value that did not do is served after all, if loading a better one fails. `fail_safe` is the cache's.
-    /// Nothing renews it: the age counts from the load that brought the value, whatever was done with it since.
+    /// The maximum age at which an otherwise insufficient value is served if loading a better one fails. `fail_safe` is the
+    /// cache's setting. Nothing extends it: the age counts from the load of the value.
     fn rescue_age_max(self, fail_safe: Option<Duration>) -> Option<Duration> {
         match self.0 {
             Freshness::StaleIfError(age_max) => Some(age_max),
@@ -127,18 +128,18 @@ impl Want {
         }
     }
 
-    /// Whether a value of this age is worth keeping at hand for that.
+    /// Whether a value of this age may be served if loading fails.
     pub(crate) fn may_rescue(self, age: Duration, fail_safe: Option<Duration>) -> bool {
         self.rescue_age_max(fail_safe).is_some_and(|age_max| age <= age_max || !guard("fail_safe_bound"))
     }
 
-    /// What is served in place of a better value, and why.
+    /// The value that is served instead of a better one, marked with the reason.
     pub(crate) fn rescue<V>(self, found: Found<V>, fail_safe: Option<Duration>, why: Stale) -> Option<Found<V>> {
         self.may_rescue(found.age, fail_safe).then_some(Found { stale: Some(why), ..found })
     }
 
-    /// Whether a spent value of this age is served at once, while somebody loads the new one.
-    pub(crate) fn takes_spent(self, age: Duration, fail_safe: Option<Duration>) -> bool {
+    /// Whether an expired value of this age is served at once while the new one is loaded.
+    pub(crate) fn allows_expired(self, age: Duration, fail_safe: Option<Duration>) -> bool {
         self.0 == Freshness::StaleWhileRevalidate && self.may_rescue(age, fail_safe)
     }
 }
@@ -148,15 +149,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_near_cache_answers_no_fresh_read() {
+    fn fresh_read_is_not_served_from_the_near_cache() {
         let now = Duration::ZERO;
-        assert!(!Want::new(Freshness::Fresh).takes_near(now, Some(7)));
-        assert!(Want::new(Freshness::Eventual).takes_near(Duration::from_secs(600), None));
-        let bounded = Want::new(Freshness::Bounded(Duration::from_secs(1)));
-        assert!(bounded.takes_near(Duration::from_secs(1), None));
-        assert!(!bounded.takes_near(Duration::from_millis(1_001), None));
-        let at_least = Want::new(Freshness::AtLeast(7));
-        assert!(at_least.takes_near(now, Some(7)));
-        assert!(!at_least.takes_near(now, Some(6)) && !at_least.takes_near(now, None));
+        assert!(!ReadPolicy::new(Freshness::Fresh).accepts_near(now, Some(7)));
+        assert!(ReadPolicy::new(Freshness::Eventual).accepts_near(Duration::from_secs(600), None));
+        let bounded = ReadPolicy::new(Freshness::Bounded(Duration::from_secs(1)));
+        assert!(bounded.accepts_near(Duration::from_secs(1), None));
+        assert!(!bounded.accepts_near(Duration::from_millis(1_001), None));
+        let at_least = ReadPolicy::new(Freshness::AtLeast(7));
+        assert!(at_least.accepts_near(now, Some(7)));
+        assert!(!at_least.accepts_near(now, Some(6)) && !at_least.accepts_near(now, None));
     }
 }

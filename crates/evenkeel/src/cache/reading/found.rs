@@ -1,21 +1,21 @@
-//! What a read found, and where it comes from.
+//! The result of a read and its origin.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a read found, with its provenance.
+/// The result of a read, with its origin.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Found<V> {
-    /// The value; `None` says that the row does not exist.
+    /// The value; `None` means that the row does not exist.
     pub value: Option<Arc<V>>,
     /// Where it came from.
     pub tier: Tier,
-    /// How long ago the load began that brought it: by the store's clock, or by this process's for a load of its own.
+    /// How long ago the load of this value began, by the store's clock, or by this process's clock for a load of its own.
     pub age: Duration,
-    /// The row's version, if the cache was told where to find it; an absent row has none.
+    /// The row's version, if the cache has a version function; an absent row has none.
     pub version: Option<u64>,
-    /// Why this is known not to be the newest value; `None` if nothing says so.
+    /// Why the value is known not to be the newest; `None` if it may be the newest.
     pub stale: Option<Stale>,
 }
 
@@ -25,9 +25,9 @@ pub struct Found<V> {
 pub enum Tier {
     /// The near cache of this process.
     Near,
-    /// The store: Redis, or the embedded one.
+    /// The store: Redis or the embedded store.
     Store,
-    /// The loader, during this call: by this reader, or by one that it waited for.
+    /// The loader, during this call: run by this reader, or by one that it waited for.
     Loader,
 }
 
@@ -35,17 +35,17 @@ pub enum Tier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stale {
-    /// It was invalidated less than `keep` ago, and somebody is loading the new one.
+    /// It was invalidated less than `keep` ago, and a reader is loading the new value.
     Invalidated,
-    /// It has outlived its ttl less than the cache's `fail_safe` ago, and somebody is loading the new one.
+    /// Its ttl ended less than the cache's `fail_safe` ago, and a reader is loading the new value.
     Expired,
-    /// Loading the new one takes longer than the cache's `load_soft_timeout`; it goes on in the background.
+    /// Loading the new value takes longer than the cache's `load_soft_timeout`; the load continues in the background.
     LoaderSlow,
-    /// Loading the new one failed, and the read asked for the old one in that case.
+    /// Loading the new value failed, and the read accepts an old value in that case.
     LoaderFailed,
 }
 
-// By hand: a value need not be `Clone` to be shared.
+// Not derived, because a shared value need not be `Clone`.
 impl<V> Clone for Found<V> {
     fn clone(&self) -> Self {
         let Self { value, tier, age, version, stale } = self;

@@ -1,12 +1,12 @@
-//! What a reader makes of what it finds under its key: one plain read, and the entry's header decides.
+//! The lookup of a key: one plain read, whose header decides how the read continues.
 
-use super::demand::{Offer, Want};
+use super::demand::{Decision, ReadPolicy};
 use super::found::{Found, Stale, Tier};
 use crate::cache::core::Core;
 use crate::cache::key::KeyBytes;
-use crate::cache::loading::load::{Alone, Plan};
+use crate::cache::loading::load::{Bypass, Plan};
 use crate::cache::loading::payload::Unpacked;
-use crate::cache::near::{Hit, Reading, SlotRef};
+use crate::cache::near::{EntryRead, Hit, SlotRef};
 use bytes::Bytes;
 use evenkeel_link::support::{TOGETHER_MAX, guard};
 use evenkeel_protocol::cache::header::{Entry, HeaderError, Value, Verdict};
@@ -14,57 +14,58 @@ use evenkeel_protocol::cache::steps::Why;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What to do now.
+/// How the read continues.
 pub(crate) enum Look<V> {
-    /// Serve this.
+    /// Serve this value.
     Serve(Found<V>),
-    /// Serve this, and let somebody load in the background.
+    /// Serve this value and load in the background.
     ServeAndLoad(Found<V>, Why),
-    /// There is nothing to serve, unless loading fails.
+    /// Load. The older value may be served if loading fails.
     Load(Plan, Option<Found<V>>),
 }
 
 impl<V: 'static> Core<V> {
-    /// Looks once into the store. A hit costs this one command.
-    pub(crate) async fn look(&self, key: &[u8], want: Want) -> Look<V> {
-        if let Some(plan) = self.past_the_store(key) {
+    /// Reads the store once. A hit costs only this command.
+    pub(crate) async fn look(&self, key: &[u8], policy: ReadPolicy) -> Look<V> {
+        if let Some(plan) = self.bypass_plan(key) {
             return Look::Load(plan, None);
         }
-        self.judge(key, self.read_entry(key).await, want)
+        self.decide(key, self.read_entry(key).await, policy)
     }
 
-    /// Looks at several keys in one write.
-    pub(crate) async fn look_at_many(&self, keys: &[KeyBytes], want: Want) -> Vec<Look<V>> {
+    /// Reads several keys in one write.
+    pub(crate) async fn look_at_many(&self, keys: &[KeyBytes], policy: ReadPolicy) -> Vec<Look<V>> {
         let mut looks = Vec::with_capacity(keys.len());
         for keys in keys.chunks(TOGETHER_MAX) {
             if self.bypasses_reads() {
-                looks.extend(keys.iter().map(|_| Look::Load(Plan::Alone(Alone::ReadsBypassed), None)));
+                looks.extend(keys.iter().map(|_| Look::Load(Plan::Bypass(Bypass::ReadsBypassed), None)));
                 continue;
             }
-            let near: Vec<_> = keys.iter().map(|key| self.near_hit(SlotRef::of(key), want, Hit::found)).collect();
+            let near: Vec<_> = keys.iter().map(|key| self.near_hit(SlotRef::of(key), policy, Hit::found)).collect();
             let missing = keys.iter().zip(&near).filter(|(_, near)| near.is_none());
             let missing: Vec<&[u8]> = missing.map(|(key, _)| key.as_slice()).collect();
-            let mut readings = self.read_entries(&missing).await.into_iter();
+            let mut entry_reads = self.read_entries(&missing).await.into_iter();
             looks.extend(keys.iter().zip(near).map(|(key, near)| {
                 if let Some(found) = near {
                     return Look::Serve(found);
                 }
-                match (readings.next(), self.past_the_store(key.as_slice())) {
-                    (Some(reading), None) => self.judge(key.as_slice(), reading, want),
-                    (_, plan) => Look::Load(plan.unwrap_or(Plan::Alone(Alone::StoreAway)), None),
+                match (entry_reads.next(), self.bypass_plan(key.as_slice())) {
+                    (Some(entry_read), None) => self.decide(key.as_slice(), entry_read, policy),
+                    (_, plan) => Look::Load(plan.unwrap_or(Plan::Bypass(Bypass::StoreAway)), None),
                 }
             }));
         }
         looks
     }
 
-    /// How to load a key that is not to be read from the store: because reads were switched off, or because an invalidation
-    /// of it is known to have failed, so that what the store has of it must not be believed.
-    fn past_the_store(&self, key: &[u8]) -> Option<Plan> {
+    /// The plan of a key that must not be read from the store: reads are bypassed, or an invalidation of the key has failed, so
+    /// the stored value may be outdated.
+    fn bypass_plan(&self, key: &[u8]) -> Option<Plan> {
         if self.bypasses_reads() {
-            return Some(Plan::Alone(Alone::ReadsBypassed));
+            return Some(Plan::Bypass(Bypass::ReadsBypassed));
         }
-        (self.redrive.ledger.owes(key) && guard("owed_is_not_read")).then_some(Plan::Alone(Alone::InvalidationOwed))
+        (self.replayer.ledger.is_pending(key) && guard("owed_is_not_read"))
+            .then_some(Plan::Bypass(Bypass::InvalidationOwed))
     }
 
     #[inline]
@@ -72,59 +73,59 @@ impl<V: 'static> Core<V> {
         self.switches.bypass_reads() && guard("bypassed_reads")
     }
 
-    /// An entry that the store says may be served, whatever this process thinks of the time.
+    /// An entry that the store has declared servable, whatever this process's estimate of the time is.
     pub(crate) fn landed(&self, key: &[u8], bytes: Bytes) -> Option<Found<V>> {
         let Entry { header, payload } = Entry::parse(bytes).ok()?;
         let value = header.value?;
         match self.payloads.unpack(&value, payload) {
             Ok(Unpacked { row, .. }) => Some(found(row, &value, self.store.now_ms())),
             Err(unreadable) => {
-                self.tell_unreadable(key, &unreadable);
+                self.log_unreadable(key, &unreadable);
                 None
             }
         }
     }
 
-    fn judge(&self, key: &[u8], reading: Reading<'_, V>, want: Want) -> Look<V> {
-        let Reading { answer, spot } = reading;
+    fn decide(&self, key: &[u8], entry_read: EntryRead<'_, V>, policy: ReadPolicy) -> Look<V> {
+        let EntryRead { answer, tracked } = entry_read;
         let bytes = match answer {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return self.miss(want.why(Why::Miss), None),
+            Ok(None) => return self.miss(policy.why(Why::Miss), None),
             Err(error) => {
-                tracing::debug!(cache = %self.name, %error, "read failed; asking the loader");
-                return Look::Load(Plan::Alone(Alone::StoreAway), None);
+                tracing::debug!(cache = %self.name, %error, "read of the store failed; calling the loader");
+                return Look::Load(Plan::Bypass(Bypass::StoreAway), None);
             }
         };
         let Entry { header, payload } = match Entry::parse(bytes) {
             Ok(entry) => entry,
             // A lease overwrites it.
-            Err(HeaderError::Corrupt) => return self.miss(want.why(Why::Miss), None),
-            Err(HeaderError::NewerFormat) => return Look::Load(Plan::Alone(Alone::OtherSchema), None),
+            Err(HeaderError::Corrupt) => return self.miss(policy.why(Why::Miss), None),
+            Err(HeaderError::NewerFormat) => return Look::Load(Plan::Bypass(Bypass::OtherSchema), None),
         };
         let now_ms = self.store.soon().store_ms;
         let verdict = header.verdict(now_ms);
         let value = match &header.value {
-            // The lease is the judge of foreign schemas: it may take the entry over.
+            // The lease step decides about other schemas: it may take the entry over.
             Some(value) if header.schema == self.schema && now_ms < header.ends_at_ms => value,
-            _ => return self.miss(want.why(Why::Miss), None),
+            _ => return self.miss(policy.why(Why::Miss), None),
         };
         if verdict == Verdict::Miss {
-            return self.judge_spent(value, payload, now_ms, want);
+            return self.decide_expired(value, payload, now_ms, policy);
         }
         let Unpacked { row, bytes } = match self.payloads.unpack(value, payload) {
             Ok(unpacked) => unpacked,
-            Err(unreadable) => return self.past_unreadable(key, value, &unreadable, now_ms, want),
+            Err(unreadable) => return self.handle_unreadable(key, value, &unreadable, now_ms, policy),
         };
-        if let Some(spot) = spot
+        if let Some(tracked) = tracked
             && let Some(weight) = self.near_weight(row.as_deref(), bytes)
         {
-            spot.fill(row.as_ref(), &header, weight, now_ms);
+            tracked.fill(row.as_ref(), &header, weight, now_ms);
         }
         let found = found(row, value, now_ms);
-        let offer = want.judge(value, verdict, now_ms);
-        match offer {
-            Offer::Load(why) => {
-                let rescue = want.may_rescue(found.age, self.settings.fail_safe).then_some(found);
+        let decision = policy.decide(value, verdict, now_ms);
+        match decision {
+            Decision::Load(why) => {
+                let rescue = policy.may_rescue(found.age, self.settings.fail_safe).then_some(found);
                 return self.miss(why, rescue);
             }
             _ if verdict == Verdict::Stale => {
@@ -133,29 +134,29 @@ impl<V: 'static> Core<V> {
             }
             _ => self.metrics.hits.increment(1),
         }
-        match offer {
-            Offer::ServeAndLoad(why) => Look::ServeAndLoad(found, why),
+        match decision {
+            Decision::ServeAndLoad(why) => Look::ServeAndLoad(found, why),
             _ => Look::Serve(found),
         }
     }
 
-    /// A value that may not be served, unless loading fails, or the reader would rather have anything at once.
-    fn judge_spent(&self, value: &Value, payload: Bytes, now_ms: u64, want: Want) -> Look<V> {
+    /// An expired value: served only if loading fails, or at once if the policy allows expired values.
+    fn decide_expired(&self, value: &Value, payload: Bytes, now_ms: u64, policy: ReadPolicy) -> Look<V> {
         let (age, fail_safe) = (age(value, now_ms), self.settings.fail_safe);
-        let rescue = if want.may_rescue(age, fail_safe) {
-            // One that cannot be read is none.
+        let rescue = if policy.may_rescue(age, fail_safe) {
+            // An undecodable value cannot be served.
             self.payloads.unpack(value, payload).ok().map(|unpacked| found(unpacked.row, value, now_ms))
         } else {
             None
         };
         match rescue {
-            Some(found) if want.takes_spent(age, fail_safe) => {
+            Some(found) if policy.allows_expired(age, fail_safe) => {
                 self.metrics.stale_hits.increment(1);
                 self.metrics.served_stale(age);
                 let stale = found.stale.or(Some(Stale::Expired));
                 Look::ServeAndLoad(Found { stale, ..found }, Why::Miss)
             }
-            rescue => self.miss(want.why(Why::Miss), rescue),
+            rescue => self.miss(policy.why(Why::Miss), rescue),
         }
     }
 

@@ -1,7 +1,7 @@
-//! The batch side of [`Cache`]: many keys in one call.
+//! Batched reads and invalidations of [`Cache`].
 
 use super::batch::LoadMany;
-use super::demand::Want;
+use super::demand::ReadPolicy;
 use super::found::{Found, Tier};
 use crate::cache::cache::{Cache, Invalidated};
 use crate::cache::key::{CacheKey, KeyBytes};
@@ -20,27 +20,28 @@ use tracing::Instrument;
 
 /// A batch in which some keys failed.
 ///
-/// `?` turns it into a [`CacheError`] (the first of `failed`); whoever can live with a part takes `found`.
+/// `?` converts it into a [`CacheError`] (the first of `failed`); a caller that accepts a partial result uses `found`.
 #[derive(Debug)]
 pub struct Incomplete<K, V> {
-    /// The keys that have an answer; `None` says that the row does not exist.
+    /// The keys with a result; `None` means that the row does not exist.
     pub found: HashMap<K, Option<Arc<V>>>,
-    /// The keys that have none, and why.
+    /// The keys that failed, with their errors.
     pub failed: HashMap<K, CacheError>,
 }
 
 impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, V> {
-    /// The values under `keys`, as [`get`](Self::get) gives each of them, with one read of the store and one run of `load` for
-    /// all that are missing. `load` returns the rows it finds with their keys; those that it does not return do not exist, and
-    /// that is cached too.
+    /// Returns the values under `keys`, as [`get`](Self::get) does for each of them, with one read of the store and one run of
+    /// `load` for all missing keys. `load` returns the rows that it finds with their keys; a key that it does not return does
+    /// not exist, and that is cached, too.
     ///
-    /// Each key stands for itself: a batch waits for loads of its keys that are under way instead of repeating them (after
-    /// its own loads have ended; `load` is then called again if such a load brought nothing), and an invalidation of one key
-    /// costs that key's fill alone. A value due for refresh is served, and refreshed in the background by a run of its own.
+    /// The keys are independent: a batch waits for running loads of its keys instead of repeating them (after its own loads
+    /// have ended; if such a load returned no usable value, `load` is called again), and an invalidation of one key prevents
+    /// the fill of that key only. A value that is due for refresh is served, and refreshed in the background by a run of its
+    /// own.
     ///
-    /// The loader's failure is the failure of those keys that it was called with. It counts as one load of `loads_max`.
+    /// If the loader fails, the keys with which it was called fail. One run counts as one load of `loads_max`.
     ///
-    /// Keys are given as [`get`](Self::get) takes them: `&str` for keys that are `String`.
+    /// Keys are borrowed as in [`get`](Self::get): `&str` for keys of type `String`.
     ///
     /// ```
     /// # use evenkeel::Keel;
@@ -56,7 +57,7 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
     /// ```
     ///
     /// # Errors
-    /// [`Incomplete`] if any key failed, with the answers of all others.
+    /// [`Incomplete`] if any key failed, with the results of all others.
     pub async fn get_many<'k, Q, F, Load, Rows, E>(
         &self,
         keys: impl IntoIterator<Item = &'k Q>,
@@ -73,9 +74,9 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
         Box::pin(self.get_many_from(keys, self.core.settings.freshness, |keys, _| load(keys))).await
     }
 
-    /// Like [`get_many`](Self::get_many), with the freshness that every one of these reads needs, and with a loader that is told
-    /// where it may read ([`CacheBuilder::reads_replicas`](crate::cache::CacheBuilder::reads_replicas)). One key that must be read from
-    /// the primary takes the others of its run along.
+    /// Like [`get_many`](Self::get_many), with the freshness that all of these reads need, and with a loader that receives the
+    /// [`Source`] from which it may read ([`CacheBuilder::reads_replicas`](crate::cache::CacheBuilder::reads_replicas)). If one
+    /// key must be read from the primary, all keys of its run are.
     ///
     /// # Errors
     /// As [`get_many`](Self::get_many).
@@ -100,8 +101,8 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
         let load = |places: &[usize], source| -> BatchLoader<V> {
             batch_loader(load(places.iter().map(|at| keys[*at].clone()).collect(), source))
         };
-        let answers = match self.core.want(freshness) {
-            Ok(want) => self.traced_many(&bytes, want, &load).await,
+        let answers = match self.core.policy(freshness) {
+            Ok(policy) => self.traced_many(&bytes, policy, &load).await,
             Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
         };
         let mut found = HashMap::with_capacity(keys.len());
@@ -121,10 +122,10 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
     async fn traced_many(
         &self,
         keys: &[KeyBytes],
-        want: Want,
+        policy: ReadPolicy,
         load: &LoadMany<'_, V>,
     ) -> Vec<Result<Found<V>, CacheError>> {
-        let read = self.core.get_many(keys, want, load);
+        let read = self.core.get_many(keys, policy, load);
         if !tracing::enabled!(tracing::Level::DEBUG) {
             return read.await;
         }
@@ -136,7 +137,7 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
             loaded = empty,
             failed = empty
         );
-        let told = async {
+        let traced = async {
             let answers = read.await;
             let loaded = |answer: &&Result<Found<V>, _>| matches!(answer, Ok(found) if found.tier == Tier::Loader);
             let span = tracing::Span::current();
@@ -144,14 +145,13 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
             span.record("failed", answers.iter().filter(|answer| answer.is_err()).count());
             answers
         };
-        Box::pin(told.instrument(span)).await
+        Box::pin(traced.instrument(span)).await
     }
 
-    /// Invalidates all `keys`, as [`invalidate`](Self::invalidate) does each of them. The commands travel together.
+    /// Invalidates all `keys`, as [`invalidate`](Self::invalidate) does for each of them. The commands are sent together.
     ///
     /// # Errors
-    /// As [`invalidate`](Self::invalidate), the first one. The others were tried all the same, and those that failed are driven
-    /// again.
+    /// As [`invalidate`](Self::invalidate), the first error. All other keys were tried, and those that failed are replayed.
     pub async fn invalidate_many<'k>(&self, keys: impl IntoIterator<Item = &'k K>) -> Result<Invalidated, CacheError>
     where
         K: 'k,
@@ -165,7 +165,7 @@ impl<K, V> fmt::Display for Incomplete<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (failed, all) = (self.failed.len(), self.failed.len() + self.found.len());
         write!(f, "{failed} of {all} keys failed")?;
-        self.failed.values().next().map_or(Ok(()), |error| write!(f, ", one of them because {error}"))
+        self.failed.values().next().map_or(Ok(()), |error| write!(f, "; one of the errors: {error}"))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Reading: what a reader asks for, what it finds under its key, and how it waits for a load elsewhere.
+//! Reading: the policy of a read, the lookup of its key, and the wait for a load in another process.
 //!
-//! `demand` is what one read asks for; `look` decides whether what it found may answer; `many` and `batch` are reads of many keys;
+//! `demand` is the read policy; `look` decides whether a stored value satisfies it; `many` and `batch` are reads of many keys;
 //! `wake_up` and `waiters` are readers that wait.
 
 pub(crate) mod batch;

@@ -1,4 +1,4 @@
-//! How many readers wait at once: a load that hangs must not collect every request of the program.
+//! The limit of readers that wait at the same time: a hanging load must not accumulate every request of the program.
 
 use crate::cache::metrics::{CacheMetrics, Shed};
 use evenkeel_link::support::guard;
@@ -6,36 +6,36 @@ use evenkeel_protocol::cache::error::CacheError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The bound on readers of one cache that wait: for somebody else's load, or for their turn to load.
+/// The limit of waiting readers of one cache, which wait for another reader's load or for a permit to load.
 pub(crate) struct Waiters {
     now: AtomicUsize,
     limit: usize,
     metrics: Arc<CacheMetrics>,
 }
 
-/// A place among those who wait; given back when dropped.
-pub(crate) struct Place<'a>(&'a Waiters);
+/// A counted waiter; released when dropped.
+pub(crate) struct WaiterSlot<'a>(&'a Waiters);
 
 impl Waiters {
     pub(crate) fn new(limit: usize, metrics: Arc<CacheMetrics>) -> Self {
         Self { now: AtomicUsize::new(0), limit, metrics }
     }
 
-    /// A place, unless all are taken: one reader more would not be served any sooner than those who wait already.
-    pub(crate) fn enter(&self) -> Result<Place<'_>, CacheError> {
+    /// Counts a waiter, unless the limit is reached: one more reader would not be served sooner than those that wait already.
+    pub(crate) fn enter(&self) -> Result<WaiterSlot<'_>, CacheError> {
         let before = self.now.fetch_add(1, Relaxed);
         self.metrics.waiting.increment(1.0);
-        let place = Place(self);
+        let slot = WaiterSlot(self);
         if before >= self.limit && guard("waiters_bound") {
-            drop(place);
+            drop(slot);
             self.metrics.shed(Shed::Waiters);
             return Err(CacheError::Busy { limit: self.limit });
         }
-        Ok(place)
+        Ok(slot)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaiterSlot<'_> {
     fn drop(&mut self) {
         self.0.now.fetch_sub(1, Relaxed);
         self.0.metrics.waiting.decrement(1.0);

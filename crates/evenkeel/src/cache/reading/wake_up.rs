@@ -1,8 +1,8 @@
-//! Waiting for somebody else's load: the store tells when the entry changes, and a timer is the backstop.
+//! Waiting for another reader's load: the store notifies of changes of the entry, and a timer is the fallback.
 //!
-//! Asking again and again costs the store a script for each time and each process, and the reader half a pause on average. Here
-//! a reader says first that it waits, then reads the entry so that its next change is told (and may find what it waits for), and
-//! then sleeps. A lapse of a lease is told by nobody: that is what the timer is for, and a lost message.
+//! Polling would cost the store one script per poll and process, and the reader half an interval on average. Instead, a reader
+//! first registers as a waiter, then reads the entry with tracking (the value may be there already), and then sleeps. Redis
+//! sends no notification when a lease expires, and a message can be lost; the timer covers both.
 
 use crate::cache::core::Core;
 use crate::cache::loading::load::ASK_AGAIN;
@@ -11,33 +11,33 @@ use evenkeel_protocol::cache::steps::TrackedRead;
 use evenkeel_protocol::cache::steps::Why;
 use std::time::Duration;
 
-/// The longest sleep: a message that was lost costs no more.
+/// The longest sleep, which is also the cost of a lost message.
 const BACKSTOP: Duration = Duration::from_secs(2);
-/// By which part of itself the time to the end of a lease is prolonged at most, so that a fleet does not wake in one wave.
+/// The maximum jitter of the time to the end of a lease, as a fraction of it, so that processes do not wake in one wave.
 const JITTER: f64 = 0.125;
-/// Shorter pauses would only ask more often.
+/// Shorter pauses would only poll more often.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 
-/// A reader's wait for somebody else's load.
+/// A reader's wait for another reader's load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
-    /// When the store can say more, as far as it knows now.
+    /// The latest time at which the state of the entry changes, as far as the store knows.
     pub(crate) retry_after: Duration,
-    /// Whether the last load failed: then only time brings news.
+    /// Whether the last load failed; then the state changes only with time.
     pub(crate) is_failing: bool,
-    /// Waits of this reader so far.
+    /// Number of earlier waits of this reader.
     pub(crate) attempt: u32,
-    /// The patience that is left.
+    /// The remaining time until `wait_max`.
     pub(crate) left: Duration,
 }
 
 impl<V: 'static> Core<V> {
-    /// Waits until there may be news of one of `wanted`.
-    pub(crate) async fn wait_for_news(&self, wanted: &[(&[u8], Why)], wait: Wait) {
+    /// Waits until one of `wanted` may have changed.
+    pub(crate) async fn wait_for_change(&self, wanted: &[(&[u8], Why)], wait: Wait) {
         self.metrics.waits.increment(1);
         let keys: Vec<&[u8]> = wanted.iter().map(|(key, _)| *key).collect();
-        // Before the entry is read: what changes after that is news.
-        let interest = self.tracker.interests.register(keys.iter().copied());
+        // Registered before the entry is read, so that every later change wakes this reader.
+        let waiter = self.tracker.change_waiters.register(keys.iter().copied());
         let pause = if self.store.tracks() {
             wait.pause(&Box::pin(self.store.read_many_tracked(&keys)).await, wanted, self.store.now_ms())
         } else {
@@ -45,7 +45,7 @@ impl<V: 'static> Core<V> {
         };
         tokio::select! {
             biased;
-            () = interest.news() => self.metrics.woken.increment(1),
+            () = waiter.changed() => self.metrics.woken.increment(1),
             () = self.clock.sleep(pause.min(wait.left)) => {}
         }
     }
@@ -55,18 +55,18 @@ impl Wait {
     fn pause(&self, reads: &[TrackedRead], wanted: &[(&[u8], Why)], now_ms: u64) -> Duration {
         let has_changed = reads.iter().zip(wanted).any(|(read, (_, why))| has_changed(read, *why, now_ms));
         if has_changed && self.attempt == 0 {
-            // It landed between the lease and this read.
+            // The value was stored between the lease request and this read.
             return Duration::ZERO;
         }
         if has_changed || reads.iter().any(|read| read.tracked_on.is_none()) {
-            // This process's idea of the time may be off; the store decides, but not as fast as it can answer.
+            // This process's estimate of the store's time may be off. The store decides, but is not polled without a pause.
             return self.poll();
         }
         let jitter = self.retry_after.mul_f64(JITTER * rand::random::<f64>());
         (self.retry_after + jitter).min(BACKSTOP).max(PAUSE_MIN)
     }
 
-    /// Without anybody who tells: a load may land at any moment, patience after a failure only ends.
+    /// Without notifications: a load may complete at any moment, while the pause after a failure only elapses.
     fn poll(&self) -> Duration {
         let pause =
             if self.is_failing { self.retry_after } else { ASK_AGAIN.delay(self.attempt).min(self.retry_after) };
@@ -74,7 +74,7 @@ impl Wait {
     }
 }
 
-/// Whether the entry does not look as it must during a load: the value is there, or no lease and no window keeps others off.
+/// Whether the entry differs from its state during a load: it has a value, or no lease and no window.
 fn has_changed(read: &TrackedRead, why: Why, now_ms: u64) -> bool {
     let Ok(Some(bytes)) = &read.answer else { return read.answer.is_ok() };
     let Ok(Entry { header, .. }) = Entry::parse(bytes.clone()) else { return true };

@@ -1,4 +1,4 @@
-//! [`CacheBuilder`]: what may be said about a cache before it is opened.
+//! [`CacheBuilder`]: the settings of a cache before it is opened.
 
 use super::freshness::{Freshness, WhileWriting};
 use super::log_limit::LogLimit;
@@ -7,13 +7,13 @@ use super::{AfterWait, Draft, Settings};
 use crate::cache::cache::Cache;
 use crate::cache::core::{Core, VersionOf, WeightOf, schema_fingerprint};
 use crate::cache::loading::admission::Admission;
-use crate::cache::loading::flight::Flights;
+use crate::cache::loading::flight::SingleFlight;
 use crate::cache::loading::payload::Payloads;
 use crate::cache::metrics::CacheMetrics;
 use crate::cache::near::tracker::Tracker;
 use crate::cache::near::{Near, NearDraft};
 use crate::cache::protocol::{PlainStore, Protocol, PublishedCache};
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::waiters::Waiters;
 use crate::cache::store::Store;
 use crate::cache::store::breaker::Breaker;
@@ -21,7 +21,7 @@ use crate::cache::store::breaker::Breaker;
 use crate::cache::store::gate::StepGate;
 use crate::cache::writing::deferral::Deferral;
 use crate::cache::writing::ledger::Ledger;
-use crate::cache::writing::replay::Redrive;
+use crate::cache::writing::replay::Replayer;
 use crate::keel::{Backend, Keel};
 use evenkeel_link::Link;
 use evenkeel_link::support::guard;
@@ -35,13 +35,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The namespace of keys in an embedded store, where there is nobody to be apart from.
+/// The key prefix in an embedded store, which has no other users.
 pub(crate) const MEMORY_PREFIX: &str = "evenkeel";
 
 /// The longest wait for replicas.
 const REPLICAS_TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 
-/// What may be said about a cache before it is opened. Only the ttl must be. Spans of more than 34 years are taken as 34 years.
+/// The settings of a cache before it is opened. Only the ttl is required. Durations above 34 years count as 34 years.
 #[must_use = "a builder does nothing until `build`"]
 pub struct CacheBuilder<K: ?Sized, V, C = Json> {
     keel: Keel,
@@ -58,12 +58,14 @@ pub struct CacheBuilder<K: ?Sized, V, C = Json> {
 }
 
 impl Keel {
-    /// Begins a cache called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same in every process of the fleet.
+    /// Starts a cache called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same name in every process.
     ///
-    /// Open it once and clone the handle: two handles that do not know of each other would not cut each other's loads off.
+    /// Build it once and clone the handle: two separate handles could not exclude their readers from each other's invalidated
+    /// loads.
     ///
-    /// Caches of one keel share their tasks. Their number has no limit, and each name costs memory and metrics of its own: for thousands of tenants
-    /// put the tenant into the key of one cache, as in `cache::<(u32, u64), User>("user")`.
+    /// Caches of one keel share their background tasks. Their number is not limited, but each name has memory and metrics of
+    /// its own: for thousands of tenants, make the tenant a part of the key of one cache, as in `cache::<(u32, u64),
+    /// User>("user")`.
     pub fn cache<K: ?Sized, V>(&self, name: &str) -> CacheBuilder<K, V> {
         CacheBuilder {
             keel: self.clone(),
@@ -82,155 +84,157 @@ impl Keel {
 }
 
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
-    /// How long a value lives, counted from before the row was read; nothing prolongs it. It bounds how long a lost invalidation
-    /// can hurt. Required.
+    /// The lifetime of a value, counted from before the row was read; nothing extends it. It limits how long a lost
+    /// invalidation leaves a stale value. Required.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.draft.ttl = Some(ttl);
         self
     }
 
-    /// How long it is remembered that a row does not exist. Default: a tenth of the ttl, between 1 s and 30 s. An insert must
-    /// invalidate its key like any other write.
+    /// How long the absence of a row is cached. Default: a tenth of the ttl, between 1 s and 30 s. An insert must invalidate
+    /// its key like any other write.
     pub fn absent_ttl(mut self, ttl: Duration) -> Self {
         self.draft.absent_ttl = Some(ttl);
         self
     }
 
-    /// By which part of itself each ttl is varied, up and down, so that rows that were loaded together do not expire together.
+    /// The jitter of each ttl, as a fraction of it, up and down, so that rows that were loaded together do not expire together.
     /// Default 0.1; 0 to 0.5.
     pub fn spread(mut self, part: f64) -> Self {
         self.draft.spread = Some(part);
         self
     }
 
-    /// How long nobody else loads a key that somebody is loading. Default 500 ms, less for ttls below 4 s. A load that takes
-    /// longer is still stored, but a second one may run beside it: make it longer than most loads take.
+    /// How long one reader has the sole right to load a key. Default 500 ms, less for ttls below 4 s. The value of a load that
+    /// takes longer is still stored, but a second load may run concurrently: choose a lease that is longer than most loads.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.draft.lease = Some(lease);
         self
     }
 
-    /// How long after its lease a loaded value may still be stored. Default 1.5 s, less for ttls below 4 s. What took longer
-    /// is returned to its readers and not stored, so a query that always takes longer is never cached: a warning says so once
-    /// (`evenkeel_cache_refused_fills_total{reason="over_budget"}` counts).
+    /// How long after its lease a loaded value may still be stored. Default 1.5 s, less for ttls below 4 s. A value that took
+    /// longer is returned to its readers and not stored, so the result of a query that always takes longer is never cached; a
+    /// warning is logged once (`evenkeel_cache_refused_fills_total{reason="over_budget"}` counts).
     pub fn load_budget(mut self, budget: Duration) -> Self {
         self.draft.load_budget = Some(budget);
         self
     }
 
-    /// How long a load may take before it is dropped and its readers get an error. Default 10 s.
+    /// How long a load may take before it is cancelled and its readers get an error. Default 10 s.
     pub fn load_timeout(mut self, timeout: Duration) -> Self {
         self.draft.load_timeout = Some(timeout);
         self
     }
 
-    /// How long before its end a value that is read is refreshed in the background. Default: the last tenth of the ttl, at most
-    /// 2 s, but never less than lease + load budget. A key that is read all the time then never goes missing by expiry (C5).
-    /// Zero turns it off: readers wait for a load once per ttl.
+    /// How long before the end of a value a read refreshes it in the background. Default: the last tenth of the ttl, at most 2
+    /// s, but never less than lease + load budget. A key that is read continuously is then never missing because of expiry
+    /// (C5). Zero disables it: readers wait for a load once per ttl.
     pub fn refresh_window(mut self, window: Duration) -> Self {
         self.draft.refresh_window = Some(window);
         self
     }
 
-    /// How long a value may be served stale after [`Cache::invalidate`] while one reader loads the new one. Default zero: readers
-    /// wait for that load. With it, nobody waits, and a reader may see for this long what was invalidated, its own writes
-    /// included.
+    /// How long a value may be served as stale after [`Cache::invalidate`] while one reader loads the new one. Default zero:
+    /// readers wait for that load. With a longer time no reader waits, but a reader may see invalidated values for this long,
+    /// including values from before its own writes.
     pub fn keep(mut self, keep: Duration) -> Self {
         self.draft.keep = Some(keep);
         self
     }
 
-    /// Until which age (counted from its load, not from its end) a value may be served in place of an error, when it has ended or
-    /// was invalidated and loading the new one fails, takes too long or is turned away. Default: an error is an error.
+    /// The maximum age (counted from its load, not from its end) at which a value may be served instead of an error, if it has
+    /// ended or was invalidated and loading the new one fails, takes too long or is rejected. Default: no such value is served.
     ///
-    /// The bound is absolute: nothing renews it, neither use nor failures nor invalidations, and after
-    /// [`Cache::purge`] there is nothing to serve. A value served so says it
-    /// ([`Stale::LoaderFailed`](crate::cache::Stale::LoaderFailed)). It takes the place of an error of [`Freshness::Eventual`](crate::cache::Freshness)
-    /// reads; others say for themselves what they bear. It is not there if the store evicted it, cannot be reached, or is under a
-    /// published protocol. Entries take up room in the store for this long.
+    /// The bound is absolute: neither use nor failures nor invalidations extend it, and after [`Cache::purge`] there is no
+    /// value to serve. Such a value is marked ([`Stale::LoaderFailed`](crate::cache::Stale::LoaderFailed)). It replaces an
+    /// error of [`Freshness::Eventual`](crate::cache::Freshness) reads; other variants define their own bounds. It is not
+    /// available if the store evicted it or cannot be reached, or under a published protocol. Entries take up space in the
+    /// store for this long.
     pub fn fail_safe(mut self, age_max: Duration) -> Self {
         self.draft.fail_safe = Some(age_max);
         self
     }
 
-    /// How long a reader that has a value by [`fail_safe`](Self::fail_safe) waits for the load of a new one; then it gets that
-    /// value, and the load goes on in the background, up to [`load_timeout`](Self::load_timeout), and is stored. Default: it waits.
+    /// How long a reader that has a value by [`fail_safe`](Self::fail_safe) waits for the load of a new one. Then it gets that
+    /// value, and the load continues in the background, up to [`load_timeout`](Self::load_timeout), and its result is stored.
+    /// Default: it waits for the load.
     pub fn load_soft_timeout(mut self, timeout: Duration) -> Self {
         self.draft.load_soft_timeout = Some(timeout);
         self
     }
 
-    /// How long nobody loads a key after a load of it has failed. Default 250 ms.
+    /// How long no reader loads a key after a load of it has failed. Default 250 ms.
     pub fn retry_after(mut self, pause: Duration) -> Self {
         self.draft.retry_after = Some(pause);
         self
     }
 
-    /// How long a reader waits for somebody else's load, or for its turn to load. What it does then, [`after_wait`](Self::after_wait)
-    /// says; a turn that did not come is [`CacheError::Overloaded`]. Default: the load timeout.
+    /// How long a reader waits for another reader's load, or for a permit to load. [`after_wait`](Self::after_wait) decides
+    /// what it does after waiting for a load; a reader that gets no permit fails with [`CacheError::Overloaded`]. Default: the
+    /// load timeout.
     pub fn wait_max(mut self, wait: Duration) -> Self {
         self.draft.wait_max = Some(wait);
         self
     }
 
-    /// What a reader does that has waited for somebody else's load for as long as `wait_max`. Default [`AfterWait::Load`].
+    /// What a reader does after it has waited for another reader's load for `wait_max`. Default [`AfterWait::Load`].
     pub fn after_wait(mut self, after_wait: AfterWait) -> Self {
         self.draft.after_wait = after_wait;
         self
     }
 
-    /// Readers of this cache that may wait at once in this process: for somebody else's load, or for their turn to load. One
-    /// more is turned away with [`CacheError::Busy`] instead of waiting, and holding its request's memory, behind all of them.
-    /// Default 10,000. A batch is one reader.
+    /// The maximum number of readers of this cache that wait at the same time in this process, for another reader's load or for
+    /// a permit to load. Further readers fail with [`CacheError::Busy`] instead of waiting and holding the memory of their
+    /// request. Default 10,000. A batch counts as one reader.
     pub fn waiters_max(mut self, readers: usize) -> Self {
         self.draft.waiters_max = Some(readers);
         self
     }
 
-    /// How long a reader waits for an answer of Redis before it asks the loader instead. Default 500 ms; it fires between this
-    /// and 9/8 of it, and counts a process that was not running itself for little. The link's own response time-out goes first
-    /// if it is shorter. Invalidations are given all of that: they must get through.
+    /// How long a reader waits for a reply of Redis before it calls the loader instead. Default 500 ms. The time-out occurs
+    /// between this and 9/8 of it, and hardly counts time in which the process itself was not running. If the link's own
+    /// response time-out is shorter, it applies instead. Invalidations always get the full response time-out of the link.
     ///
-    /// Make it longer than your Redis stands still by itself (the fork for a snapshot of many gigabytes, a long script), or
-    /// each such pause sends readers to the database, at most `loads_max` at once.
+    /// Choose a value above the pauses of your Redis (the fork for a snapshot of many gigabytes, a long script); otherwise each
+    /// such pause sends readers to the database, at most `loads_max` at once.
     pub fn store_timeout(mut self, timeout: Duration) -> Self {
         self.draft.store_timeout = Some(timeout);
         self
     }
 
-    /// After how many reads in a row without an answer Redis is left alone, and for how long; then one reader tries, and the
-    /// others follow if it got an answer. Meanwhile reads go to the loader at once, at most `loads_max` of them. Default 3,
-    /// 500 ms. An invalidation is always sent, whatever the breaker says.
+    /// The circuit breaker: after how many consecutive reads without a reply it opens, and for how long. Then one reader probes
+    /// Redis, and the others follow if it got a reply. While the breaker is open, reads go to the loader at once, at most
+    /// `loads_max` of them. Default 3, 500 ms. Invalidations are always sent, whatever the state of the breaker.
     ///
-    /// What counts is silence, and a server that says it is loading or busy. A connection that broke is the link's affair: it
-    /// turns callers away by itself until it has another, and a new connection closes the breaker.
+    /// Missing replies count as failures, and so do replies of a server that is loading or busy. Broken connections do not: the
+    /// link rejects calls until it has reconnected, and a new connection closes the breaker.
     pub fn breaker(mut self, failures: u32, pause: Duration) -> Self {
         self.draft.breaker = Some((failures, pause));
         self
     }
 
-    /// Loads of this cache that may run at once in this process, each of another key. Default 64. It is what the database has
-    /// to bear when Redis is empty or away.
+    /// The maximum number of concurrent loads of this cache in this process, each of another key. Default 64. It limits the
+    /// load on the database when Redis is empty or unavailable.
     pub fn loads_max(mut self, loads: usize) -> Self {
         self.draft.loads_max = Some(loads);
         self
     }
 
-    /// For how long this process remembers its invalidations, to drive them again on a Redis that may have lost them. Default
-    /// 60 s. Make it longer than a failover and what its replica may lag behind.
+    /// How long this process remembers its invalidations, in order to replay them to a Redis that may have lost them. Default
+    /// 60 s. Choose more than the duration of a failover plus the lag of its replica.
     pub fn remember(mut self, span: Duration) -> Self {
-        self.draft.recent = Some(span);
+        self.draft.replay_window = Some(span);
         self
     }
 
-    /// How many invalidations are remembered at most. Default 10,000. When there are more, the oldest are not driven again
-    /// (`evenkeel_cache_invalidations_forgotten_total`), and a value that a failover brought back lasts until its ttl ends.
+    /// The maximum number of remembered invalidations. Default 10,000. Above it the oldest are not replayed
+    /// (`evenkeel_cache_invalidations_forgotten_total`), and a value that a failover restored lasts until its ttl ends.
     pub fn remember_max(mut self, invalidations: usize) -> Self {
-        self.draft.recent_max = Some(invalidations);
+        self.draft.replay_max = Some(invalidations);
         self
     }
 
-    /// From how many bytes on values are compressed (LZ4), if that makes them smaller. Default 4 KiB.
+    /// Values of at least this many bytes are compressed (LZ4), if that makes them smaller. Default 4 KiB.
     pub fn compress_from(mut self, bytes: usize) -> Self {
         self.draft.compress_bytes_min = Some(bytes);
         self
@@ -242,96 +246,99 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
-    /// The number of the stored form of `V`. Raise it when that changes so that older programs could not read it: entries of
-    /// another number are neither read nor overwritten while they live, so two versions of a program can run side by side.
-    /// Default 0.
+    /// The version number of the stored form of `V`. Raise it when the form changes so that older programs could not read it:
+    /// entries of another number are neither read nor overwritten while they live, so two versions of a program can run at the
+    /// same time. Default 0.
     pub fn schema(mut self, number: u32) -> Self {
         self.draft.schema = number;
         self
     }
 
-    /// Where a row's version is found in its value. With it the store refuses rows older than the newest it has heard of,
-    /// from a loader or from [`Cache::invalidate_at`]. One domain a cache: it must grow with every write of a row, across a
-    /// delete and a new insert too. An absent row has no version.
+    /// Returns a row's version from its value. With it the store rejects rows that are older than the newest version it has
+    /// received from a loader or from [`Cache::invalidate_at`]. All versions of a cache must come from one sequence, and it
+    /// must grow with every write of a row, also across a delete and a new insert. An absent row has no version.
     pub fn version(mut self, version: impl Fn(&V) -> u64 + Send + Sync + 'static) -> Self {
         self.version = Some(Arc::new(version));
         self
     }
 
-    /// How new the values of this cache must be where a read does not say it: [`Freshness::Eventual`] by default.
+    /// The freshness of reads that do not choose one: [`Freshness::Eventual`] by default.
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.draft.freshness = freshness;
         self
     }
 
-    /// Reads are [`Freshness::Fresh`] where they do not ask for less, the batches too: the row as it is now (C2), if all writes go
+    /// Makes [`Freshness::Fresh`] the default of all reads, batches included: the row as it is now (C2), if all writes go
     /// through [`Cache::write`].
     pub fn strong(self) -> Self {
         self.freshness(Freshness::Fresh)
     }
 
-    /// What a read does that finds an update window open and nothing that it may serve. Default [`WhileWriting::Wait`].
+    /// What a read does that finds an open update window and no value that it may serve. Default [`WhileWriting::Wait`].
     pub fn while_writing(mut self, choice: WhileWriting) -> Self {
         self.draft.while_writing = choice;
         self
     }
 
-    /// How long an update window stays open after its writer was last heard of. Default 3 s. [`Cache::write`] renews it at a third
-    /// of this; it is what readers may have to wait for a writer that died.
+    /// How long an update window stays open after its last renewal. Default 3 s. [`Cache::write`] renews it at a third of this.
+    /// If a writer dies, readers may have to wait this long.
     pub fn write_window(mut self, window: Duration) -> Self {
         self.draft.window = Some(window);
         self
     }
 
-    /// Waits, before a write begins, until `count` replicas of Redis have its window (Redis's `WAIT`), for at most `timeout`, and at most an hour. If fewer
-    /// have it by then, the write is refused ([`CacheError::WindowNotReplicated`]) and its window taken back.
+    /// Before a write begins, waits until `count` replicas of Redis have its window (Redis's `WAIT`), for at most `timeout`,
+    /// and at most an hour. If fewer replicas have it by then, the write is rejected ([`CacheError::WindowNotReplicated`]) and
+    /// its window is removed.
     ///
-    /// What it is: a failover to one of those replicas does not lose the window. What it is not: consensus. Redis promotes a
-    /// replica that lacks the window if it likes, a replica that has it may lose it in a crash, and the end of the window is not
-    /// waited for. Writes of one process then begin one after another, each a round trip to the replicas long.
+    /// With it, a failover to one of those replicas does not lose the window. It is not consensus: Redis may promote a replica
+    /// that lacks the window, a replica that has it may lose it in a crash, and the end of the window is not replicated
+    /// synchronously. Writes of one process then begin one after another, each after a round trip to the replicas.
     pub fn windows_on_replicas(mut self, count: u32, timeout: Duration) -> Self {
         self.draft.window_replicas = Some((count, timeout));
         self
     }
 
-    /// The longest time a transaction may take to commit after its window has lapsed (its writer died or was cut off). Default
-    /// 60 s. That long nothing stored lives longer than the `suspect_ttl`. Make it longer than your database's own limits.
+    /// The longest time a transaction may take to commit after its window has expired (its writer died or lost the connection).
+    /// Default 60 s. During that time stored values live at most `suspect_ttl`. Choose more than your database's own limits.
     pub fn transaction_max(mut self, span: Duration) -> Self {
         self.draft.transaction_max = Some(span);
         self
     }
 
-    /// How long a value lives at most that is stored while a lapsed writer may still commit. Default 1 s.
+    /// The maximum lifetime of a value that is stored while a writer whose window expired may still commit. Default 1 s.
     pub fn suspect_ttl(mut self, ttl: Duration) -> Self {
         self.draft.suspect_ttl = Some(ttl);
         self
     }
 
-    /// Loaders may read replicas that lag behind the primary by at most `lag_max`. [`Cache::get_from`] and
-    /// [`Cache::get_many_from`] tell the loader where it may read; the loaders of the other calls are told nothing and must
-    /// read the primary.
+    /// Allows loaders to read replicas that lag behind the primary by at most `lag_max`. [`Cache::get_from`] and
+    /// [`Cache::get_many_from`] pass the loader the source from which it may read; the loaders of the other calls get no source
+    /// and must read the primary.
     ///
-    /// A replica is not asked by reads that need the newest row, for `lag_max` after an invalidation that named no version,
-    /// and for an entry that was created anew (it was evicted, say, and what it knew of older versions with it).
+    /// The primary is read by reads that need the newest row, for `lag_max` after an invalidation without a version, and for an
+    /// entry that was created again (after an eviction, for example, which also removed its minimum version).
     ///
-    /// Not guaranteed: anything, if a replica lags further behind than this. Measure it, and take a replica that does out of use.
+    /// Not guaranteed: anything, if a replica lags further behind than this. Monitor the lag, and take such a replica out of
+    /// use.
     pub fn reads_replicas(mut self, lag_max: Duration) -> Self {
         self.draft.replica_lag_max = Some(lag_max);
         self
     }
 
-    /// Another way of keeping old values out than the default, to compare; [`Protocol`] says what each leaves open.
+    /// Selects a published protocol instead of the default, for comparison; [`Protocol`] documents what each of them leaves
+    /// open.
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
         self
     }
 
-    /// How values become bytes. Default [`Json`]. A codec of your own needs an [`id`](Codec::id) from 64 to 127.
+    /// The encoding of values. Default [`Json`]. A codec of your own needs an [`id`](Codec::id) from 64 to 127.
     ///
-    /// A value is not stored if the codec refuses it, or cannot read what it wrote: it is returned to its readers, and the next read loads
-    /// it again (`evenkeel_cache_refused_fills_total{reason="codec"}`, and a line in the log once a minute). Encoded values above
-    /// 64 KiB are stored without being read back. An entry that cannot be decoded is loaded anew and replaced, if it says that it is of
-    /// this codec and schema and is older than a second.
+    /// A value is not stored if the codec rejects it or cannot decode its own output: it is returned to its readers, and the
+    /// next read loads it again (`evenkeel_cache_refused_fills_total{reason="codec"}`, and a log line once a minute). Encoded
+    /// values above 64 KiB are stored without this check. An entry that cannot be decoded is loaded again and replaced, if its
+    /// header names this codec and schema and it is older than a second.
     pub fn codec<D: Codec<V>>(self, codec: D) -> CacheBuilder<K, V, D> {
         CacheBuilder {
             keel: self.keel,
@@ -348,7 +355,7 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         }
     }
 
-    /// Lets a test hold the steps of this cache.
+    /// Lets a test hold and fail the protocol steps of this cache.
     #[cfg(feature = "testing")]
     pub fn gate(mut self, gate: &StepGate) -> Self {
         self.gate = Some(gate.clone());
@@ -360,7 +367,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
     /// Opens the cache.
     ///
     /// # Errors
-    /// [`CacheError::Settings`]: one sentence that says what cannot work and what to change.
+    /// [`CacheError::Settings`]: one sentence that names the setting that cannot work and how to change it.
     pub fn build(self) -> Result<Cache<K, V>, CacheError> {
         let settings = Settings::check(&self.name, &self.draft)?;
         let metrics = Arc::new(CacheMetrics::register(&self.name));
@@ -370,7 +377,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let schema = schema_fingerprint(self.codec.id(), settings.schema);
         self.check_protocol().map_err(|reason| refused(reason.to_owned()))?;
         let is_fenced = self.protocol == Protocol::Fenced;
-        Want::new(settings.freshness)
+        ReadPolicy::new(settings.freshness)
             .check(self.version.is_some(), is_fenced)
             .map_err(|error| CacheError::Settings { cache: self.name.clone(), reason: error.to_string() })?;
         let breaker =
@@ -381,14 +388,14 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         hub.register(self.keel.link(), &self.keel.caches().entries);
         let store = self.store(schema, settings.store_timeout, breaker).with_tracker(&tracker);
         let waiters = Arc::new(Waiters::new(settings.waiters_max, Arc::clone(&metrics)));
-        let ledger = Ledger::new(settings.recent, settings.recent_max);
+        let ledger = Ledger::new(settings.replay_window, settings.replay_max);
         let deferral = Deferral::of(&self.keel, &self.name);
-        let redrive = Arc::new(Redrive::new(&store, ledger, deferral, &clock, &metrics, hub));
-        let handles = self.keel.caches().enter(&self.name, &redrive)?;
-        // Not before: one that is refused would take the place of the one that is open.
-        store.tell(&tracker, hub);
-        hub.before_open(&redrive);
-        redrive.take_over();
+        let replayer = Arc::new(Replayer::new(&store, ledger, deferral, &clock, &metrics, hub));
+        let handles = self.keel.caches().enter(&self.name, &replayer)?;
+        // Not before `enter`: a rejected cache would replace the tracker of the open one.
+        store.register_tracker(&tracker, hub);
+        hub.before_open(&replayer);
+        replayer.load_spooled();
         let core = Core {
             name,
             tracker,
@@ -398,7 +405,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             is_fenced,
             store,
             payloads: Payloads::new(Arc::new(self.codec), settings.compress_bytes_min, settings.value_bytes_max),
-            flights: Flights::new(),
+            calls: SingleFlight::new(),
             admission: Admission::new(
                 settings.loads_max,
                 settings.wait_max,
@@ -408,7 +415,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             ),
             waiters,
             switches: Switches::default(),
-            redrive,
+            replayer,
             unreadable_log: LogLimit::default(),
             unstorable_log: LogLimit::default(),
             other_schema_log: LogLimit::default(),
@@ -418,14 +425,14 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         };
         let core = Arc::new(core);
         #[cfg(feature = "sql")]
-        core.make_known(&self.keel);
+        core.register_open(&self.keel);
         Ok(Cache { core, handles, key: PhantomData })
     }
 
-    /// Whether the protocol has what it needs, in one sentence if not.
+    /// Checks that the settings which the protocol needs are present; the error is one sentence.
     fn check_protocol(&self) -> Result<(), &'static str> {
         if self.protocol == Protocol::Version && self.version.is_none() {
-            return Err("Protocol::Version compares versions; say where a value has its version with version(..)");
+            return Err("Protocol::Version compares versions; set the version function of the cache with version(..)");
         }
         if self.draft.window_replicas.is_some() && matches!(self.keel.backend(), Backend::Memory(_)) {
             return Err("windows_on_replicas waits for replicas of Redis, and the embedded store has no replicas");
@@ -433,7 +440,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         Ok(())
     }
 
-    /// What hears of the changes in the store, and the near cache that it keeps.
+    /// The receiver of change notifications, with the near cache.
     fn tracker(&self, name: &Arc<str>, settings: &Settings) -> Result<Arc<Tracker<V>>, CacheError> {
         let link = self.keel.link();
         let near = self.near.check(settings.ttl, self.protocol, link);

@@ -1,4 +1,4 @@
-//! Log lines that one bad entry or value would repeat at every read.
+//! A rate limit for log lines that one bad entry or value would repeat at every read.
 
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The least time between two lines.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Lets one line through in an interval, and counts what it stands for.
+/// Allows one line per interval, and counts the suppressed ones.
 #[derive(Debug, Default)]
 pub(crate) struct LogLimit(Mutex<State>);
 
@@ -19,7 +19,7 @@ struct State {
 }
 
 impl LogLimit {
-    /// Whether to log now: how often it has happened since the last line, this time included.
+    /// Returns the number of occurrences since the last line, this one included, if a line is due now.
     pub(crate) fn line_due(&self, now: Moment) -> Option<u64> {
         let mut state = self.0.lock();
         state.count += 1;

@@ -1,4 +1,4 @@
-//! The numbers of a cache: what the builder was told, what it fills in, and what it refuses.
+//! The settings of a cache: the values set on the builder, their defaults, and the checks that reject invalid combinations.
 
 pub(crate) mod builder;
 pub(crate) mod freshness;
@@ -13,24 +13,24 @@ use std::time::Duration;
 
 /// The longest refresh window the builder chooses by itself.
 const REFRESH_WINDOW_MAX: Duration = Duration::from_secs(2);
-/// What lease and load budget are by default, unless the ttl is so short that they would not fit.
+/// Default lease and load budget, unless the ttl is too short for them.
 const LEASE: Duration = Duration::from_millis(500);
 const LOAD_BUDGET: Duration = Duration::from_millis(1_500);
-/// Half of what the link gives a command: longer than a large Redis stands still to fork for a snapshot.
+/// Half of the link's response time-out for a command: longer than the pause of a large Redis that forks for a snapshot.
 const STORE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Failures in a row until the store is left alone, and for how long.
+/// Consecutive failures until the breaker opens, and how long it stays open.
 const BREAKER: (u32, Duration) = (3, Duration::from_millis(500));
-/// A cache that forgets everything within this is a mistake of units (`Duration::from_nanos(300)` was one in another library).
+/// A shorter ttl is a unit error (`Duration::from_nanos(300)` was one in another library).
 const TTL_MIN: Duration = Duration::from_millis(10);
-/// How long an update window stays open by default; it is renewed at a third of this.
+/// Default length of an update window; it is renewed at a third of this.
 const WINDOW: Duration = Duration::from_secs(3);
 const TRANSACTION_MAX: Duration = Duration::from_secs(60);
 const SUSPECT_TTL: Duration = Duration::from_secs(1);
 const NAME_LEN_MAX: usize = 64;
-/// Longer spans are taken as this, 34 years: that much fits an entry.
+/// Longer durations are reduced to this, 34 years, which fits the fields of an entry.
 const SPAN_MAX: Duration = Duration::from_millis(SPAN_MS_MAX);
 
-/// What the builder was told; `None` is "choose".
+/// The values set on the builder; `None` selects the default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) ttl: Option<Duration>,
@@ -50,8 +50,8 @@ pub(crate) struct Draft {
     pub(crate) after_wait: AfterWait,
     pub(crate) store_timeout: Option<Duration>,
     pub(crate) breaker: Option<(u32, Duration)>,
-    pub(crate) recent: Option<Duration>,
-    pub(crate) recent_max: Option<usize>,
+    pub(crate) replay_window: Option<Duration>,
+    pub(crate) replay_max: Option<usize>,
     pub(crate) compress_bytes_min: Option<usize>,
     pub(crate) value_bytes_max: Option<usize>,
     pub(crate) schema: u32,
@@ -61,11 +61,11 @@ pub(crate) struct Draft {
     pub(crate) transaction_max: Option<Duration>,
     pub(crate) suspect_ttl: Option<Duration>,
     pub(crate) replica_lag_max: Option<Duration>,
-    /// How many replicas of the store must have a window, and how long they may take.
+    /// How many replicas of the store must confirm a window, and the time-out for that.
     pub(crate) window_replicas: Option<(u32, Duration)>,
 }
 
-/// Numbers that fit together. [`CacheBuilder`](super::CacheBuilder) tells what each of them does.
+/// Consistent settings. [`CacheBuilder`](super::CacheBuilder) documents each of them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) ttl: Duration,
@@ -76,9 +76,9 @@ pub(crate) struct Settings {
     pub(crate) load_timeout: Duration,
     pub(crate) refresh_window: Duration,
     pub(crate) keep: Duration,
-    /// The age until which a spent value is served when loading fails.
+    /// The maximum age at which an expired value is served when loading fails.
     pub(crate) fail_safe: Option<Duration>,
-    /// How long a reader waits for a load if a spent value is there.
+    /// How long a reader waits for a load if an expired value is available.
     pub(crate) load_soft_timeout: Option<Duration>,
     pub(crate) retry_after: Duration,
     pub(crate) wait_max: Duration,
@@ -88,8 +88,8 @@ pub(crate) struct Settings {
     pub(crate) store_timeout: Duration,
     pub(crate) breaker_failures: u32,
     pub(crate) breaker_pause: Duration,
-    pub(crate) recent: Duration,
-    pub(crate) recent_max: usize,
+    pub(crate) replay_window: Duration,
+    pub(crate) replay_max: usize,
     pub(crate) compress_bytes_min: usize,
     pub(crate) value_bytes_max: usize,
     pub(crate) schema: u32,
@@ -97,39 +97,39 @@ pub(crate) struct Settings {
     pub(crate) while_writing: WhileWriting,
     /// How long an update window stays open unless it is renewed.
     pub(crate) window: Duration,
-    /// How long after a lapse its transaction may still commit.
+    /// How long after the expiry of a window its transaction may still commit.
     pub(crate) transaction_max: Duration,
-    /// How long a value lives that was stored in that time.
+    /// Maximum lifetime of a value that was stored in that time.
     pub(crate) suspect_ttl: Duration,
-    /// How far replicas may lag behind; zero if loaders read the primary.
+    /// The maximum replica lag; zero if loaders read the primary.
     pub(crate) replica_lag_max: Duration,
 }
 
-/// What a reader does that has waited for somebody else's load for as long as `wait_max` says. Set with
+/// What a reader does after it has waited for another reader's load for `wait_max`. Set with
 /// [`CacheBuilder::after_wait`](super::CacheBuilder::after_wait).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AfterWait {
-    /// It loads for itself, without storing, if one of the `loads_max` turns is free at once; if not, it fails with
-    /// [`CacheError::Overloaded`]. Facebook's rule: a hung loader elsewhere costs a wait, not an error. Readers of one key that
-    /// come to this each take a turn.
+    /// It loads without storing, if one of the `loads_max` permits is free at once; otherwise it fails with
+    /// [`CacheError::Overloaded`]. This is Facebook's rule: a hung loader in another process costs a wait, not an error. Each
+    /// such reader of one key takes a permit of its own.
     #[default]
     Load,
-    /// It fails with [`CacheError::WaitedTooLong`]: a load that takes long is not repeated by those who wait for it.
+    /// It fails with [`CacheError::WaitedTooLong`]: waiting readers do not repeat a slow load.
     Fail,
 }
 
-/// How long a value lives, counted from its lease.
+/// The lifetime of a value, counted from its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Life {
-    /// From here on a refresh is due.
+pub(crate) struct Lifetime {
+    /// When a refresh is due.
     pub(crate) soft_ms: u64,
-    /// From here on it is gone.
+    /// When the value ends.
     pub(crate) hard_ms: u64,
 }
 
 impl Draft {
-    /// The same with spans that can be counted with.
+    /// The same draft, with all durations reduced to `SPAN_MAX`.
     fn shortened(&self) -> Self {
         let mut draft = self.clone();
         for span in [
@@ -145,7 +145,7 @@ impl Draft {
             &mut draft.retry_after,
             &mut draft.wait_max,
             &mut draft.store_timeout,
-            &mut draft.recent,
+            &mut draft.replay_window,
             &mut draft.window,
             &mut draft.transaction_max,
             &mut draft.suspect_ttl,
@@ -158,41 +158,41 @@ impl Draft {
     }
 }
 
-/// Milliseconds as the steps take them; nothing real is long enough to be cut.
+/// Milliseconds, as the steps expect them; `SPAN_MAX` keeps real values far below the limit.
 pub(crate) fn span_ms(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Settings {
-    /// Fills in what the builder was not told, and refuses what cannot work.
+    /// Fills in defaults and rejects settings that cannot work.
     pub(crate) fn check(cache: &str, draft: &Draft) -> Result<Self, CacheError> {
         Self::complete(cache, &draft.shortened())
-            .and_then(|settings| settings.refuse_contradictions().map(|()| settings))
+            .and_then(|settings| settings.check_consistency().map(|()| settings))
             .map_err(|reason| CacheError::Settings { cache: cache.to_owned(), reason })
     }
 
-    /// How long the entry must live so that a fill finds it: the budget, and as much again for the fill's own way.
+    /// How long the entry must live so that a fill finds it: the load budget, and as much again for the fill command itself.
     pub(crate) fn life_ms(&self) -> u64 {
         span_ms(self.load_budget.saturating_mul(2).max(self.lease))
     }
 
-    /// The lag as the steps take it: 0 if loaders read the primary.
+    /// The replica lag, as the steps expect it: 0 if loaders read the primary.
     pub(crate) fn lag_ms(&self) -> u64 {
         span_ms(self.replica_lag_max)
     }
 
-    /// Where a load may read that would be content with `wanted`.
+    /// Where a load that accepts `wanted` may read.
     pub(crate) fn source(&self, wanted: Source, needs_primary: bool) -> Source {
         let needs_primary = needs_primary && guard("primary_required");
         if self.replica_lag_max.is_zero() || needs_primary { Source::Primary } else { wanted }
     }
 
-    /// How long the store keeps a value, counted from its lease, for those whose load fails.
+    /// How long the store retains a value after its lease for readers whose load fails.
     pub(crate) fn spare_ms(&self) -> u64 {
         self.fail_safe.map_or(0, span_ms)
     }
 
-    /// What an invalidation does with the old value. Nobody would want one that is spent at once, unless there is a fail-safe.
+    /// What an invalidation does with the old value. A value that expires at once is useless unless there is a fail-safe.
     pub(crate) fn expiring(&self) -> Mode {
         if self.keep.is_zero() && self.fail_safe.is_none() {
             return Mode::Purge;
@@ -200,24 +200,24 @@ impl Settings {
         Mode::Expire { keep_ms: span_ms(self.keep) }
     }
 
-    /// The life of a value stored now. `draw` is uniform in 0..1: it spreads what was stored together, so that it does not
-    /// expire together.
-    pub(crate) fn life(&self, absent: bool, draw: f64) -> Life {
+    /// The lifetime of a value stored now. `draw` is uniform in 0..1 and adds jitter, so that values that were stored together
+    /// do not expire together.
+    pub(crate) fn lifetime(&self, absent: bool, draw: f64) -> Lifetime {
         let ttl = if absent { self.absent_ttl } else { self.ttl };
         let hard = ttl.mul_f64(1.0 + self.spread * (2.0 * draw - 1.0));
-        // An absent row may live shorter than the window; half its life keeps it from being refreshed at every read.
+        // An absent row may live for less than the refresh window; half its lifetime prevents a refresh at every read.
         let window = if absent { self.refresh_window.min(hard / 2) } else { self.refresh_window };
-        Life { soft_ms: span_ms(hard.saturating_sub(window)), hard_ms: span_ms(hard) }
+        Lifetime { soft_ms: span_ms(hard.saturating_sub(window)), hard_ms: span_ms(hard) }
     }
 
     fn complete(cache: &str, draft: &Draft) -> Result<Self, String> {
         check_name(cache)?;
-        let ttl = draft
-            .ttl
-            .ok_or("no ttl was named, and a lost invalidation would stay for ever; name one with ttl(..)".to_owned())?;
+        let ttl = draft.ttl.ok_or(
+            "no ttl is set, so the value of a lost invalidation would never expire; set one with ttl(..)".to_owned(),
+        )?;
         if ttl < TTL_MIN {
             return Err(format!(
-                "a ttl of {ttl:?} is shorter than {TTL_MIN:?}, so nothing would ever be found; check its unit"
+                "a ttl of {ttl:?} is shorter than {TTL_MIN:?}, so every read would be a miss; check its unit"
             ));
         }
         let lease = draft.lease.unwrap_or(LEASE.min(ttl / 8));
@@ -245,8 +245,8 @@ impl Settings {
             store_timeout: draft.store_timeout.unwrap_or(STORE_TIMEOUT),
             breaker_failures,
             breaker_pause,
-            recent: draft.recent.unwrap_or(Duration::from_secs(60)),
-            recent_max: draft.recent_max.unwrap_or(10_000),
+            replay_window: draft.replay_window.unwrap_or(Duration::from_secs(60)),
+            replay_max: draft.replay_max.unwrap_or(10_000),
             compress_bytes_min: draft.compress_bytes_min.unwrap_or(4 << 10),
             value_bytes_max: draft.value_bytes_max.unwrap_or(16 << 20),
             schema: draft.schema,
@@ -259,10 +259,10 @@ impl Settings {
         })
     }
 
-    fn refuse_contradictions(&self) -> Result<(), String> {
+    fn check_consistency(&self) -> Result<(), String> {
         if !(0.0..=0.5).contains(&self.spread) {
             return Err(format!(
-                "a spread of {} is not between 0.0 and 0.5, the part of the ttl that is varied",
+                "a spread of {} is not between 0.0 and 0.5; it is the jitter as a fraction of the ttl",
                 self.spread
             ));
         }
@@ -284,9 +284,12 @@ impl Settings {
             }
         }
         for (value, what) in [
-            (self.loads_max, "loads_max of 0 would let no load through; allow at least one"),
-            (self.waiters_max, "waiters_max of 0 would turn away whoever finds a load under way; allow at least one"),
-            (self.value_bytes_max, "value_bytes_max of 0 would store nothing; allow at least one byte"),
+            (self.loads_max, "loads_max of 0 would reject every load; allow at least one"),
+            (
+                self.waiters_max,
+                "waiters_max of 0 would reject every reader that finds a running load; allow at least one",
+            ),
+            (self.value_bytes_max, "value_bytes_max of 0 would store no value; allow at least one byte"),
         ] {
             if value == 0 {
                 return Err(format!("a {what}"));
@@ -297,24 +300,23 @@ impl Settings {
         }
         if self.suspect_ttl > self.ttl {
             return Err(format!(
-                "the suspect ttl of {:?} is longer than the ttl of {:?}; it is meant to shorten it",
+                "the suspect ttl of {:?} is longer than the ttl of {:?}; it must shorten the ttl",
                 self.suspect_ttl, self.ttl
             ));
         }
-        self.refuse_what_does_not_fit_the_life()?;
-        self.refuse_a_fail_safe_that_is_none()
+        self.check_lifetimes()?;
+        self.check_fail_safe()
     }
 
-    fn refuse_a_fail_safe_that_is_none(&self) -> Result<(), String> {
+    fn check_fail_safe(&self) -> Result<(), String> {
         let longest = self.ttl.mul_f64(1.0 + self.spread);
         match (self.fail_safe, self.load_soft_timeout) {
             (Some(fail_safe), _) if fail_safe <= longest => Err(format!(
-                "a fail_safe of {fail_safe:?} is not longer than the longest life of a value, {longest:?}; it counts from the load, so \
-                 there would never be a value to serve"
+                "a fail_safe of {fail_safe:?} is not longer than the longest lifetime of a value, {longest:?}; it counts from the load, so \
+                 it would have no effect"
             )),
             (None, Some(_)) => {
-                Err("a load_soft_timeout needs a fail_safe; without one there is nothing to serve when it passes"
-                    .to_owned())
+                Err("a load_soft_timeout needs a fail_safe; without one there is no value to serve after it".to_owned())
             }
             (_, Some(soft)) if soft < Duration::from_millis(1) || soft >= self.load_timeout => Err(format!(
                 "a load_soft_timeout of {soft:?} is not between one millisecond and the load timeout of {:?}",
@@ -324,41 +326,42 @@ impl Settings {
         }
     }
 
-    fn refuse_what_does_not_fit_the_life(&self) -> Result<(), String> {
+    fn check_lifetimes(&self) -> Result<(), String> {
         let Self { ttl, lease, load_budget, load_timeout, refresh_window, absent_ttl, .. } = self;
-        let life = ttl.mul_f64(1.0 - self.spread);
+        let lifetime = ttl.mul_f64(1.0 - self.spread);
         if ttl <= lease {
             return Err(format!(
-                "the ttl of {ttl:?} is not longer than the lease of {lease:?}; a value would end with its load"
+                "the ttl of {ttl:?} is not longer than the lease of {lease:?}; a value would expire as soon as it is loaded"
             ));
         }
-        if *load_budget >= life {
+        if *load_budget >= lifetime {
             return Err(format!(
-                "the load budget of {load_budget:?} does not fit the shortest life of an entry, {life:?}; \
-                 a value could be over before it is stored"
+                "the load budget of {load_budget:?} does not fit the shortest lifetime of an entry, {lifetime:?}; \
+                 a value could expire before it is stored"
             ));
         }
         if load_timeout < load_budget {
             return Err(format!(
-                "the load timeout of {load_timeout:?} is shorter than the load budget of {load_budget:?}; a load would be cut off \
-                 while it may still be stored"
+                "the load timeout of {load_timeout:?} is shorter than the load budget of {load_budget:?}; a load would be cancelled \
+                 while its value may still be stored"
             ));
         }
         if absent_ttl > ttl {
             return Err(format!(
-                "the absent ttl of {absent_ttl:?} is longer than the ttl of {ttl:?}; absence is the weaker knowledge"
+                "the absent ttl of {absent_ttl:?} is longer than the ttl of {ttl:?}; choose at most the ttl"
             ));
         }
-        // Zero turns refresh ahead off, and with it the promise that depends on the window.
+        // Zero disables refresh-ahead, and with it the guarantee that depends on the window.
         if !refresh_window.is_zero() && *refresh_window < *load_budget + *lease {
             return Err(format!(
-                "the refresh window of {refresh_window:?} is shorter than load budget + lease, {:?}; an entry could end while it is refreshed",
+                "the refresh window of {refresh_window:?} is shorter than load budget + lease, {:?}; \
+                 an entry could expire during its refresh",
                 *load_budget + *lease
             ));
         }
-        if *refresh_window >= life {
+        if *refresh_window >= lifetime {
             return Err(format!(
-                "the refresh window of {refresh_window:?} does not fit the shortest life of an entry, {life:?}; \
+                "the refresh window of {refresh_window:?} does not fit the shortest lifetime of an entry, {lifetime:?}; \
                  shorten it, the lease or the load budget, or lengthen the ttl"
             ));
         }
@@ -366,12 +369,12 @@ impl Settings {
     }
 }
 
-/// A name becomes part of every key: a brace or a colon in it would move the hash slot or blur two caches into one.
+/// A name is part of every key. A brace in it would change the hash slot, and a colon could make the keys of two caches equal.
 fn check_name(cache: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if cache.is_empty() || cache.len() > NAME_LEN_MAX || !cache.bytes().all(is_plain) {
         return Err(format!(
-            "the name must be 1 to {NAME_LEN_MAX} letters, digits, `-`, `_` or `.`; it becomes a part of every key in Redis"
+            "the name must be 1 to {NAME_LEN_MAX} letters, digits, `-`, `_` or `.`; it is a part of every key in Redis"
         ));
     }
     Ok(())
@@ -400,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_the_documented_ones() {
+    fn defaults_match_the_documentation() {
         let settings = Settings::check("user", &draft(secs(600))).unwrap();
         assert_eq!(settings.refresh_window, secs(2));
         assert_eq!(settings.lease + settings.load_budget, secs(2));
@@ -419,7 +422,7 @@ mod tests {
         refused(&Draft { lease: Some(ttl), ..draft(ttl) }, "not longer than the lease");
         refused(
             &Draft { load_budget: Some(secs(9)), ..draft(ttl) },
-            "load budget of 9s does not fit the shortest life",
+            "load budget of 9s does not fit the shortest lifetime",
         );
         refused(&Draft { refresh_window: Some(secs(1)), ..draft(ttl) }, "shorter than load budget + lease, 2s");
         refused(&Draft { refresh_window: Some(secs(9)), ..draft(ttl) }, "refresh window of 9s does not fit");
@@ -454,17 +457,17 @@ mod tests {
     }
 
     #[test]
-    fn spans_without_end_are_thirty_four_years() {
+    fn endless_spans_count_as_thirty_four_years() {
         let settings =
             Settings::check("user", &Draft { wait_max: Some(Duration::MAX), ..draft(Duration::MAX) }).unwrap();
         assert_eq!((settings.ttl, settings.wait_max), (SPAN_MAX, SPAN_MAX));
-        assert!(settings.life(false, 1.0).hard_ms > SPAN_MS_MAX, "spread upwards as any other");
+        assert!(settings.lifetime(false, 1.0).hard_ms > SPAN_MS_MAX, "jitter may exceed the limit");
         let refused = Draft { lease: Some(Duration::MAX), ..draft(Duration::MAX) };
         assert!(Settings::check("user", &refused).is_err());
     }
 
     #[test]
-    fn a_name_cannot_move_the_slot() {
+    fn cache_name_cannot_change_the_slot() {
         for name in ["", "a:b", "{a}", "a b", "ü", &"n".repeat(65)] {
             let error = Settings::check(name, &draft(secs(10))).unwrap_err().to_string();
             assert!(error.contains("the name must be"), "{error}");
@@ -473,18 +476,18 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_was_not_named_grows_with_the_budget() {
+    fn default_window_grows_with_the_load_budget() {
         let settings = Settings::check("user", &Draft { load_budget: Some(secs(10)), ..draft(secs(600)) }).unwrap();
         assert_eq!(settings.refresh_window, secs(10) + LEASE);
     }
 
     #[test]
-    fn lives_are_spread_and_end_with_the_refresh_window() {
+    fn ttl_has_jitter_and_includes_the_refresh_window() {
         let settings = Settings::check("user", &draft(secs(100))).unwrap();
-        assert_eq!(settings.life(false, 0.0), Life { soft_ms: 88_000, hard_ms: 90_000 });
-        assert_eq!(settings.life(false, 0.5), Life { soft_ms: 98_000, hard_ms: 100_000 });
-        assert_eq!(settings.life(true, 0.5), Life { soft_ms: 8_000, hard_ms: 10_000 });
+        assert_eq!(settings.lifetime(false, 0.0), Lifetime { soft_ms: 88_000, hard_ms: 90_000 });
+        assert_eq!(settings.lifetime(false, 0.5), Lifetime { soft_ms: 98_000, hard_ms: 100_000 });
+        assert_eq!(settings.lifetime(true, 0.5), Lifetime { soft_ms: 8_000, hard_ms: 10_000 });
         let brief = Settings::check("user", &Draft { absent_ttl: Some(secs(2)), ..draft(secs(100)) }).unwrap();
-        assert_eq!(brief.life(true, 0.5), Life { soft_ms: 1_000, hard_ms: 2_000 });
+        assert_eq!(brief.lifetime(true, 0.5), Lifetime { soft_ms: 1_000, hard_ms: 2_000 });
     }
 }

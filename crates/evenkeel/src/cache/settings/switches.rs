@@ -1,8 +1,8 @@
-//! Two switches for operators: do without the store for a while, without a restart.
+//! Two switches for operators, which bypass the store at run time without a restart.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What a cache was told at run time to leave. Its [handle](crate::cache::Cache) sets them.
+/// The switches of one cache. Its [handle](crate::cache::Cache) sets them.
 #[derive(Debug, Default)]
 pub(crate) struct Switches {
     reads: AtomicBool,
@@ -10,13 +10,13 @@ pub(crate) struct Switches {
 }
 
 impl Switches {
-    /// Whether nothing is to be read from the store.
+    /// Whether reads bypass the store.
     #[inline]
     pub(crate) fn bypass_reads(&self) -> bool {
         self.reads.load(Relaxed)
     }
 
-    /// Whether nothing is to be stored.
+    /// Whether loaded values are not stored.
     pub(crate) fn bypass_fills(&self) -> bool {
         self.fills.load(Relaxed)
     }

@@ -1,7 +1,7 @@
-//! Whether the store is asked at all: after a few failures in a row it is left alone for a moment, so that a silent Redis costs
-//! a few readers its time-out and not all of them. Then one reader tries, and the others go on when it got an answer.
+//! The circuit breaker of reads: after a few consecutive failures it opens for a moment, so that a silent Redis costs a few
+//! readers their time-out and not all of them. Then one reader probes the store, and the others follow after its reply.
 //!
-//! Invalidations do not come by here: they are owed to the store, whatever its state.
+//! Invalidations do not use the breaker: they must be applied whatever the state of the store is.
 
 use crate::cache::metrics::CacheMetrics;
 use evenkeel_link::LinkError;
@@ -13,17 +13,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Refusals of a server that is not itself, which say nothing about the command.
-const ILL: [&str; 4] = ["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN"];
+/// Error codes of an unavailable server; they say nothing about the command.
+const UNAVAILABLE: [&str; 4] = ["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN"];
 
 const CLOSED: u32 = 0;
 const HALF_OPEN: u32 = 1;
 const OPEN: u32 = 2;
 const STATES: u32 = 4;
 
-/// The breaker of one cache towards its store.
+/// The breaker of one cache.
 pub(crate) struct Breaker {
-    /// The state, and above it a number that grows with every change, so that what began before one says nothing after it.
+    /// The state in the low bits, and above it a number that increases with every change of state, so that a request that began
+    /// before the change does not affect the state after it.
     word: AtomicU32,
     failures: AtomicU32,
     failures_max: u32,
@@ -33,15 +34,15 @@ pub(crate) struct Breaker {
     metrics: Arc<CacheMetrics>,
 }
 
-/// Looked at only while the breaker is not closed.
+/// Used only while the breaker is not closed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Opened {
     until: Option<Moment>,
-    /// Another life of the link is another connection, perhaps another server.
+    /// A new epoch of the link is a new connection, possibly to another server.
     epoch: Option<u64>,
 }
 
-/// One question to the store.
+/// One request to the store.
 pub(crate) struct Attempt<'a> {
     breaker: &'a Breaker,
     word: u32,
@@ -61,16 +62,16 @@ impl Breaker {
         }
     }
 
-    /// Lets a question through, or not. For a hit on a healthy store this is one load of a word that nobody writes.
+    /// Admits or rejects a request. For a hit on a healthy store this is one load of a word that is almost never written.
     pub(crate) fn enter(&self, epoch: impl FnOnce() -> Option<u64>) -> Option<Attempt<'_>> {
         let word = self.word.load(Relaxed);
         if word % STATES == CLOSED {
             return Some(Attempt { breaker: self, word });
         }
-        self.enter_ill(epoch())
+        self.enter_not_closed(epoch())
     }
 
-    fn enter_ill(&self, epoch: Option<u64>) -> Option<Attempt<'_>> {
+    fn enter_not_closed(&self, epoch: Option<u64>) -> Option<Attempt<'_>> {
         let mut opened = self.opened();
         let word = self.word.load(Relaxed);
         match word % STATES {
@@ -81,7 +82,7 @@ impl Breaker {
             }
             OPEN if opened.until.is_none_or(|until| self.clock.now() >= until) => {
                 opened.epoch = epoch;
-                let word = self.turn(HALF_OPEN);
+                let word = self.set_state(HALF_OPEN);
                 Some(Attempt { breaker: self, word })
             }
             HALF_OPEN if !guard("breaker_one_probe") => Some(Attempt { breaker: self, word }),
@@ -89,19 +90,19 @@ impl Breaker {
         }
     }
 
-    /// The store gave a sign of life.
+    /// The store replied.
     fn alive(&self) {
         let mut opened = self.opened();
         self.failures.store(0, Relaxed);
         if self.word.load(Relaxed) % STATES != CLOSED {
             self.close(&mut opened);
-            tracing::info!("the store answers again; the breaker is closed");
+            tracing::info!("the store replies again; the circuit breaker is closed");
         }
     }
 
     fn failed(&self, word: u32, epoch: Option<u64>) {
         let mut opened = self.opened();
-        // What began before the last change tells of the time before it.
+        // A request that began before the last change reflects the earlier state of the store.
         if self.word.load(Relaxed) != word {
             return;
         }
@@ -111,29 +112,29 @@ impl Breaker {
             *opened = Opened { until: Some(self.clock.now() + self.pause), epoch };
             if !is_probe {
                 self.metrics.breaker_opens.increment(1);
-                tracing::warn!(failures, "the store does not answer; the breaker is open");
+                tracing::warn!(failures, "the store does not reply; the circuit breaker is open");
             }
-            self.turn(OPEN);
+            self.set_state(OPEN);
         }
     }
 
-    /// A probe that was dropped or could not be sent found nothing out: the next reader may try at once.
+    /// A probe that was dropped or could not be sent had no result: the next reader may probe at once.
     fn undecided(&self, word: u32) {
         let mut opened = self.opened();
         if self.word.load(Relaxed) == word {
             opened.until = None;
-            self.turn(OPEN);
+            self.set_state(OPEN);
         }
     }
 
     fn close(&self, opened: &mut Opened) -> u32 {
         *opened = Opened::default();
         self.failures.store(0, Relaxed);
-        self.turn(CLOSED)
+        self.set_state(CLOSED)
     }
 
-    /// Changes the state; only under the lock.
-    fn turn(&self, state: u32) -> u32 {
+    /// Changes the state. The caller holds the lock.
+    fn set_state(&self, state: u32) -> u32 {
         let word = (self.word.load(Relaxed) / STATES).wrapping_add(1).wrapping_mul(STATES) + state;
         self.word.store(word, Relaxed);
         self.metrics.breaker_state.set(f64::from(state));
@@ -146,26 +147,26 @@ impl Breaker {
 }
 
 impl Attempt<'_> {
-    /// What came of it.
-    pub(crate) fn heard<T>(self, answer: &Result<T, CacheError>, epoch: impl FnOnce() -> Option<u64>) {
+    /// Records the result of the request.
+    pub(crate) fn record<T>(self, answer: &Result<T, CacheError>, epoch: impl FnOnce() -> Option<u64>) {
         match answer {
-            // The link sees that its connection ended, and turns callers away until it has another: nobody waits.
+            // The link notices a broken connection and rejects calls until it has reconnected, so no reader waits.
             Err(CacheError::Link(error)) if error.is_broken() => {}
             Err(CacheError::Link(LinkError::NoAnswer { .. })) => self.breaker.failed(self.word, epoch()),
-            Err(CacheError::Link(LinkError::Refused { code, .. })) if ILL.contains(&code.as_str()) => {
+            Err(CacheError::Link(LinkError::Refused { code, .. })) if UNAVAILABLE.contains(&code.as_str()) => {
                 self.breaker.failed(self.word, epoch());
             }
-            // Nothing was sent, so nothing was learnt; such errors come at once, and cost nobody any time.
+            // Nothing was sent, so the error says nothing about the store; such errors return at once.
             Err(CacheError::Link(
                 LinkError::Down { .. } | LinkError::EpochOver | LinkError::RuntimeEnded | LinkError::Busy { .. },
             )) => {}
-            // An answer, or the refusal of a server that is well.
+            // A reply, or an error reply of a healthy server.
             _ => self.alive(),
         }
     }
 
     fn alive(&self) {
-        // Reading first keeps the cache line shared: this is zero nearly always.
+        // Reading first keeps the cache line shared: the count is almost always zero.
         if self.breaker.failures.load(Relaxed) != 0 || self.word % STATES != CLOSED {
             self.breaker.alive();
         }

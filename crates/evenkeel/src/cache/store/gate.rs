@@ -1,6 +1,7 @@
-//! A hand on the steps of a cache, for tests: hold one before it is sent or before its answer arrives, or make it fail.
+//! Control over the protocol steps of a cache, for tests: holds a step before it is sent or before its reply arrives, or makes
+//! it fail.
 //!
-//! A race window that a stress run meets once in three hundred tries is met every time when a test decides who goes first.
+//! A race that a stress run reproduces once in three hundred tries is reproduced every time when a test chooses the order.
 
 use evenkeel_protocol::cache::error::CacheError;
 use parking_lot::Mutex;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
 
-/// Which step.
+/// A protocol step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the steps")]
 pub enum Step {
@@ -22,16 +23,16 @@ pub enum Step {
     EndWrite,
 }
 
-/// On which side of the store's own work.
+/// Where a step is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Nothing was sent yet.
     BeforeSend,
-    /// The store did it; the caller does not know.
+    /// The store has executed the step; the caller has not received the reply.
     BeforeAnswer,
 }
 
-/// Hold on to it, and give a clone to the builder.
+/// Keep it and pass a clone to the builder.
 #[derive(Clone, Debug, Default)]
 pub struct StepGate(Arc<Inner>);
 
@@ -49,7 +50,7 @@ struct Hold {
     go: oneshot::Receiver<Result<(), CacheError>>,
 }
 
-/// One step that is going to be held, or is.
+/// A step that is held, or will be.
 #[derive(Debug)]
 pub struct Held {
     reached: oneshot::Receiver<()>,
@@ -57,7 +58,7 @@ pub struct Held {
 }
 
 impl StepGate {
-    /// Holds the next such step that comes by, once.
+    /// Holds the next such step, once.
     #[must_use]
     pub fn hold(&self, step: Step, side: Side) -> Held {
         let (reached_sender, reached) = oneshot::channel();
@@ -66,7 +67,7 @@ impl StepGate {
         Held { reached, go }
     }
 
-    /// What a replaced connection looks like to a load that is running.
+    /// Simulates a replaced connection for a running load.
     pub fn next_epoch(&self) {
         self.0.epochs.fetch_add(1, Ordering::Relaxed);
     }
@@ -85,7 +86,7 @@ impl StepGate {
             None => Ok(()),
             Some(hold) => {
                 let _ = hold.reached.send(());
-                // A test that let go of its hand lets everything pass.
+                // If the test dropped its handle, the step continues.
                 hold.go.await.unwrap_or(Ok(()))
             }
         }
@@ -97,17 +98,17 @@ impl StepGate {
 }
 
 impl Held {
-    /// Waits until a step stands at the gate.
+    /// Waits until a step is held.
     pub async fn reached(&mut self) {
         let _ = (&mut self.reached).await;
     }
 
-    /// Lets it go on.
+    /// Lets the step continue.
     pub fn release(self) {
         let _ = self.go.send(Ok(()));
     }
 
-    /// Makes it fail. Before the answer, this is an answer that was lost.
+    /// Makes the step fail. With `BeforeAnswer`, this simulates a lost reply.
     pub fn fail(self, error: CacheError) {
         let _ = self.go.send(Err(error));
     }

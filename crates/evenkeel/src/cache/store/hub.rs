@@ -1,43 +1,42 @@
-//! What the caches of one keel share, so that one more of them costs no task and no place in a list that every message goes through:
-//! one listener for what the store tells, one hook on new epochs, and the loop of [`Driver`].
+//! State shared by the caches of one keel, so that an additional cache costs no task and no entry in a list that every message
+//! traverses: one listener for change notifications, one hook on new epochs, and the loop of [`Driver`].
 
 use crate::cache::writing::driver::Driver;
-use crate::cache::writing::replay::Redrive;
+use crate::cache::writing::replay::Replayer;
 use evenkeel_link::support::guard;
 use evenkeel_link::{Epoch, EpochHook, Link, LinkError, Push, PushListener};
 use evenkeel_protocol::cache::memory::listeners::EntryListener;
 use evenkeel_protocol::cache::memory::store::EntryStore;
-use parking_lot::{Mutex, RwLock};
 use redis::{PushKind, Value};
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
-/// Lists of caches that are gone are swept when they have grown to this, and then to twice what was left.
+/// A list is swept of closed caches when it has grown to this, and then to twice the remaining size.
 const SWEEP_MIN: usize = 64;
 
-/// Hears of the changes of one cache's entries.
+/// Receives the change notifications of one cache.
 pub(crate) trait ChangeListener: Send + Sync {
-    /// The entry under this key of the store is another one now, or gone.
+    /// The entry under this key of the store was changed or removed.
     fn entry_changed(&self, full_key: &[u8]);
 
     /// Every entry may have changed.
     fn all_changed(&self);
 
-    /// New connections are about to be used: what changed since the last ones ended was not told.
+    /// New connections are about to be used. There were no notifications since the last ones ended.
     fn connected(&self);
 
-    /// The connections have ended: nothing more is told before [`connected`](Self::connected).
+    /// The connections have ended: no notifications arrive before [`connected`](Self::connected).
     fn disconnected(&self);
 }
 
-/// The caches of one keel, as the link and the embedded store see them. The caches hold it; it only knows them.
+/// The caches of one keel, registered with the link or the embedded store. The caches own it; it refers to them weakly.
 #[derive(Default)]
 pub(crate) struct Hub {
-    /// By what every key of the cache begins with.
+    /// By the prefix of the cache's keys.
     listeners: RwLock<Swept<Listeners>>,
-    redrives: Mutex<Swept<Vec<Weak<Redrive>>>>,
+    replayers: Mutex<Swept<Vec<Weak<Replayer>>>>,
     pub(crate) driver: Driver,
     registered: OnceLock<()>,
 }
@@ -51,9 +50,9 @@ struct Swept<T> {
 }
 
 impl Hub {
-    /// Lets `listener` hear of the entries whose keys begin with `front`, up to their first brace.
+    /// Notifies `listener` of changes of entries whose keys begin with `front`, up to their first brace.
     pub(crate) fn listen(&self, front: &[u8], listener: &Arc<dyn ChangeListener>) {
-        let mut listeners = self.listeners.write();
+        let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
         listeners.all.insert(front.into(), Arc::downgrade(listener));
         if listeners.all.len() >= listeners.sweep_at.max(SWEEP_MIN) && guard("cache_hub_sweeps") {
             listeners.all.retain(|_, listener| listener.strong_count() > 0);
@@ -61,17 +60,17 @@ impl Hub {
         }
     }
 
-    /// Lets `redrive` run before every new epoch is published.
-    pub(crate) fn before_open(&self, redrive: &Arc<Redrive>) {
-        let mut redrives = self.redrives.lock();
-        redrives.all.push(Arc::downgrade(redrive));
-        if redrives.all.len() >= redrives.sweep_at.max(SWEEP_MIN) {
-            redrives.all.retain(|redrive| redrive.strong_count() > 0);
-            redrives.sweep_at = redrives.all.len() * 2;
+    /// Runs `replayer` before every new epoch is published.
+    pub(crate) fn before_open(&self, replayer: &Arc<Replayer>) {
+        let mut replayers = self.replayers.lock().unwrap_or_else(PoisonError::into_inner);
+        replayers.all.push(Arc::downgrade(replayer));
+        if replayers.all.len() >= replayers.sweep_at.max(SWEEP_MIN) {
+            replayers.all.retain(|replayer| replayer.strong_count() > 0);
+            replayers.sweep_at = replayers.all.len() * 2;
         }
     }
 
-    /// Registers with the store, once. It knows this weakly.
+    /// Registers with the store, once. The store holds a weak reference.
     pub(crate) fn register(self: &Arc<Self>, link: Option<&Link>, entries: &EntryStore) {
         self.registered.get_or_init(|| match link {
             Some(link) => {
@@ -82,9 +81,9 @@ impl Hub {
         });
     }
 
-    fn tell(&self, full_key: &[u8]) {
+    fn notify(&self, full_key: &[u8]) {
         let Some(brace) = full_key.iter().position(|byte| *byte == b'{') else { return };
-        let listeners = self.listeners.read();
+        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
         let listener = full_key.get(..=brace).and_then(|front| listeners.all.get(front)).and_then(Weak::upgrade);
         drop(listeners);
         if let Some(listener) = listener {
@@ -92,11 +91,11 @@ impl Hub {
         }
     }
 
-    fn tell_all(&self, tell: impl Fn(&dyn ChangeListener)) {
-        let listeners = self.listeners.read();
+    fn notify_all(&self, notify: impl Fn(&dyn ChangeListener)) {
+        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
         let living: Vec<_> = listeners.all.values().filter_map(Weak::upgrade).collect();
         drop(listeners);
-        living.iter().for_each(|listener| tell(&**listener));
+        living.iter().for_each(|listener| notify(&**listener));
     }
 }
 
@@ -105,47 +104,48 @@ impl PushListener for Hub {
         if *push.kind != PushKind::Invalidate {
             return;
         }
-        for told in push.data {
-            match told {
+        for item in push.data {
+            match item {
                 Value::Array(keys) => keys.iter().for_each(|key| match key {
-                    Value::BulkString(key) => self.tell(key),
-                    Value::SimpleString(key) => self.tell(key.as_bytes()),
-                    _ => self.tell_all(|listener| listener.all_changed()),
+                    Value::BulkString(key) => self.notify(key),
+                    Value::SimpleString(key) => self.notify(key.as_bytes()),
+                    _ => self.notify_all(|listener| listener.all_changed()),
                 }),
-                // Everything is gone: FLUSHALL, FLUSHDB. Two clients read this as "no key", and served on.
-                _ if guard("near_empty_push") => self.tell_all(|listener| listener.all_changed()),
+                // All keys were removed (FLUSHALL, FLUSHDB). Two other clients treat this message as "no key" and keep serving
+                // old values.
+                _ if guard("near_empty_push") => self.notify_all(|listener| listener.all_changed()),
                 _ => {}
             }
         }
     }
 
     fn opened(&self, _epoch: u64) {
-        self.tell_all(|listener| listener.connected());
+        self.notify_all(|listener| listener.connected());
     }
 
     fn ended(&self) {
-        self.tell_all(|listener| listener.disconnected());
+        self.notify_all(|listener| listener.disconnected());
     }
 }
 
 impl EntryListener for Hub {
     fn entry_changed(&self, full_key: &[u8]) {
-        self.tell(full_key);
+        self.notify(full_key);
     }
 
     fn all_changed(&self) {
-        self.tell_all(|listener| listener.all_changed());
+        self.notify_all(|listener| listener.all_changed());
     }
 }
 
 impl EpochHook for Hub {
     fn open<'a>(&'a self, epoch: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>> {
-        let redrives = self.redrives.lock();
-        let living: Vec<_> = redrives.all.iter().filter_map(Weak::upgrade).collect();
-        drop(redrives);
+        let replayers = self.replayers.lock().unwrap_or_else(PoisonError::into_inner);
+        let living: Vec<_> = replayers.all.iter().filter_map(Weak::upgrade).collect();
+        drop(replayers);
         Box::pin(async move {
-            for redrive in living {
-                redrive.drive_before_open(epoch).await?;
+            for replayer in living {
+                replayer.replay_before_open(epoch).await?;
             }
             Ok(())
         })
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_cache_of_a_key_hears_of_its_change() {
+    fn change_notifies_only_the_cache_of_its_key() {
         let hub = Hub::default();
         let caches: Vec<_> = (0..2).map(|_| Arc::new(Heard::default())).collect();
         for (front, cache) in ["p:c:user:{", "p:c:users:{"].into_iter().zip(&caches) {
@@ -180,22 +180,22 @@ mod tests {
             hub.listen(front.as_bytes(), &listener);
         }
         for key in ["p:c:user:{1}", "p:c:users:{a{b}", "p:c:users:{}", "p:c:other:{1}", "p:c:user", ""] {
-            hub.tell(key.as_bytes());
+            hub.notify(key.as_bytes());
         }
         let heard = || caches.iter().map(|cache| cache.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
         assert_eq!(heard(), [1, 2]);
-        hub.tell_all(|listener| listener.all_changed());
+        hub.notify_all(|listener| listener.all_changed());
         assert_eq!(heard(), [101, 102]);
     }
 
     #[test]
-    fn caches_that_are_gone_are_forgotten() {
+    fn closed_caches_are_removed() {
         let hub = Hub::default();
         for name in 0..10_000 {
             let listener: Arc<dyn ChangeListener> = Arc::new(Heard::default());
             hub.listen(format!("p:c:{name}:{{").as_bytes(), &listener);
         }
-        let known = hub.listeners.read().all.len();
+        let known = hub.listeners.read().unwrap_or_else(PoisonError::into_inner).all.len();
         assert!(known <= SWEEP_MIN, "{known}");
     }
 }

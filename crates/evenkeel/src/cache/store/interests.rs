@@ -1,4 +1,4 @@
-//! Who waits for news of a key: readers that wait for somebody else's load, in another process perhaps.
+//! Readers that wait for a change of a key, usually for another reader's load, possibly in another process.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -6,47 +6,47 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
-/// Those who wait for news of the keys of one cache.
+/// The readers that wait for changes of the keys of one cache.
 #[derive(Default)]
-pub(crate) struct Interests {
+pub(crate) struct ChangeWaiters {
     table: Mutex<Table>,
-    /// Read first, so that news that nobody waits for costs no lock.
+    /// Read first, so that a change of a key without waiters takes no lock.
     waiting: AtomicUsize,
 }
 
 type Table = HashMap<Box<[u8]>, Vec<Arc<Notify>>>;
 
-/// One who waits, for news of any of some keys. News that came between its making and its waiting is not lost.
-pub(crate) struct Interest<'a> {
-    interests: &'a Interests,
+/// A waiter for changes of any of its keys. A change between its registration and its wait is not lost.
+pub(crate) struct ChangeWaiter<'a> {
+    change_waiters: &'a ChangeWaiters,
     keys: Vec<Box<[u8]>>,
-    news: Arc<Notify>,
+    changed: Arc<Notify>,
 }
 
-impl Interests {
-    /// From now on, news of `keys` is kept for the caller.
-    pub(crate) fn register<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Interest<'_> {
-        let (keys, news): (Vec<Box<[u8]>>, Arc<Notify>) = (keys.map(Box::from).collect(), Arc::default());
+impl ChangeWaiters {
+    /// Registers the caller: changes of `keys` from now on wake it.
+    pub(crate) fn register<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> ChangeWaiter<'_> {
+        let (keys, changed): (Vec<Box<[u8]>>, Arc<Notify>) = (keys.map(Box::from).collect(), Arc::default());
         let mut table = self.table();
         for key in &keys {
-            table.entry(key.clone()).or_default().push(Arc::clone(&news));
+            table.entry(key.clone()).or_default().push(Arc::clone(&changed));
         }
         self.waiting.store(table.len(), Ordering::SeqCst);
         drop(table);
-        Interest { interests: self, keys, news }
+        ChangeWaiter { change_waiters: self, keys, changed }
     }
 
-    /// Wakes those who wait for `key`.
+    /// Wakes the waiters of `key`.
     pub(crate) fn wake(&self, key: &[u8]) {
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
-        self.table().get(key).into_iter().flatten().for_each(|news| news.notify_one());
+        self.table().get(key).into_iter().flatten().for_each(|changed| changed.notify_one());
     }
 
-    /// Wakes everybody: nobody knows what has changed.
+    /// Wakes all waiters, because it is unknown which keys changed.
     pub(crate) fn wake_all(&self) {
-        self.table().values().flatten().for_each(|news| news.notify_one());
+        self.table().values().flatten().for_each(|changed| changed.notify_one());
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -54,24 +54,24 @@ impl Interests {
     }
 }
 
-impl Interest<'_> {
-    /// Waits for news since this was made, or since the last time it was waited for.
-    pub(crate) async fn news(&self) {
-        self.news.notified().await;
+impl ChangeWaiter<'_> {
+    /// Waits for a change since the registration, or since the last wait.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
     }
 }
 
-impl Drop for Interest<'_> {
+impl Drop for ChangeWaiter<'_> {
     fn drop(&mut self) {
-        let mut table = self.interests.table();
+        let mut table = self.change_waiters.table();
         for key in &self.keys {
             if let Some(waiting) = table.get_mut(key) {
-                waiting.retain(|news| !Arc::ptr_eq(news, &self.news));
+                waiting.retain(|changed| !Arc::ptr_eq(changed, &self.changed));
                 if waiting.is_empty() {
                     table.remove(key);
                 }
             }
         }
-        self.interests.waiting.store(table.len(), Ordering::SeqCst);
+        self.change_waiters.waiting.store(table.len(), Ordering::SeqCst);
     }
 }

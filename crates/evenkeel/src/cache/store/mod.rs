@@ -1,4 +1,4 @@
-//! The steps of one cache over whatever the keel keeps its state in.
+//! The protocol steps of one cache on the store of its keel.
 
 pub(crate) mod breaker;
 #[cfg(feature = "testing")]
@@ -29,7 +29,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-/// The steps that reads and invalidations use, on either backend.
+/// The protocol steps that reads and invalidations use, on either backend.
 #[derive(Clone)]
 pub(crate) struct Store {
     steps: Arc<dyn CacheSteps>,
@@ -42,7 +42,7 @@ pub(crate) struct Store {
     gate: Option<StepGate>,
 }
 
-/// Where the entries are.
+/// The location of the entries.
 #[derive(Clone)]
 enum Kind {
     #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "a unit of work asks whose entries these are"))]
@@ -52,15 +52,15 @@ enum Kind {
     Published(Option<Link>),
 }
 
-/// The life of the store in which a lease was given.
+/// The epoch of the store in which a lease was granted.
 pub(crate) struct StoreEpoch {
     /// `None` for a store in memory, which lives as long as the process.
     link: Option<Arc<Epoch>>,
     #[cfg(feature = "testing")]
-    turned: u64,
+    gate_epoch: u64,
 }
 
-/// One step: through the gate, to the backend, and back through the gate.
+/// One step: passes the gate, calls the backend, and passes the gate again.
 macro_rules! step {
     ($self:ident, $step:ident, $call:expr) => {{
         #[cfg(feature = "testing")]
@@ -74,13 +74,13 @@ macro_rules! step {
 
 #[cfg(feature = "sql")]
 impl Store {
-    /// Whether an invalidation that this keel sends ends entries of this store.
+    /// Whether an invalidation sent by `keel` applies to entries of this store.
     pub(crate) fn is_of(&self, keel: &crate::keel::Keel) -> bool {
         use crate::keel::Backend as Keels;
         match (&self.kind, keel.backend()) {
             (Kind::Memory(entries), Keels::Memory(_)) => Arc::ptr_eq(entries, &keel.caches().entries),
             (Kind::Redis(link), Keels::Redis(theirs)) => link.has_store_of(theirs),
-            // A unit of work refuses these for another reason.
+            // A unit of work rejects these for another reason.
             (Kind::Published(_), _) => true,
             _ => false,
         }
@@ -125,19 +125,19 @@ impl Store {
         }
     }
 
-    /// The store's own time, as well as it is known here.
+    /// The store's time, as precisely as this process knows it.
     pub(crate) fn now_ms(&self) -> u64 {
         self.link().map_or_else(|| self.clock.unix_ms(), Link::server_now_ms)
     }
 
-    /// What the clocks say very soon. Always in line: at a near hit the call itself counts.
+    /// A time that the clocks will reach very soon. Always inlined, because the cost of a call matters at a near hit.
     #[inline(always)]
     pub(crate) fn soon(&self) -> Soon {
         let here = self.clock.soon();
         Soon { here, store_ms: self.link().map_or_else(|| self.clock.soon_unix_ms(), |link| link.server_ms_at(here)) }
     }
 
-    /// Lets `tracker` hear what this process is about to change. Nothing is told under a published protocol.
+    /// Notifies `tracker` of this process's own changes. The published protocols have no notifications.
     pub(crate) fn with_tracker<V: Send + Sync + 'static>(mut self, tracker: &Arc<Tracker<V>>) -> Self {
         if matches!(self.kind, Kind::Published(_)) {
             return self;
@@ -146,20 +146,20 @@ impl Store {
         self
     }
 
-    /// Lets `tracker` hear what changes in the store, in place of a cache of this name that is gone.
-    pub(crate) fn tell<V: Send + Sync + 'static>(&self, tracker: &Arc<Tracker<V>>, hub: &Hub) {
+    /// Notifies `tracker` of changes in the store, in place of a closed cache of this name.
+    pub(crate) fn register_tracker<V: Send + Sync + 'static>(&self, tracker: &Arc<Tracker<V>>, hub: &Hub) {
         if self.own_steps.is_some() {
             let listener: Arc<dyn ChangeListener> = Arc::<Tracker<V>>::clone(tracker);
             hub.listen(tracker.front(), &listener);
         }
     }
 
-    /// Whether changes of entries that were read for it are told.
+    /// Whether the store notifies of changes of entries that were read with tracking.
     pub(crate) fn tracks(&self) -> bool {
         self.steps.tracks()
     }
 
-    /// The present life of the store; `None` while it cannot be reached.
+    /// The current epoch of the store; `None` while it cannot be reached.
     pub(crate) fn epoch(&self) -> Option<StoreEpoch> {
         let link = match self.link() {
             None => None,
@@ -168,7 +168,7 @@ impl Store {
         Some(StoreEpoch {
             link,
             #[cfg(feature = "testing")]
-            turned: self.turned(),
+            gate_epoch: self.gate_epoch(),
         })
     }
 
@@ -176,7 +176,7 @@ impl Store {
         self.asked(pin!(async { step!(self, Read, self.steps.read(key)) })).await
     }
 
-    /// What [`read`](Self::read) says, for each of `keys`. On Redis in one write.
+    /// Like [`read`](Self::read), for each of `keys`. On Redis in one write.
     pub(crate) async fn read_many(&self, keys: &[&[u8]]) -> Vec<Result<Option<Bytes>, CacheError>> {
         let read = pin!(async {
             #[cfg(feature = "testing")]
@@ -193,13 +193,13 @@ impl Store {
         self.asked(read).await.unwrap_or_else(|error| keys.iter().map(|_| Err(error.clone())).collect())
     }
 
-    /// What [`read`](Self::read) says, and the next change of the entry is told.
+    /// Like [`read`](Self::read), and tracks the next change of the entry.
     pub(crate) async fn read_tracked(&self, key: &[u8]) -> TrackedRead {
         let mut answers = self.read_many_tracked(&[key]).await;
         answers.pop().unwrap_or(TrackedRead { answer: Ok(None), tracked_on: None })
     }
 
-    /// The same for each of `keys`. On Redis in one write, all on the connection of the first.
+    /// Like `read_tracked`, for each of `keys`. On Redis in one write, all on the connection of the first key.
     pub(crate) async fn read_many_tracked(&self, keys: &[&[u8]]) -> Vec<TrackedRead> {
         let read = pin!(async {
             #[cfg(feature = "testing")]
@@ -221,7 +221,7 @@ impl Store {
         self.asked(pin!(async { step!(self, Lease, self.steps.lease(key, lease)) })).await
     }
 
-    /// Stores what was loaded, in this life of the store or not at all.
+    /// Stores a loaded value in this epoch of the store, or not at all.
     pub(crate) async fn fill(&self, epoch: Option<&StoreEpoch>, key: &[u8], fill: &Fill) -> Result<Filled, CacheError> {
         let _own = self.own_step(key);
         let filled = async {
@@ -250,7 +250,7 @@ impl Store {
         step!(self, Invalidate, self.steps.invalidate(key, invalidation))
     }
 
-    /// The same on an epoch that is not published yet.
+    /// Like `invalidate`, on an epoch that is not published yet.
     pub(crate) async fn invalidate_on(
         &self,
         epoch: &Epoch,
@@ -279,18 +279,18 @@ impl Store {
         step!(self, EndWrite, self.steps.end_write(key, token, invalidation))
     }
 
-    /// Asks, unless the store is being left alone; what comes of it decides about those who come later.
+    /// Sends a request unless the breaker is open, and records its result in the breaker.
     async fn asked<T>(&self, step: Pin<&mut impl Future<Output = Result<T, CacheError>>>) -> Result<T, CacheError> {
         let attempt = self.enter()?;
         let answer = step.await;
-        attempt.heard(&answer, || self.link_epoch());
+        attempt.record(&answer, || self.link_epoch());
         answer
     }
 
     fn enter(&self) -> Result<Attempt<'_>, CacheError> {
         self.breaker.enter(|| self.link_epoch()).ok_or_else(|| {
             let address = self.link().map_or_else(|| "the embedded store".to_owned(), Link::address);
-            LinkError::Down { address, reason: "it did not answer just now, and is left alone for a moment".to_owned() }
+            LinkError::Down { address, reason: "it did not reply recently, and the circuit breaker is open".to_owned() }
                 .into()
         })
     }
@@ -314,16 +314,16 @@ impl Store {
     }
 
     #[cfg(feature = "testing")]
-    fn turned(&self) -> u64 {
+    fn gate_epoch(&self) -> u64 {
         self.gate.as_ref().map_or(0, StepGate::epochs)
     }
 }
 
 impl StoreEpoch {
-    /// Whether `store` is still in this life.
+    /// Whether `store` is still in this epoch.
     pub(crate) fn is_current(&self, store: &Store) -> bool {
         #[cfg(feature = "testing")]
-        if self.turned != store.turned() {
+        if self.gate_epoch != store.gate_epoch() {
             return false;
         }
         match (&self.link, store.link()) {

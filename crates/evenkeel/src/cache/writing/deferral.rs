@@ -1,7 +1,7 @@
-//! Invalidations that outlive their process: those that the store did not take, written to the keel's spool, if it has one.
+//! Invalidations that survive their process: failed ones, stored in the keel's spool if it has one.
 
-use super::ledger::{Demand, Duty};
-use super::replay::Redrive;
+use super::ledger::{Demand, Pending};
+use super::replay::Replayer;
 use crate::keel::Keel;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use evenkeel_protocol::cache::{keys::FRONT, steps::Mode};
 #[cfg(feature = "spool")]
 use std::sync::Weak;
 
-/// One cache's part of the spool.
+/// One cache's topic in the spool.
 #[derive(Clone, Default)]
 pub(crate) struct Deferral {
     #[cfg(feature = "spool")]
-    place: Option<Place>,
+    target: Option<Target>,
 }
 
 #[cfg(feature = "spool")]
 #[derive(Clone)]
-struct Place {
+struct Target {
     spool: Spool,
     topic: Arc<str>,
 }
@@ -35,18 +35,18 @@ struct Place {
 impl Deferral {
     pub(crate) fn of(keel: &Keel, cache: &str) -> Self {
         let prefix = keel.link().map_or(MEMORY_PREFIX, Link::prefix);
-        let place = keel.spool().map(|spool| Place {
+        let target = keel.spool().map(|spool| Target {
             spool: spool.clone(),
-            // What the keys of the cache begin with.
+            // The prefix of the cache's keys.
             topic: format!("{prefix}:{FRONT}{cache}").into(),
         });
-        Self { place }
+        Self { target }
     }
 
-    /// What is in the spool from before.
-    pub(crate) fn left_over(&self) -> Vec<(Bytes, Demand, u64)> {
-        let Some(place) = self.place.as_ref().filter(|_| guard("spool_taken_over")) else { return Vec::new() };
-        let pending = place.spool.pending(&place.topic, usize::MAX);
+    /// The invalidations that are in the spool from before.
+    pub(crate) fn pending_in_spool(&self) -> Vec<(Bytes, Demand, u64)> {
+        let Some(target) = self.target.as_ref().filter(|_| guard("spool_taken_over")) else { return Vec::new() };
+        let pending = target.spool.pending(&target.topic, usize::MAX);
         let read = pending.into_iter().map(|spooled| {
             let demand = read(&spooled.obligation.body);
             (spooled.obligation.key, demand, spooled.sequence)
@@ -54,51 +54,55 @@ impl Deferral {
         read.collect()
     }
 
-    /// Writes one down, at once; the future says whether that succeeded, and waits for room if the spool's options say so.
-    /// `redrive` strikes it off when it is done.
-    pub(crate) fn keep(&self, redrive: &Arc<Redrive>, duty: &Duty) -> impl Future<Output = bool> + Send + use<> {
-        let (told, kept) = tokio::sync::oneshot::channel();
-        let (this, key) = (self.clone(), Bytes::copy_from_slice(&duty.key));
-        let body = write(duty.demand);
-        let redrive = Arc::downgrade(redrive);
-        if let Some(place) = &self.place {
-            let obligation = Obligation::delete(Arc::clone(&place.topic), key.clone(), body.clone());
-            let (this, key, redrive) = (this.clone(), key.clone(), Weak::clone(&redrive));
+    /// Sends an invalidation to the spool at once. The future returns whether it was stored, and waits for space if the spool's
+    /// options allow that. `replayer` removes it after it has been applied.
+    pub(crate) fn keep(
+        &self,
+        replayer: &Arc<Replayer>,
+        pending: &Pending,
+    ) -> impl Future<Output = bool> + Send + use<> {
+        let (reply, stored) = tokio::sync::oneshot::channel();
+        let (this, key) = (self.clone(), Bytes::copy_from_slice(&pending.key));
+        let body = write(pending.demand);
+        let replayer = Arc::downgrade(replayer);
+        if let Some(target) = &self.target {
+            let obligation = Obligation::delete(Arc::clone(&target.topic), key.clone(), body.clone());
+            let (this, key, replayer) = (this.clone(), key.clone(), Weak::clone(&replayer));
             let answered = move |answer: Result<u64, SpoolError>| {
                 if let Ok(sequence) = answer {
-                    this.kept(&redrive, &key, sequence);
+                    this.stored(&replayer, &key, sequence);
                 }
-                let _ = told.send(answer);
+                let _ = reply.send(answer);
             };
-            place.spool.append_then(obligation, Box::new(answered));
+            target.spool.append_then(obligation, Box::new(answered));
         }
         async move {
-            let mut answer = kept.await.unwrap_or(Err(SpoolError::Closed));
-            let Some(place) = &this.place else { return false };
+            let mut answer = stored.await.unwrap_or(Err(SpoolError::Closed));
+            let Some(target) = &this.target else { return false };
             if let Err(SpoolError::Full { .. }) = answer {
-                answer = place.spool.append(Obligation::delete(Arc::clone(&place.topic), key.clone(), body)).await;
+                answer = target.spool.append(Obligation::delete(Arc::clone(&target.topic), key.clone(), body)).await;
                 if let Ok(sequence) = answer {
-                    this.kept(&redrive, &key, sequence);
+                    this.stored(&replayer, &key, sequence);
                 }
             }
             if let Err(error) = &answer {
-                tracing::warn!(%error, "an invalidation that failed is not in the spool either");
+                tracing::warn!(%error, "a failed invalidation could not be stored in the spool");
             }
             answer.is_ok() || !guard("deferred_is_kept")
         }
     }
 
-    /// It is in the spool; by now it may be done.
-    fn kept(&self, redrive: &Weak<Redrive>, key: &[u8], sequence: u64) {
-        if redrive.upgrade().is_some_and(|redrive| !redrive.ledger.spooled(key, sequence)) {
+    /// It is in the spool now; it may have been applied meanwhile.
+    fn stored(&self, replayer: &Weak<Replayer>, key: &[u8], sequence: u64) {
+        if replayer.upgrade().is_some_and(|replayer| !replayer.ledger.spooled(key, sequence)) {
             self.done(sequence);
         }
     }
 
-    /// Strikes one off.
+    /// Removes one from the spool.
     pub(crate) fn done(&self, sequence: u64) {
-        if let Some(place) = self.place.as_ref().filter(|_| guard("spool_struck_off")) {
-            place.spool.done(&[sequence]);
+        if let Some(target) = self.target.as_ref().filter(|_| guard("spool_struck_off")) {
+            target.spool.done(&[sequence]);
         }
     }
 }
@@ -109,19 +113,19 @@ impl Deferral {
         Self::default()
     }
 
-    pub(crate) fn left_over(&self) -> Vec<(Bytes, Demand, u64)> {
+    pub(crate) fn pending_in_spool(&self) -> Vec<(Bytes, Demand, u64)> {
         Vec::new()
     }
 
-    pub(crate) fn keep(&self, _redrive: &Arc<Redrive>, _duty: &Duty) -> impl Future<Output = bool> + Send + use<> {
+    pub(crate) fn keep(&self, _redrive: &Arc<Replayer>, _duty: &Pending) -> impl Future<Output = bool> + Send + use<> {
         std::future::ready(false)
     }
 
     pub(crate) fn done(&self, _sequence: u64) {}
 }
 
-/// A demand as it stands in the spool: 1, the mode (0 expire, 1 purge), `keep_ms`, whether there is a floor, the floor,
-/// `lag_ms_max`; numbers are little-endian.
+/// The encoding in the spool: 1, the mode (0 expire, 1 purge), `keep_ms`, whether there is a floor, the floor, `lag_ms_max`;
+/// numbers are little-endian.
 #[cfg(feature = "spool")]
 fn write(demand: Demand) -> Vec<u8> {
     let (mode, keep_ms) = match demand.mode {
@@ -136,7 +140,7 @@ fn write(demand: Demand) -> Vec<u8> {
     bytes
 }
 
-/// What a newer program wrote is carried out in the strictest way there is: nothing older is ever served.
+/// An encoding of a newer program is carried out as a purge, the strictest mode: no older value is ever served.
 #[cfg(feature = "spool")]
 fn read(bytes: &[u8]) -> Demand {
     let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
@@ -157,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_demand_comes_back_as_it_was_and_a_strange_one_is_a_purge() {
+    fn demand_round_trips_and_an_unknown_one_is_a_purge() {
         let expire = Demand { mode: Mode::Expire { keep_ms: 700 }, floor: Some(9), lag_ms_max: 3 };
         let purge = Demand { mode: Mode::Purge, floor: None, lag_ms_max: 0 };
         for demand in [expire, purge] {

@@ -1,7 +1,7 @@
 //! Writing: invalidations and update windows, and how a pending invalidation is replayed until it is done.
 //!
-//! `write` and `window` are update windows; `ledger` has the pending and the recent invalidations; `replay` sends them again, driven by
-//! `driver`; `deferral` keeps them in the spool.
+//! `write` and `window` are update windows; `ledger` has the pending and the recent invalidations; `replay` sends them again,
+//! scheduled by `driver`; `deferral` stores them in the spool.
 
 pub(crate) mod deferral;
 pub(crate) mod driver;

@@ -1,8 +1,8 @@
-//! Drives invalidations again: on a new epoch, before anybody may read through it, those of the last seconds, which a Redis that
-//! failed over or was restarted may have lost; and those that failed, until they are done.
+//! Replays invalidations: on a new epoch, before it serves reads, the recent ones, which a Redis that failed over or restarted
+//! may have lost; and failed ones, until they succeed.
 
 use super::deferral::Deferral;
-use super::ledger::{Demand, Duty, Ledger};
+use super::ledger::{Demand, Ledger, Pending};
 use crate::cache::metrics::CacheMetrics;
 use crate::cache::store::Store;
 use crate::cache::store::hub::Hub;
@@ -14,28 +14,28 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Invalidations on the way at once while they are driven again.
+/// Invalidations in flight at once during a replay.
 const BATCH_MAX: usize = 256;
 
-/// The invalidations of one cache, and the duty to get them done.
-pub(crate) struct Redrive {
+/// The invalidations of one cache, and their replay.
+pub(crate) struct Replayer {
     pub(crate) ledger: Ledger,
     store: Store,
     clock: Clock,
     metrics: Arc<CacheMetrics>,
-    /// Of all caches of the keel; its driver is told what failed.
+    /// Shared by all caches of the keel; its driver schedules failed invalidations.
     hub: Arc<Hub>,
     deferral: Deferral,
 }
 
-/// An invalidation under way. Dropped before its end, nobody knows whether it happened: it is driven again.
-pub(crate) struct Underway {
-    redrive: Arc<Redrive>,
-    duty: Duty,
+/// An invalidation in flight. If it is dropped before its end, its outcome is unknown, so it is replayed.
+pub(crate) struct PendingInvalidation {
+    replayer: Arc<Replayer>,
+    pending: Pending,
     is_done: bool,
 }
 
-impl Redrive {
+impl Replayer {
     pub(crate) fn new(
         store: &Store,
         ledger: Ledger,
@@ -48,81 +48,81 @@ impl Redrive {
         Self { ledger, store, clock, metrics, hub: Arc::clone(hub), deferral }
     }
 
-    /// Takes over what earlier processes, or earlier caches of this name, have left in the spool.
-    pub(crate) fn take_over(self: &Arc<Self>) {
-        for (key, demand, sequence) in self.deferral.left_over() {
-            let (duty, _) = self.ledger.open(&key, demand, self.clock.now());
-            self.ledger.failed(&duty);
+    /// Loads the invalidations that earlier processes, or earlier caches of this name, left in the spool.
+    pub(crate) fn load_spooled(self: &Arc<Self>) {
+        for (key, demand, sequence) in self.deferral.pending_in_spool() {
+            let (pending, _) = self.ledger.open(&key, demand, self.clock.now());
+            self.ledger.failed(&pending);
             if !self.ledger.spooled(&key, sequence) {
                 self.deferral.done(sequence);
             }
         }
-        if self.ledger.owed() > 0 {
-            self.tell_owed();
-            self.hub.driver.owe(self, self.clock.now());
-            // Without a runtime it begins with the first invalidation.
+        if self.ledger.pending_count() > 0 {
+            self.update_pending_gauge();
+            self.hub.driver.schedule(self, self.clock.now());
+            // Without a runtime the loop starts with the first invalidation.
             if tokio::runtime::Handle::try_current().is_ok() {
                 self.hub.driver.start(&self.clock);
             }
         }
     }
 
-    /// Sends an invalidation, and answers for it from now on.
-    pub(crate) fn begin(self: &Arc<Self>, key: &[u8], demand: Demand) -> Underway {
+    /// Records an invalidation that is about to be sent.
+    pub(crate) fn begin(self: &Arc<Self>, key: &[u8], demand: Demand) -> PendingInvalidation {
         self.hub.driver.start(&self.clock);
-        let (duty, driven_out) = self.ledger.open(key, demand, self.clock.now());
-        self.metrics.forgotten.increment(driven_out);
-        Underway { redrive: Arc::clone(self), duty, is_done: false }
+        let (pending, removed) = self.ledger.open(key, demand, self.clock.now());
+        self.metrics.forgotten.increment(removed);
+        PendingInvalidation { replayer: Arc::clone(self), pending, is_done: false }
     }
 
-    /// Drives what is owed, once. The number is what is still owed.
+    /// Replays the failed invalidations once. Returns how many are still pending.
     pub(crate) async fn run_once(&self) -> usize {
         for batch in self.ledger.failures().chunks(BATCH_MAX) {
-            let sent = batch.iter().map(|duty| self.drive(duty, None));
-            // If the first of a batch fails, so would the rest of the list.
+            let sent = batch.iter().map(|pending| self.replay(pending, None));
+            // If one of a batch fails, the rest of the list is likely to fail, too.
             if together(sent).await.iter().any(Result::is_err) {
                 break;
             }
         }
-        let owed = self.ledger.owed();
-        if owed == 0 {
-            self.metrics.redrive_success.set(seconds(self.clock.unix_ms()));
+        let pending_count = self.ledger.pending_count();
+        if pending_count == 0 {
+            self.metrics.replay_success.set(seconds(self.clock.unix_ms()));
         }
-        owed
+        pending_count
     }
 
-    /// Whether there is nothing that would be driven again.
+    /// Whether there is nothing to replay.
     pub(crate) fn is_idle(&self) -> bool {
         self.ledger.everything(self.clock.now()).is_empty()
     }
 
-    async fn drive(&self, duty: &Duty, epoch: Option<&Epoch>) -> Result<(), CacheError> {
-        let invalidation = duty.demand.invalidation();
+    async fn replay(&self, pending: &Pending, epoch: Option<&Epoch>) -> Result<(), CacheError> {
+        let invalidation = pending.demand.invalidation();
         let answer = match epoch {
-            Some(epoch) => self.store.invalidate_on(epoch, &duty.key, &invalidation).await,
-            None => self.store.invalidate(&duty.key, &invalidation).await,
+            Some(epoch) => self.store.invalidate_on(epoch, &pending.key, &invalidation).await,
+            None => self.store.invalidate(&pending.key, &invalidation).await,
         };
         match &answer {
             Ok(()) => {
-                self.metrics.redriven.increment(1);
-                self.strike_off(duty);
+                self.metrics.replayed.increment(1);
+                self.mark_done(pending);
             }
-            Err(_) => self.ledger.failed(duty),
+            Err(_) => self.ledger.failed(pending),
         }
-        self.tell_owed();
+        self.update_pending_gauge();
         answer
     }
 
-    /// Drives what a Redis that lost data may have forgotten, on an epoch that is not published yet.
-    pub(crate) async fn drive_before_open(&self, epoch: &Epoch) -> Result<(), LinkError> {
+    /// Replays all invalidations that a Redis which lost data may be missing, on an epoch that is not published yet.
+    pub(crate) async fn replay_before_open(&self, epoch: &Epoch) -> Result<(), LinkError> {
         if !guard("redrive_before_publish") {
             return Ok(());
         }
         for batch in self.ledger.everything(self.clock.now()).chunks(BATCH_MAX) {
-            let sent = batch.iter().map(|duty| self.drive(duty, Some(epoch)));
+            let sent = batch.iter().map(|pending| self.replay(pending, Some(epoch)));
             for answer in together(sent).await {
-                // What the server refuses for this key alone stays owed, and is not read meanwhile; it must not keep all
-                // others from an epoch that is otherwise well.
+                // An invalidation that the server rejects for this key alone stays pending, and the key is not read from the
+                // store meanwhile; it must not block the epoch for all other keys.
                 if let Err(CacheError::Link(error)) = answer
                     && !matches!(error, LinkError::Refused { .. } | LinkError::Unexpected(_))
                 {
@@ -133,51 +133,52 @@ impl Redrive {
         Ok(())
     }
 
-    fn strike_off(&self, duty: &Duty) {
-        if let Some(sequence) = self.ledger.done(duty, self.clock.now()) {
+    fn mark_done(&self, pending: &Pending) {
+        if let Some(sequence) = self.ledger.done(pending, self.clock.now()) {
             self.deferral.done(sequence);
         }
     }
 
-    fn tell_owed(&self) {
-        // A count of keys; nothing real is too large for a float.
+    fn update_pending_gauge(&self) {
+        // A count of keys is small enough for a float.
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-        self.metrics.owed.set(self.ledger.owed() as f64);
+        self.metrics.pending_count.set(self.ledger.pending_count() as f64);
     }
 }
 
-impl Underway {
+impl PendingInvalidation {
     pub(crate) fn demand(&self) -> Demand {
-        self.duty.demand
+        self.pending.demand
     }
 
     pub(crate) fn done(mut self) {
         self.is_done = true;
-        self.redrive.strike_off(&self.duty);
-        self.redrive.tell_owed();
+        self.replayer.mark_done(&self.pending);
+        self.replayer.update_pending_gauge();
     }
 
-    /// It failed. Says whether it is written down where the next process finds it; this one drives it in either case.
+    /// Records that it failed. Returns whether the spool has stored it for the next process; this process replays it in either
+    /// case.
     pub(crate) async fn defer(mut self) -> bool {
-        self.give_up().await
+        self.mark_failed().await
     }
 
-    /// Owes it from now on. The future says whether the spool has it; it need not be waited for.
-    fn give_up(&mut self) -> impl Future<Output = bool> + Send + use<> {
+    /// Marks it as failed and schedules its replay. The future returns whether the spool has stored it; it need not be awaited.
+    fn mark_failed(&mut self) -> impl Future<Output = bool> + Send + use<> {
         self.is_done = true;
         if guard("invalidation_is_owed") {
-            self.redrive.ledger.failed(&self.duty);
-            self.redrive.tell_owed();
-            self.redrive.hub.driver.owe(&self.redrive, self.redrive.clock.now());
+            self.replayer.ledger.failed(&self.pending);
+            self.replayer.update_pending_gauge();
+            self.replayer.hub.driver.schedule(&self.replayer, self.replayer.clock.now());
         }
-        self.redrive.deferral.keep(&self.redrive, &self.duty)
+        self.replayer.deferral.keep(&self.replayer, &self.pending)
     }
 }
 
-impl Drop for Underway {
+impl Drop for PendingInvalidation {
     fn drop(&mut self) {
         if !self.is_done {
-            drop(self.give_up());
+            drop(self.mark_failed());
         }
     }
 }

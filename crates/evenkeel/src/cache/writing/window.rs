@@ -1,7 +1,7 @@
-//! [`WriteWindow`]: an update window held by a writer, from before its first statement to after its commit.
+//! [`WriteWindow`]: an update window, which a writer holds from before its first statement to after its commit.
 
 use super::ledger::Demand;
-use super::replay::Redrive;
+use super::replay::Replayer;
 use crate::cache::core::Core;
 use crate::cache::key::KeyBytes;
 use crate::cache::metrics::CacheMetrics;
@@ -17,50 +17,51 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An open update window, for writers who hold their own transaction; made by [`Cache::begin_write`](crate::cache::Cache::begin_write).
-/// [`Cache::write`](crate::cache::Cache::write) does all of this by itself.
+/// An open update window, for writers that manage their own transaction; opened by
+/// [`Cache::begin_write`](crate::cache::Cache::begin_write). [`Cache::write`](crate::cache::Cache::write) does all of this by
+/// itself.
 ///
-/// While it is open, nothing is stored under its keys, so no reader can be given the row as it was before the commit. It stays
-/// open for the cache's `write_window` after the last [`renew`](Self::renew). In this order:
+/// While it is open, nothing is stored under its keys, so no reader can get the row as it was before the commit. It stays open
+/// for the cache's `write_window` after the last [`renew`](Self::renew). The steps, in this order:
 ///
-/// 1. `begin_write`, and only when that has answered, the first statement;
+/// 1. `begin_write`; send the first statement only after it has returned;
 /// 2. [`renew`](Self::renew) (or [`check`](Self::check)) right before the commit; roll back on [`CacheError::WindowLost`];
-/// 3. the commit, with as much time left to it as `check` said;
-/// 4. [`end`](Self::end) once the commit or the rollback is known; [`abandon`](Self::abandon) if nobody knows.
+/// 3. commit within the time that `check` returned;
+/// 4. [`end`](Self::end) once the commit or the rollback is known; [`abandon`](Self::abandon) if its outcome is unknown.
 ///
-/// Dropped, it is abandoned: the window is left to lapse, because the transaction may still commit.
+/// If it is dropped, it is abandoned: the window is left to expire, because the transaction may still commit.
 #[derive(Debug)]
-#[must_use = "a window that is dropped keeps readers waiting until it lapses"]
+#[must_use = "a window that is dropped keeps readers waiting until it expires"]
 pub struct WriteWindow(OpenWindow);
 
-/// A look at an open window, for the code that writes under it. Cheap to clone; it keeps nothing open.
+/// A handle to an open window, for the code that writes under it. Cheap to clone; it does not keep the window open.
 #[derive(Clone)]
 pub struct OpenWindow(Arc<Inner>);
 
-/// How an update window came to its end. The write itself has happened in every case.
+/// How an update window ended. The write itself has happened in every case.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WindowEnd {
     /// It was open until now: C2 holds for this write.
     Closed,
-    /// It had lapsed before, or the store had lost it: between then and now somebody may have been given the older value. From
-    /// now on nobody is.
+    /// It had expired before, or the store had lost it: readers may have got the older value in between. From now on they do
+    /// not.
     Lapsed,
-    /// The store did not confirm the end. The window lapses by itself, and the invalidation is driven again until it is done;
-    /// this process goes to the database for these keys meanwhile.
+    /// The store did not confirm the end. The window expires by itself, and the invalidation is replayed until it succeeds;
+    /// this process reads these keys from the database meanwhile.
     Unconfirmed(CacheError),
 }
 
-/// What a process does about its own readers when a key is written.
+/// The readers of this process when a key is written.
 pub(crate) trait LocalReaders: Send + Sync {
-    /// Nobody joins a load of `key` any more that began before this.
-    fn cut(&self, key: &[u8]);
+    /// Excludes new readers from loads of `key` that began before this.
+    fn close(&self, key: &[u8]);
 }
 
 struct Inner {
     store: Store,
     clock: Clock,
-    redrive: Arc<Redrive>,
+    replayer: Arc<Replayer>,
     metrics: Arc<CacheMetrics>,
     readers: Arc<dyn LocalReaders>,
     keys: Vec<KeyBytes>,
@@ -72,7 +73,7 @@ struct Inner {
 
 #[derive(Clone, Copy)]
 struct State {
-    /// Counted from the sending of what the store answered: the store counts from later.
+    /// Counted from the sending of the last request that the store confirmed: the store itself counts from later.
     until: Moment,
     is_lost: bool,
     is_rolled_back: bool,
@@ -80,23 +81,23 @@ struct State {
 }
 
 impl WriteWindow {
-    /// What is left of the window, as far as this process knows; zero if it is lost. It counts from when the store was last
-    /// asked, so it is never too long, however long the answer took.
+    /// The remaining time of the window, as far as this process knows; zero if it is lost. It counts from the sending of the
+    /// last request, so it is never too long, however long the reply took.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.0.remaining()
     }
 
-    /// Keeps the window open for another `write_window` from now.
+    /// Extends the window to `write_window` from now.
     ///
     /// # Errors
-    /// [`CacheError::WindowLost`]: roll back. [`CacheError::Link`]: the store did not answer; the window lasts at least as long as
-    /// [`remaining`](Self::remaining) says.
+    /// [`CacheError::WindowLost`]: roll back. [`CacheError::Link`]: the store did not reply; the window is open for at least
+    /// [`remaining`](Self::remaining).
     pub async fn renew(&self) -> Result<Duration, CacheError> {
         self.0.renew().await
     }
 
-    /// Asks whether it is safe to commit: as [`OpenWindow::check`].
+    /// Checks whether it is safe to commit, as [`OpenWindow::check`].
     ///
     /// # Errors
     /// As [`OpenWindow::check`].
@@ -104,8 +105,8 @@ impl WriteWindow {
         self.0.check().await
     }
 
-    /// Keeps the window open for as long as the returned future is polled: run it beside the transaction. It never ends, except
-    /// when the window is lost.
+    /// Renews the window for as long as the returned future is polled: run it concurrently with the transaction. It returns
+    /// only when the window is lost.
     pub async fn keep_open(&self) {
         self.0.keep_open().await;
     }
@@ -115,19 +116,20 @@ impl WriteWindow {
         self.0.end().await
     }
 
-    /// Like [`end`](Self::end), by a writer that knows the row's new version: no older one is stored from now on.
+    /// Like [`end`](Self::end), for a writer that knows the row's new version: no older version is stored from now on.
     pub async fn end_at(self, version: u64) -> WindowEnd {
         self.0.wrote_version(version);
         self.0.end().await
     }
 
-    /// Leaves the window to lapse, because nobody knows whether the transaction was or will be committed. Until then reads wait
-    /// (or what [`WhileWriting`](crate::cache::WhileWriting) says), and for `transaction_max` after it what is stored lives short.
+    /// Leaves the window to expire, because it is unknown whether the transaction committed or will commit. Until then reads
+    /// follow [`WhileWriting`](crate::cache::WhileWriting) (by default they wait), and for `transaction_max` after it stored
+    /// values have a short ttl.
     pub fn abandon(self) {
         self.0.0.metrics.window_ended("abandoned");
     }
 
-    /// The look at it that can be handed on.
+    /// A cloneable handle to the window.
     #[must_use]
     pub fn watch(&self) -> OpenWindow {
         self.0.clone()
@@ -135,38 +137,39 @@ impl WriteWindow {
 }
 
 impl OpenWindow {
-    /// What is left of the window; as [`WriteWindow::remaining`].
+    /// The remaining time of the window, as [`WriteWindow::remaining`].
     #[must_use]
     pub fn remaining(&self) -> Duration {
         let state = *self.0.state();
         if state.is_lost { Duration::ZERO } else { state.until.since(self.0.clock.now()) }
     }
 
-    /// Asks whether it is safe to commit: renews the window, and says how long the commit may take. Call it right before the
-    /// commit.
+    /// Checks whether it is safe to commit: renews the window and returns how long the commit may take. Call it right before
+    /// the commit.
     ///
-    /// **Guarantee (C2).** If the commit is over before the time is up, no [`Fresh`](crate::cache::Freshness::Fresh) read that begins after
-    /// it returns an older value.
-    /// **Not guaranteed.** That the commit is over in time: nothing here can end it. The window's end says whether it was.
+    /// **Guarantee (C2).** If the commit ends within that time, no [`Fresh`](crate::cache::Freshness::Fresh) read that begins
+    /// after it returns an older value.
+    /// **Not guaranteed.** That the commit ends in time: this library cannot cancel it. The end of the window reports whether
+    /// it did.
     ///
     /// # Errors
     /// [`CacheError::WindowLost`], or a [`CacheError::Link`] with no time left: roll back.
     pub async fn check(&self) -> Result<Duration, CacheError> {
         match self.renew().await {
             Err(CacheError::WindowLost) => Err(CacheError::WindowLost),
-            // What the store said before is still true.
+            // The earlier confirmation of the store is still valid.
             Err(error) => Some(self.remaining()).filter(|left| !left.is_zero()).ok_or(error),
             Ok(left) => Ok(left),
         }
     }
 
-    /// Says that the transaction was rolled back for certain, so that the window may end at once although the write failed.
+    /// Declares that the transaction was rolled back for certain, so that the window ends at once although the write failed.
     pub fn rolled_back(&self) {
         self.0.state().is_rolled_back = true;
     }
 
-    /// Says which version the row has with this write: once the window ends, no older one is stored, and readers elsewhere can
-    /// ask for it with [`Freshness::AtLeast`](crate::cache::Freshness::AtLeast).
+    /// Declares the row's version after this write: once the window ends, no older version is stored, and readers of other
+    /// processes can ask for it with [`Freshness::AtLeast`](crate::cache::Freshness::AtLeast).
     pub fn wrote_version(&self, version: u64) {
         let mut state = self.0.state();
         state.version = state.version.max(Some(version));
@@ -209,10 +212,10 @@ impl OpenWindow {
             if !guard("window_is_renewed") {
                 continue;
             }
-            // A store that does not answer may answer the next time; the window is open until it has lapsed.
+            // A store that did not reply may reply the next time; the window is open until it has expired.
             if let Err(CacheError::WindowLost) = self.renew().await {
                 tracing::warn!(
-                    "an update window was lost while its writer was at work; a commit from now on may be read late"
+                    "an update window expired before its writer had finished; readers may see a commit after this point late"
                 );
                 return;
             }
@@ -230,13 +233,13 @@ impl OpenWindow {
 impl Inner {
     async fn end(&self, key: &[u8]) -> WindowEnd {
         let demand = Demand { floor: self.state().version, ..self.demand };
-        let duty = self.redrive.begin(key, demand);
-        self.readers.cut(key);
-        let ended = self.store.end_write(key, self.token, &duty.demand().invalidation()).await;
-        self.readers.cut(key);
+        let pending = self.replayer.begin(key, demand);
+        self.readers.close(key);
+        let ended = self.store.end_write(key, self.token, &pending.demand().invalidation()).await;
+        self.readers.close(key);
         match ended {
             Ok(ended) => {
-                duty.done();
+                pending.done();
                 if ended == Ended::Closed { WindowEnd::Closed } else { WindowEnd::Lapsed }
             }
             Err(error) => WindowEnd::Unconfirmed(error),
@@ -278,7 +281,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         self.begin_write_as(Token::random(), keys).await
     }
 
-    /// The same for a writer that has a name already.
+    /// Like `begin_write`, for a writer that has a token already.
     pub(crate) async fn begin_write_as(
         self: &Arc<Self>,
         token: Token,
@@ -295,7 +298,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Ok(WriteWindow(OpenWindow(Arc::new(Inner {
                     store: self.store.clone(),
                     clock: self.clock.clone(),
-                    redrive: Arc::clone(&self.redrive),
+                    replayer: Arc::clone(&self.replayer),
                     metrics: Arc::clone(&self.metrics),
                     readers: Arc::<Self>::clone(self),
                     keys,
@@ -336,7 +339,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    /// Nothing was written: what was opened, or may have been, need not lapse. Best effort.
+    /// Ends the windows that were opened, or may have been, because nothing was written. Best effort.
     async fn take_back(&self, keys: &[KeyBytes], begun: &[Result<Duration, CacheError>], token: Token, demand: Demand) {
         let may_be_open = keys.iter().zip(begun).filter(|(_, begun)| match begun {
             Ok(_) => true,
@@ -347,18 +350,18 @@ impl<V: Send + Sync + 'static> Core<V> {
             async move { self.store.end_write(key.as_slice(), token, &invalidation).await }
         });
         for error in in_groups(ends).await.into_iter().filter_map(Result::err) {
-            tracing::debug!(cache = %self.name, %error, "a window that nobody used was not ended; it lapses");
+            tracing::debug!(cache = %self.name, %error, "the end of an unused window failed; the window expires by itself");
         }
     }
 }
 
 impl<V: Send + Sync> LocalReaders for Core<V> {
-    fn cut(&self, key: &[u8]) {
-        self.flights.cut(key);
+    fn close(&self, key: &[u8]) {
+        self.calls.close(key);
     }
 }
 
-// By hand: what it is made of says nothing.
+// Not derived, because the fields are of no use in a log.
 impl fmt::Debug for OpenWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenWindow").field("remaining", &self.remaining()).finish_non_exhaustive()

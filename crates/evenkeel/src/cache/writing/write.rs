@@ -1,4 +1,4 @@
-//! The writing side of [`Cache`]: a write in an update window, from its begin to its end.
+//! Writes of [`Cache`] in an update window, from its begin to its end.
 
 use super::window::{OpenWindow, WindowEnd, WriteWindow};
 use crate::cache::cache::Cache;
@@ -12,13 +12,13 @@ use std::fmt;
 use std::future::Future;
 use tracing::Instrument;
 
-/// What a write gave back, and how its update window ended.
+/// The result of a write, and how its update window ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Written<T> {
     /// What the closure returned.
     pub value: T,
-    /// Whether the window covered the commit. The write has happened in every case.
+    /// Whether the window was open until after the commit. The write has happened in every case.
     pub window: WindowEnd,
 }
 
@@ -26,30 +26,30 @@ pub struct Written<T> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WriteError<E> {
-    /// No window could be opened, so the closure was not run: nothing was written. (The store is away, or
+    /// No window could be opened, so the closure was not run and nothing was written. (The store is unavailable, or
     /// [`CacheError::WritersBusy`].)
     NotBegun(CacheError),
-    /// The closure failed. Whether its transaction was committed is for the closure to know: unless it said
-    /// [`OpenWindow::rolled_back`], the window is left to lapse.
+    /// The closure failed. Only the closure knows whether its transaction committed: unless it called
+    /// [`OpenWindow::rolled_back`], the window is left to expire.
     Failed(E),
 }
 
 impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
-    /// Runs `write`, which changes the row under `key`, in an update window: what [`Freshness::Fresh`](crate::cache::Freshness::Fresh)
-    /// reads rest on.
+    /// Runs `write`, which changes the row under `key`, in an update window.
+    /// [`Freshness::Fresh`](crate::cache::Freshness::Fresh) reads depend on these windows.
     ///
-    /// The window is open, and the store has confirmed it, before `write` is called. It is renewed while `write` runs, and ended
-    /// when that has returned `Ok`; every end invalidates. If `write` returns an error, or this call is dropped, nobody knows
-    /// what became of the transaction: the window is left to lapse (`write_window`), and for `transaction_max` after that what
-    /// is stored lives short.
+    /// The window is open, and confirmed by the store, before `write` is called. It is renewed while `write` runs, and ended
+    /// when `write` has returned `Ok`; every end invalidates. If `write` returns an error, or this call is dropped, the outcome
+    /// of the transaction is unknown: the window is left to expire (`write_window`), and for `transaction_max` after that,
+    /// stored values have a short ttl.
     ///
     /// **Guarantee (C2)**, if [`Written::window`] is `Closed`: from the commit on, no `Fresh` read returns an older value.
-    /// **Not guaranteed.** That `write` is over before its window lapses: it may be paused or cut off from the store. Use
-    /// [`write_with`](Self::write_with) and [`OpenWindow::check`] to look right before the commit; or see it afterwards in
-    /// [`Written::window`]. A closure that blocks its thread keeps its window from being renewed.
+    /// **Not guaranteed.** That `write` ends before its window expires: it may be paused or lose the connection to the store.
+    /// Use [`write_with`](Self::write_with) and [`OpenWindow::check`] to check right before the commit, or check
+    /// [`Written::window`] afterwards. A closure that blocks its thread prevents the renewal of its window.
     ///
     /// # Errors
-    /// [`WriteError`]; only its `Failed` has run `write`.
+    /// [`WriteError`]; only its `Failed` means that `write` was run.
     pub async fn write<Q, F, Write, T, E>(&self, key: &Q, write: F) -> Result<Written<T>, WriteError<E>>
     where
         K: Borrow<Q>,
@@ -60,7 +60,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.write_with(key, |_| write()).await
     }
 
-    /// Like [`write`](Self::write), for a closure that looks at its window: [`OpenWindow::check`] right before the commit, and
+    /// Like [`write`](Self::write), for a closure that uses its window: [`OpenWindow::check`] right before the commit, and
     /// [`OpenWindow::rolled_back`] if it failed without having written anything.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
             let window = self.begin_write(key).await.map_err(WriteError::NotBegun)?;
             run(window, write).await
         };
-        // Boxed, so that its caller does not carry the room of a whole transaction.
+        // Boxed, so that its caller does not carry the state of a whole transaction.
         Box::pin(self.traced_write(written)).await
     }
 
@@ -107,21 +107,20 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         write: impl Future<Output = Result<Written<T>, WriteError<E>>>,
     ) -> Result<Written<T>, WriteError<E>> {
         let span = tracing::debug_span!("cache.write", cache = &*self.core.name, window = tracing::field::Empty);
-        let told = async {
+        let traced = async {
             let written = write.await?;
             tracing::Span::current().record("window", tracing::field::debug(&written.window));
             Ok(written)
         };
-        told.instrument(span).await
+        traced.instrument(span).await
     }
 
-    /// Opens an update window for the row under `key`, for a writer that holds its own transaction. The first statement is sent
-    /// only after this has answered. [`WriteWindow`] says what comes then.
+    /// Opens an update window for the row under `key`, for a writer that manages its own transaction. Send the first statement
+    /// only after this has returned. [`WriteWindow`] documents the next steps.
     ///
     /// # Errors
-    /// [`CacheError::WritersBusy`] for a fifth writer, [`CacheError::Link`] if the store is away, [`CacheError::WindowNotReplicated`]
-    /// if too few replicas had the window in time: nothing may be written then.
-    /// [`CacheError::Unsupported`] under another protocol than [`Protocol::Fenced`](crate::cache::Protocol::Fenced).
+    /// [`CacheError::WritersBusy`] for a fifth writer, [`CacheError::Link`] if the store is unavailable,
+    /// [`CacheError::WindowNotReplicated`] if too few replicas had the window in time: nothing may be written then.
     pub async fn begin_write<Q>(&self, key: &Q) -> Result<WriteWindow, CacheError>
     where
         K: Borrow<Q>,
@@ -130,8 +129,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.core.begin_write(vec![KeyBytes::new(key)]).await
     }
 
-    /// The same for several rows that one transaction changes: all of them, or none. Writers never wait for each other, so the
-    /// order of the keys does not matter.
+    /// Like [`begin_write`](Self::begin_write), for several rows that one transaction changes: all of them, or none. Writers
+    /// never wait for each other, so the order of the keys does not matter.
     ///
     /// # Errors
     /// As [`begin_write`](Self::begin_write).
@@ -157,7 +156,7 @@ where
         tokio::select! {
             biased;
             written = &mut writing => written,
-            // Lost. The write goes on: half of it may have happened, and only the writer can tell.
+            // The window is lost. The write continues: part of it may have happened, and only the writer knows.
             () = window.keep_open() => writing.await,
         }
     };

@@ -1,9 +1,9 @@
--- Gives the key's one token to a caller that found nothing (Facebook's lease-get).
--- KEYS 1 entry        ARGV 1 entry without a value that carries the token, 2 its life in ms, 3 the token (8 bytes)
--- Replies {-1, nil} given (also to a repeat) · {ms, nil} somebody else has it for so long · {-1, entry} there is a value
+-- Grants the key's only token to a caller that found no value (Facebook's lease-get).
+-- KEYS 1 entry        ARGV 1 entry without a value that carries the token, 2 its ttl in ms, 3 the token (8 bytes)
+-- Replies {-1, nil} granted (also to a repeat) · {ms, nil} another caller has it for this long · {-1, entry} there is a value
 -- Cost O(1) and the size of the value. Safe to repeat with the same token.
 local held = redis.pcall('GET', KEYS[1])
-if type(held) == 'table' then -- another program has put another type there: it is replaced
+if type(held) == 'table' then -- another program has stored another type under this key: it is replaced
   if not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
   held = false -- guard: foreign_type_grant
 end

@@ -1,8 +1,8 @@
--- Puts a value in the place of the token, or takes the token away (Facebook's lease-set).
--- KEYS 1 entry        ARGV 1 token (8 bytes), 2 entry (empty: take away), 3 its life in ms
--- Replies 1 done (also to a repeat) · 0 the token is void: deleted, lapsed, or another's
--- Cost O(1). Safe to repeat: the stored value carries the token, too.
-local token = redis.pcall('GETRANGE', KEYS[1], 8, 15) -- refused, if another program has put another type there
+-- Replaces the token by a value, or removes it (Facebook's lease-set).
+-- KEYS 1 entry        ARGV 1 token (8 bytes), 2 entry (empty: remove the token), 3 its ttl in ms
+-- Replies 1 done (also to a repeat) · 0 the token is void: deleted, expired, or replaced by another
+-- Cost O(1). Safe to repeat: the stored value carries the token as well.
+local token = redis.pcall('GETRANGE', KEYS[1], 8, 15) -- rejected if another program has stored another type under this key
 if type(token) == 'table' and not string.find(token.err, 'WRONGTYPE', 1, true) then return token end
 if token ~= ARGV[1] then return 0 end -- guard: lease_protocol_token
 if ARGV[2] == '' then return redis.call('DEL', KEYS[1]) end

@@ -1,9 +1,9 @@
 -- Stores an entry unless one with a higher version is there (Uber's compare-and-set).
--- KEYS 1 entry        ARGV 1 version (8 bytes, big-endian), 2 entry that carries it, 3 its life in ms
--- Replies 1 stored · 0 a newer one is there
--- Cost O(1). Safe to repeat. Halves, because a number is exact only to 2^53 here; not strings, because those compare by locale.
+-- KEYS 1 entry        ARGV 1 version (8 bytes, big-endian), 2 entry that carries it, 3 its ttl in ms
+-- Replies 1 stored · 0 a newer one is stored
+-- Cost O(1). Safe to repeat. Compares 32-bit halves, because a Lua number is exact only to 2^53, and strings compare by locale.
 local header = redis.pcall('GETRANGE', KEYS[1], 0, 55)
-if type(header) == 'table' then -- another program has put another type there: it is replaced
+if type(header) == 'table' then -- another program has stored another type under this key: it is replaced
   if not string.find(header.err, 'WRONGTYPE', 1, true) then return header end
   header = ''
 end

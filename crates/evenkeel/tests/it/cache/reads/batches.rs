@@ -146,7 +146,7 @@ async fn failed_batch_load_fails_only_its_keys(rig: Rig) {
     assert_eq!(partial.found[&1].as_deref(), some("a").as_ref());
     assert_eq!((partial.found.len(), partial.failed.len()), (1, 2));
     assert_eq!(partial.failed[&2].loader_error::<DbError>(), Some(&DbError("away")));
-    assert_eq!(partial.to_string(), "2 of 3 keys failed, one of them because the loader failed: away");
+    assert_eq!(partial.to_string(), "2 of 3 keys failed; one of the errors: the loader failed: away");
     let error: CacheError = partial.into();
     assert!(matches!(error, CacheError::Loader(_)));
 

@@ -92,7 +92,7 @@ async fn value_that_does_not_decode_is_not_stored(rig: Rig) {
     never_stored(&keel, "perhaps", Some(f64::INFINITY)).await;
     never_stored(&keel, "map", BTreeMap::from([((1, 2), 3)])).await;
     never_stored(&keel, "secret", Secret { word: "x".to_owned() }).await;
-    let why = ["NaN or infinite", "NaN or infinite", "key must be a string", "cannot read what it wrote"];
+    let why = ["NaN or infinite", "NaN or infinite", "key must be a string", "cannot decode its own output"];
     log.says(&why);
 }
 

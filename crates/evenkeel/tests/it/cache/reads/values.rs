@@ -113,7 +113,7 @@ async fn opening_a_cache_twice_is_rejected(rig: Rig) {
     let open = || keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).build();
     let rows = open().unwrap();
     let error = open().unwrap_err().to_string();
-    assert_eq!(error, "cache `row`: it is open already in this keel; clone the handle instead of building another");
+    assert_eq!(error, "cache `row`: it is already open in this keel; clone the handle instead of building another");
     drop(rows);
     open().unwrap();
 }

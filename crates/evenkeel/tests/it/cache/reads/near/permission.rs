@@ -20,11 +20,11 @@ fn refused(builder: CacheBuilder<u64, String>, because: &str) {
 #[test]
 fn invalid_near_settings_are_rejected() {
     let keel = Keel::memory();
-    refused(row(&keel).near(0), "without room");
-    refused(row(&keel).near_bytes(0), "without room");
+    refused(row(&keel).near(0), "of size 0");
+    refused(row(&keel).near_bytes(0), "of size 0");
     refused(row(&keel).near(100).near_weight(String::len), "near_bytes");
-    refused(row(&keel).near_age_max(Duration::from_secs(1)), "there is none");
-    refused(row(&keel).silence_max(Duration::from_secs(1)), "there is none");
+    refused(row(&keel).near_age_max(Duration::from_secs(1)), "need a near cache");
+    refused(row(&keel).silence_max(Duration::from_secs(1)), "need a near cache");
     refused(row(&keel).near(1).near_age_max(Duration::from_nanos(60)), "check its unit");
     refused(row(&keel).near(1).near_age_max(Duration::from_secs(601)), "longer than the ttl");
     refused(row(&keel).near(1).protocol(Protocol::Lease), "needs Protocol::Fenced");
@@ -49,5 +49,5 @@ async fn near_cache_requires_permission_for_client_tracking() {
     let (rows, db) = (row(&keel).build().unwrap(), Db::with("a"));
     assert_eq!(get(&rows, &db).await, some("a"));
     let tracking_off = Keel::connect(&format!("{}?tracking=off", redis.url())).await.unwrap();
-    refused(row(&tracking_off).near(100), "told to leave off");
+    refused(row(&tracking_off).near(100), "link has disabled");
 }
