@@ -1,4 +1,4 @@
-//! A delivery and the row that judges its job, if there is one (`Durability::Sql`).
+//! The check of a delivery against the row of its job, under `Durability::Sql`: the row is the source of truth.
 
 use crate::queue::consume::shard::Lane;
 #[cfg(feature = "sql")]
@@ -8,7 +8,7 @@ use evenkeel_protocol::queue::job::Job;
 use evenkeel_protocol::queue::job::{ErrorClass, Retries};
 use evenkeel_protocol::queue::steps::{Outcome, Receipt};
 
-/// One delivery before its judge. Without one everything may run.
+/// The row check of one delivery. A job without a row may always run.
 pub(crate) struct Judged<'a, T> {
     #[cfg(feature = "sql")]
     case: Option<Case<'a, T>>,
@@ -18,7 +18,7 @@ pub(crate) struct Judged<'a, T> {
 
 #[cfg(feature = "sql")]
 impl<'a, T> Judged<'a, T> {
-    /// Jobs without a version came in past the rows: the ticks of a schedule, or under another durability.
+    /// Only jobs with a version have rows; ticks of a schedule and jobs of another durability have none.
     pub(crate) fn of(lane: &'a Lane<T>, receipt: Receipt, job: &Job) -> Self {
         let judge = lane.run.core.judge.clone().zip(job.spec.version);
         let (errors, retries, is_discarded) = (job.errors, job.spec.retries, job.spec.discard_exhausted);
@@ -26,7 +26,7 @@ impl<'a, T> Judged<'a, T> {
         Self { case }
     }
 
-    /// Asks the row. If it says no: what the delivery ends with, or nothing if it is not current any more.
+    /// Checks the row. An error has the outcome of the delivery, or `None` if the delivery is no longer current.
     pub(crate) async fn may_start(&self) -> Result<(), Option<Outcome>> {
         use crate::queue::sql::{Judge, Start};
         let Some(Case { lane, judge, receipt, version, errors, .. }) = &self.case else { return Ok(()) };
@@ -41,24 +41,24 @@ impl<'a, T> Judged<'a, T> {
         }
     }
 
-    /// What a job ends with that has crashed too often. `rescue` leaves that to its next begin, because only the row knows whether it was
-    /// done when its worker fell silent.
-    pub(crate) fn buried(&self, job: &Job) -> Option<Outcome> {
+    /// The outcome of a job that has crashed too often. `rescue` leaves this decision to the next attempt, because only the row shows
+    /// whether the job was done before its lease expired.
+    pub(crate) fn exhausted(&self, job: &Job) -> Option<Outcome> {
         let lane = self.case.as_ref()?.lane;
         let Retries::Limited(retries) = job.spec.retries else { return None };
         let is_over = job.errors > retries || (job.crashes > 0 && job.crashes >= lane.run.crash_max && job.alone);
-        let words = "it crashed once too often";
+        let reason = "the job has crashed too often";
         is_over.then(|| match job.spec.discard_exhausted && job.errors > retries {
-            true => Outcome::Failed { retry_ms: 0, error: words.into() },
-            false => Outcome::Dead { reason: words.into() },
+            true => Outcome::Failed { retry_ms: 0, error: reason.into() },
+            false => Outcome::Dead { reason: reason.into() },
         })
     }
 
-    /// Tells the row of an end before the store hears of it, and says what the store shall hear.
+    /// Writes the end of an attempt to the row, before the store is updated; returns the outcome for the store.
     pub(crate) async fn ended(&self, outcome: Outcome) -> Outcome {
         let Some(case) = &self.case else { return outcome };
         let Case { judge, receipt, version, .. } = case;
-        let told = match &outcome {
+        let replaced = match &outcome {
             Outcome::Done => judge.done(receipt, *version).await,
             Outcome::Failed { retry_ms, error } => case.failed(*retry_ms, error).await,
             Outcome::Dead { reason } => {
@@ -67,7 +67,7 @@ impl<'a, T> Judged<'a, T> {
             }
             Outcome::Snoozed { .. } | Outcome::Released => None,
         };
-        told.unwrap_or(outcome)
+        replaced.unwrap_or(outcome)
     }
 }
 
@@ -78,7 +78,7 @@ struct Case<'a, T> {
     judge: std::sync::Arc<crate::queue::sql::Judge>,
     receipt: Receipt,
     version: u64,
-    /// Before this attempt.
+    /// The number of errors before this attempt.
     errors: u16,
     retries: Retries,
     is_discarded: bool,
@@ -86,11 +86,11 @@ struct Case<'a, T> {
 
 #[cfg(feature = "sql")]
 impl<T> Case<'_, T> {
-    /// Whether it is the last attempt is what the store will find, too.
+    /// Writes a failure to the row. The store decides alike whether this was the last attempt.
     async fn failed(&self, retry_ms: u64, error: &Bytes) -> Option<Outcome> {
         let is_last = matches!(self.retries, Retries::Limited(retries) if self.errors.saturating_add(1) > retries);
         if is_last && self.is_discarded {
-            // The store ends it, and the sweep its row.
+            // The store ends the job, and the sweep ends its row.
             return None;
         }
         let retry_ms = (!is_last).then_some(retry_ms);
@@ -113,7 +113,7 @@ impl<'a, T> Judged<'a, T> {
         std::future::ready(Ok(())).await
     }
 
-    pub(crate) fn buried(&self, _job: &Job) -> Option<Outcome> {
+    pub(crate) fn exhausted(&self, _job: &Job) -> Option<Outcome> {
         None
     }
 

@@ -1,6 +1,7 @@
-//! How lanes hear of new work: through markers. On Redis one blocking connection listens for all queues of a process.
+//! Wake-up listeners: a marker in the store notifies shard workers of new work. On Redis one blocking connection waits for the markers of
+//! all queues of a process.
 //!
-//! Markers are hints and carry no work; a lane looks by itself once a second.
+//! Markers are hints and carry no work; a shard worker also polls once a second.
 
 use crate::queue::store::QueueStore;
 use evenkeel_link::clock::Clock;
@@ -13,23 +14,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long the server holds the blocking command. Then the set of shards is looked at anew.
+/// The timeout of the blocking command. After each, the set of shards is read anew.
 const BLOCK: Duration = Duration::from_secs(1);
 const RECONNECT: Backoff = Backoff { delay_min: Duration::from_millis(50), delay_max: Duration::from_secs(1) };
 
-/// One lane's ear.
+/// The wake-up listener of one shard worker.
 pub(crate) struct Ear {
     shard: Shard,
     store: QueueStore,
     heard: Notify,
-    /// It could take work: only then a marker is for it.
+    /// The worker has a free slot; it takes markers only then.
     has_room: AtomicBool,
-    /// The blocking command on its way names this shard.
+    /// The blocking command in progress includes this shard.
     is_listening: AtomicBool,
     ears: Arc<Ears>,
 }
 
-/// The ears of one process, and the task that listens for them.
+/// The wake-up listeners of one process, and the task that waits for their markers.
 #[derive(Default)]
 pub(crate) struct Ears {
     all: Mutex<Vec<Weak<Ear>>>,
@@ -38,7 +39,7 @@ pub(crate) struct Ears {
 }
 
 impl Ears {
-    /// An ear for a lane, for as long as it is held.
+    /// Registers a listener for a shard worker, until it is dropped.
     pub(crate) fn open(self: &Arc<Self>, store: &QueueStore, shard: &Shard) -> Arc<Ear> {
         let ear = Arc::new(Ear {
             shard: shard.clone(),
@@ -48,13 +49,13 @@ impl Ears {
             is_listening: AtomicBool::new(false),
             ears: Arc::clone(self),
         });
-        // In memory every lane waits for its markers itself.
+        // In the embedded store every worker waits for its markers itself.
         if let Some(link) = store.link() {
             self.all().push(Arc::downgrade(&ear));
             let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
             if listener.is_none() {
                 let (ears, link) = (Arc::downgrade(self), link.clone());
-                // Always the machine's clock: a real server does not stand still for a test.
+                // Always the system clock: a real server does not follow the clock of a test.
                 *listener = Some(Background::spawn("queue listener", Clock::system(), move || {
                     listen(Weak::clone(&ears), link.clone())
                 }));
@@ -67,7 +68,7 @@ impl Ears {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those that could take work; forgets those that are gone.
+    /// The listeners whose workers have a free slot; removes dropped ones.
     fn open_for_work(&self) -> Vec<Arc<Ear>> {
         let mut all = self.all();
         all.retain(|ear| ear.strong_count() > 0);
@@ -76,7 +77,7 @@ impl Ears {
 }
 
 impl Ear {
-    /// Waits for a marker of the shard. The lane says by calling this that it could take work.
+    /// Waits for a marker of the shard. The caller has a free slot.
     pub(crate) async fn marker(&self) {
         if self.store.link().is_none() {
             return self.store.marker(&self.shard).await;
@@ -88,7 +89,7 @@ impl Ear {
         self.heard.notified().await;
     }
 
-    /// Wakes the lane.
+    /// Wakes the shard worker.
     pub(crate) fn wake(&self) {
         self.heard.notify_one();
     }
@@ -98,7 +99,7 @@ impl Ear {
     }
 }
 
-/// While this lives its lane could take work.
+/// Marks the worker of a listener as having a free slot, until it is dropped.
 struct Room<'a>(&'a Ear);
 
 impl<'a> Room<'a> {
@@ -114,7 +115,7 @@ impl Drop for Room<'_> {
     }
 }
 
-/// Pops markers for all ears, until the process's keel is gone.
+/// Pops markers for all listeners, until the keel of the process is dropped.
 async fn listen(ears: Weak<Ears>, link: Link) {
     let clock = Clock::system();
     let mut connection: Option<(Blocking, i64)> = None;
@@ -140,9 +141,9 @@ async fn listen(ears: Weak<Ears>, link: Link) {
                 }
             }
             Err(error) => {
-                tracing::debug!(%error, "the queues' blocking connection is gone; opening another one");
+                tracing::debug!(%error, "the blocking connection of the queues was lost; opening another one");
                 connection = None;
-                // Nobody hears anything meanwhile: let every lane look for itself.
+                // No marker arrives without the connection, so every worker polls now.
                 open.iter().for_each(|ear| ear.wake());
                 clock.sleep(RECONNECT.delay(failures)).await;
                 failures += 1;
@@ -173,7 +174,7 @@ async fn connect<'a>(
     }
 }
 
-/// Waits for a marker of one of the shards; answers its key. Ends early when another lane wants to listen, too.
+/// Waits for a marker of one of the shards; returns its key. Returns early when another worker begins to wait for a marker.
 async fn pop(
     link: &Link,
     ears: &Ears,
@@ -193,7 +194,7 @@ async fn pop(
             biased;
             answer = &mut popping => break answer,
             () = ears.changed.notified() => {
-                // As if its time had run out. A refusal costs at most the rest of the second.
+                // Ends the blocking command like its timeout. An error costs at most the rest of the second.
                 let _ = link.command(b"", redis::cmd("CLIENT").arg("UNBLOCK").arg(client)).await;
             }
         }
@@ -209,7 +210,7 @@ async fn pop(
     }
 }
 
-/// Wakes the lane whose marker was popped. One that has become busy meanwhile leaves it to other processes.
+/// Wakes the worker whose marker was popped. If it has no free slot any more, the marker is put back for other processes.
 async fn heard(link: &Link, open: &[Arc<Ear>], key: &str) {
     let mut listeners = open.iter().filter(|ear| ear.wake_key() == key);
     match listeners.find(|ear| ear.has_room.load(SeqCst)) {

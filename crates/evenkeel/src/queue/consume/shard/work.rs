@@ -1,4 +1,4 @@
-//! The loop that settles what has ended and claims what is due, in one call.
+//! The loop that settles finished jobs and claims due ones, in one call.
 
 use super::phase::{Phase, reached};
 use super::{Handling, Inbox, Lane};
@@ -14,17 +14,17 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// At most so many settlements go into one call; the rest of its items may be claims.
+/// The maximum number of settlements in one call; the rest of its items may be claims.
 const SETTLEMENTS_MAX: usize = 250;
-/// A lane that hears nothing looks for itself after this long, give or take a quarter.
+/// The polling interval without markers, with 25 % jitter.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// Between repetitions of a call that has no answer.
+/// The backoff between repetitions of an unanswered call.
 const REPEAT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
-/// An answer of another shape than expected is asked for so often again.
+/// How often a call with an unexpected reply is repeated.
 const UNEXPECTED_MAX: u32 = 10;
-/// How long a handler that was told to stop may take to come to an end before its job is left to its lease.
+/// How long an aborted handler may take to stop; after that its lease has to expire.
 const STOP: Duration = Duration::from_secs(1);
-/// How long the last call may take.
+/// The deadline of the last call.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 type Settlements = Vec<(Receipt, Outcome)>;
@@ -36,7 +36,7 @@ pub(crate) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
     let mut sequence = 0;
     let mut settlements = Settlements::new();
     let mut look_at = lane.run.core.clock.now();
-    // Started again after a panic, it does not know what its last call was.
+    // After a restart by a panic the last sequence is unknown.
     lane.rename();
     lane.running.forget_ended();
     loop {
@@ -49,7 +49,7 @@ pub(crate) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
             biased;
             ended = inbox.recv() => settlements.extend(ended.flatten()),
             _ = phases.changed() => continue,
-            // What was heard is not forgotten should another lane hold all slots at this moment: it is looked again at once.
+            // Keeps the notification if another worker holds all slots at this moment: the next iteration polls at once.
             () = claimable(&lane, look_at), if phase == Phase::Working => {
                 if guard("queue_heard_is_kept") {
                     look_at = lane.run.core.clock.now();
@@ -70,7 +70,7 @@ pub(crate) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
     let _ = lane.done.set(());
 }
 
-/// Waits until there is a free slot and perhaps work for it.
+/// Waits for a free slot, and then for a marker or the time `look_at`.
 async fn claimable<T>(lane: &Lane<T>, look_at: Moment) {
     lane.has_slot().await;
     tokio::select! {
@@ -87,7 +87,7 @@ fn gather(inbox: &mut Inbox, settlements: &mut Settlements) {
     }
 }
 
-/// One call; answers when to look again, or nothing if the consumer ended over it.
+/// Makes one call; returns the time of the next poll, or `None` if the consumer ended meanwhile.
 async fn turn<T: Send + Sync + 'static>(
     lane: &Arc<Lane<T>>,
     sequence: &mut u64,
@@ -109,7 +109,7 @@ async fn turn<T: Send + Sync + 'static>(
     let claimed = match settled {
         Ok(Settled::Done(claimed)) => claimed,
         Ok(Settled::Stale) => {
-            tracing::error!(shard = ?lane.shard, "another worker calls under this one's name; taking another one");
+            tracing::error!(shard = ?lane.shard, "another worker uses the id of this one; taking a new id");
             lane.rename();
             *sequence = 0;
             return Some(answered);
@@ -143,8 +143,7 @@ fn call<T>(lane: &Lane<T>, sequence: u64, settlements: Settlements, want: usize)
     }
 }
 
-/// Sends the call until it is answered: a lost reply is asked for again, under the same sequence. An error that no repetition
-/// changes ends it.
+/// Repeats the call until the store answers it: after a lost reply under the same sequence. A permanent error ends it.
 async fn until_answered<T>(
     lane: &Lane<T>,
     mut call: SettleAndClaim,
@@ -166,8 +165,8 @@ async fn until_answered<T>(
     Ok(Settled::Stale)
 }
 
-/// Whether the same call will be refused for ever. What a server refuses, an operator may allow; what is refused here, or cannot be
-/// read again and again, stays so.
+/// Whether the error is permanent. An operator may change why a server rejects a call; a call that this process rejects, or whose reply is
+/// unexpected every time, never succeeds.
 fn is_lasting(error: &QueueError, attempt: u32) -> bool {
     match error {
         QueueError::Link(LinkError::Unexpected(_)) => attempt >= UNEXPECTED_MAX,
@@ -176,20 +175,20 @@ fn is_lasting(error: &QueueError, attempt: u32) -> bool {
     }
 }
 
-/// Leaves what the call was to settle to its leases, and begins anew under another name.
+/// Gives a call up: the leases of the jobs that it was to settle expire, and the worker takes a new id.
 fn give_up<T>(lane: &Lane<T>, settlements: &mut Settlements, error: &QueueError) {
     tracing::error!(
         queue = %lane.run.core.name, shard = ?lane.shard, %error, jobs = settlements.len(),
-        "a call of the consumer can never succeed; the jobs it was to settle come again when their leases end"
+        "a call of the consumer failed permanently; the jobs that it was to settle are redelivered when their leases expire"
     );
     lane.run.metrics.failed("settle_and_claim", error);
     settlements.drain(..).for_each(|(receipt, _)| lane.running.remove(&receipt));
     lane.rename();
 }
 
-/// Waits a little, or until the link is up again.
+/// Waits for the backoff, or until the state of the link changes.
 async fn pause<T>(lane: &Lane<T>, attempt: u32) {
-    // On the machine's clock: what is waited for is a server, and no job's time.
+    // The system clock, because the pause waits for a server and not for a job's due time.
     let pause = Clock::system();
     let pause = pause.sleep(REPEAT.delay(attempt));
     match lane.run.core.store.link().map(Link::state) {
@@ -212,7 +211,7 @@ fn record_verdicts<T>(lane: &Lane<T>, settlements: &Settlements, verdicts: &[Ver
         match verdict {
             Verdict::Settled => {}
             Verdict::Lost => {
-                tracing::warn!(%queue, id = %receipt.id, "a delivery was settled too late; the job was given to another worker");
+                tracing::warn!(%queue, id = %receipt.id, "a delivery was settled too late; the job belongs to another worker");
             }
             Verdict::Died => {
                 tracing::error!(%queue, id = %receipt.id, reason = %outcome.words(), "a job has become a dead letter");
@@ -224,7 +223,7 @@ fn record_verdicts<T>(lane: &Lane<T>, settlements: &Settlements, verdicts: &[Ver
     }
 }
 
-/// Starts what was claimed; slots that were not needed are free again.
+/// Starts the claimed jobs and frees the unused slots.
 fn begin<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, claimed: Claimed, slots: Option<OwnedSemaphorePermit>) {
     let Some(mut slots) = slots else { return };
     let lease_ms = lane.run.core.settings.visibility_ms();
@@ -242,7 +241,7 @@ fn begin<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, claimed: Claimed, slots:
     lane.run.room.notify_waiters();
 }
 
-/// When to look again: at the due time by this process's own timer, and once a second in any case.
+/// The time of the next poll: the next due time, by this process's own timer, but at most about a second from now.
 fn look_at(answered: Moment, next: Next) -> Moment {
     let jitter = LOOK_AGAIN.mul_f64(0.75 + rand::random::<f64>() / 2.0);
     let due =
@@ -250,7 +249,7 @@ fn look_at(answered: Moment, next: Next) -> Moment {
     answered + due.map_or(jitter, |due| due.min(jitter))
 }
 
-/// The end: what has not come to its own end is given back at once, so that nobody waits for its lease.
+/// Releases the unfinished jobs at once at the end of the consumer, so that other workers need not wait for their leases to expire.
 async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settlements, sequence: u64) {
     let clock = &lane.run.core.clock;
     let mut stopped = Settlements::new();
@@ -266,12 +265,12 @@ async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settle
             stopped.push((receipt, Outcome::Released));
         }
     }
-    // A batch ends once all of its attempts have.
+    // A batch ends once all of its attempts have ended.
     let has_ended = match &lane.run.handling {
         Handling::Batch(gatherer) if !stopped.is_empty() => clock.timeout(STOP, gatherer.idle()).await.is_ok(),
         _ => true,
     };
-    // One that cannot be stopped keeps its lease: nobody else shall run it beside this one.
+    // A handler that does not stop keeps its lease, so that no other worker runs its job at the same time.
     if has_ended && guard("queue_give_back") {
         settlements.append(&mut stopped);
     }
@@ -288,7 +287,7 @@ async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settle
         }
     };
     if clock.timeout(FAREWELL, farewell).await.is_err() {
-        tracing::warn!(shard = ?lane.shard, "the store did not answer; jobs that ran come back when their leases end");
+        tracing::warn!(shard = ?lane.shard, "the store did not answer; unsettled jobs are redelivered when their leases expire");
     }
 }
 
@@ -299,7 +298,7 @@ mod tests {
     use evenkeel_protocol::queue::error::QueueError;
 
     #[test]
-    fn only_an_error_that_repeating_cannot_mend_ends_a_call() {
+    fn only_a_permanent_error_ends_a_call() {
         let refused = |code: &str| LinkError::Refused { code: code.to_owned(), message: String::new() };
         for passing in [LinkError::EpochOver, LinkError::Busy { limit: 1 }, refused("OOM"), refused("NOPERM")] {
             assert!(!is_lasting(&QueueError::Link(passing), u32::MAX));
