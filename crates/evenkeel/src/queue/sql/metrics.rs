@@ -1,9 +1,9 @@
-//! What the judge of a queue tells about itself; docs/metrics.md lists the names.
+//! The metrics of a queue's rows; docs/metrics.md lists the names.
 
 use metrics::{Counter, Gauge, counter, gauge};
 use std::sync::Arc;
 
-/// The handles of one queue.
+/// The metric handles of one queue's rows.
 pub(super) struct JudgeMetrics {
     pub(super) put_back: Counter,
     pub(super) ended: Counter,
@@ -23,7 +23,7 @@ impl JudgeMetrics {
         }
     }
 
-    /// A delivery was not begun.
+    /// Counts a delivery whose handler was not started.
     pub(super) fn refused(&self, because: &'static str) {
         counter!("evenkeel_queue_not_begun_total", "queue" => Arc::clone(&self.queue), "because" => because)
             .increment(1);

@@ -15,13 +15,13 @@ use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Keep};
 use evenkeel_protocol::queue::steps::{Listed, Receipt};
 use sqlx::Pool;
 
-/// How often a transaction is tried that met a deadlock.
+/// How often a transaction is tried that the database aborts because of a deadlock.
 const TRIES: u32 = 5;
 
 const LIVE: i64 = 1;
 
 impl Failed {
-    /// The number of errors, the last of them, and the time.
+    /// The number of errors, the last error, and its time.
     fn values(&self) -> [Value<'_>; 3] {
         [Value::count(self.errors.into()), Value::Bytes(&self.failure), Value::count(self.at)]
     }
@@ -30,8 +30,8 @@ impl Failed {
 /// The table in the database of one pool.
 pub(crate) struct SqlTable<DB: Database>(pub(crate) Pool<DB>);
 
-/// Reads a page in the order of due times, for tests that ask the database how it does so: topic, dead (0 or 1), time and id after which it
-/// begins (on MySQL and MariaDB the time twice), and how many.
+/// The statement that reads a page in the order of due times, for tests of its query plan. Its values: topic, dead (0 or 1), time and id
+/// after which the page begins (on MySQL and MariaDB the time twice), and limit.
 #[cfg(feature = "testing")]
 #[must_use]
 pub fn page_by_due<DB: Database>() -> &'static str {
@@ -39,13 +39,13 @@ pub fn page_by_due<DB: Database>() -> &'static str {
 }
 
 impl<DB: Database> SqlTable<DB> {
-    /// One statement on a connection of its own.
+    /// Executes one statement on a connection of its own.
     async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
         let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
         DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
     }
 
-    /// The rows of some jobs.
+    /// Reads the rows of some jobs.
     async fn listed(&self, list: &'static Lists, topic: &str, ids: &[JobId]) -> Result<Vec<Row<DB>>, SqlError> {
         let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
         let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
@@ -75,7 +75,7 @@ impl<DB: Database> SqlTable<DB> {
     }
 }
 
-/// Whether there was none.
+/// Inserts the row of a job; returns false if one exists.
 async fn insert<DB: Database>(connection: &mut DB::Connection, job: &JobPut) -> Result<bool, sqlx::Error> {
     let JobWish::Run { due_at, spec } = &job.wish else { return Ok(false) };
     let record = record_of(job);
@@ -106,7 +106,7 @@ async fn read<DB: Database>(
     row.map(|row| job_row(&row, 0)).transpose()
 }
 
-/// Columns from `at` on: version, state, fence, due time, end, errors, dead, redriven and, if they were asked for, record and last error.
+/// Reads the columns from `at` on: version, state, fence, due time, end, errors, dead, redriven and, if selected, record and last error.
 fn job_row<DB: Database>(row: &Row<DB>, at: usize) -> Result<JobRow, sqlx::Error> {
     Ok(JobRow {
         version: row.count(at)?,
@@ -142,7 +142,7 @@ fn keep_ms(keep: Keep) -> u64 {
     }
 }
 
-/// Writes the rows of the jobs that a unit of work sends, in its own transaction. The versions have been taken.
+/// Writes the rows of the jobs that a unit of work sends, in its transaction. The jobs have their versions already.
 pub(crate) async fn upsert_jobs<DB: Database>(
     connection: &mut DB::Connection,
     jobs: &[JobPut],
@@ -172,7 +172,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
             for attempt in 1.. {
                 match self.insert_all(jobs).await {
                     Err(error) if DB::trouble(&error) == Trouble::Contention && attempt < TRIES => {
-                        // The versions went with the transaction.
+                        // The rollback has undone the assigned versions.
                         jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
                     }
                     answer => return answer.map_err(SqlError::of::<DB>),
@@ -185,7 +185,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
     fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> Answer<'a, bool> {
         Box::pin(async move {
             let (name, fence) = (Value::Text(topic), Value::count(begin.fence));
-            // Without the guard no pause is late enough.
+            // Without the guard no pause applies.
             let now = if guard("sql_pause") { begin.now } else { u64::MAX };
             let (version, now) = (Value::count(begin.version), Value::count(now));
             let (errors, dead_below) =
@@ -363,12 +363,12 @@ impl<DB: Database> JobTable for SqlTable<DB> {
                 let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
                 let values = [Value::Text(topic), Value::count(until)];
                 match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
-                    // Somebody else paused it in between.
+                    // Another process paused the topic in between.
                     Err(error) if DB::trouble(&error) == Trouble::Duplicate => {}
                     answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
                 }
             }
-            Err(SqlError::Busy("others pause and resume the topic at the same time; try again"))
+            Err(SqlError::Busy("other processes are pausing and resuming the topic; try again"))
         })
     }
 

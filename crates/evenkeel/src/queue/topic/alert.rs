@@ -180,8 +180,8 @@ impl Watch {
         claimable && stats.leased == stats.lapsed && !self.before.is_some_and(moved)
     }
 
-    /// The job whose handler has been running longest, and for how long in ms. A delivery's fence is the time of its claim in µs, unless SQL
-    /// had a higher fence.
+    /// The job whose handler has been running longest, and for how long in ms. A delivery's fence is the time of its claim in µs, unless
+    /// SQL had a higher fence.
     async fn longest_run(&self, now: u64) -> Result<Option<(u64, JobId)>, QueueError> {
         let mut longest = None;
         let mut after = None;

@@ -200,8 +200,8 @@ impl Topic {
         Ok(found)
     }
 
-    /// Pauses claims on all shards: until [`resume`](Self::resume), or until a time in ms since 1970. Running jobs continue, and new jobs are
-    /// accepted. Idempotent.
+    /// Pauses claims on all shards: until [`resume`](Self::resume), or until a time in ms since 1970. Running jobs continue, and new jobs
+    /// are accepted. Idempotent.
     ///
     /// A topic with rows stores the pause as a row, too, so that it survives a flush of Redis: no job starts until the store is paused
     /// again.

@@ -198,7 +198,7 @@ impl TopicRedrive {
         let begun = self.topic.store.redrive(shard, &call).await?;
         let filter = serde_json::from_slice(&begun.filter).map_err(|_| {
             QueueError::Invalid(
-                "a newer program began a redrive of this name with a filter that this one cannot read; choose another name".into(),
+                "another version of this program began a redrive of this name with an unknown filter; choose another name".into(),
             )
         })?;
         Ok((begun.cutoff, filter, begun.taken))
