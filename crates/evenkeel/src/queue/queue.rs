@@ -47,7 +47,7 @@ pub(crate) struct Core<T> {
     pub(super) registration: Registration,
     /// The rows that decide about the jobs, under `Durability::Sql`.
     #[cfg(feature = "sql")]
-    pub(super) judge: Option<Arc<super::sql::Judge>>,
+    pub(super) rows: Option<Arc<super::sql::JobRows>>,
     #[cfg(feature = "sql")]
     pub(super) _sweeper: Option<evenkeel_link::support::Background>,
 }
@@ -128,7 +128,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         let settings = Settings { durability, ..self.core.settings.clone() };
         settings.check(&self.core.name)?;
         #[cfg(feature = "sql")]
-        if durability == Durability::Sql && self.core.judge.is_none() {
+        if durability == Durability::Sql && self.core.rows.is_none() {
             let reason = "`Durability::Sql` requires a database; open the queue with `sql(&pool)`".to_owned();
             return Err(QueueError::Settings { queue: self.core.name.to_string(), reason });
         }
@@ -144,8 +144,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// [`QueueError::Link`]; repeating the call does no harm.
     pub async fn revoke(&self, id: &JobId) -> Result<Revoked, QueueError> {
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.core.judge {
-            return judge.revoke(*id).await;
+        if let Some(rows) = &self.core.rows {
+            return rows.revoke(*id).await;
         }
         let store = &self.core.store;
         let ask = |shard: Shard, ids: Vec<JobId>| async move { store.revoke(&shard, &ids).await };
@@ -188,8 +188,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
         let looked = self.core.router.route(&[*id], |id| *id, ask, |looked| matches!(looked, Ok(None))).await?.pop();
         let found = looked.transpose()?.flatten();
         #[cfg(feature = "sql")]
-        if let Some(judge) = self.core.judge.as_ref().filter(|_| found.is_none() || guard("sql_find_asks_row")) {
-            return judge.find(*id, found).await;
+        if let Some(rows) = self.core.rows.as_ref().filter(|_| found.is_none() || guard("sql_find_asks_row")) {
+            return rows.find(*id, found).await;
         }
         Ok(found)
     }
@@ -205,8 +205,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
         let codec = body.as_ref().map(|_| self.core.codec.id());
         let change = Reschedule { id, when, body, codec };
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.core.judge {
-            return judge.reschedule(change).await;
+        if let Some(rows) = &self.core.rows {
+            return rows.reschedule(change).await;
         }
         let store = &self.core.store;
         let ask = |shard: Shard, changes: Vec<Reschedule>| async move { store.reschedule(&shard, &changes).await };
@@ -219,11 +219,11 @@ impl<T: Send + Sync + 'static> Queue<T> {
     #[cfg(all(feature = "testing", feature = "sql"))]
     pub async fn sweep_once(&self) -> Result<super::Swept, QueueError> {
         let mut all = super::Swept::default();
-        let Some(judge) = &self.core.judge else { return Ok(all) };
-        judge.restore_pause().await?;
+        let Some(rows) = &self.core.rows else { return Ok(all) };
+        rows.restore_pause().await?;
         let mut after = None;
         loop {
-            let page = judge.sweep(super::sql::Cursor::after(after)).await?;
+            let page = rows.sweep(super::sql::Cursor::after(after)).await?;
             all.rows += page.rows;
             all.put_back += page.put_back;
             all.ended += page.ended;
@@ -236,7 +236,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
 
     /// Whether rows decide about the jobs of this handle.
     #[cfg(feature = "sql")]
-    pub(super) fn is_judged(&self) -> bool {
+    pub(super) fn has_rows(&self) -> bool {
         self.durability == Durability::Sql
     }
 
@@ -251,7 +251,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
 
 impl<T> Core<T> {
     /// Whether rows decide about the topic's jobs.
-    pub(super) fn is_judged(&self) -> bool {
+    pub(super) fn has_rows(&self) -> bool {
         self.record.is_judged
     }
 }

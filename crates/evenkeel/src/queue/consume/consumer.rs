@@ -4,8 +4,8 @@ use super::attempt::caught_call;
 use super::batch::{Batch, BatchHandled};
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction};
-use super::shard::{Handler, Handling, Lane, Run};
-use crate::queue::consume::attempt::body::Room;
+use super::shard::{Handler, Handling, Run, ShardWorker};
+use crate::queue::consume::attempt::body::RecordBudget;
 use crate::queue::consume::attempt::gather::{BatchHandler, Gatherer};
 use crate::queue::consume::attempt::suspects::Suspects;
 use crate::queue::consume::shard::phase::Phase;
@@ -173,7 +173,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         let drain = self.drain;
         let core = Arc::clone(self.queue.core());
         let (phase, phases) = watch::channel(Phase::Working);
-        let mut lanes = Lanes { run: self.into_run(slots_max, phases), all: Vec::new(), loops: Vec::new() };
+        let mut workers = ShardWorkers { run: self.into_run(slots_max, phases), all: Vec::new(), loops: Vec::new() };
         let mut shards = core.router.subscribe();
         let _topology = Background::spawn("queue shards", core.clock.clone(), {
             let core = Arc::clone(&core);
@@ -182,7 +182,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         tracing::info!(queue = %core.name, concurrency = slots_max, "consuming");
         let mut shutdown = std::pin::pin!(shutdown);
         let ended = loop {
-            lanes.open(&shards.borrow_and_update().clone());
+            workers.open(&shards.borrow_and_update().clone());
             tokio::select! {
                 biased;
                 () = &mut shutdown => break Ok(()),
@@ -194,8 +194,8 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         tracing::info!(queue = %core.name, "draining");
         phase.send_replace(Phase::Draining);
         let all_done = async {
-            for lane in &lanes.all {
-                lane.done.wait().await;
+            for worker in &workers.all {
+                worker.done.wait().await;
             }
         };
         tokio::pin!(all_done);
@@ -231,11 +231,11 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             slots: Arc::new(Semaphore::new(self.concurrency)),
             room: Notify::new(),
             suspects: Suspects::new(slots_max, core.settings.visibility, core.clock.clone()),
-            lanes: Mutex::default(),
-            hungry: AtomicUsize::new(0),
+            workers: Mutex::default(),
+            backlogged: AtomicUsize::new(0),
             handling: handling(self.work, self.reaction, &core.clock, &phases),
             phases,
-            bodies: Room::default(),
+            bodies: RecordBudget::default(),
             crash_max: self.crash_max,
             crash_delay_ms: ms(self.crash_delay).min(CRASH_DELAY_MS_MAX),
             core,
@@ -243,50 +243,57 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     }
 }
 
-type Judge<E> = Arc<dyn Fn(&E) -> Reaction + Send + Sync>;
+type OnError<E> = Arc<dyn Fn(&E) -> Reaction + Send + Sync>;
 
 fn handling<T: Send + Sync + 'static, E: Display + Send + 'static>(
     work: Work<T, E>,
-    judge: Judge<E>,
+    on_error: OnError<E>,
     clock: &Clock,
     phases: &watch::Receiver<Phase>,
 ) -> Handling<T> {
     match work {
-        Work::One(handler) => Handling::One(judged(handler, judge)),
-        Work::Batch { size, fill, handler } => {
-            Handling::Batch(Gatherer::new(size, fill, each_judged(handler, judge), clock.clone(), phases.clone()))
-        }
+        Work::One(handler) => Handling::One(with_reaction(handler, on_error)),
+        Work::Batch { size, fill, handler } => Handling::Batch(Gatherer::new(
+            size,
+            fill,
+            each_with_reaction(handler, on_error),
+            clock.clone(),
+            phases.clone(),
+        )),
     }
 }
 
 /// Wraps the handler: maps its errors to reactions.
-fn judged<T: 'static, E: Display + Send + 'static>(handler: Arc<Handle<T, E>>, judge: Judge<E>) -> Handler<T> {
+fn with_reaction<T: 'static, E: Display + Send + 'static>(
+    handler: Arc<Handle<T, E>>,
+    on_error: OnError<E>,
+) -> Handler<T> {
     Arc::new(move |delivery| {
         let handled = handler(delivery);
-        let judge = Arc::clone(&judge);
-        Box::pin(async move { handled.await.map_err(|error| reaction(&judge, &error)) })
+        let on_error = Arc::clone(&on_error);
+        Box::pin(async move { handled.await.map_err(|error| reaction(&on_error, &error)) })
     })
 }
 
 /// Wraps the batch handler: maps its errors to reactions, and returns one result for each delivery.
-fn each_judged<T: 'static, E: Display + Send + 'static>(
+fn each_with_reaction<T: 'static, E: Display + Send + 'static>(
     handler: Arc<HandleBatch<T, E>>,
-    judge: Judge<E>,
+    on_error: OnError<E>,
 ) -> BatchHandler<T> {
     Arc::new(move |batch| {
         let size = batch.deliveries.len();
         let handled = handler(batch);
-        let judge = Arc::clone(&judge);
+        let on_error = Arc::clone(&on_error);
         Box::pin(async move {
-            let judged = |error: E| reaction(&judge, &error);
+            let react = |error: E| reaction(&on_error, &error);
             match handled.await {
                 Ok(BatchHandled::All(handled)) => vec![Ok(handled); size],
                 Ok(BatchHandled::Each(each)) => {
                     let none = || Err((Reaction::Retry, "the handler returned no result for this delivery".to_owned()));
-                    let given = each.into_iter().map(|answer| answer.map_err(judged));
+                    let given = each.into_iter().map(|answer| answer.map_err(react));
                     given.chain(std::iter::repeat_with(none)).take(size).collect()
                 }
-                Err(error) => vec![Err(judged(error)); size],
+                Err(error) => vec![Err(react(error)); size],
             }
         })
     })
@@ -294,22 +301,22 @@ fn each_judged<T: 'static, E: Display + Send + 'static>(
 
 /// The reaction to an error, and the error's message. If the user's `on_error` panics, the reaction is a retry: in a batch only for the
 /// delivery of that error.
-fn reaction<E: Display>(judge: &Judge<E>, error: &E) -> (Reaction, String) {
+fn reaction<E: Display>(on_error: &OnError<E>, error: &E) -> (Reaction, String) {
     let text =
         caught_call(|| error.to_string()).unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
-    match caught_call(|| judge(error)) {
+    match caught_call(|| on_error(error)) {
         Ok(reaction) => (reaction, text),
         Err(panic) => (Reaction::Retry, format!("{text} (`on_error` panicked: {panic})")),
     }
 }
 
 /// The loops of one shard worker, each restarted if it panics.
-fn loops<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>) -> [Background; 3] {
-    let clock = &lane.run.core.clock;
-    let (working, beating, rescuing) = (Arc::clone(lane), Arc::clone(lane), Arc::clone(lane));
+fn loops<T: Send + Sync + 'static>(worker: &Arc<ShardWorker<T>>) -> [Background; 3] {
+    let clock = &worker.run.core.clock;
+    let (working, extending, rescuing) = (Arc::clone(worker), Arc::clone(worker), Arc::clone(worker));
     [
         Background::spawn("queue work", clock.clone(), move || work::work(Arc::clone(&working))),
-        Background::spawn("queue heartbeat", clock.clone(), move || heartbeat::keep_beating(Arc::clone(&beating))),
+        Background::spawn("queue heartbeat", clock.clone(), move || heartbeat::send_heartbeats(Arc::clone(&extending))),
         Background::spawn("queue rescue", clock.clone(), move || rescue::keep_rescuing(Arc::clone(&rescuing))),
     ]
 }
@@ -342,30 +349,30 @@ async fn keep_up_once<T: Send + Sync + 'static>(core: &Core<T>) -> Result<(), Qu
 }
 
 /// The shard workers of one consumer. Dropping them aborts their handlers.
-struct Lanes<T> {
+struct ShardWorkers<T> {
     run: Arc<Run<T>>,
-    all: Vec<Arc<Lane<T>>>,
+    all: Vec<Arc<ShardWorker<T>>>,
     loops: Vec<Background>,
 }
 
-impl<T: Send + Sync + 'static> Lanes<T> {
+impl<T: Send + Sync + 'static> ShardWorkers<T> {
     /// Opens a worker for each shard that has none. Shards are never removed.
     fn open(&mut self, shards: &Shards) {
         let core = &self.run.core;
         for shard in shards.iter().skip(self.all.len()) {
-            let ear = core.keel.queues().ears.open(&core.store, shard);
-            let lane = Arc::new(Lane::new(&self.run, shard.clone(), ear));
-            self.run.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&lane));
-            self.loops.extend(loops(&lane));
-            self.all.push(lane);
+            let listener = core.keel.queues().listeners.open(&core.store, shard);
+            let worker = Arc::new(ShardWorker::new(&self.run, shard.clone(), listener));
+            self.run.workers.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&worker));
+            self.loops.extend(loops(&worker));
+            self.all.push(worker);
         }
     }
 }
 
-impl<T> Drop for Lanes<T> {
+impl<T> Drop for ShardWorkers<T> {
     fn drop(&mut self) {
-        for lane in &self.all {
-            for (_, task) in lane.running.take_unfinished() {
+        for worker in &self.all {
+            for (_, task) in worker.running.take_unfinished() {
                 if let Some(task) = task {
                     task.abort();
                 }

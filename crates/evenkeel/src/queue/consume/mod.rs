@@ -20,4 +20,4 @@ pub use delivery::{Cancellation, Delivery};
 pub use handled::{Handled, Reaction};
 #[cfg(feature = "tower")]
 pub use layer::HandlerService;
-pub(crate) use shard::wake_up::Ears;
+pub(crate) use shard::wake_up::WakeUpListeners;

@@ -83,8 +83,7 @@ impl Cron {
     /// # Errors
     /// The time zone is unknown on this machine (its time zone database may not be installed).
     pub fn in_zone(self, name: &str) -> Result<Self, NotCron> {
-        let zone =
-            TimeZone::get(name).map_err(|error| NotCron(format!("unknown time zone `{name}`: {error}")))?;
+        let zone = TimeZone::get(name).map_err(|error| NotCron(format!("unknown time zone `{name}`: {error}")))?;
         Ok(Self { zone, ..self })
     }
 
@@ -161,7 +160,8 @@ fn bits(set: u64) -> impl Iterator<Item = i8> + Clone {
 
 /// Parses one field to a set of numbers.
 fn field(text: &str, what: &str, min: u32, max: u32, names: &[&str]) -> Result<u64, NotCron> {
-    let wrong = || NotCron(format!("`{text}` is not a valid {what}; allowed: {min} to {max}, `*`, `a-b`, `a,b` or `*/n`"));
+    let wrong =
+        || NotCron(format!("`{text}` is not a valid {what}; allowed: {min} to {max}, `*`, `a-b`, `a,b` or `*/n`"));
     let number = |text: &str| {
         let named = names.iter().position(|name| text.len() >= 3 && text.eq_ignore_ascii_case(name));
         let base = if names.len() == 12 { 1 } else { 0 };

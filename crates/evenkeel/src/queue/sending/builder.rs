@@ -212,9 +212,7 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
 /// Rejects an empty name, and one that is too long for a record.
 fn named(what: &str, bytes: usize) -> Result<(), QueueError> {
     match bytes {
-        0 => Err(QueueError::Invalid(format!(
-            "{what} must not be empty; omit it or give it at least one byte"
-        ))),
+        0 => Err(QueueError::Invalid(format!("{what} must not be empty; omit it or give it at least one byte"))),
         bytes if bytes > NOTE_BYTES_MAX => Err(QueueError::Invalid(format!(
             "{what} has {bytes} bytes, the limit is {NOTE_BYTES_MAX}; use a hash of it"
         ))),
@@ -230,7 +228,9 @@ mod tests {
     /// The errors for a job with this id, and for one with this unique key.
     async fn refusals(name: &[u8]) -> [Option<String>; 2] {
         let (keel, body, minute) = (Keel::memory(), "welcome".to_owned(), Duration::from_secs(60));
-        let Ok(mail) = keel.queue::<String>("mail").build().await else { unreachable!("the embedded store opens every queue") };
+        let Ok(mail) = keel.queue::<String>("mail").build().await else {
+            unreachable!("the embedded store opens every queue")
+        };
         let named = mail.job(&body).id(name).enqueue().await;
         let unique = mail.job(&body).unique(name, minute).enqueue().await;
         [named, unique].map(|sent| sent.err().map(|error| error.to_string()))
@@ -238,7 +238,12 @@ mod tests {
 
     #[tokio::test]
     async fn empty_id_is_rejected() {
-        assert!(refusals(b"").await.iter().all(|error| error.as_ref().is_some_and(|error| error.contains("must not be empty"))));
+        assert!(
+            refusals(b"")
+                .await
+                .iter()
+                .all(|error| error.as_ref().is_some_and(|error| error.contains("must not be empty")))
+        );
         assert_eq!(refusals(b"x").await, [None, None]);
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 /// The connection of this process for writes with `WAIT`, which blocks all later commands on its connection.
 #[derive(Default)]
-pub(crate) struct DurableLane(Mutex<Option<Blocking>>);
+pub(crate) struct DurableConnection(Mutex<Option<Blocking>>);
 
 /// Enqueues and waits for copies in one write. Also returns the required and the confirmed number of copies, if too few were confirmed.
 pub(crate) async fn enqueue(
@@ -25,13 +25,13 @@ pub(crate) async fn enqueue(
     durability: Durability,
 ) -> Result<(Vec<Enqueued>, Option<(u32, u32)>), QueueError> {
     let (wait, timeout, wanted) = wait_for(durability);
-    let mut lane = queues.durable.0.lock().await;
-    let mut connection = match lane.take().filter(Blocking::is_open) {
+    let mut idle = queues.durable.0.lock().await;
+    let mut connection = match idle.take().filter(Blocking::is_open) {
         Some(connection) => connection,
         None => link.blocking().await?,
     };
     let answered = RedisQueue::enqueue_and_wait(&mut connection, shard, jobs, &wait, timeout).await;
-    *lane = Some(connection);
+    *idle = Some(connection);
     let (answers, waited) = answered?;
     let reached = confirmed(&waited)?;
     let is_short = reached < wanted && guard("queue_durable");

@@ -76,7 +76,7 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
             id: job.id,
             version: u64::from(!is_named),
             wish: JobWish::Run { due_at, spec: Box::new(spec) },
-            is_judged: queue.is_judged(),
+            is_judged: queue.has_rows(),
         })
     }
 }
@@ -96,7 +96,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
             id,
             version: 0,
             wish: JobWish::Withdraw(Keep::AfterEnd(ms(core.settings.id_window))),
-            is_judged: self.is_judged(),
+            is_judged: self.has_rows(),
         }
     }
 }

@@ -73,8 +73,8 @@ async fn enqueue<T: Send + Sync + 'static>(
 ) -> Result<(Vec<Enqueued>, Short), QueueError> {
     let core = queue.core();
     #[cfg(feature = "sql")]
-    if let (Durability::Sql, Some(judge)) = (queue.durability_wanted(), &core.judge) {
-        return Ok((judge.enqueue(&jobs).await?, None));
+    if let (Durability::Sql, Some(rows)) = (queue.durability_wanted(), &core.rows) {
+        return Ok((rows.enqueue(&jobs).await?, None));
     }
     match (queue.durability_wanted(), core.store.link()) {
         (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(&shard, &jobs).await?, None)),

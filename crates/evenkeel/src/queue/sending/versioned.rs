@@ -18,9 +18,7 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
     pub async fn put(self, version: u64) -> Result<PutAnswer, QueueError> {
         let queue = self.queue();
         if !self.has_id() {
-            return Err(QueueError::Invalid(
-                "a versioned job requires an id; set `id(..)` before `put`".to_owned(),
-            ));
+            return Err(QueueError::Invalid("a versioned job requires an id; set `id(..)` before `put`".to_owned()));
         }
         let job = self.into_job(queue)?;
         queue.put_one(Put { id: job.id, version, change: PutChange::Job(job.when, Box::new(job.spec)) }).await
@@ -40,7 +38,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
 
     async fn put_one(&self, put: Put) -> Result<PutAnswer, QueueError> {
         #[cfg(feature = "sql")]
-        if self.is_judged() {
+        if self.has_rows() {
             let message =
                 "rows decide about the jobs of this queue and assign their versions; send the job in a unit of work";
             return Err(QueueError::Invalid(message.to_owned()));

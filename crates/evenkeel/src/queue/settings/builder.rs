@@ -7,7 +7,7 @@ use crate::queue::metrics::{QueueMetrics, conflict};
 use crate::queue::queue::{Core, Queue};
 use crate::queue::sharding::router::Router;
 #[cfg(feature = "sql")]
-use crate::queue::sql::{JobTable, Judge, SqlTable, keep_sweeping};
+use crate::queue::sql::{JobRows, JobTable, SqlTable, keep_sweeping};
 use crate::queue::store::QueueStore;
 #[cfg(feature = "sql")]
 use evenkeel_link::support::Background;
@@ -229,18 +229,18 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
         set_limits(&store, &settings, &shards).await?;
         let name: Arc<str> = self.name.into();
         #[cfg(feature = "sql")]
-        let judge = self.table.map(|table| {
-            Arc::new(Judge::new(table, Arc::clone(&name), store.clone(), Arc::clone(&router), self.horizon))
+        let rows = self.table.map(|table| {
+            Arc::new(JobRows::new(table, Arc::clone(&name), store.clone(), Arc::clone(&router), self.horizon))
         });
         Ok(Queue::new(Core {
             metrics: Arc::new(QueueMetrics::register(&name)),
             name,
             #[cfg(feature = "sql")]
-            _sweeper: judge.clone().map(|judge| {
-                Background::spawn("queue sweep", self.keel.clock().clone(), move || keep_sweeping(Arc::clone(&judge)))
+            _sweeper: rows.clone().map(|rows| {
+                Background::spawn("queue sweep", self.keel.clock().clone(), move || keep_sweeping(Arc::clone(&rows)))
             }),
             #[cfg(feature = "sql")]
-            judge,
+            rows,
             registration: Registration::new(self.keel.clock()),
             store,
             router,

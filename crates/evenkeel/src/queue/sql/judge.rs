@@ -1,6 +1,6 @@
-//! [`Judge`]: the source of truth of a queue with `Durability::Sql`: the rows of its jobs decide.
+//! [`JobRows`]: the source of truth of a queue with `Durability::Sql`: the rows of its jobs decide.
 
-use super::metrics::JudgeMetrics;
+use super::metrics::RowMetrics;
 use super::table::{JobRow, JobTable};
 use crate::queue::sending::for_work::{JobPut, JobWish};
 use crate::queue::sharding::router::Router;
@@ -20,17 +20,17 @@ use std::time::Duration;
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The rows of one queue, which decide about its jobs, and the store that delivers them.
-pub(crate) struct Judge {
+pub(crate) struct JobRows {
     pub(super) table: Arc<dyn JobTable>,
     pub(super) topic: Arc<str>,
     pub(super) store: QueueStore,
     pub(super) router: Arc<Router>,
     /// Jobs that are due later than this from now exist only as rows.
     pub(super) horizon: Option<Duration>,
-    pub(super) metrics: JudgeMetrics,
+    pub(super) metrics: RowMetrics,
 }
 
-impl Judge {
+impl JobRows {
     pub(crate) fn new(
         table: Arc<dyn JobTable>,
         topic: Arc<str>,
@@ -38,7 +38,7 @@ impl Judge {
         router: Arc<Router>,
         horizon: Option<Duration>,
     ) -> Self {
-        let metrics = JudgeMetrics::register(&topic);
+        let metrics = RowMetrics::register(&topic);
         Self { table, topic, store, router, horizon, metrics }
     }
 

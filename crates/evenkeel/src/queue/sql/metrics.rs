@@ -4,14 +4,14 @@ use metrics::{Counter, Gauge, counter, gauge};
 use std::sync::Arc;
 
 /// The metric handles of one queue's rows.
-pub(super) struct JudgeMetrics {
+pub(super) struct RowMetrics {
     pub(super) put_back: Counter,
     pub(super) ended: Counter,
     pub(super) last_success: Gauge,
     queue: Arc<str>,
 }
 
-impl JudgeMetrics {
+impl RowMetrics {
     pub(super) fn register(queue: &Arc<str>) -> Self {
         let name = || Arc::clone(queue);
         let swept = |what| counter!("evenkeel_queue_swept_total", "queue" => name(), "what" => what);

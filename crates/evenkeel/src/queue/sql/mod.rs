@@ -16,7 +16,7 @@ mod statements;
 mod sweep;
 mod table;
 
-pub(crate) use judge::Judge;
+pub(crate) use judge::JobRows;
 pub(super) use rows::SqlTable;
 #[cfg(feature = "testing")]
 pub use rows::page_by_due;

@@ -4,7 +4,7 @@
 //! delivery that starts meanwhile is detected, and a delivery that has not started when the row changes never starts, because its version
 //! is not the row's.
 
-use super::judge::Judge;
+use super::judge::JobRows;
 use super::table::{JobRow, LIST_MAX, PAGE, Page};
 use crate::queue::sending::for_work::job_record;
 use evenkeel_link::support::guard;
@@ -25,7 +25,7 @@ enum Changeable {
     Dead,
 }
 
-impl Judge {
+impl JobRows {
     /// Revokes a job.
     pub(crate) async fn revoke(&self, id: JobId) -> Result<Revoked, QueueError> {
         for _ in 0..TRIES {

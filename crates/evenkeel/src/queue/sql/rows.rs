@@ -5,7 +5,7 @@ use super::statements::{
     FORGET_MYSQL, FORGET_OTHERS, HEADS, INSERT_MYSQL, INSERT_OTHERS, PAGE_OF_HEADS, PAUSE, PAUSED, REDRIVE, REPLACE,
     RESUME, REVOKE, ROW, SIZES, START, VERSION, WITHDRAW,
 };
-use super::table::{Answer, Begin, Failed, JobRow, JobTable, PAGE, Page};
+use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page, TableFuture};
 use crate::queue::sending::for_work::{JobPut, JobWish, job_record};
 use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value};
 use crate::sql::{SqlError, take_versions};
@@ -166,7 +166,7 @@ pub(crate) async fn upsert_jobs<DB: Database>(
 }
 
 impl<DB: Database> JobTable for SqlTable<DB> {
-    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> Answer<'a, Vec<Option<JobRow>>> {
+    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> TableFuture<'a, Vec<Option<JobRow>>> {
         Box::pin(async move {
             let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
             for attempt in 1.. {
@@ -182,7 +182,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> Answer<'a, bool> {
+    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (name, fence) = (Value::Text(topic), Value::count(begin.fence));
             // Without the guard no pause applies.
@@ -201,7 +201,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         receipt: &'a Receipt,
         version: u64,
         failed: &'a Failed,
-    ) -> Answer<'a, bool> {
+    ) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (name, job) = (Value::Text(topic), Value::Bytes(&receipt.id.0));
             let (version, fence) = (Value::count(version), Value::count(receipt.fence));
@@ -211,7 +211,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> Answer<'a, bool> {
+    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
             let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
@@ -221,7 +221,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> Answer<'a, ()> {
+    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> TableFuture<'a, ()> {
         Box::pin(async move {
             let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
@@ -230,7 +230,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool> {
+    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (version, fence, kept) = (Value::count(version), Value::count(fence), Value::count(FORGET_MS));
             let values = [Value::Text(topic), Value::Bytes(&id.0), version, fence, kept];
@@ -238,21 +238,21 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> Answer<'a, bool> {
+    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let values = [Value::Int(end as i64), Value::Text(topic), Value::Bytes(&id.0), Value::count(version)];
             Ok(self.run(&ENDED, &values).await? == 1)
         })
     }
 
-    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> Answer<'a, Option<JobRow>> {
+    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> TableFuture<'a, Option<JobRow>> {
         Box::pin(async move {
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             read::<DB>(&mut connection, topic, id).await.map_err(SqlError::of::<DB>)
         })
     }
 
-    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> Answer<'a, bool> {
+    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
             let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
@@ -261,7 +261,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> Answer<'a, bool> {
+    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let values = [
                 Value::count(row.version),
@@ -277,7 +277,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn page<'a>(&'a self, topic: &'a str, page: Page) -> Answer<'a, Vec<(JobId, JobRow)>> {
+    fn page<'a>(&'a self, topic: &'a str, page: Page) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
         Box::pin(async move {
             let after = page.after.map(|id| id.0);
             let after = after.as_ref().map_or(&[][..], |id| &id[..]);
@@ -295,7 +295,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         is_dead: bool,
         after: Option<Listed>,
         limit: usize,
-    ) -> Answer<'a, Vec<(JobId, JobRow)>> {
+    ) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
         Box::pin(async move {
             let (name, dead) = (Value::Text(topic), Value::Int(is_dead.into()));
             // No job is due before 1970.
@@ -314,11 +314,11 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>> {
+    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
         Box::pin(async move { job_rows(self.listed(&HEADS, topic, ids).await?).map_err(SqlError::of::<DB>) })
     }
 
-    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, u64)>> {
+    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, u64)>> {
         Box::pin(async move {
             let rows = self.listed(&SIZES, topic, ids).await?;
             let read = rows.into_iter().map(|row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
@@ -327,11 +327,11 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>> {
+    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
         Box::pin(async move { job_rows(self.listed(&BODIES, topic, ids).await?).map_err(SqlError::of::<DB>) })
     }
 
-    fn count<'a>(&'a self, topic: &'a str) -> Answer<'a, u64> {
+    fn count<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64> {
         Box::pin(async move {
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             let row = Row::<DB>::first(&mut connection, &COUNT, &[Value::Text(topic)]).await;
@@ -339,7 +339,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn count_dead<'a>(&'a self, topic: &'a str) -> Answer<'a, u64> {
+    fn count_dead<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64> {
         Box::pin(async move {
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             let row = Row::<DB>::first(&mut connection, &COUNT_DEAD, &[Value::Text(topic)]).await;
@@ -347,7 +347,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn paused<'a>(&'a self, topic: &'a str) -> Answer<'a, Option<u64>> {
+    fn paused<'a>(&'a self, topic: &'a str) -> TableFuture<'a, Option<u64>> {
         Box::pin(async move {
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             let row = Row::<DB>::first(&mut connection, &PAUSED, &[Value::Text(topic)]).await;
@@ -355,7 +355,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> Answer<'a, ()> {
+    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> TableFuture<'a, ()> {
         Box::pin(async move {
             for _ in 0..TRIES {
                 self.run(&RESUME, &[Value::Text(topic)]).await?;
@@ -372,7 +372,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn forget(&self) -> Answer<'_, u64> {
+    fn forget(&self) -> TableFuture<'_, u64> {
         Box::pin(async move {
             let statement = if DB::KIND == Kind::MySql { &FORGET_MYSQL } else { &FORGET_OTHERS };
             self.run(statement, &[Value::count(PAGE as u64)]).await

@@ -1,7 +1,7 @@
 //! Checks the row before a handler runs, and writes the end of an attempt to the row before the store.
 
-use super::judge::Judge;
-use super::table::{Answer, Begin, Failed, JobTable};
+use super::judge::JobRows;
+use super::table::{Begin, Failed, JobTable, TableFuture};
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Backoff, crash_point, guard};
@@ -28,7 +28,7 @@ pub(crate) enum Start {
     Behind(u64),
 }
 
-impl Judge {
+impl JobRows {
     /// Writes the delivery's fence into the row, if the row permits the delivery.
     pub(crate) async fn start(&self, shard: &Shard, receipt: &Receipt, version: u64, errors: u16) -> Start {
         match self.try_start(shard, receipt, version, errors).await {
@@ -66,7 +66,9 @@ impl Judge {
         if row.is_dead {
             // The store has lost the death, or the worker died between its updates of the row and of the store.
             self.metrics.refused("dead");
-            return Ok(Start::Not(Outcome::Dead { reason: Bytes::from_static(b"the job is dead according to its row") }));
+            return Ok(Start::Not(Outcome::Dead {
+                reason: Bytes::from_static(b"the job is dead according to its row"),
+            }));
         }
         if row.fence == fence {
             // This delivery's own fence: the reply to the first statement was lost.
@@ -117,7 +119,7 @@ impl Judge {
     async fn write_end<'a>(
         &'a self,
         receipt: &Receipt,
-        what: impl Fn(&'a dyn JobTable) -> Answer<'a, bool>,
+        what: impl Fn(&'a dyn JobTable) -> TableFuture<'a, bool>,
     ) -> Option<Outcome> {
         for attempt in 0.. {
             match self.ask(what(&*self.table)).await {

@@ -3,7 +3,7 @@
 //! An end in the store ends the row only where the store decides (an expired job, a discarded one). Any other job with a live row is to
 //! run, because completions, revocations and deletions are written to the row before the store.
 
-use super::judge::Judge;
+use super::judge::JobRows;
 use super::table::{Failed, JobRow, LIST_MAX, PAGE, Page};
 use crate::queue::sending::for_work::job_record;
 use evenkeel_link::Token;
@@ -85,7 +85,7 @@ struct Compared {
     died: Vec<(JobId, JobRow)>,
 }
 
-impl Judge {
+impl JobRows {
     /// Compares one page of the live rows with the store.
     pub(crate) async fn sweep(&self, cursor: Cursor) -> Result<Swept, QueueError> {
         let rows = self.page(cursor).await?;
@@ -265,15 +265,15 @@ fn batches(sizes: &[(JobId, u64)]) -> Vec<Vec<JobId>> {
 }
 
 /// The sweep loop of one process. One process at a time sweeps a queue.
-pub(crate) async fn keep_sweeping(judge: Arc<Judge>) {
+pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
     // The system clock, because the pauses wait for a server and not for a job's due time.
     let clock = Clock::system();
     let caller = Token::random();
     let mut cursor = Cursor::default();
     let (mut pages, mut begins_at) = (0, clock.now());
     loop {
-        let shards = judge.router.shards();
-        let lease = judge.store.sweep_lease(shards.at(0), caller.as_bytes(), LEASE_MS).await;
+        let shards = rows.router.shards();
+        let lease = rows.store.sweep_lease(shards.at(0), caller.as_bytes(), LEASE_MS).await;
         let is_new = match lease {
             Ok(Some(is_new)) => is_new,
             Ok(None) => {
@@ -281,7 +281,7 @@ pub(crate) async fn keep_sweeping(judge: Arc<Judge>) {
                 continue;
             }
             Err(error) => {
-                tracing::debug!(queue = %judge.topic, %error, "the lease of the sweep could not be acquired");
+                tracing::debug!(queue = %rows.topic, %error, "the lease of the sweep could not be acquired");
                 clock.sleep(LOOK).await;
                 continue;
             }
@@ -295,7 +295,7 @@ pub(crate) async fn keep_sweeping(judge: Arc<Judge>) {
             continue;
         }
         let after_failure = if cursor.limit > 1 { 4 * BETWEEN_PAGES } else { LOOK };
-        let pause = match clock.timeout(DEADLINE, one_page(&judge, cursor)).await {
+        let pause = match clock.timeout(DEADLINE, one_page(&rows, cursor)).await {
             Ok(Ok(swept)) => {
                 cursor.passed(swept.next);
                 pages += 1;
@@ -306,13 +306,13 @@ pub(crate) async fn keep_sweeping(judge: Arc<Judge>) {
                 BETWEEN_PAGES
             }
             Ok(Err(error)) => {
-                tracing::warn!(queue = %judge.topic, rows = cursor.limit, %error, "a page of rows could not be compared with the store");
-                cursor = judge.halve(cursor).await;
+                tracing::warn!(queue = %rows.topic, rows = cursor.limit, %error, "a page of rows could not be compared with the store");
+                cursor = rows.halve(cursor).await;
                 after_failure
             }
             Err(_) => {
-                tracing::warn!(queue = %judge.topic, rows = cursor.limit, "the comparison of a page of rows with the store timed out");
-                cursor = judge.halve(cursor).await;
+                tracing::warn!(queue = %rows.topic, rows = cursor.limit, "the comparison of a page of rows with the store timed out");
+                cursor = rows.halve(cursor).await;
                 after_failure
             }
         };
@@ -320,9 +320,9 @@ pub(crate) async fn keep_sweeping(judge: Arc<Judge>) {
     }
 }
 
-async fn one_page(judge: &Judge, cursor: Cursor) -> Result<Swept, QueueError> {
+async fn one_page(rows: &JobRows, cursor: Cursor) -> Result<Swept, QueueError> {
     if cursor.after.is_none() {
-        judge.restore_pause().await?;
+        rows.restore_pause().await?;
     }
-    judge.sweep(cursor).await
+    rows.sweep(cursor).await
 }

@@ -10,33 +10,38 @@ use std::pin::Pin;
 pub(super) use crate::sql::database::LIST_MAX;
 /// The number of rows of one page of the sweep, and of one deletion.
 pub(super) const PAGE: usize = 500;
-pub(super) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, SqlError>> + Send + 'a>>;
+pub(super) type TableFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SqlError>> + Send + 'a>>;
 
 /// The rows of all queues in one database.
 pub(crate) trait JobTable: Send + Sync {
     /// Inserts a row for each job whose id has none, and sets its version in `jobs`. Returns the existing rows of the others.
-    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> Answer<'a, Vec<Option<JobRow>>>;
+    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> TableFuture<'a, Vec<Option<JobRow>>>;
     /// Starts a delivery, unless the job is a dead letter or the topic is paused beyond `now`; false: the row does not match.
-    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> Answer<'a, bool>;
+    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> TableFuture<'a, bool>;
     /// Ends the job as done, by the delivery that started with this fence; false: the row does not match.
-    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool>;
+    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> TableFuture<'a, bool>;
     /// Records a failed attempt, by the delivery that started with this fence; false: the row does not match.
-    fn failed<'a>(&'a self, topic: &'a str, receipt: &'a Receipt, version: u64, failed: &'a Failed)
-    -> Answer<'a, bool>;
+    fn failed<'a>(
+        &'a self,
+        topic: &'a str,
+        receipt: &'a Receipt,
+        version: u64,
+        failed: &'a Failed,
+    ) -> TableFuture<'a, bool>;
     /// Marks the row of a job dead that is dead in the store; false: the row has changed since it was read.
-    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> Answer<'a, bool>;
+    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> TableFuture<'a, bool>;
     /// Redrives dead letters (at most `LIST_MAX`), due at `due_at`, with all their attempts.
-    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> Answer<'a, ()>;
+    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> TableFuture<'a, ()>;
     /// Ends a live job of this version, by a decision of the store.
-    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> Answer<'a, bool>;
+    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> TableFuture<'a, bool>;
     /// Reads the row of a job.
-    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> Answer<'a, Option<JobRow>>;
+    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> TableFuture<'a, Option<JobRow>>;
     /// Ends a live job with the next version, unless it was changed or started since it was read.
-    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> Answer<'a, bool>;
+    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> TableFuture<'a, bool>;
     /// Writes another due time and record with a new version to a live job, unless it was changed or started since it was read.
-    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> Answer<'a, bool>;
+    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> TableFuture<'a, bool>;
     /// Reads a page of live jobs in the order of their ids, without their records.
-    fn page<'a>(&'a self, topic: &'a str, page: Page) -> Answer<'a, Vec<(JobId, JobRow)>>;
+    fn page<'a>(&'a self, topic: &'a str, page: Page) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
     /// Reads a page of waiting and running jobs in the order of due times and ids, or of dead letters by time of death, without their
     /// records.
     fn due<'a>(
@@ -45,23 +50,23 @@ pub(crate) trait JobTable: Send + Sync {
         is_dead: bool,
         after: Option<Listed>,
         limit: usize,
-    ) -> Answer<'a, Vec<(JobId, JobRow)>>;
+    ) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
     /// Reads the rows of some jobs (at most `LIST_MAX`), without their records.
-    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>>;
+    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
     /// Reads the sizes in bytes of the records of some live jobs (at most `LIST_MAX`).
-    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, u64)>>;
+    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, u64)>>;
     /// Reads some live jobs (at most `LIST_MAX`) with their records.
-    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>>;
+    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
     /// Counts the live jobs.
-    fn count<'a>(&'a self, topic: &'a str) -> Answer<'a, u64>;
+    fn count<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64>;
     /// Counts the dead letters.
-    fn count_dead<'a>(&'a self, topic: &'a str) -> Answer<'a, u64>;
+    fn count_dead<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64>;
     /// Reads until when the topic is paused.
-    fn paused<'a>(&'a self, topic: &'a str) -> Answer<'a, Option<u64>>;
+    fn paused<'a>(&'a self, topic: &'a str) -> TableFuture<'a, Option<u64>>;
     /// Pauses the topic until a time, or ends its pause.
-    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> Answer<'a, ()>;
+    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> TableFuture<'a, ()>;
     /// Deletes ended rows whose retention is over; returns their number.
-    fn forget(&self) -> Answer<'_, u64>;
+    fn forget(&self) -> TableFuture<'_, u64>;
 }
 
 /// The row of a job.

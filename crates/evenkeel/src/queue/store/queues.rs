@@ -2,8 +2,8 @@
 
 use super::QueueStore;
 use crate::keel::Backend;
-use crate::queue::consume::Ears;
-use crate::queue::sending::durable::DurableLane;
+use crate::queue::consume::WakeUpListeners;
+use crate::queue::sending::durable::DurableConnection;
 use evenkeel_link::clock::Clock;
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ pub(crate) struct Queues {
     embedded: QueueStore,
     clock: Clock,
     /// The connection for writes that wait for replicas or a disk.
-    pub(crate) durable: DurableLane,
+    pub(crate) durable: DurableConnection,
     /// The wake-up listeners of all consumers of this process.
-    pub(crate) ears: Arc<Ears>,
+    pub(crate) listeners: Arc<WakeUpListeners>,
 }
 
 impl Queues {
@@ -30,7 +30,7 @@ impl Queues {
     }
 
     fn over(embedded: QueueStore, clock: Clock) -> Self {
-        Self { embedded, clock, durable: DurableLane::default(), ears: Arc::default() }
+        Self { embedded, clock, durable: DurableConnection::default(), listeners: Arc::default() }
     }
 
     /// The store of the jobs.

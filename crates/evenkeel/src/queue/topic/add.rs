@@ -44,8 +44,8 @@ impl Topic {
         };
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
-            let answers = judge.enqueue(&[NewJob { id, when: new.when, spec }]).await?;
+        if let Some(rows) = &self.rows {
+            let answers = rows.enqueue(&[NewJob { id, when: new.when, spec }]).await?;
             let answer = answers.first().copied();
             return answer.map(|answer| (id, answer)).ok_or_else(no_answer);
         }

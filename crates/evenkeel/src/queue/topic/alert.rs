@@ -91,7 +91,12 @@ impl fmt::Display for Alert {
             ),
             AlertKind::LongRun => {
                 let job = self.job.map(|job| format!(" ({job})")).unwrap_or_default();
-                write!(f, "queue {topic}: a job{job} has run for {:?}, the limit is {:?}", seconds(value), seconds(limit))
+                write!(
+                    f,
+                    "queue {topic}: a job{job} has run for {:?}, the limit is {:?}",
+                    seconds(value),
+                    seconds(limit)
+                )
             }
         }
     }

@@ -16,10 +16,10 @@ impl Topic {
     pub async fn revoke(&self, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
+        if let Some(rows) = &self.rows {
             let mut answers = Vec::with_capacity(ids.len());
             for id in ids {
-                answers.push(judge.revoke(*id).await?);
+                answers.push(rows.revoke(*id).await?);
             }
             return Ok(answers);
         }
@@ -71,10 +71,10 @@ impl Topic {
     pub async fn delete_dead(&self, ids: &[JobId]) -> Result<Vec<bool>, QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
+        if let Some(rows) = &self.rows {
             let mut answers = Vec::with_capacity(ids.len());
             for id in ids {
-                answers.push(judge.delete_dead(*id).await?);
+                answers.push(rows.delete_dead(*id).await?);
             }
             return Ok(answers);
         }
@@ -85,10 +85,10 @@ impl Topic {
     async fn changes(&self, changes: &[Reschedule]) -> Result<Vec<Rescheduled>, QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
+        if let Some(rows) = &self.rows {
             let mut answers = Vec::with_capacity(changes.len());
             for change in changes {
-                answers.push(judge.reschedule(change.clone()).await?);
+                answers.push(rows.reschedule(change.clone()).await?);
             }
             return Ok(answers);
         }

@@ -77,7 +77,10 @@ impl Topic {
             ));
         }
         if shards < known.count() || !shards.is_multiple_of(known.count()) || shards > SHARDS_MAX {
-            return invalid(format!("it has {} shards; the new number must be a multiple of that, at most {SHARDS_MAX}", known.count()));
+            return invalid(format!(
+                "it has {} shards; the new number must be a multiple of that, at most {SHARDS_MAX}",
+                known.count()
+            ));
         }
         self.store.grow(&self.name, known.topology(), &known.topology().grown(shards)).await?;
         let now = self.router.look().await?;

@@ -60,7 +60,7 @@ pub struct Topic {
     clock: Clock,
     /// The rows that decide about the topic's jobs.
     #[cfg(feature = "sql")]
-    judge: Option<Arc<super::sql::Judge>>,
+    rows: Option<Arc<super::sql::JobRows>>,
 }
 
 impl fmt::Debug for Topic {
@@ -106,7 +106,7 @@ impl Topic {
             record,
             clock: keel.clock().clone(),
             #[cfg(feature = "sql")]
-            judge: None,
+            rows: None,
         })
     }
 
@@ -119,7 +119,7 @@ impl Topic {
             record: core.record.clone(),
             clock: core.clock.clone(),
             #[cfg(feature = "sql")]
-            judge: core.judge.clone(),
+            rows: core.rows.clone(),
         }
     }
 
@@ -129,10 +129,10 @@ impl Topic {
     #[cfg(feature = "sql")]
     #[must_use]
     pub fn sql<DB: crate::sql::Database>(mut self, pool: &sqlx::Pool<DB>) -> Self {
-        if self.record.is_judged && self.judge.is_none() {
+        if self.record.is_judged && self.rows.is_none() {
             let table = Arc::new(super::sql::SqlTable(pool.clone()));
             let (name, store, router) = (Arc::clone(&self.name), self.store.clone(), Arc::clone(&self.router));
-            self.judge = Some(Arc::new(super::sql::Judge::new(table, name, store, router, self.horizon())));
+            self.rows = Some(Arc::new(super::sql::JobRows::new(table, name, store, router, self.horizon())));
         }
         self
     }
@@ -148,7 +148,7 @@ impl Topic {
     #[must_use]
     pub fn needs_database(&self) -> bool {
         #[cfg(feature = "sql")]
-        if self.judge.is_some() {
+        if self.rows.is_some() {
             return false;
         }
         self.record.is_judged && guard("sql_needs_database")
@@ -191,8 +191,8 @@ impl Topic {
         let looked = self.router.route(&[id], |id| *id, ask, |looked| matches!(looked, Ok(None))).await?.pop();
         let found = looked.transpose()?.flatten();
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
-            return judge.find(id, found).await;
+        if let Some(rows) = &self.rows {
+            return rows.find(id, found).await;
         }
         if found.is_none() {
             self.check_rows()?;
@@ -211,8 +211,8 @@ impl Topic {
     pub async fn pause(&self, until: Option<u64>) -> Result<(), QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
-            judge.pause(Some(until.unwrap_or(u64::MAX))).await?;
+        if let Some(rows) = &self.rows {
+            rows.pause(Some(until.unwrap_or(u64::MAX))).await?;
         }
         for shard in self.router.look().await?.iter() {
             self.store.pause(shard, until).await?;
@@ -227,8 +227,8 @@ impl Topic {
     pub async fn resume(&self) -> Result<(), QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
-            judge.pause(None).await?;
+        if let Some(rows) = &self.rows {
+            rows.pause(None).await?;
         }
         for shard in self.router.look().await?.iter() {
             self.store.resume(shard).await?;

@@ -63,8 +63,8 @@ impl Topic {
     pub async fn list(&self, place: Place, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
         let in_store = self.list_of_store(place, after, limit).await?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = self.judge.as_ref().filter(|_| place != Place::Leased && guard("sql_lists_rows")) {
-            return judge.merged(place == Place::Dead, in_store, after, limit).await;
+        if let Some(rows) = self.rows.as_ref().filter(|_| place != Place::Leased && guard("sql_lists_rows")) {
+            return rows.merged(place == Place::Dead, in_store, after, limit).await;
         }
         Ok(in_store)
     }
@@ -128,7 +128,7 @@ impl Topic {
         ids: &[JobId],
         answers: Vec<evenkeel_protocol::queue::steps::Looked>,
     ) -> Result<Vec<evenkeel_protocol::queue::steps::Looked>, QueueError> {
-        let Some(judge) = &self.judge else { return Ok(answers) };
+        let Some(rows) = &self.rows else { return Ok(answers) };
         let mut all = Vec::with_capacity(answers.len());
         let states = place.states();
         for (id, looked) in ids.iter().zip(answers) {
@@ -136,7 +136,7 @@ impl Topic {
                 Ok(Some(Found::Live { state, score, job })) if states.contains(&state) => {
                     Ok(Some(Found::Live { state, score, job }))
                 }
-                Ok(found) if place != Place::Leased => Ok(judge.find(*id, found).await?),
+                Ok(found) if place != Place::Leased => Ok(rows.find(*id, found).await?),
                 looked => looked,
             });
         }

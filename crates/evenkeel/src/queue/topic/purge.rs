@@ -28,7 +28,7 @@ impl Topic {
         }
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if self.judge.is_some() {
+        if self.rows.is_some() {
             return self.purge_rows(place).await;
         }
         let mut deleted = 0;
@@ -53,13 +53,13 @@ impl Topic {
     /// The same where rows decide: each row ends before its job leaves the store. Waiting jobs include those that are not in the store.
     #[cfg(feature = "sql")]
     async fn purge_rows(&self, place: Place) -> Result<u64, QueueError> {
-        let Some(judge) = &self.judge else { return Ok(0) };
-        let mut deleted = if place == Place::Waiting { judge.purge_waiting().await? } else { 0 };
+        let Some(rows) = &self.rows else { return Ok(0) };
+        let mut deleted = if place == Place::Waiting { rows.purge_waiting().await? } else { 0 };
         let stats = self.stats_of_store().await?.total;
         let mut left: u64 = place.states().into_iter().map(|state| super::stats::count(&stats, state)).sum();
         if place == Place::Dead {
             // Includes dead letters that exist only as rows; counting others twice only raises the bound.
-            left += judge.count_dead().await?;
+            left += rows.count_dead().await?;
         }
         let mut after = None;
         while left > 0 {
@@ -72,11 +72,11 @@ impl Topic {
             left = left.saturating_sub(listed.len() as u64);
             if place == Place::Dead {
                 for listed in listed {
-                    deleted += u64::from(judge.delete_dead(listed.id).await?);
+                    deleted += u64::from(rows.delete_dead(listed.id).await?);
                 }
             } else {
                 // Ticks of schedules, and jobs in the store without a live row.
-                for answer in self.revoke(&judge.without_row(&listed).await?).await? {
+                for answer in self.revoke(&rows.without_row(&listed).await?).await? {
                     deleted += u64::from(matches!(answer, Revoked::Revoked | Revoked::RevokedAfterLapse));
                 }
             }

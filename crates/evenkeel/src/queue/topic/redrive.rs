@@ -172,9 +172,9 @@ impl TopicRedrive {
     pub async fn run_with(&self, mut progress: impl FnMut(&RedriveReport) + Send) -> Result<RedriveReport, QueueError> {
         self.topic.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.topic.judge {
+        if let Some(rows) = &self.topic.rows {
             // Dead letters that the store has lost are redriven, too.
-            judge.restore_dead().await?;
+            rows.restore_dead().await?;
         }
         let mut report = RedriveReport { began_at: TIME_MS_MAX, ..RedriveReport::default() };
         let mut begun = Vec::new();
@@ -246,18 +246,18 @@ impl TopicRedrive {
     ) -> Result<(), QueueError> {
         let delay_ms = self.per_second.map_or(0, |rate| report.taken * 1_000 / u64::from(rate));
         #[cfg(feature = "sql")]
-        let ids = match &self.topic.judge {
-            Some(judge) => judge.redrivable(ids, timely, delay_ms).await?,
+        let ids = match &self.topic.rows {
+            Some(rows) => rows.redrivable(ids, timely, delay_ms).await?,
             None => ids,
         };
         let call = Redrive { redrive: self.id, filter: Bytes::new(), ids, delay_ms };
         let verdicts = self.topic.store.redrive(shard, &call).await?.verdicts;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.topic.judge {
+        if let Some(rows) = &self.topic.rows {
             let left = call.ids.iter().zip(&verdicts).filter(|(id, verdict)| {
                 timely.contains(id) && matches!(verdict, RedriveVerdict::TakenBefore | RedriveVerdict::DiedLater)
             });
-            judge.bury_as_in_store(&left.map(|(id, _)| *id).collect::<Vec<_>>()).await?;
+            rows.bury_as_in_store(&left.map(|(id, _)| *id).collect::<Vec<_>>()).await?;
         }
         #[cfg(not(feature = "sql"))]
         let _ = timely;

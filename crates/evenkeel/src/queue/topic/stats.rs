@@ -70,8 +70,8 @@ impl Topic {
     pub async fn stats(&self) -> Result<TopicStats, QueueError> {
         let stats = self.stats_of_store().await?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
-            return Ok(TopicStats { rows: Some(judge.count().await?), ..stats });
+        if let Some(rows) = &self.rows {
+            return Ok(TopicStats { rows: Some(rows.count().await?), ..stats });
         }
         Ok(stats)
     }

@@ -1,6 +1,6 @@
 //! Reads the large records that a claim does not return: piece by piece, from the end to the beginning.
 
-use crate::queue::consume::shard::Lane;
+use crate::queue::consume::shard::ShardWorker;
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::Backoff;
@@ -19,15 +19,15 @@ const PERMIT_BYTES: u64 = 4 << 10;
 const AGAIN: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
 
 /// The memory budget for the large records of one consumer.
-pub(crate) struct Room(Arc<Semaphore>);
+pub(crate) struct RecordBudget(Arc<Semaphore>);
 
-impl Default for Room {
+impl Default for RecordBudget {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(permits(HELD_BYTES_MAX) as usize)))
     }
 }
 
-impl Room {
+impl RecordBudget {
     /// Waits until the budget has room for a record of this size; dropping the permit frees it.
     pub(crate) async fn take(&self, size: u64) -> Option<OwnedSemaphorePermit> {
         // The semaphore is never closed.
@@ -42,7 +42,7 @@ fn permits(size: u64) -> u32 {
 /// Reads the whole job of a delivery; `None` if the delivery is no longer current. Failed reads are repeated without a limit, because the
 /// heartbeat cancels a lost delivery.
 pub(crate) async fn fetch<T: Send + Sync + 'static>(
-    lane: &Lane<T>,
+    worker: &ShardWorker<T>,
     receipt: &Receipt,
     size: u64,
 ) -> Option<Result<Box<Job>, Unreadable>> {
@@ -51,7 +51,7 @@ pub(crate) async fn fetch<T: Send + Sync + 'static>(
     // The header, with token and fence, is read last: if it still shows this delivery, every piece belongs to it.
     while end > 0 {
         let from = end.saturating_sub(PIECE_BYTES_MAX);
-        let piece = read(lane, receipt, from, end - from).await;
+        let piece = read(worker, receipt, from, end - from).await;
         let place = usize::try_from(from).ok()?..usize::try_from(end).ok()?;
         record.get_mut(place).filter(|place| place.len() == piece.len())?.copy_from_slice(&piece);
         end = from;
@@ -67,11 +67,11 @@ pub(crate) async fn fetch<T: Send + Sync + 'static>(
     }
 }
 
-async fn read<T: Send + Sync + 'static>(lane: &Lane<T>, receipt: &Receipt, from: u64, bytes: u64) -> Bytes {
+async fn read<T: Send + Sync + 'static>(worker: &ShardWorker<T>, receipt: &Receipt, from: u64, bytes: u64) -> Bytes {
     for attempt in 0.. {
-        match lane.run.core.store.piece(&lane.shard, receipt.id, from, bytes).await {
+        match worker.run.core.store.piece(&worker.shard, receipt.id, from, bytes).await {
             Ok(piece) => return piece,
-            Err(error) => lane.run.metrics.failed("piece", &error),
+            Err(error) => worker.run.metrics.failed("piece", &error),
         }
         // The system clock, because the pause waits for a server and not for a job's due time.
         Clock::system().sleep(AGAIN.delay(attempt)).await;

@@ -6,7 +6,7 @@
 use super::caught;
 use crate::queue::consume::batch::Batch;
 use crate::queue::consume::delivery::Delivery;
-use crate::queue::consume::shard::Answer;
+use crate::queue::consume::shard::HandlerResult;
 use crate::queue::consume::shard::phase::{Phase, reached};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
@@ -17,7 +17,7 @@ use tokio::sync::{Notify, oneshot, watch};
 
 /// The user's handler with its errors mapped to reactions: one result for each delivery.
 pub(crate) type BatchHandler<T> =
-    Arc<dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Vec<Answer>> + Send>> + Send + Sync>;
+    Arc<dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Vec<HandlerResult>> + Send>> + Send + Sync>;
 
 /// The batches of one consumer.
 pub(crate) struct Gatherer<T> {
@@ -41,13 +41,13 @@ struct Member<T> {
     delivery: Delivery<T>,
     began: oneshot::Sender<()>,
     /// Closed when the delivery's attempt is dropped.
-    answer: oneshot::Sender<Result<Answer, String>>,
+    answer: oneshot::Sender<Result<HandlerResult, String>>,
 }
 
 /// The receivers of one delivery in a batch.
 pub(crate) struct Ticket {
     began: oneshot::Receiver<()>,
-    answer: oneshot::Receiver<Result<Answer, String>>,
+    answer: oneshot::Receiver<Result<HandlerResult, String>>,
 }
 
 impl Ticket {
@@ -58,7 +58,7 @@ impl Ticket {
     }
 
     /// Waits for this delivery's result; the message of the panic if the handler panicked.
-    pub(crate) async fn answer(self) -> Result<Answer, String> {
+    pub(crate) async fn answer(self) -> Result<HandlerResult, String> {
         self.answer.await.unwrap_or_else(|_| Err("its batch ended without a result".to_owned()))
     }
 }
@@ -176,7 +176,7 @@ impl<T> Forming<T> {
 }
 
 /// Waits until every attempt of the batch was dropped.
-async fn all_closed(answers: &mut [oneshot::Sender<Result<Answer, String>>]) {
+async fn all_closed(answers: &mut [oneshot::Sender<Result<HandlerResult, String>>]) {
     for answer in answers {
         answer.closed().await;
     }

@@ -1,6 +1,6 @@
 //! The check of a delivery against the row of its job, under `Durability::Sql`: the row is the source of truth.
 
-use crate::queue::consume::shard::Lane;
+use crate::queue::consume::shard::ShardWorker;
 #[cfg(feature = "sql")]
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::Job;
@@ -9,34 +9,34 @@ use evenkeel_protocol::queue::job::{ErrorClass, Retries};
 use evenkeel_protocol::queue::steps::{Outcome, Receipt};
 
 /// The row check of one delivery. A job without a row may always run.
-pub(crate) struct Judged<'a, T> {
+pub(crate) struct RowCheck<'a, T> {
     #[cfg(feature = "sql")]
     case: Option<Case<'a, T>>,
     #[cfg(not(feature = "sql"))]
-    _lane: std::marker::PhantomData<&'a Lane<T>>,
+    _worker: std::marker::PhantomData<&'a ShardWorker<T>>,
 }
 
 #[cfg(feature = "sql")]
-impl<'a, T> Judged<'a, T> {
+impl<'a, T> RowCheck<'a, T> {
     /// Only jobs with a version have rows; ticks of a schedule and jobs of another durability have none.
-    pub(crate) fn of(lane: &'a Lane<T>, receipt: Receipt, job: &Job) -> Self {
-        let judge = lane.run.core.judge.clone().zip(job.spec.version);
+    pub(crate) fn of(worker: &'a ShardWorker<T>, receipt: Receipt, job: &Job) -> Self {
+        let rows = worker.run.core.rows.clone().zip(job.spec.version);
         let (errors, retries, is_discarded) = (job.errors, job.spec.retries, job.spec.discard_exhausted);
-        let case = judge.map(|(judge, version)| Case { lane, judge, receipt, version, errors, retries, is_discarded });
+        let case = rows.map(|(rows, version)| Case { worker, rows, receipt, version, errors, retries, is_discarded });
         Self { case }
     }
 
     /// Checks the row. An error has the outcome of the delivery, or `None` if the delivery is no longer current.
     pub(crate) async fn may_start(&self) -> Result<(), Option<Outcome>> {
-        use crate::queue::sql::{Judge, Start};
-        let Some(Case { lane, judge, receipt, version, errors, .. }) = &self.case else { return Ok(()) };
-        match judge.start(&lane.shard, receipt, *version, *errors).await {
+        use crate::queue::sql::{JobRows, Start};
+        let Some(Case { worker, rows, receipt, version, errors, .. }) = &self.case else { return Ok(()) };
+        match rows.start(&worker.shard, receipt, *version, *errors).await {
             Start::Run => Ok(()),
             Start::Not(outcome) => Err(Some(outcome)),
             Start::Replaced => Err(None),
             Start::Behind(fence) => {
-                lane.fence_floor.fetch_max(fence, std::sync::atomic::Ordering::SeqCst);
-                Err(Some(Judge::given_back()))
+                worker.fence_floor.fetch_max(fence, std::sync::atomic::Ordering::SeqCst);
+                Err(Some(JobRows::given_back()))
             }
         }
     }
@@ -44,9 +44,9 @@ impl<'a, T> Judged<'a, T> {
     /// The outcome of a job that has crashed too often. `rescue` leaves this decision to the next attempt, because only the row shows
     /// whether the job was done before its lease expired.
     pub(crate) fn exhausted(&self, job: &Job) -> Option<Outcome> {
-        let lane = self.case.as_ref()?.lane;
+        let worker = self.case.as_ref()?.worker;
         let Retries::Limited(retries) = job.spec.retries else { return None };
-        let is_over = job.errors > retries || (job.crashes > 0 && job.crashes >= lane.run.crash_max && job.alone);
+        let is_over = job.errors > retries || (job.crashes > 0 && job.crashes >= worker.run.crash_max && job.alone);
         let reason = "the job has crashed too often";
         is_over.then(|| match job.spec.discard_exhausted && job.errors > retries {
             true => Outcome::Failed { retry_ms: 0, error: reason.into() },
@@ -57,13 +57,13 @@ impl<'a, T> Judged<'a, T> {
     /// Writes the end of an attempt to the row, before the store is updated; returns the outcome for the store.
     pub(crate) async fn ended(&self, outcome: Outcome) -> Outcome {
         let Some(case) = &self.case else { return outcome };
-        let Case { judge, receipt, version, .. } = case;
+        let Case { rows, receipt, version, .. } = case;
         let replaced = match &outcome {
-            Outcome::Done => judge.done(receipt, *version).await,
+            Outcome::Done => rows.done(receipt, *version).await,
             Outcome::Failed { retry_ms, error } => case.failed(*retry_ms, error).await,
             Outcome::Dead { reason } => {
-                let died = judge.failure(case.errors, ErrorClass::Dead, reason, None);
-                judge.died(receipt, *version, &died).await
+                let died = rows.failure(case.errors, ErrorClass::Dead, reason, None);
+                rows.died(receipt, *version, &died).await
             }
             Outcome::Snoozed { .. } | Outcome::Released => None,
         };
@@ -74,8 +74,8 @@ impl<'a, T> Judged<'a, T> {
 /// A job with a row.
 #[cfg(feature = "sql")]
 struct Case<'a, T> {
-    lane: &'a Lane<T>,
-    judge: std::sync::Arc<crate::queue::sql::Judge>,
+    worker: &'a ShardWorker<T>,
+    rows: std::sync::Arc<crate::queue::sql::JobRows>,
     receipt: Receipt,
     version: u64,
     /// The number of errors before this attempt.
@@ -94,19 +94,19 @@ impl<T> Case<'_, T> {
             return None;
         }
         let retry_ms = (!is_last).then_some(retry_ms);
-        let failed = self.judge.failure(self.errors, ErrorClass::Failed, error, retry_ms);
+        let failed = self.rows.failure(self.errors, ErrorClass::Failed, error, retry_ms);
         if is_last {
-            return self.judge.died(&self.receipt, self.version, &failed).await;
+            return self.rows.died(&self.receipt, self.version, &failed).await;
         }
-        self.judge.failed(&self.receipt, self.version, &failed).await;
+        self.rows.failed(&self.receipt, self.version, &failed).await;
         None
     }
 }
 
 #[cfg(not(feature = "sql"))]
-impl<'a, T> Judged<'a, T> {
-    pub(crate) fn of(_lane: &'a Lane<T>, _receipt: Receipt, _job: &Job) -> Self {
-        Self { _lane: std::marker::PhantomData }
+impl<'a, T> RowCheck<'a, T> {
+    pub(crate) fn of(_worker: &'a ShardWorker<T>, _receipt: Receipt, _job: &Job) -> Self {
+        Self { _worker: std::marker::PhantomData }
     }
 
     pub(crate) async fn may_start(&self) -> Result<(), Option<Outcome>> {

@@ -9,10 +9,10 @@ pub(crate) mod work;
 
 use self::phase::Phase;
 use self::running::Running;
-use self::wake_up::Ear;
+use self::wake_up::WakeUpListener;
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction, message_of};
-use crate::queue::consume::attempt::body::Room;
+use crate::queue::consume::attempt::body::RecordBudget;
 use crate::queue::consume::attempt::gather::Gatherer;
 use crate::queue::consume::attempt::suspects::Suspects;
 use crate::queue::metrics::ConsumerMetrics;
@@ -27,10 +27,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SetOnce, mpsc, watch};
 
 /// The result of a handler; of an error, the reaction to it and its message.
-pub(crate) type Answer = Result<Handled, (Reaction, String)>;
+pub(crate) type HandlerResult = Result<Handled, (Reaction, String)>;
 
 /// The user's handler, with its errors mapped to reactions.
-pub(crate) type Handler<T> = Arc<dyn Fn(Delivery<T>) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
+pub(crate) type Handler<T> =
+    Arc<dyn Fn(Delivery<T>) -> Pin<Box<dyn Future<Output = HandlerResult> + Send>> + Send + Sync>;
 
 /// The handler of decoded deliveries.
 pub(crate) enum Handling<T> {
@@ -51,73 +52,73 @@ pub(crate) struct Run<T> {
     pub(crate) room: Notify,
     pub(crate) suspects: Arc<Suspects>,
     /// The workers of all open shards.
-    pub(crate) lanes: Mutex<Vec<Weak<Lane<T>>>>,
+    pub(crate) workers: Mutex<Vec<Weak<ShardWorker<T>>>>,
     /// The number of backlogged workers, which have more due jobs than they could claim.
-    pub(crate) hungry: AtomicUsize,
+    pub(crate) backlogged: AtomicUsize,
     pub(crate) phases: watch::Receiver<Phase>,
     /// The memory budget for large records.
-    pub(crate) bodies: Room,
+    pub(crate) bodies: RecordBudget,
     pub(crate) crash_max: u8,
     pub(crate) crash_delay_ms: u64,
 }
 
 impl<T> Run<T> {
     /// The workers of all shards.
-    pub(crate) fn lanes(&self) -> Vec<Arc<Lane<T>>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+    pub(crate) fn workers(&self) -> Vec<Arc<ShardWorker<T>>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
     }
 }
 
 /// The part of a consumer that serves one shard.
-pub(crate) struct Lane<T> {
+pub(crate) struct ShardWorker<T> {
     pub(crate) run: Arc<Run<T>>,
     pub(crate) shard: Shard,
     pub(crate) running: Running,
-    pub(crate) ear: Arc<Ear>,
+    pub(crate) listener: Arc<WakeUpListener>,
     /// Attempts that have ended; `None` if there is nothing to settle.
     ended: mpsc::UnboundedSender<Option<(Receipt, Outcome)>>,
     pub(crate) inbox: tokio::sync::Mutex<Inbox>,
     /// Requests a heartbeat now.
-    pub(crate) beat_now: Notify,
+    pub(crate) heartbeat_now: Notify,
     /// The number of the latest start of a suspect for which this shard's deliveries were reported to the store. Locked during a report.
     pub(crate) reported: tokio::sync::Mutex<u64>,
     /// Set once everything is settled.
     pub(crate) done: SetOnce<()>,
     /// The highest fence for which SQL has rejected a fence of this worker.
     pub(crate) fence_floor: AtomicU64,
-    worker: Mutex<Worker>,
-    is_hungry: AtomicBool,
+    id: Mutex<Worker>,
+    is_backlogged: AtomicBool,
 }
 
 pub(crate) type Inbox = mpsc::UnboundedReceiver<Option<(Receipt, Outcome)>>;
 
-impl<T> Lane<T> {
-    pub(crate) fn new(run: &Arc<Run<T>>, shard: Shard, ear: Arc<Ear>) -> Self {
+impl<T> ShardWorker<T> {
+    pub(crate) fn new(run: &Arc<Run<T>>, shard: Shard, listener: Arc<WakeUpListener>) -> Self {
         let (ended, inbox) = mpsc::unbounded_channel();
         Self {
             run: Arc::clone(run),
             shard,
             running: Running::default(),
-            ear,
+            listener,
             ended,
             inbox: tokio::sync::Mutex::new(inbox),
-            beat_now: Notify::new(),
+            heartbeat_now: Notify::new(),
             reported: tokio::sync::Mutex::new(0),
             done: SetOnce::new(),
             fence_floor: AtomicU64::new(0),
-            worker: Mutex::new(new_worker()),
-            is_hungry: AtomicBool::new(false),
+            id: Mutex::new(new_worker_id()),
+            is_backlogged: AtomicBool::new(false),
         }
     }
 
     /// The id under which this worker calls the store.
-    pub(crate) fn worker(&self) -> Worker {
-        *self.worker.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn id(&self) -> Worker {
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a new id.
-    pub(crate) fn rename(&self) {
-        *self.worker.lock().unwrap_or_else(PoisonError::into_inner) = new_worker();
+    pub(crate) fn take_new_id(&self) {
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner) = new_worker_id();
     }
 
     /// Records that an attempt has ended and its slot is free.
@@ -142,7 +143,7 @@ impl<T> Lane<T> {
             self.run.slots.add_permits(ITEMS_MAX);
         }
         let free = self.run.slots.available_permits();
-        let others = self.run.hungry.load(SeqCst).saturating_sub(usize::from(self.is_hungry.load(SeqCst)));
+        let others = self.run.backlogged.load(SeqCst).saturating_sub(usize::from(self.is_backlogged.load(SeqCst)));
         let want = free.div_ceil(others + 1).min(items);
         if want == 0 {
             return None;
@@ -163,12 +164,12 @@ impl<T> Lane<T> {
     }
 
     /// Records whether this shard has more due jobs than the worker could claim.
-    pub(crate) fn hungry(&self, is_hungry: bool) {
-        if self.is_hungry.swap(is_hungry, SeqCst) != is_hungry {
-            if is_hungry {
-                self.run.hungry.fetch_add(1, SeqCst);
+    pub(crate) fn set_backlogged(&self, is_backlogged: bool) {
+        if self.is_backlogged.swap(is_backlogged, SeqCst) != is_backlogged {
+            if is_backlogged {
+                self.run.backlogged.fetch_add(1, SeqCst);
             } else {
-                self.run.hungry.fetch_sub(1, SeqCst);
+                self.run.backlogged.fetch_sub(1, SeqCst);
             }
         }
     }
@@ -182,7 +183,7 @@ fn settleable(outcome: Outcome) -> Outcome {
     }
 }
 
-fn new_worker() -> Worker {
+fn new_worker_id() -> Worker {
     Worker(*Token::random().as_bytes())
 }
 

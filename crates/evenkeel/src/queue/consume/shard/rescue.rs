@@ -1,6 +1,6 @@
 //! The loop that takes expired leases back. Every consumer runs it for each of its shards.
 
-use super::Lane;
+use super::ShardWorker;
 use evenkeel_protocol::queue::steps::{Fate, Rescue};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,28 +13,28 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
 /// Rescues jobs until the task is dropped.
-pub(crate) async fn keep_rescuing<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
+pub(crate) async fn keep_rescuing<T: Send + Sync + 'static>(worker: Arc<ShardWorker<T>>) {
     loop {
-        let pause = run_once(&lane).await;
-        lane.run.core.clock.sleep(pause).await;
+        let pause = run_once(&worker).await;
+        worker.run.core.clock.sleep(pause).await;
     }
 }
 
 /// Takes expired leases back once; returns the pause until the next call.
-async fn run_once<T: Send + Sync + 'static>(lane: &Lane<T>) -> Duration {
-    let core = &lane.run.core;
+async fn run_once<T: Send + Sync + 'static>(worker: &ShardWorker<T>) -> Duration {
+    let core = &worker.run.core;
     // A lease granted after this call does not expire before this.
     let pause_max = PAUSE_MAX.min(core.settings.visibility);
     let rescue = Rescue {
         limit: LIMIT,
-        crash_max: lane.run.crash_max,
-        crash_delay_ms: lane.run.crash_delay_ms,
-        is_judged: core.is_judged(),
+        crash_max: worker.run.crash_max,
+        crash_delay_ms: worker.run.crash_delay_ms,
+        is_judged: core.has_rows(),
     };
-    match core.store.rescue(&lane.shard, rescue).await {
+    match core.store.rescue(&worker.shard, rescue).await {
         Ok(rescued) => {
             for (id, fate) in &rescued.jobs {
-                lane.run.metrics.rescued(*fate);
+                worker.run.metrics.rescued(*fate);
                 match fate {
                     Fate::Lapsed => {
                         tracing::warn!(
@@ -63,7 +63,7 @@ async fn run_once<T: Send + Sync + 'static>(lane: &Lane<T>) -> Duration {
             next.mul_f64(jitter).clamp(PAUSE_MIN, pause_max.max(PAUSE_MIN))
         }
         Err(error) => {
-            lane.run.metrics.failed("rescue", &error);
+            worker.run.metrics.failed("rescue", &error);
             pause_max
         }
     }

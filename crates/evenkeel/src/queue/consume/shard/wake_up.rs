@@ -19,79 +19,79 @@ const BLOCK: Duration = Duration::from_secs(1);
 const RECONNECT: Backoff = Backoff { delay_min: Duration::from_millis(50), delay_max: Duration::from_secs(1) };
 
 /// The wake-up listener of one shard worker.
-pub(crate) struct Ear {
+pub(crate) struct WakeUpListener {
     shard: Shard,
     store: QueueStore,
-    heard: Notify,
+    wake_up: Notify,
     /// The worker has a free slot; it takes markers only then.
     has_room: AtomicBool,
     /// The blocking command in progress includes this shard.
     is_listening: AtomicBool,
-    ears: Arc<Ears>,
+    listeners: Arc<WakeUpListeners>,
 }
 
 /// The wake-up listeners of one process, and the task that waits for their markers.
 #[derive(Default)]
-pub(crate) struct Ears {
-    all: Mutex<Vec<Weak<Ear>>>,
+pub(crate) struct WakeUpListeners {
+    all: Mutex<Vec<Weak<WakeUpListener>>>,
     changed: Notify,
-    listener: Mutex<Option<Background>>,
+    task: Mutex<Option<Background>>,
 }
 
-impl Ears {
+impl WakeUpListeners {
     /// Registers a listener for a shard worker, until it is dropped.
-    pub(crate) fn open(self: &Arc<Self>, store: &QueueStore, shard: &Shard) -> Arc<Ear> {
-        let ear = Arc::new(Ear {
+    pub(crate) fn open(self: &Arc<Self>, store: &QueueStore, shard: &Shard) -> Arc<WakeUpListener> {
+        let listener = Arc::new(WakeUpListener {
             shard: shard.clone(),
             store: store.clone(),
-            heard: Notify::new(),
+            wake_up: Notify::new(),
             has_room: AtomicBool::new(false),
             is_listening: AtomicBool::new(false),
-            ears: Arc::clone(self),
+            listeners: Arc::clone(self),
         });
         // In the embedded store every worker waits for its markers itself.
         if let Some(link) = store.link() {
-            self.all().push(Arc::downgrade(&ear));
-            let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
-            if listener.is_none() {
-                let (ears, link) = (Arc::downgrade(self), link.clone());
+            self.all().push(Arc::downgrade(&listener));
+            let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+            if task.is_none() {
+                let (listeners, link) = (Arc::downgrade(self), link.clone());
                 // Always the system clock: a real server does not follow the clock of a test.
-                *listener = Some(Background::spawn("queue listener", Clock::system(), move || {
-                    listen(Weak::clone(&ears), link.clone())
+                *task = Some(Background::spawn("queue listener", Clock::system(), move || {
+                    listen(Weak::clone(&listeners), link.clone())
                 }));
             }
         }
-        ear
+        listener
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Weak<Ear>>> {
+    fn all(&self) -> MutexGuard<'_, Vec<Weak<WakeUpListener>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The listeners whose workers have a free slot; removes dropped ones.
-    fn open_for_work(&self) -> Vec<Arc<Ear>> {
+    fn open_for_work(&self) -> Vec<Arc<WakeUpListener>> {
         let mut all = self.all();
-        all.retain(|ear| ear.strong_count() > 0);
-        all.iter().filter_map(Weak::upgrade).filter(|ear| ear.has_room.load(SeqCst)).collect()
+        all.retain(|listener| listener.strong_count() > 0);
+        all.iter().filter_map(Weak::upgrade).filter(|listener| listener.has_room.load(SeqCst)).collect()
     }
 }
 
-impl Ear {
+impl WakeUpListener {
     /// Waits for a marker of the shard. The caller has a free slot.
     pub(crate) async fn marker(&self) {
         if self.store.link().is_none() {
             return self.store.marker(&self.shard).await;
         }
-        let _room = Room::new(self);
+        let _has_room = HasRoom::new(self);
         if !self.is_listening.load(SeqCst) {
-            self.ears.changed.notify_one();
+            self.listeners.changed.notify_one();
         }
-        self.heard.notified().await;
+        self.wake_up.notified().await;
     }
 
     /// Wakes the shard worker.
     pub(crate) fn wake(&self) {
-        self.heard.notify_one();
+        self.wake_up.notify_one();
     }
 
     fn wake_key(&self) -> String {
@@ -100,27 +100,27 @@ impl Ear {
 }
 
 /// Marks the worker of a listener as having a free slot, until it is dropped.
-struct Room<'a>(&'a Ear);
+struct HasRoom<'a>(&'a WakeUpListener);
 
-impl<'a> Room<'a> {
-    fn new(ear: &'a Ear) -> Self {
-        ear.has_room.store(true, SeqCst);
-        Self(ear)
+impl<'a> HasRoom<'a> {
+    fn new(listener: &'a WakeUpListener) -> Self {
+        listener.has_room.store(true, SeqCst);
+        Self(listener)
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for HasRoom<'_> {
     fn drop(&mut self) {
         self.0.has_room.store(false, SeqCst);
     }
 }
 
 /// Pops markers for all listeners, until the keel of the process is dropped.
-async fn listen(ears: Weak<Ears>, link: Link) {
+async fn listen(listeners: Weak<WakeUpListeners>, link: Link) {
     let clock = Clock::system();
     let mut connection: Option<(Blocking, i64)> = None;
     let mut failures = 0;
-    while let Some(all) = ears.upgrade() {
+    while let Some(all) = listeners.upgrade() {
         let open = all.open_for_work();
         if open.is_empty() {
             tokio::select! {
@@ -137,14 +137,14 @@ async fn listen(ears: Weak<Ears>, link: Link) {
             Ok(popped) => {
                 failures = 0;
                 if let Some(key) = popped {
-                    heard(&link, &open, &key).await;
+                    wake_popped(&link, &open, &key).await;
                 }
             }
             Err(error) => {
                 tracing::debug!(%error, "the blocking connection of the queues was lost; opening another one");
                 connection = None;
                 // No marker arrives without the connection, so every worker polls now.
-                open.iter().for_each(|ear| ear.wake());
+                open.iter().for_each(|listener| listener.wake());
                 clock.sleep(RECONNECT.delay(failures)).await;
                 failures += 1;
             }
@@ -177,15 +177,15 @@ async fn connect<'a>(
 /// Waits for a marker of one of the shards; returns its key. Returns early when another worker begins to wait for a marker.
 async fn pop(
     link: &Link,
-    ears: &Ears,
+    listeners: &WakeUpListeners,
     connection: &mut Blocking,
     client: i64,
-    open: &[Arc<Ear>],
+    open: &[Arc<WakeUpListener>],
 ) -> Result<Option<String>, LinkError> {
     let mut cmd = redis::cmd("BZPOPMIN");
-    for ear in open {
-        cmd.arg(ear.wake_key());
-        ear.is_listening.store(true, SeqCst);
+    for listener in open {
+        cmd.arg(listener.wake_key());
+        listener.is_listening.store(true, SeqCst);
     }
     cmd.arg(BLOCK.as_secs());
     let mut popping = std::pin::pin!(connection.command(&cmd, BLOCK));
@@ -193,13 +193,13 @@ async fn pop(
         tokio::select! {
             biased;
             answer = &mut popping => break answer,
-            () = ears.changed.notified() => {
+            () = listeners.changed.notified() => {
                 // Ends the blocking command like its timeout. An error costs at most the rest of the second.
                 let _ = link.command(b"", redis::cmd("CLIENT").arg("UNBLOCK").arg(client)).await;
             }
         }
     };
-    open.iter().for_each(|ear| ear.is_listening.store(false, SeqCst));
+    open.iter().for_each(|listener| listener.is_listening.store(false, SeqCst));
     match answer? {
         Value::Nil => Ok(None),
         Value::Array(parts) => match parts.into_iter().next() {
@@ -211,10 +211,10 @@ async fn pop(
 }
 
 /// Wakes the worker whose marker was popped. If it has no free slot any more, the marker is put back for other processes.
-async fn heard(link: &Link, open: &[Arc<Ear>], key: &str) {
-    let mut listeners = open.iter().filter(|ear| ear.wake_key() == key);
-    match listeners.find(|ear| ear.has_room.load(SeqCst)) {
-        Some(ear) => ear.wake(),
+async fn wake_popped(link: &Link, open: &[Arc<WakeUpListener>], key: &str) {
+    let mut of_key = open.iter().filter(|listener| listener.wake_key() == key);
+    match of_key.find(|listener| listener.has_room.load(SeqCst)) {
+        Some(listener) => listener.wake(),
         None => {
             let _ = link.command(key.as_bytes(), redis::cmd("ZADD").arg(key).arg("NX").arg(0).arg(1)).await;
         }

@@ -1,7 +1,7 @@
 //! The loop that settles finished jobs and claims due ones, in one call.
 
 use super::phase::{Phase, reached};
-use super::{Handling, Inbox, Lane};
+use super::{Handling, Inbox, ShardWorker};
 use crate::queue::consume::attempt;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::{Backoff, guard};
@@ -30,18 +30,18 @@ const FAREWELL: Duration = Duration::from_secs(5);
 type Settlements = Vec<(Receipt, Outcome)>;
 
 /// Serves a shard until the consumer ends.
-pub(crate) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
-    let mut inbox = lane.inbox.lock().await;
-    let mut phases = lane.run.phases.clone();
+pub(crate) async fn work<T: Send + Sync + 'static>(worker: Arc<ShardWorker<T>>) {
+    let mut inbox = worker.inbox.lock().await;
+    let mut phases = worker.run.phases.clone();
     let mut sequence = 0;
     let mut settlements = Settlements::new();
-    let mut look_at = lane.run.core.clock.now();
+    let mut look_at = worker.run.core.clock.now();
     // After a restart by a panic the last sequence is unknown.
-    lane.rename();
-    lane.running.forget_ended();
+    worker.take_new_id();
+    worker.running.forget_ended();
     loop {
         let phase = *phases.borrow_and_update();
-        let is_idle = settlements.is_empty() && lane.running.is_empty() && inbox.is_empty();
+        let is_idle = settlements.is_empty() && worker.running.is_empty() && inbox.is_empty();
         if phase == Phase::Over || (phase == Phase::Draining && is_idle) {
             break;
         }
@@ -50,32 +50,32 @@ pub(crate) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
             ended = inbox.recv() => settlements.extend(ended.flatten()),
             _ = phases.changed() => continue,
             // Keeps the notification if another worker holds all slots at this moment: the next iteration polls at once.
-            () = claimable(&lane, look_at), if phase == Phase::Working => {
+            () = claimable(&worker, look_at), if phase == Phase::Working => {
                 if guard("queue_heard_is_kept") {
-                    look_at = lane.run.core.clock.now();
+                    look_at = worker.run.core.clock.now();
                 }
             }
         }
         gather(&mut inbox, &mut settlements);
-        let slots = if phase == Phase::Working { lane.take_slots(ITEMS_MAX - settlements.len()) } else { None };
+        let slots = if phase == Phase::Working { worker.take_slots(ITEMS_MAX - settlements.len()) } else { None };
         if settlements.is_empty() && slots.is_none() {
             continue;
         }
-        match turn(&lane, &mut sequence, &mut settlements, slots).await {
+        match turn(&worker, &mut sequence, &mut settlements, slots).await {
             Some(next) => look_at = next,
             None => break,
         }
     }
-    give_back(&lane, &mut inbox, settlements, sequence).await;
-    let _ = lane.done.set(());
+    give_back(&worker, &mut inbox, settlements, sequence).await;
+    let _ = worker.done.set(());
 }
 
 /// Waits for a free slot, and then for a marker or the time `look_at`.
-async fn claimable<T>(lane: &Lane<T>, look_at: Moment) {
-    lane.has_slot().await;
+async fn claimable<T>(worker: &ShardWorker<T>, look_at: Moment) {
+    worker.has_slot().await;
     tokio::select! {
-        () = lane.run.core.clock.sleep_until(look_at) => {}
-        () = lane.ear.marker() => {}
+        () = worker.run.core.clock.sleep_until(look_at) => {}
+        () = worker.listener.marker() => {}
     }
 }
 
@@ -89,69 +89,69 @@ fn gather(inbox: &mut Inbox, settlements: &mut Settlements) {
 
 /// Makes one call; returns the time of the next poll, or `None` if the consumer ended meanwhile.
 async fn turn<T: Send + Sync + 'static>(
-    lane: &Arc<Lane<T>>,
+    worker: &Arc<ShardWorker<T>>,
     sequence: &mut u64,
     settlements: &mut Settlements,
     slots: Option<OwnedSemaphorePermit>,
 ) -> Option<Moment> {
-    let run = &lane.run;
+    let run = &worker.run;
     *sequence += 1;
     let want = slots.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
     let suspects = if want > 0 { run.suspects.turn() } else { None };
     let room = suspects.as_ref().map_or_else(Room::default, |turn| turn.room);
-    let call = SettleAndClaim { room, ..call(lane, *sequence, settlements.clone(), want) };
+    let call = SettleAndClaim { room, ..call(worker, *sequence, settlements.clone(), want) };
     let settled = tokio::select! {
         biased;
-        settled = until_answered(lane, call, sequence) => settled,
+        settled = until_answered(worker, call, sequence) => settled,
         () = async { reached(&mut run.phases.clone(), Phase::Over).await } => return None,
     };
     let answered = run.core.clock.now();
     let claimed = match settled {
         Ok(Settled::Done(claimed)) => claimed,
         Ok(Settled::Stale) => {
-            tracing::error!(shard = ?lane.shard, "another worker uses the id of this one; taking a new id");
-            lane.rename();
+            tracing::error!(shard = ?worker.shard, "another worker uses the id of this one; taking a new id");
+            worker.take_new_id();
             *sequence = 0;
             return Some(answered);
         }
         Err(error) => {
-            give_up(lane, settlements, &error);
+            give_up(worker, settlements, &error);
             *sequence = 0;
             return Some(answered + LOOK_AGAIN);
         }
     };
     run.metrics.success(run.core.clock.unix_ms());
-    record_verdicts(lane, settlements, &claimed.verdicts);
+    record_verdicts(worker, settlements, &claimed.verdicts);
     settlements.clear();
     let next = claimed.next;
-    begin(lane, claimed, slots);
+    begin(worker, claimed, slots);
     drop(suspects);
-    lane.hungry(next.due.is_some_and(|due| due <= next.now));
+    worker.set_backlogged(next.due.is_some_and(|due| due <= next.now));
     Some(look_at(answered, next))
 }
 
-fn call<T>(lane: &Lane<T>, sequence: u64, settlements: Settlements, want: usize) -> SettleAndClaim {
+fn call<T>(worker: &ShardWorker<T>, sequence: u64, settlements: Settlements, want: usize) -> SettleAndClaim {
     SettleAndClaim {
-        worker: lane.worker(),
+        worker: worker.id(),
         sequence,
         settlements,
         want,
-        lease_ms: lane.run.core.settings.visibility_ms(),
+        lease_ms: worker.run.core.settings.visibility_ms(),
         token: Token::random(),
-        fence_floor: lane.fence_floor.load(SeqCst),
+        fence_floor: worker.fence_floor.load(SeqCst),
         room: Room::default(),
     }
 }
 
 /// Repeats the call until the store answers it: after a lost reply under the same sequence. A permanent error ends it.
 async fn until_answered<T>(
-    lane: &Lane<T>,
+    worker: &ShardWorker<T>,
     mut call: SettleAndClaim,
     sequence: &mut u64,
 ) -> Result<Settled, QueueError> {
-    let run = &lane.run;
+    let run = &worker.run;
     for attempt in 0.. {
-        match run.core.store.settle_and_claim(&lane.shard, &call).await {
+        match run.core.store.settle_and_claim(&worker.shard, &call).await {
             Ok(settled) => return Ok(settled),
             Err(error) if is_lasting(&error, attempt) => return Err(error),
             Err(error) => run.metrics.failed("settle_and_claim", &error),
@@ -160,7 +160,7 @@ async fn until_answered<T>(
             *sequence += 1;
             (call.sequence, call.token) = (*sequence, Token::random());
         }
-        pause(lane, attempt).await;
+        pause(worker, attempt).await;
     }
     Ok(Settled::Stale)
 }
@@ -176,22 +176,22 @@ fn is_lasting(error: &QueueError, attempt: u32) -> bool {
 }
 
 /// Gives a call up: the leases of the jobs that it was to settle expire, and the worker takes a new id.
-fn give_up<T>(lane: &Lane<T>, settlements: &mut Settlements, error: &QueueError) {
+fn give_up<T>(worker: &ShardWorker<T>, settlements: &mut Settlements, error: &QueueError) {
     tracing::error!(
-        queue = %lane.run.core.name, shard = ?lane.shard, %error, jobs = settlements.len(),
+        queue = %worker.run.core.name, shard = ?worker.shard, %error, jobs = settlements.len(),
         "a call of the consumer failed permanently; the jobs that it was to settle are redelivered when their leases expire"
     );
-    lane.run.metrics.failed("settle_and_claim", error);
-    settlements.drain(..).for_each(|(receipt, _)| lane.running.remove(&receipt));
-    lane.rename();
+    worker.run.metrics.failed("settle_and_claim", error);
+    settlements.drain(..).for_each(|(receipt, _)| worker.running.remove(&receipt));
+    worker.take_new_id();
 }
 
 /// Waits for the backoff, or until the state of the link changes.
-async fn pause<T>(lane: &Lane<T>, attempt: u32) {
+async fn pause<T>(worker: &ShardWorker<T>, attempt: u32) {
     // The system clock, because the pause waits for a server and not for a job's due time.
     let pause = Clock::system();
     let pause = pause.sleep(REPEAT.delay(attempt));
-    match lane.run.core.store.link().map(Link::state) {
+    match worker.run.core.store.link().map(Link::state) {
         None => pause.await,
         Some(mut state) => {
             state.mark_unchanged();
@@ -203,11 +203,11 @@ async fn pause<T>(lane: &Lane<T>, attempt: u32) {
     }
 }
 
-fn record_verdicts<T>(lane: &Lane<T>, settlements: &Settlements, verdicts: &[Verdict]) {
-    let queue = &lane.run.core.name;
+fn record_verdicts<T>(worker: &ShardWorker<T>, settlements: &Settlements, verdicts: &[Verdict]) {
+    let queue = &worker.run.core.name;
     for ((receipt, outcome), verdict) in settlements.iter().zip(verdicts) {
-        lane.running.remove(receipt);
-        lane.run.metrics.settled(*verdict);
+        worker.running.remove(receipt);
+        worker.run.metrics.settled(*verdict);
         match verdict {
             Verdict::Settled => {}
             Verdict::Lost => {
@@ -224,21 +224,25 @@ fn record_verdicts<T>(lane: &Lane<T>, settlements: &Settlements, verdicts: &[Ver
 }
 
 /// Starts the claimed jobs and frees the unused slots.
-fn begin<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, claimed: Claimed, slots: Option<OwnedSemaphorePermit>) {
+fn begin<T: Send + Sync + 'static>(
+    worker: &Arc<ShardWorker<T>>,
+    claimed: Claimed,
+    slots: Option<OwnedSemaphorePermit>,
+) {
     let Some(mut slots) = slots else { return };
-    let lease_ms = lane.run.core.settings.visibility_ms();
+    let lease_ms = worker.run.core.settings.visibility_ms();
     for delivered in claimed.deliveries {
         if delivered.lease_left_ms < lease_ms / 3 * 2 {
-            lane.beat_now.notify_one();
+            worker.heartbeat_now.notify_one();
         }
         let level = delivered.job.as_ref().map_or(0, |job| job.suspicion());
-        let place = (level > 0).then(|| lane.run.suspects.place(&delivered.receipt, level));
+        let place = (level > 0).then(|| worker.run.suspects.place(&delivered.receipt, level));
         if let Some(slot) = slots.split(1) {
-            attempt::start(lane, delivered, slot, place);
+            attempt::start(worker, delivered, slot, place);
         }
     }
     drop(slots);
-    lane.run.room.notify_waiters();
+    worker.run.room.notify_waiters();
 }
 
 /// The time of the next poll: the next due time, by this process's own timer, but at most about a second from now.
@@ -250,10 +254,10 @@ fn look_at(answered: Moment, next: Next) -> Moment {
 }
 
 /// Releases the unfinished jobs at once at the end of the consumer, so that other workers need not wait for their leases to expire.
-async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settlements, sequence: u64) {
-    let clock = &lane.run.core.clock;
+async fn give_back<T>(worker: &ShardWorker<T>, inbox: &mut Inbox, mut settlements: Settlements, sequence: u64) {
+    let clock = &worker.run.core.clock;
     let mut stopped = Settlements::new();
-    for (receipt, task) in lane.running.take_unfinished() {
+    for (receipt, task) in worker.running.take_unfinished() {
         let has_ended = match task {
             None => true,
             Some(task) => {
@@ -266,7 +270,7 @@ async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settle
         }
     }
     // A batch ends once all of its attempts have ended.
-    let has_ended = match &lane.run.handling {
+    let has_ended = match &worker.run.handling {
         Handling::Batch(gatherer) if !stopped.is_empty() => clock.timeout(STOP, gatherer.idle()).await.is_ok(),
         _ => true,
     };
@@ -280,14 +284,14 @@ async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settle
     let farewell = async {
         for (turn, part) in (1..).zip(settlements.chunks(ITEMS_MAX)) {
             let mut sequence = sequence + turn;
-            let last = call(lane, sequence, part.to_vec(), 0);
-            if let Ok(Settled::Done(claimed)) = until_answered(lane, last, &mut sequence).await {
-                record_verdicts(lane, &part.to_vec(), &claimed.verdicts);
+            let last = call(worker, sequence, part.to_vec(), 0);
+            if let Ok(Settled::Done(claimed)) = until_answered(worker, last, &mut sequence).await {
+                record_verdicts(worker, &part.to_vec(), &claimed.verdicts);
             }
         }
     };
     if clock.timeout(FAREWELL, farewell).await.is_err() {
-        tracing::warn!(shard = ?lane.shard, "the store did not answer; unsettled jobs are redelivered when their leases expire");
+        tracing::warn!(shard = ?worker.shard, "the store did not answer; unsettled jobs are redelivered when their leases expire");
     }
 }
 
