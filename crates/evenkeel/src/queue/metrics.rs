@@ -1,12 +1,12 @@
-//! What a queue tells about itself; docs/metrics.md lists the names. Handles are registered once, when the queue is opened, so
-//! install the recorder before that.
+//! The metrics of a queue; docs/metrics.md lists the names. Handles are registered once, when the queue is opened, so install the
+//! recorder before that.
 
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::{Enqueued, Fate, Outcome, Verdict};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use std::sync::Arc;
 
-/// The handles of one queue.
+/// The metric handles of one queue.
 pub(crate) struct QueueMetrics {
     queue: Arc<str>,
     pub(crate) created: Counter,
@@ -25,7 +25,7 @@ impl QueueMetrics {
         }
     }
 
-    /// Counts what became of a job that was sent.
+    /// Counts the outcome of an enqueued job.
     pub(crate) fn sent(&self, answer: Enqueued) {
         let outcome = match answer {
             Enqueued::Created => return self.created.increment(1),
@@ -41,12 +41,12 @@ impl QueueMetrics {
     }
 }
 
-/// Two programs say different things about one queue.
+/// Counts a conflict: two programs configure one queue differently.
 pub(crate) fn conflict(queue: &str, about: &'static str) {
     counter!("evenkeel_queue_conflicts_total", "queue" => queue.to_owned(), "about" => about).increment(1);
 }
 
-/// The handles of one consumer.
+/// The metric handles of one consumer.
 pub(crate) struct ConsumerMetrics {
     queue: Arc<str>,
     done: Counter,
@@ -76,12 +76,12 @@ impl ConsumerMetrics {
         }
     }
 
-    /// The store has answered a claim.
+    /// Records the time at which the store answered a claim.
     pub(crate) fn success(&self, unix_ms: u64) {
         self.success.set(unix_ms as f64 / 1000.0);
     }
 
-    /// A handler has ended.
+    /// Counts a handler that has returned, by its outcome.
     pub(crate) fn handled(&self, outcome: &Outcome) {
         let outcome = match outcome {
             Outcome::Done => return self.done.increment(1),
@@ -93,7 +93,7 @@ impl ConsumerMetrics {
         counter!("evenkeel_queue_handled_total", "queue" => Arc::clone(&self.queue), "outcome" => outcome).increment(1);
     }
 
-    /// The store has judged a settlement.
+    /// Counts a settlement, by the store's verdict.
     pub(crate) fn settled(&self, verdict: Verdict) {
         let verdict = match verdict {
             Verdict::Settled => return self.settled.increment(1),
@@ -105,7 +105,7 @@ impl ConsumerMetrics {
             .increment(1);
     }
 
-    /// A lapsed lease was taken back.
+    /// Counts an expired lease that was taken back.
     pub(crate) fn rescued(&self, fate: Fate) {
         let fate = match fate {
             Fate::Lapsed => "lapsed",
@@ -116,9 +116,9 @@ impl ConsumerMetrics {
         counter!("evenkeel_queue_rescued_total", "queue" => Arc::clone(&self.queue), "fate" => fate).increment(1);
     }
 
-    /// A call of a background loop has failed; it is repeated.
+    /// Counts a failed call of a background loop; the loop repeats it.
     pub(crate) fn failed(&self, step: &'static str, error: &QueueError) {
-        tracing::debug!(queue = %self.queue, step, %error, "a call of the consumer failed; it is repeated");
+        tracing::debug!(queue = %self.queue, step, %error, "a call of the consumer failed; retrying");
         counter!("evenkeel_queue_call_failures_total", "queue" => Arc::clone(&self.queue), "step" => step).increment(1);
     }
 }

@@ -1,6 +1,6 @@
-//! A delay queue: work that runs later, never earlier, and survives every crash.
+//! A delay queue: a job runs at its due time or later, never earlier, and survives a crash of its sender and of its worker.
 //!
-//! Open one [`Queue`] per kind of work; send jobs from anywhere, run them anywhere:
+//! Open one [`Queue`] per kind of work. Any process may send jobs, and any process may consume them:
 //!
 //! ```
 //! use evenkeel::Keel;
@@ -34,19 +34,19 @@
 //! # }
 //! ```
 //!
-//! * [`Queue`] — what a program holds: it sends jobs, and [runs](Queue::consume) them.
-//! * [`topic::Topic`] — the same for those who operate it, whatever the type of its jobs.
-//! * [`Periodic`] and [`Cron`] — jobs that come again and again.
+//! * [`Queue`] — the typed handle of a program: it enqueues jobs and [consumes](Queue::consume) them.
+//! * [`topic::Topic`] — the operator's handle on the same queue, independent of the type of its jobs.
+//! * [`Periodic`] and [`Cron`] — recurring jobs.
 //!
-//! docs/spec/queue.md is the protocol in words; its atomic steps, their model and their scripts are the crate `evenkeel-protocol`. The
-//! rooms of this folder, in the order in which a job passes them:
+//! docs/spec/queue.md specifies the protocol; the crate `evenkeel-protocol` has its atomic steps, their model and their scripts. The
+//! modules of this folder, in the order in which a job passes through them:
 //!
-//! * `queue.rs` and `settings/` are the surface: the handle, its builder, and what may be set.
-//! * `sending/` takes jobs in; `schedule/` sends those that come again and again.
-//! * `sharding/` knows which shard keeps a job, also while the topic grows.
-//! * `consume/` runs them: per shard the loops that claim, extend leases and take lapsed ones back, and per job its attempts.
+//! * `queue.rs` and `settings/`: the handle, its builder and its settings.
+//! * `sending/` enqueues jobs; `schedule/` enqueues recurring ones.
+//! * `sharding/` routes a job to its shard, also while the topic grows.
+//! * `consume/` runs jobs: per shard the loops that claim, extend leases and take expired leases back, and per job its attempts.
 //! * `topic/` is for operators; `sql/` has the rows that decide about jobs under `Durability::Sql`.
-//! * `store/` is the seam to the steps and to the register of topics.
+//! * `store/` gives access to the steps and to the register of topics.
 
 mod consume;
 mod metrics;

@@ -1,4 +1,4 @@
-//! [`Queue`]: what a program holds.
+//! [`Queue`]: the typed handle on one queue.
 
 use super::metrics::QueueMetrics;
 use super::settings::{Durability, Settings};
@@ -27,13 +27,13 @@ use std::time::Duration;
 /// A handle on one queue; cheap to clone.
 ///
 /// Guarantee: a job that was accepted is delivered until it is acknowledged or dead (at least once), never before it is due.
-/// Not guaranteed: that it is delivered once only, or in any order between shards; docs/spec/queue.md says what else.
+/// Not guaranteed: that it is delivered once only, or in any order between shards; docs/spec/queue.md has the full list.
 pub struct Queue<T> {
     core: Arc<Core<T>>,
     durability: Durability,
 }
 
-/// What all handles of one queue share.
+/// The state that all handles of one queue share.
 pub(crate) struct Core<T> {
     pub(super) name: Arc<str>,
     pub(super) store: QueueStore,
@@ -45,9 +45,9 @@ pub(crate) struct Core<T> {
     pub(super) record: TopicRecord,
     pub(super) keel: Keel,
     pub(super) registration: Registration,
-    /// The rows that judge the jobs, under `Durability::Sql`.
+    /// The rows that decide about the jobs, under `Durability::Sql`.
     #[cfg(feature = "sql")]
-    pub(super) judge: Option<Arc<super::sql::Judge>>,
+    pub(super) rows: Option<Arc<super::sql::JobRows>>,
     #[cfg(feature = "sql")]
     pub(super) _sweeper: Option<evenkeel_link::support::Background>,
 }
@@ -63,30 +63,30 @@ impl<T: Send + Sync + 'static> Queue<T> {
         Self { durability: core.settings.durability, core: Arc::new(core) }
     }
 
-    /// Its name.
+    /// The name of the queue.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.core.name
     }
 
-    /// The same queue for those who operate it: lists, figures, pauses, dead letters.
+    /// The operator's handle on this queue: lists, statistics, pauses, dead letters.
     #[must_use]
     pub fn topic(&self) -> Topic {
         Topic::of(&self.core)
     }
 
-    /// Sends a job that is due at once.
+    /// Enqueues a job that is due at once.
     ///
     /// # Errors
-    /// [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent. [`QueueError::Full`]: it was not taken.
-    /// [`QueueError::Link`] with `outcome_unknown`: it may have been taken, and sending it again may duplicate it; a job with
-    /// an id of yours ([`Order::id`]) may be sent again without harm. [`QueueError::NotDurable`]: it was taken, with fewer copies
-    /// than asked for.
+    /// [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent. [`QueueError::Full`]: the queue did not accept the job.
+    /// [`QueueError::Link`] with `outcome_unknown`: the queue may have accepted the job, and sending it again may duplicate it. Sending
+    /// a job with a caller's id ([`Order::id`]) again is idempotent. [`QueueError::NotDurable`]: the queue accepted the job, with fewer
+    /// copies than required.
     pub async fn now(&self, body: &T) -> Result<JobId, QueueError> {
         self.job(body).enqueue().await.map(|sent| sent.id)
     }
 
-    /// Sends a job that is due at `due`: a `SystemTime`, a `jiff::Timestamp`, or ms since 1970. A time that has passed means now.
+    /// Enqueues a job that is due at `due`: a `SystemTime`, a `jiff::Timestamp`, or ms since 1970. A time in the past means now.
     ///
     /// # Errors
     /// As [`now`](Self::now).
@@ -94,7 +94,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.job(body).at(due).enqueue().await.map(|sent| sent.id)
     }
 
-    /// Sends a job that is due `delay` after the server has taken it.
+    /// Enqueues a job that is due `delay` after the server has accepted it.
     ///
     /// # Errors
     /// As [`now`](Self::now).
@@ -102,16 +102,16 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.job(body).delay(delay).enqueue().await.map(|sent| sent.id)
     }
 
-    /// Begins a job about which there is more to say; see [`Order`]. The body is encoded at once.
+    /// Begins a job with options; see [`Order`]. The body is encoded at once.
     pub fn job(&self, body: &T) -> Order<'_, T> {
         Order::new(self, body)
     }
 
-    /// Sends many jobs, in one round trip a shard for each 500. Answers each, in order; one that found the queue full says so
-    /// in its answer ([`Sent::answer`]).
+    /// Enqueues many jobs, with one round trip per shard for each 500 jobs. Returns one result per job, in order; for a job that a full
+    /// queue rejected, [`Sent::answer`] is [`Enqueued::Full`](super::Enqueued::Full).
     ///
     /// # Errors
-    /// As [`now`](Self::now), for the whole: after an error any of them may have been taken.
+    /// As [`now`](Self::now), for the whole call: after an error the queue may have accepted any of the jobs.
     pub async fn enqueue_all<'a>(
         &'a self,
         orders: impl IntoIterator<Item = Order<'a, T>>,
@@ -120,31 +120,32 @@ impl<T: Send + Sync + 'static> Queue<T> {
         send::send(self, jobs).await
     }
 
-    /// A handle whose jobs are accepted under another durability than the queue was opened with.
+    /// A handle that enqueues with another durability than the queue was opened with.
     ///
     /// # Errors
-    /// [`QueueError::Settings`] if the server cannot do it.
+    /// [`QueueError::Settings`] if the server does not support that durability.
     pub async fn with_durability(&self, durability: Durability) -> Result<Self, QueueError> {
         let settings = Settings { durability, ..self.core.settings.clone() };
         settings.check(&self.core.name)?;
         #[cfg(feature = "sql")]
-        if durability == Durability::Sql && self.core.judge.is_none() {
-            let reason = "`Durability::Sql` needs a database; open the queue with `sql(&pool)`".to_owned();
+        if durability == Durability::Sql && self.core.rows.is_none() {
+            let reason = "`Durability::Sql` requires a database; open the queue with `sql(&pool)`".to_owned();
             return Err(QueueError::Settings { queue: self.core.name.to_string(), reason });
         }
         crate::queue::settings::server::check(&self.core.store, &self.core.name, &settings).await?;
         Ok(Self { core: Arc::clone(&self.core), durability })
     }
 
-    /// Takes a job back that is not running. [`Revoked`] says exactly what was found. A job that is done and whose id was generated is
-    /// [`Revoked::Unknown`], which is no sign of a wrong id: an end is remembered only for ids and unique keys that the sender chose.
+    /// Revokes a job that is not running. [`Revoked`] reports the state in which the job was found. A finished job with a generated id is
+    /// [`Revoked::Unknown`], which does not mean that the id is wrong: completion records exist only for ids and unique keys that the
+    /// sender chose.
     ///
     /// # Errors
     /// [`QueueError::Link`]; repeating the call does no harm.
     pub async fn revoke(&self, id: &JobId) -> Result<Revoked, QueueError> {
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.core.judge {
-            return judge.revoke(*id).await;
+        if let Some(rows) = &self.core.rows {
+            return rows.revoke(*id).await;
         }
         let store = &self.core.store;
         let ask = |shard: Shard, ids: Vec<JobId>| async move { store.revoke(&shard, &ids).await };
@@ -152,7 +153,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         Ok(answers.first().copied().unwrap_or(Revoked::Unknown))
     }
 
-    /// Gives a waiting job another due time. [`Rescheduled`] says exactly what was found.
+    /// Gives a waiting job another due time. [`Rescheduled`] reports the state in which the job was found.
     ///
     /// # Errors
     /// [`QueueError::Link`]; repeating the call does no harm.
@@ -160,7 +161,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.change(*id, Some(When::At(due.into().0)), None).await
     }
 
-    /// Gives a waiting job another due time, counted from the server's now.
+    /// Gives a waiting job another due time, counted from the server's current time.
     ///
     /// # Errors
     /// As [`reschedule`](Self::reschedule).
@@ -177,7 +178,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.change(*id, None, Some(body)).await
     }
 
-    /// All that is known of a job: where it is, its body and its history; or how it ended, while that is remembered.
+    /// Everything known about a job: its state, its body and its history; or how it ended, while its completion record exists.
     ///
     /// # Errors
     /// [`QueueError::Link`], [`QueueError::Database`]; [`QueueError::Unreadable`] if another program wrote its record.
@@ -187,13 +188,13 @@ impl<T: Send + Sync + 'static> Queue<T> {
         let looked = self.core.router.route(&[*id], |id| *id, ask, |looked| matches!(looked, Ok(None))).await?.pop();
         let found = looked.transpose()?.flatten();
         #[cfg(feature = "sql")]
-        if let Some(judge) = self.core.judge.as_ref().filter(|_| found.is_none() || guard("sql_find_asks_row")) {
-            return judge.find(*id, found).await;
+        if let Some(rows) = self.core.rows.as_ref().filter(|_| found.is_none() || guard("sql_find_asks_row")) {
+            return rows.find(*id, found).await;
         }
         Ok(found)
     }
 
-    /// The steps under this queue and the shard of a job, to be touched as other programs touch those of a Redis.
+    /// The steps of this queue and the shard of a job, for tests that act as another program on the same store.
     #[cfg(feature = "testing")]
     pub fn steps(&self, id: &JobId) -> (Arc<dyn GrowSteps>, Shard) {
         let shards = self.core.router.shards();
@@ -204,8 +205,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
         let codec = body.as_ref().map(|_| self.core.codec.id());
         let change = Reschedule { id, when, body, codec };
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.core.judge {
-            return judge.reschedule(change).await;
+        if let Some(rows) = &self.core.rows {
+            return rows.reschedule(change).await;
         }
         let store = &self.core.store;
         let ask = |shard: Shard, changes: Vec<Reschedule>| async move { store.reschedule(&shard, &changes).await };
@@ -214,15 +215,15 @@ impl<T: Send + Sync + 'static> Queue<T> {
         Ok(answers.first().copied().unwrap_or(Rescheduled::Unknown))
     }
 
-    /// Compares all rows with the store, once; the figures of all pages.
+    /// Compares all rows with the store once, and returns the counts of all pages.
     #[cfg(all(feature = "testing", feature = "sql"))]
     pub async fn sweep_once(&self) -> Result<super::Swept, QueueError> {
         let mut all = super::Swept::default();
-        let Some(judge) = &self.core.judge else { return Ok(all) };
-        judge.restore_pause().await?;
+        let Some(rows) = &self.core.rows else { return Ok(all) };
+        rows.restore_pause().await?;
         let mut after = None;
         loop {
-            let page = judge.sweep(super::sql::Cursor::after(after)).await?;
+            let page = rows.sweep(super::sql::Cursor::after(after)).await?;
             all.rows += page.rows;
             all.put_back += page.put_back;
             all.ended += page.ended;
@@ -233,9 +234,9 @@ impl<T: Send + Sync + 'static> Queue<T> {
         }
     }
 
-    /// Whether rows judge its jobs.
+    /// Whether rows decide about the jobs of this handle.
     #[cfg(feature = "sql")]
-    pub(super) fn is_judged(&self) -> bool {
+    pub(super) fn has_rows(&self) -> bool {
         self.durability == Durability::Sql
     }
 
@@ -249,14 +250,14 @@ impl<T: Send + Sync + 'static> Queue<T> {
 }
 
 impl<T> Core<T> {
-    /// Whether rows judge the topic's jobs.
-    pub(super) fn is_judged(&self) -> bool {
+    /// Whether rows decide about the topic's jobs.
+    pub(super) fn has_rows(&self) -> bool {
         self.record.is_judged
     }
 }
 
 impl<T: 'static> Core<T> {
-    /// The bytes of a body, if they are not too many.
+    /// Encodes a body, within `body_bytes_max`.
     pub(super) fn encode(&self, body: &T) -> Result<Bytes, QueueError> {
         let mut out = Vec::new();
         self.codec.encode(body, &mut out)?;

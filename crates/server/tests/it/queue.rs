@@ -272,7 +272,7 @@ async fn grow_moves_jobs_and_can_be_repeated() {
         assert_eq!(fixture.json(&["job", "mail", &format!("job {number}")]).await["state"], "waiting");
     }
     let refused = fixture.queue(&["grow", "mail", "8"]).await;
-    assert_eq!((refused.code, refused.err.contains("grows to a multiple")), (2, true), "{}", refused.err);
+    assert_eq!((refused.code, refused.err.contains("must be a multiple")), (2, true), "{}", refused.err);
 }
 
 #[tokio::test]

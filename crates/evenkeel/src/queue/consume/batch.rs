@@ -1,4 +1,4 @@
-//! [`Batch`]: several deliveries in the hands of one handler.
+//! [`Batch`]: several deliveries for one call of a handler.
 
 use super::consumer::{Consumer, HandleBatch, Work};
 use super::delivery::Delivery;
@@ -8,25 +8,25 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the first delivery of a batch waits for others, unless said otherwise.
+/// The default time for which the first delivery of a batch waits for others.
 const FILL: Duration = Duration::from_millis(10);
 
-/// Several deliveries in the hands of one handler: each keeps its own lease, fence, attempt and cancellation.
+/// Several deliveries for one call of a handler: each has its own lease, fence, attempt and cancellation.
 ///
-/// A delivery that is lost meanwhile has its own [`cancellation`](Delivery::cancellation) fired, and what is answered for it does
-/// not count; the handler's future is dropped once all of them are lost.
+/// When a delivery is lost, its [`cancellation`](Delivery::cancellation) fires and the handler's result for it is ignored. The
+/// handler's future is dropped once all deliveries of the batch are lost.
 #[derive(Debug)]
 pub struct Batch<T> {
-    /// At least one, at most as many as [`Queue::consume_batch`] was told.
+    /// At least one delivery, at most the `size` of [`Queue::consume_batch`].
     pub deliveries: Vec<Delivery<T>>,
 }
 
-/// What a batch handler answers.
+/// The result of a batch handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BatchHandled<E> {
-    /// The same for all.
+    /// The same result for all deliveries.
     All(Handled),
-    /// One for each delivery, in the order of the batch. A delivery without an answer is tried again, as after an error.
+    /// One result per delivery, in the order of the batch. A delivery without a result is retried, as after an error.
     Each(Vec<Result<Handled, E>>),
 }
 
@@ -49,15 +49,15 @@ impl<E> From<Vec<Result<Handled, E>>> for BatchHandled<E> {
 }
 
 impl<T: Send + Sync + 'static> Queue<T> {
-    /// Begins a consumer whose handler gets up to `size` deliveries at once, of all shards: for work that costs as much for a
-    /// hundred as for one. A batch starts when it is full, or [`fill`](Consumer::fill) after its first delivery came, or when the
-    /// consumer drains. Each delivery takes one of the consumer's slots, so at most
-    /// [`concurrency`](Consumer::concurrency)`/size` full batches run at once; unless told otherwise there is room for one.
+    /// Begins a consumer whose handler receives up to `size` deliveries at once, from all shards, for work whose cost hardly depends on
+    /// the number of jobs. A batch starts when it is full, [`fill`](Consumer::fill) after its first delivery, or when the consumer
+    /// drains. Each delivery takes one of the consumer's slots, so at most [`concurrency`](Consumer::concurrency)`/size` full batches run
+    /// at once; the default concurrency has slots for one.
     ///
-    /// The handler answers `Ok(())` or one [`Handled`] for all, or [`BatchHandled::Each`]; an error or a panic counts for each
-    /// delivery. A job that is suspected of killing its process comes as a batch of its own.
+    /// The handler returns `Ok(())` or one [`Handled`] for all deliveries, or [`BatchHandled::Each`]; an error or a panic counts for each
+    /// delivery. A job that is suspected of killing its process is delivered in a batch of its own.
     ///
-    /// Not guaranteed, beyond what [`consume`](Self::consume) does not: any order or size of batches.
+    /// Not guaranteed, in addition to what [`consume`](Self::consume) does not guarantee: any order or size of batches.
     pub fn consume_batch<H, F, R, E>(&self, size: usize, handler: H) -> Consumer<T, E>
     where
         H: Fn(Batch<T>) -> F + Send + Sync + 'static,

@@ -1,11 +1,11 @@
-//! [`Consumer`]: a handler and how it is run.
+//! [`Consumer`]: a handler and the settings under which it runs.
 
 use super::attempt::caught_call;
 use super::batch::{Batch, BatchHandled};
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction};
-use super::shard::{Handler, Handling, Lane, Run};
-use crate::queue::consume::attempt::body::Room;
+use super::shard::{Handler, Handling, Run, ShardWorker};
+use crate::queue::consume::attempt::body::RecordBudget;
 use crate::queue::consume::attempt::gather::{BatchHandler, Gatherer};
 use crate::queue::consume::attempt::suspects::Suspects;
 use crate::queue::consume::shard::phase::Phase;
@@ -21,55 +21,55 @@ use evenkeel_link::{LinkError, LinkState};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::retry_delay::ms;
 use evenkeel_protocol::queue::steps::CRASH_DELAY_MS_MAX;
-use parking_lot::Mutex;
 use std::fmt::Display;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 
-/// How long after the drain's end the last settlements may take, with a margin over what each lane allows itself.
+/// The deadline of the last settlements after the drain, with a margin over the deadline of each shard worker.
 const FAREWELL: Duration = Duration::from_secs(15);
-/// How often a consumer looks whether its topic has grown, give or take a quarter.
+/// How often a consumer checks whether its topic has grown, with 25 % jitter.
 const KEEP_UP: Duration = Duration::from_secs(5);
 
 /// A handler of one delivery.
 pub(super) type Handle<T, E> =
     dyn Fn(Delivery<T>) -> Pin<Box<dyn Future<Output = Result<Handled, E>> + Send>> + Send + Sync;
 
-/// A handler of several.
+/// A handler of several deliveries.
 pub(super) type HandleBatch<T, E> =
     dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Result<BatchHandled<E>, E>> + Send>> + Send + Sync;
 
-/// What a consumer does with deliveries.
+/// The user's handler: of single deliveries or of batches.
 pub(super) enum Work<T, E> {
     One(Arc<Handle<T, E>>),
     Batch { size: usize, fill: Duration, handler: Arc<HandleBatch<T, E>> },
 }
 
-/// A handler and how it is run. Nothing happens until [`run`](Self::run).
+/// A handler and the settings under which it runs. Nothing happens until [`run`](Self::run).
 #[must_use = "nothing is consumed until `run`"]
 pub struct Consumer<T, E> {
     queue: Queue<T>,
     pub(super) work: Work<T, E>,
     reaction: Arc<dyn Fn(&E) -> Reaction + Send + Sync>,
-    /// Somebody has said what follows an error.
+    /// The caller has set `on_error`.
     pub(super) reacts: bool,
     concurrency: usize,
     drain: Duration,
     crash_max: u8,
     crash_delay: Duration,
-    /// Why it cannot work as it was put together.
+    /// The reason why this combination of settings is invalid.
     fault: Option<&'static str>,
 }
 
 impl<T: Send + Sync + 'static> Queue<T> {
-    /// Begins a consumer. The handler gets one [`Delivery`] at a time, many of them at once, and answers `Ok(())`, a
-    /// [`Handled`], or an error, which by default is worth another attempt. A panic is an error, too.
+    /// Begins a consumer. Each call of the handler receives one [`Delivery`]; many calls run concurrently. The handler returns `Ok(())`, a
+    /// [`Handled`], or an error, which by default is retried. A panic counts as an error.
     ///
-    /// It must bear being run twice for the same job: its process may die, or fall silent for longer than its lease, after
-    /// the work and before the settlement. Write [`Delivery::fence`] with what it changes, to keep the second run's result.
+    /// The handler must be idempotent: it may run twice for the same job, because its process may die, or stop sending heartbeats for
+    /// longer than its lease, after the work and before the settlement. Write [`Delivery::fence`], a fencing token, with each change, so
+    /// that the result of the later run stays.
     pub fn consume<H, F, R, E>(&self, handler: H) -> Consumer<T, E>
     where
         H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
@@ -100,7 +100,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         }
     }
 
-    /// The same consumer around another handler, whose errors are worth another attempt until somebody judges them.
+    /// The same consumer with another handler. Its errors are retried until `on_error` is set.
     #[cfg(feature = "tower")]
     pub(super) fn with_work<F: Display + Send + 'static>(
         self,
@@ -116,14 +116,14 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         }
     }
 
-    /// How many jobs run at once in this process. Default 16, or the size of a batch if that is more. No more jobs are claimed
-    /// than there are free slots.
+    /// The number of jobs that run at once in this process. Default 16, or the size of a batch if that is larger. The consumer claims no
+    /// more jobs than it has free slots.
     pub fn concurrency(mut self, jobs: usize) -> Self {
         self.concurrency = jobs;
         self
     }
 
-    /// How long the first delivery of a batch waits for others. Default 10 ms. Without a meaning for a handler of one delivery.
+    /// How long the first delivery of a batch waits for others. Default 10 ms. Without effect on a handler of single deliveries.
     pub fn fill(mut self, time: Duration) -> Self {
         if let Work::Batch { fill, .. } = &mut self.work {
             *fill = time;
@@ -131,49 +131,49 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         self
     }
 
-    /// What follows an error, by its kind. Default: another attempt, for any.
+    /// Maps an error of the handler to the reaction to it. Default: [`Reaction::Retry`] for every error.
     pub fn on_error(mut self, reaction: impl Fn(&E) -> Reaction + Send + Sync + 'static) -> Self {
         self.reaction = Arc::new(reaction);
         self.reacts = true;
         self
     }
 
-    /// How long running handlers may take to end once the shutdown has come. Default 25 s. Then they are dropped and their jobs
-    /// given back at once, without using an attempt.
+    /// How long running handlers may continue after the shutdown has begun. Default 25 s. Then the consumer drops them and releases their
+    /// jobs at once, without using an attempt.
     pub fn drain(mut self, deadline: Duration) -> Self {
         self.drain = deadline;
         self
     }
 
-    /// A job whose process died so often in a row while it ran is a dead letter (if its retries are limited), once that has happened with
-    /// no other suspect beside it. Default 3.
+    /// The number of crashes in a row after which a job becomes a dead letter, if its retries are limited and it crashed while no other
+    /// suspect ran. A crash is the death of the process that ran the job. Default 3.
     ///
-    /// After a crash a process runs at most a quarter of its [`concurrency`](Self::concurrency) of such jobs at once, after two a
-    /// sixteenth, and so on, and other jobs beside them.
+    /// Jobs that have crashed are suspects: a process runs at most a quarter of its [`concurrency`](Self::concurrency) of jobs with one
+    /// crash at once, a sixteenth of jobs with two, and so on; other jobs run at the same time.
     pub fn crashes_max(mut self, crashes: u8) -> Self {
         self.crash_max = crashes;
         self
     }
 
-    /// How long a job waits after its process died. Default 10 s; doubles with every crash, up to an hour.
+    /// The delay before the next attempt after a crash. Default 10 s; it doubles with every crash, up to an hour.
     pub fn crash_delay(mut self, delay: Duration) -> Self {
         self.crash_delay = delay;
         self
     }
 
-    /// Consumes until `shutdown` is ready, then drains. An outage of Redis is sat out: what has ended is settled once it is
-    /// back, and what ran stays with this process if its lease has not been taken meanwhile.
+    /// Consumes until `shutdown` is ready, then drains. During an outage of Redis the consumer keeps running: it settles finished jobs
+    /// once Redis is back, and running jobs stay with this process unless another worker has taken their leases meanwhile.
     ///
-    /// Dropping this future drops the handlers; their jobs come back when their leases end.
+    /// Dropping this future drops the handlers; their jobs are redelivered when their leases expire.
     ///
     /// # Errors
-    /// [`QueueError::Settings`] if the consumer cannot work as it is; [`QueueError::Link`] if the keel was shut down.
+    /// [`QueueError::Settings`] if the settings of the consumer are invalid; [`QueueError::Link`] if the keel was shut down.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
         let slots_max = self.checked()?;
         let drain = self.drain;
         let core = Arc::clone(self.queue.core());
         let (phase, phases) = watch::channel(Phase::Working);
-        let mut lanes = Lanes { run: self.into_run(slots_max, phases), all: Vec::new(), loops: Vec::new() };
+        let mut workers = ShardWorkers { run: self.into_run(slots_max, phases), all: Vec::new(), loops: Vec::new() };
         let mut shards = core.router.subscribe();
         let _topology = Background::spawn("queue shards", core.clock.clone(), {
             let core = Arc::clone(&core);
@@ -182,20 +182,20 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         tracing::info!(queue = %core.name, concurrency = slots_max, "consuming");
         let mut shutdown = std::pin::pin!(shutdown);
         let ended = loop {
-            lanes.open(&shards.borrow_and_update().clone());
+            workers.open(&shards.borrow_and_update().clone());
             tokio::select! {
                 biased;
                 () = &mut shutdown => break Ok(()),
                 error = closed(&core.store) => break Err(error),
-                // The topic has grown, perhaps.
+                // The topic may have grown.
                 _ = shards.changed() => {}
             }
         };
         tracing::info!(queue = %core.name, "draining");
         phase.send_replace(Phase::Draining);
         let all_done = async {
-            for lane in &lanes.all {
-                lane.done.wait().await;
+            for worker in &workers.all {
+                worker.done.wait().await;
             }
         };
         tokio::pin!(all_done);
@@ -206,7 +206,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         Ok(ended?)
     }
 
-    /// How many slots it has, if it can work as it is.
+    /// The number of slots, if the settings are valid.
     fn checked(&self) -> Result<u32, QueueError> {
         let refuse =
             |reason: &str| Err(QueueError::Settings { queue: self.queue.name().to_owned(), reason: reason.to_owned() });
@@ -216,7 +216,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         if let Work::Batch { size, .. } = self.work
             && !(1..=self.concurrency).contains(&size)
         {
-            return refuse("the size of a batch must be between 1 and `concurrency`, or no batch is ever full");
+            return refuse("the size of a batch must be between 1 and `concurrency`: a larger batch never fills");
         }
         match u32::try_from(self.concurrency).ok().filter(|slots| (1..=10_000).contains(slots)) {
             Some(slots) => Ok(slots),
@@ -231,11 +231,11 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             slots: Arc::new(Semaphore::new(self.concurrency)),
             room: Notify::new(),
             suspects: Suspects::new(slots_max, core.settings.visibility, core.clock.clone()),
-            lanes: Mutex::default(),
-            hungry: AtomicUsize::new(0),
+            workers: Mutex::default(),
+            backlogged: AtomicUsize::new(0),
             handling: handling(self.work, self.reaction, &core.clock, &phases),
             phases,
-            bodies: Room::default(),
+            bodies: RecordBudget::default(),
             crash_max: self.crash_max,
             crash_delay_ms: ms(self.crash_delay).min(CRASH_DELAY_MS_MAX),
             core,
@@ -243,73 +243,80 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     }
 }
 
-type Judge<E> = Arc<dyn Fn(&E) -> Reaction + Send + Sync>;
+type OnError<E> = Arc<dyn Fn(&E) -> Reaction + Send + Sync>;
 
 fn handling<T: Send + Sync + 'static, E: Display + Send + 'static>(
     work: Work<T, E>,
-    judge: Judge<E>,
+    on_error: OnError<E>,
     clock: &Clock,
     phases: &watch::Receiver<Phase>,
 ) -> Handling<T> {
     match work {
-        Work::One(handler) => Handling::One(judged(handler, judge)),
-        Work::Batch { size, fill, handler } => {
-            Handling::Batch(Gatherer::new(size, fill, each_judged(handler, judge), clock.clone(), phases.clone()))
-        }
+        Work::One(handler) => Handling::One(with_reaction(handler, on_error)),
+        Work::Batch { size, fill, handler } => Handling::Batch(Gatherer::new(
+            size,
+            fill,
+            each_with_reaction(handler, on_error),
+            clock.clone(),
+            phases.clone(),
+        )),
     }
 }
 
-/// The handler with its errors judged.
-fn judged<T: 'static, E: Display + Send + 'static>(handler: Arc<Handle<T, E>>, judge: Judge<E>) -> Handler<T> {
+/// Wraps the handler: maps its errors to reactions.
+fn with_reaction<T: 'static, E: Display + Send + 'static>(
+    handler: Arc<Handle<T, E>>,
+    on_error: OnError<E>,
+) -> Handler<T> {
     Arc::new(move |delivery| {
         let handled = handler(delivery);
-        let judge = Arc::clone(&judge);
-        Box::pin(async move { handled.await.map_err(|error| reaction(&judge, &error)) })
+        let on_error = Arc::clone(&on_error);
+        Box::pin(async move { handled.await.map_err(|error| reaction(&on_error, &error)) })
     })
 }
 
-/// The batch handler with its errors judged, and one answer for each delivery.
-fn each_judged<T: 'static, E: Display + Send + 'static>(
+/// Wraps the batch handler: maps its errors to reactions, and returns one result for each delivery.
+fn each_with_reaction<T: 'static, E: Display + Send + 'static>(
     handler: Arc<HandleBatch<T, E>>,
-    judge: Judge<E>,
+    on_error: OnError<E>,
 ) -> BatchHandler<T> {
     Arc::new(move |batch| {
         let size = batch.deliveries.len();
         let handled = handler(batch);
-        let judge = Arc::clone(&judge);
+        let on_error = Arc::clone(&on_error);
         Box::pin(async move {
-            let judged = |error: E| reaction(&judge, &error);
+            let react = |error: E| reaction(&on_error, &error);
             match handled.await {
                 Ok(BatchHandled::All(handled)) => vec![Ok(handled); size],
                 Ok(BatchHandled::Each(each)) => {
-                    let none = || Err((Reaction::Retry, "the handler gave no answer for this delivery".to_owned()));
-                    let given = each.into_iter().map(|answer| answer.map_err(judged));
+                    let none = || Err((Reaction::Retry, "the handler returned no result for this delivery".to_owned()));
+                    let given = each.into_iter().map(|answer| answer.map_err(react));
                     given.chain(std::iter::repeat_with(none)).take(size).collect()
                 }
-                Err(error) => vec![Err(judged(error)); size],
+                Err(error) => vec![Err(react(error)); size],
             }
         })
     })
 }
 
-/// What follows an error, and its text. If the user's judgement or the error's own text panics, another attempt follows: in a batch only
-/// for the delivery that it concerns.
-fn reaction<E: Display>(judge: &Judge<E>, error: &E) -> (Reaction, String) {
+/// The reaction to an error, and the error's message. If the user's `on_error` panics, the reaction is a retry: in a batch only for the
+/// delivery of that error.
+fn reaction<E: Display>(on_error: &OnError<E>, error: &E) -> (Reaction, String) {
     let text =
-        caught_call(|| error.to_string()).unwrap_or_else(|words| format!("the text of the error panicked: {words}"));
-    match caught_call(|| judge(error)) {
+        caught_call(|| error.to_string()).unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
+    match caught_call(|| on_error(error)) {
         Ok(reaction) => (reaction, text),
-        Err(words) => (Reaction::Retry, format!("{text} (judging it panicked: {words})")),
+        Err(panic) => (Reaction::Retry, format!("{text} (`on_error` panicked: {panic})")),
     }
 }
 
-/// The loops of one lane, each started again if it panics.
-fn loops<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>) -> [Background; 3] {
-    let clock = &lane.run.core.clock;
-    let (working, beating, rescuing) = (Arc::clone(lane), Arc::clone(lane), Arc::clone(lane));
+/// The loops of one shard worker, each restarted if it panics.
+fn loops<T: Send + Sync + 'static>(worker: &Arc<ShardWorker<T>>) -> [Background; 3] {
+    let clock = &worker.run.core.clock;
+    let (working, extending, rescuing) = (Arc::clone(worker), Arc::clone(worker), Arc::clone(worker));
     [
         Background::spawn("queue work", clock.clone(), move || work::work(Arc::clone(&working))),
-        Background::spawn("queue heartbeat", clock.clone(), move || heartbeat::keep_beating(Arc::clone(&beating))),
+        Background::spawn("queue heartbeat", clock.clone(), move || heartbeat::send_heartbeats(Arc::clone(&extending))),
         Background::spawn("queue rescue", clock.clone(), move || rescue::keep_rescuing(Arc::clone(&rescuing))),
     ]
 }
@@ -322,12 +329,12 @@ async fn closed(store: &QueueStore) -> LinkError {
     link.why_down()
 }
 
-/// Learns when the topic has grown, and carries on what a mover that was killed has left on its way.
+/// Detects growth of the topic, and delivers batches that a killed shard migration has left between shards.
 async fn keep_up<T: Send + Sync + 'static>(core: Arc<Core<T>>) {
     loop {
         core.clock.sleep(KEEP_UP.mul_f64(0.75 + rand::random::<f64>() / 2.0)).await;
         if let Err(error) = keep_up_once(&core).await {
-            tracing::debug!(queue = %core.name, %error, "cannot look whether the topic has grown; looking again");
+            tracing::debug!(queue = %core.name, %error, "the topology of the topic could not be read; retrying");
         }
     }
 }
@@ -341,31 +348,31 @@ async fn keep_up_once<T: Send + Sync + 'static>(core: &Core<T>) -> Result<(), Qu
     Ok(())
 }
 
-/// The lanes of one consumer. If its future is dropped, their handlers are, too.
-struct Lanes<T> {
+/// The shard workers of one consumer. Dropping them aborts their handlers.
+struct ShardWorkers<T> {
     run: Arc<Run<T>>,
-    all: Vec<Arc<Lane<T>>>,
+    all: Vec<Arc<ShardWorker<T>>>,
     loops: Vec<Background>,
 }
 
-impl<T: Send + Sync + 'static> Lanes<T> {
-    /// Opens a lane for each shard that has none. A shard that is there stays.
+impl<T: Send + Sync + 'static> ShardWorkers<T> {
+    /// Opens a worker for each shard that has none. Shards are never removed.
     fn open(&mut self, shards: &Shards) {
         let core = &self.run.core;
         for shard in shards.iter().skip(self.all.len()) {
-            let ear = core.keel.queues().ears.open(&core.store, shard);
-            let lane = Arc::new(Lane::new(&self.run, shard.clone(), ear));
-            self.run.lanes.lock().push(Arc::downgrade(&lane));
-            self.loops.extend(loops(&lane));
-            self.all.push(lane);
+            let listener = core.keel.queues().listeners.open(&core.store, shard);
+            let worker = Arc::new(ShardWorker::new(&self.run, shard.clone(), listener));
+            self.run.workers.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&worker));
+            self.loops.extend(loops(&worker));
+            self.all.push(worker);
         }
     }
 }
 
-impl<T> Drop for Lanes<T> {
+impl<T> Drop for ShardWorkers<T> {
     fn drop(&mut self) {
-        for lane in &self.all {
-            for (_, task) in lane.running.take_unfinished() {
+        for worker in &self.all {
+            for (_, task) in worker.running.take_unfinished() {
                 if let Some(task) = task {
                     task.abort();
                 }

@@ -1,4 +1,4 @@
-//! [`Delivery`]: a job in the hands of its handler.
+//! [`Delivery`]: a job as its handler receives it.
 
 use crate::queue::store::QueueStore;
 use bytes::Bytes;
@@ -10,30 +10,30 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::SetOnce;
 
-/// A job in the hands of its handler.
+/// A job as its handler receives it.
 ///
-/// The handler's future is dropped when the delivery is not current any more: another worker may run the job then.
+/// The handler's future is dropped when the delivery is no longer current, because another worker may then run the job.
 #[derive(Debug)]
 pub struct Delivery<T> {
-    /// The message.
+    /// The decoded body.
     pub body: T,
     /// The job's id.
     pub id: JobId,
-    /// Which attempt this is, from 1. Attempts that were snoozed or given back do not count.
+    /// The number of this attempt, from 1. Snoozed and released attempts do not count.
     pub attempt: u32,
-    /// Rises with every delivery of the job, across failovers too: write it with what the handler changes in SQL, and refuse
-    /// lower ones (`.. WHERE fence < :fence`), so that a worker that lost its lease cannot overwrite its successor.
+    /// The fencing token. It rises with every delivery of the job, also across failovers: write it with each change in SQL, and reject
+    /// lower ones (`.. WHERE fence < :fence`), so that a worker that lost its lease cannot overwrite the changes of its successor.
     pub fence: u64,
-    /// When it was accepted, in ms since 1970 on the server's clock.
+    /// When the queue accepted the job, in ms since 1970 on the server's clock.
     pub enqueued_at: u64,
-    /// When it was due; `None` where that is not known any more (the answer to the claim was lost and asked for again).
+    /// When the job was due; `None` if it is unknown because the reply to the claim was lost and the call repeated.
     pub due_at: Option<u64>,
     notes: Vec<Note>,
     cancellation: Cancellation,
     held: Held,
 }
 
-/// Where a delivery is held.
+/// The store, shard and receipt of a delivery.
 #[derive(Clone)]
 pub(super) struct Held {
     pub(super) store: QueueStore,
@@ -66,65 +66,65 @@ impl<T> Delivery<T> {
         self.held.receipt
     }
 
-    /// The sender's own name for the job, if it gave one.
+    /// The caller's id of the job, if the sender has set one.
     #[must_use]
     pub fn name(&self) -> Option<&[u8]> {
         self.notes.iter().find_map(|note| if let Note::Name(name) = note { Some(&name[..]) } else { None })
     }
 
-    /// Where the sender's trace goes on, if it said so (W3C `traceparent`).
+    /// The trace context of the sender (W3C `traceparent`), if it has set one.
     #[must_use]
     pub fn trace(&self) -> Option<&str> {
         trace_of(&self.notes)
     }
 
-    /// The text that travels beside the body.
+    /// The text headers of the job.
     #[must_use]
     pub fn headers(&self) -> BTreeMap<String, String> {
         let headers = self.notes.iter().find_map(|note| if let Note::Headers(text) = note { Some(text) } else { None });
         headers.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_default()
     }
 
-    /// Notes how far the handler is, in place of what it noted before, for whoever looks at the job and for its next attempt.
-    /// Answers whether the delivery is still current. At most 60,000 bytes; not for every row of a long loop: it is a write.
+    /// Stores a progress note of at most 60,000 bytes in the job, replacing the previous one, for operators and for the next attempt.
+    /// Returns whether the delivery is still current. Each call is a write to the store, so do not call it for every row of a long loop.
     ///
     /// # Errors
-    /// [`QueueError::Link`]: it may not have been noted; repeating it does no harm.
-    pub async fn progress(&self, words: impl AsRef<[u8]> + Send) -> Result<bool, QueueError> {
-        let words = Bytes::copy_from_slice(words.as_ref());
-        self.held.store.progress(&self.held.shard, &self.held.receipt, words).await
+    /// [`QueueError::Link`]: the note may not have been stored; repeating the call is idempotent.
+    pub async fn progress(&self, note: impl AsRef<[u8]> + Send) -> Result<bool, QueueError> {
+        let note = Bytes::copy_from_slice(note.as_ref());
+        self.held.store.progress(&self.held.shard, &self.held.receipt, note).await
     }
 
-    /// What an earlier attempt noted by [`progress`](Self::progress).
+    /// The last [`progress`](Self::progress) note of earlier attempts.
     #[must_use]
     pub fn last_progress(&self) -> Option<&[u8]> {
-        self.notes.iter().find_map(|note| if let Note::Progress(words) = note { Some(&words[..]) } else { None })
+        self.notes.iter().find_map(|note| if let Note::Progress(text) = note { Some(&text[..]) } else { None })
     }
 
-    /// Fires when the delivery is not current any more; for what the handler has started elsewhere (threads, processes).
+    /// A signal that fires when the delivery is no longer current, for threads and processes that the handler has started.
     #[must_use]
     pub fn cancellation(&self) -> Cancellation {
         self.cancellation.clone()
     }
 }
 
-/// Where the trace of a job goes on.
+/// The trace context of a job.
 pub(super) fn trace_of(notes: &[Note]) -> Option<&str> {
     let trace = notes.iter().find_map(|note| if let Note::Trace(trace) = note { Some(trace) } else { None });
     trace.and_then(|trace| std::str::from_utf8(trace).ok())
 }
 
-/// Tells that a delivery is not current any more, or that the consumer gives it back because it ends.
+/// Signals that a delivery is no longer current, or that the consumer releases it because it shuts down.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation(Arc<SetOnce<()>>);
 
 impl Cancellation {
-    /// Waits until it fires.
+    /// Waits until the signal fires.
     pub async fn cancelled(&self) {
         self.0.wait().await;
     }
 
-    /// Whether it has fired.
+    /// Whether the signal has fired.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.initialized()

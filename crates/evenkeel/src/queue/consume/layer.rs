@@ -1,4 +1,4 @@
-//! Layers of tower around a handler: time-outs, rate limits, tracing, whatever wraps a `Service`.
+//! Tower layers around a handler: timeouts, rate limits, tracing and other layers of a `Service`.
 
 use super::consumer::{Consumer, Handle, Work};
 use super::delivery::Delivery;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// A consumer's handler as a service: what the innermost layer wraps.
+/// A consumer's handler as a `Service`, which the innermost layer wraps.
 pub struct HandlerService<T, E>(Arc<Handle<T, E>>);
 
 impl<T, E> Clone for HandlerService<T, E> {
@@ -35,9 +35,9 @@ impl<T, E> Service<Delivery<T>> for HandlerService<T, E> {
 }
 
 impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
-    /// Puts a tower layer around the handler; the layer given last is the outermost. The whole stack is one service for all
-    /// deliveries of this consumer: a rate limit counts them together. A delivery waits for the service's readiness with its
-    /// slot taken and its lease extended; when its lease is lost, the whole stack's future is dropped, like a bare handler's.
+    /// Wraps the handler in a tower layer; the layer added last is the outermost. All deliveries of this consumer share one service, so a
+    /// rate limit counts them together. A delivery that waits for the service's readiness holds its slot, and its lease is extended. When
+    /// the lease is lost, the future of the whole stack is dropped, like that of a handler without layers.
     ///
     /// ```
     /// use evenkeel::Keel;
@@ -68,9 +68,9 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     /// # }
     /// ```
     ///
-    /// Errors of a layer count as the handler's: judge them with [`on_error`](Self::on_error), which belongs *after* the
-    /// layers, since they may change the type of the errors; [`run`](Self::run) refuses the other order. Around a batch handler
-    /// there are no layers; put them around the call that the handler makes.
+    /// Errors of a layer count as errors of the handler. Call [`on_error`](Self::on_error) *after* `layer`, because a layer may change the
+    /// type of the errors; [`run`](Self::run) fails for the other order. A batch handler cannot have layers; wrap the call that the
+    /// handler makes instead.
     pub fn layer<L, R>(self, layer: L) -> Consumer<T, <L::Service as Service<Delivery<T>>>::Error>
     where
         L: Layer<HandlerService<T, E>>,
@@ -81,16 +81,16 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     {
         let (handler, fault) = match &self.work {
             Work::One(_) if self.reacts => {
-                (None, Some("`on_error` comes after `layer`: a layer may change the type of the errors"))
+                (None, Some("call `on_error` after `layer`, because a layer may change the type of the errors"))
             }
             Work::One(handler) => (Some(Arc::clone(handler)), None),
-            Work::Batch { .. } => (None, Some("a batch handler takes no layers; put them around the call it makes")),
+            Work::Batch { .. } => (None, Some("a batch handler cannot have layers; wrap the call that it makes")),
         };
         let service = handler.map(|handler| Arc::new(tokio::sync::Mutex::new(layer.layer(HandlerService(handler)))));
         let layered: Arc<Handle<T, _>> = Arc::new(move |delivery| {
             let service = service.clone();
             Box::pin(async move {
-                // Without a service the consumer does not run.
+                // `run` fails for a consumer without a service.
                 let Some(service) = service else { return Ok(Handled::Done) };
                 let called = {
                     let mut service = service.lock().await;

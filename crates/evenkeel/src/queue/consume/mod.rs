@@ -1,8 +1,8 @@
-//! Running jobs: a typed handler, bounded concurrency, leases that are extended while the process lives.
+//! Runs jobs: a typed handler, bounded concurrency, leases that are extended while the process lives.
 //!
-//! `consumer.rs`, `delivery.rs`, `handled.rs`, `batch.rs` and `layer.rs` are what users touch. `shard/` has the loops of one shard, each in
-//! a file of its own: settle and claim in one call (`work`), extend leases (`heartbeat`), take lapsed leases back (`rescue`); `wake_up`
-//! is how they are notified of new work. `attempt/` is one run of the handler, from delivery to outcome.
+//! `consumer.rs`, `delivery.rs`, `handled.rs`, `batch.rs` and `layer.rs` are the public interface. `shard/` has the loops of one shard,
+//! each in a file of its own: settle and claim in one call (`work`), extend leases (`heartbeat`), take expired leases back (`rescue`);
+//! `wake_up` notifies them of new work. `attempt/` is one run of the handler, from delivery to outcome.
 
 mod attempt;
 mod batch;
@@ -20,4 +20,4 @@ pub use delivery::{Cancellation, Delivery};
 pub use handled::{Handled, Reaction};
 #[cfg(feature = "tower")]
 pub use layer::HandlerService;
-pub(crate) use shard::wake_up::Ears;
+pub(crate) use shard::wake_up::WakeUpListeners;

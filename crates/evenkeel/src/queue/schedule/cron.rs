@@ -1,8 +1,8 @@
 //! Cron expressions of five fields, in a time zone.
 //!
 //! Minute, hour, day of the month, month, day of the week; each `*`, a number, a name, a range, a list, or steps (`*/15`,
-//! `8-18/2`). If both days are restricted, either is enough, as in every cron since Unix V7's successors. `@hourly`, `@daily`,
-//! `@weekly`, `@monthly` and `@yearly` stand for what they say.
+//! `8-18/2`). If both days are restricted, either is enough, as in other crons. `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly`
+//! are shorthands.
 
 use jiff::civil::Date;
 use jiff::tz::{AmbiguousOffset, TimeZone};
@@ -19,10 +19,10 @@ const SHORTHANDS: [(&str, &str); 6] = [
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
 ];
-/// Every expression that comes at all comes within this many days: the 29th of February after a year that is none.
+/// Every expression with an occurrence has one within this many days. The longest gap is that of 29 February around a year like 2100.
 const DAYS_MAX: u32 = 8 * 366 + 1;
 
-/// When something happens again and again.
+/// A cron expression in a time zone.
 #[derive(Clone, Debug)]
 pub struct Cron {
     minutes: u64,
@@ -30,14 +30,14 @@ pub struct Cron {
     days: u64,
     months: u64,
     weekdays: u64,
-    /// Both days are restricted, so either is enough.
+    /// Both day fields are restricted, so a match of either is enough.
     either_day: bool,
     zone: TimeZone,
-    /// The five fields, as they were written.
+    /// The five fields of the expression.
     text: String,
 }
 
-/// A text that is not a cron expression, or a time zone nobody knows.
+/// The error for an invalid cron expression or an unknown time zone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotCron(String);
@@ -45,7 +45,7 @@ pub struct NotCron(String);
 impl FromStr for Cron {
     type Err = NotCron;
 
-    /// Reads an expression; it is meant in UTC until [`in_zone`](Cron::in_zone).
+    /// Parses an expression. Its time zone is UTC unless [`in_zone`](Cron::in_zone) sets another one.
     fn from_str(text: &str) -> Result<Self, NotCron> {
         let fields = SHORTHANDS.iter().find(|(name, _)| *name == text.trim()).map_or(text, |(_, fields)| fields);
         let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
@@ -56,7 +56,7 @@ impl FromStr for Cron {
             )));
         };
         let mut weekdays = field(weekday, "day of the week", 0, 7, &WEEKDAYS)?;
-        // 7 is Sunday, too.
+        // Both 0 and 7 are Sunday.
         weekdays = (weekdays | (weekdays >> 7)) & 0x7f;
         let cron = Self {
             minutes: field(minute, "minute", 0, 59, &[])?,
@@ -68,23 +68,22 @@ impl FromStr for Cron {
             zone: TimeZone::UTC,
             text: fields.join(" "),
         };
-        let comes = cron.after(Timestamp::UNIX_EPOCH).next().is_some();
-        match comes {
+        let occurs = cron.after(Timestamp::UNIX_EPOCH).next().is_some();
+        match occurs {
             true => Ok(cron),
-            false => Err(NotCron(format!("`{text}` never comes: no month it names has such a day"))),
+            false => Err(NotCron(format!("`{text}` never occurs: none of its months has such a day"))),
         }
     }
 }
 
 impl Cron {
-    /// Means the expression in a time zone, by its IANA name (`Europe/Berlin`). A time that a change of the clocks leaves out
-    /// comes an hour later; one that comes twice is taken the first time, or both times if every hour is meant.
+    /// Sets the time zone, by its IANA name (`Europe/Berlin`). A time that a daylight saving change skips occurs an hour later; a time that
+    /// it repeats occurs the first time only, or both times if the expression matches every hour.
     ///
     /// # Errors
-    /// The zone is not known on this machine (its time zone database may not be installed).
+    /// The time zone is unknown on this machine (its time zone database may not be installed).
     pub fn in_zone(self, name: &str) -> Result<Self, NotCron> {
-        let zone =
-            TimeZone::get(name).map_err(|error| NotCron(format!("the time zone `{name}` is not known: {error}")))?;
+        let zone = TimeZone::get(name).map_err(|error| NotCron(format!("unknown time zone `{name}`: {error}")))?;
         Ok(Self { zone, ..self })
     }
 
@@ -94,15 +93,15 @@ impl Cron {
         &self.text
     }
 
-    /// The time zone it is meant in.
+    /// The time zone of the expression.
     #[must_use]
     pub fn zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// The times after `start`, each later than the one before, for as long as the calendar goes.
+    /// The occurrences after `start`, in ascending order, until the end of the calendar.
     pub fn after(&self, start: Timestamp) -> impl Iterator<Item = Timestamp> {
-        // A change of the clocks may move a time into the next day's first hours: begin a day early.
+        // A daylight saving change may move a time into the next day, so the search begins a day early.
         let first = start.to_zoned(self.zone.clone()).date();
         let mut day = first.checked_sub(1.day()).ok();
         let mut empty_days = 0;
@@ -122,7 +121,7 @@ impl Cron {
         .flatten()
     }
 
-    /// The times of one day, in order.
+    /// The occurrences of one day, in order.
     fn times_of(&self, day: Date) -> Vec<Timestamp> {
         if !self.matches(day) {
             return Vec::new();
@@ -159,9 +158,10 @@ fn bits(set: u64) -> impl Iterator<Item = i8> + Clone {
     (0..64_i8).filter(move |bit| set >> bit & 1 == 1)
 }
 
-/// Reads one field as a set of numbers.
+/// Parses one field to a set of numbers.
 fn field(text: &str, what: &str, min: u32, max: u32, names: &[&str]) -> Result<u64, NotCron> {
-    let wrong = || NotCron(format!("`{text}` is no {what}: numbers from {min} to {max}, `*`, `a-b`, `a,b` or `*/n`"));
+    let wrong =
+        || NotCron(format!("`{text}` is not a valid {what}; allowed: {min} to {max}, `*`, `a-b`, `a,b` or `*/n`"));
     let number = |text: &str| {
         let named = names.iter().position(|name| text.len() >= 3 && text.eq_ignore_ascii_case(name));
         let base = if names.len() == 12 { 1 } else { 0 };
@@ -180,17 +180,17 @@ fn field(text: &str, what: &str, min: u32, max: u32, names: &[&str]) -> Result<u
         let (from, to) = match range.split_once('-') {
             _ if range == "*" => (min, max),
             Some((from, to)) => (number(from)?, number(to)?),
-            // `5/15` begins at five and goes on to the end.
+            // `5/15` starts at 5 and ends at the field's maximum.
             None if part.contains('/') => (number(range)?, max),
             None => (number(range)?, number(range)?),
         };
         if from > to {
             return Err(wrong());
         }
-        // Other crons take it for the first number alone, which nobody means who writes `*/90`.
+        // Other crons use the first number alone, which is surely not meant by `*/90`.
         if step > 1 && u32::try_from(step).map_or(true, |step| step > to - from) {
             return Err(NotCron(format!(
-                "`{part}` of the {what}: a step of {step} is longer than from {from} to {to}; write `{from}` if that is meant"
+                "`{part}` of the {what}: the step {step} is longer than the range {from} to {to}; write `{from}` to match only that value"
             )));
         }
         (from..=to).step_by(step).for_each(|number| set |= 1_u64 << number);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_mean_what_every_cron_means() {
+    fn cron_fields_have_their_usual_meaning() {
         let after = "2026-02-27T23:59:59Z";
         assert_eq!(
             times("*/20 8-10/2 * * *", "UTC", after, 4),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn if_both_days_are_named_either_is_enough() {
+    fn either_of_two_cron_day_fields_matches() {
         let after = "2026-06-01T00:00:00Z";
         assert_eq!(
             times("0 12 13 * fri", "UTC", after, 4),
@@ -237,13 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn the_next_time_is_never_the_present_one() {
+    fn next_cron_time_is_in_the_future() {
         assert_eq!(times("0 0 * * *", "UTC", "2026-01-01T00:00:00Z", 1), ["2026-01-02T00:00:00Z"]);
     }
 
-    /// Berlin leaves out 02:00 to 03:00 on 29 March 2026 and has it twice on 25 October.
+    /// In Berlin the hour from 02:00 to 03:00 is skipped on 29 March 2026 and repeated on 25 October.
     #[test]
-    fn a_change_of_the_clocks_loses_and_doubles_nothing() {
+    fn daylight_saving_change_skips_and_repeats_no_tick() {
         assert_eq!(
             times("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", 2),
             ["2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z"]
@@ -263,28 +263,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_said_in_a_sentence() {
-        for (text, words) in [
+    fn invalid_cron_expression_is_explained() {
+        for (text, expected) in [
             ("* * * *", "has 4 fields"),
-            ("60 * * * *", "is no minute"),
-            ("* * * * 8", "is no day of the week"),
-            ("* * 0 * *", "is no day of the month"),
-            ("* 5-3 * * *", "is no hour"),
-            ("*/0 * * * *", "is no minute"),
-            ("a * * * *", "is no minute"),
-            ("0 0 30 2 *", "never comes"),
+            ("60 * * * *", "is not a valid minute"),
+            ("* * * * 8", "is not a valid day of the week"),
+            ("* * 0 * *", "is not a valid day of the month"),
+            ("* 5-3 * * *", "is not a valid hour"),
+            ("*/0 * * * *", "is not a valid minute"),
+            ("a * * * *", "is not a valid minute"),
+            ("0 0 30 2 *", "never occurs"),
         ] {
             let error = text.parse::<Cron>().unwrap_err().to_string();
-            assert!(error.contains(words), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
         assert!("0 0 * * *".parse::<Cron>().unwrap().in_zone("Middle/Earth").is_err());
     }
 
     #[test]
-    fn step_longer_than_its_range_is_refused() {
+    fn cron_step_above_its_range_is_rejected() {
         for expression in ["*/90 * * * *", "*/60 * * * *", "0 */24 * * *", "50/15 * * * *", "0 8-18/11 * * *"] {
             let error = expression.parse::<Cron>().unwrap_err().to_string();
-            assert!(error.contains("is longer than from"), "{expression}: {error}");
+            assert!(error.contains("is longer than the range"), "{expression}: {error}");
         }
         for expression in ["*/59 * * * *", "0 */23 * * *", "44/15 * * * *", "7-7/1 * * * *"] {
             assert!(expression.parse::<Cron>().is_ok(), "{expression}");

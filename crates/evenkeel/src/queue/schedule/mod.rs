@@ -1,4 +1,4 @@
-//! Schedules: jobs that come again and again.
+//! Schedules: recurring jobs.
 
 pub(crate) mod cron;
 pub(crate) mod periodic;

@@ -1,7 +1,7 @@
-//! Jobs that come again and again. Any number of processes may run the same schedule; each tick is enqueued once.
+//! Recurring jobs. Any number of processes may run the same schedule; each tick is enqueued once.
 //!
-//! The next tick always waits in the queue already, so that it starts on time whoever is alive then. The store keeps the last
-//! tick that was taken in; who moves it on takes in what comes next, in the same step.
+//! The next tick of a schedule is always enqueued ahead of its time, so that it starts on time whichever processes run then. The store
+//! has the last enqueued tick; advancing it is a compare-and-set that enqueues the next ticks in the same step.
 
 use super::cron::Cron;
 use crate::queue::consume::caught_call;
@@ -19,20 +19,20 @@ use jiff::{Timestamp, Zoned};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between attempts to reach the store.
+/// The backoff between attempts to reach the store.
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_secs(5) };
-/// The longest sleep: the server's clock may be set meanwhile.
+/// The longest sleep, because the server's clock may be set meanwhile.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 
-/// What becomes of ticks that came while no process ran the schedule.
+/// What happens to ticks that were missed because no process ran the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missed {
-    /// They are left out.
+    /// No missed tick is enqueued.
     Skip,
-    /// The latest of them is made up for.
+    /// The latest missed tick is enqueued.
     #[default]
     One,
-    /// All of them are made up for, in order of their times.
+    /// All missed ticks are enqueued, in order of their times.
     All,
 }
 
@@ -47,14 +47,15 @@ pub struct Periodic<T> {
 }
 
 impl<T: Send + Sync + 'static> Queue<T> {
-    /// Begins a schedule called `name`, the same in every process that runs it: at each time of `cron` a job with the body
-    /// that `body` makes of that time. Its first tick is the first one after the schedule was first run.
+    /// Begins a schedule called `name`, the same in every process that runs it: at each time of `cron` it enqueues a job with the body
+    /// that `body` returns for that time. Its first tick is the first one after the schedule was first run.
     ///
-    /// The next tick waits in the queue ahead of its time: if the expression changes, one tick of the old one still comes.
+    /// The next tick is enqueued ahead of its time: after a change of the expression, one tick of the old expression still runs.
     ///
-    /// A name has one definition (expression, time zone, what becomes of missed ticks): the one that was registered last, which a
-    /// program does when it begins to run the schedule. Programs that say otherwise follow it within a minute, with bodies of their
-    /// own; both definitions are logged, and counted as `evenkeel_queue_conflicts_total`. No tick of the definition that counts is lost.
+    /// A name has one definition (expression, time zone, handling of missed ticks): the one that was registered last. A program registers
+    /// its definition when it begins to run the schedule. Programs with another definition follow the registered one within a minute, with
+    /// bodies of their own; the conflict is logged, and counted in `evenkeel_queue_conflicts_total`. No tick of the registered definition
+    /// is lost.
     pub fn periodic(
         &self,
         name: impl Into<String>,
@@ -66,17 +67,17 @@ impl<T: Send + Sync + 'static> Queue<T> {
 }
 
 impl<T: Send + Sync + 'static> Periodic<T> {
-    /// What becomes of ticks that came while no process ran the schedule. Default: the latest is made up for.
+    /// What happens to ticks that were missed because no process ran the schedule. Default: the latest is enqueued.
     pub fn missed(mut self, missed: Missed) -> Self {
         self.missed = missed;
         self
     }
 
-    /// Enqueues ticks until `shutdown` is ready. An outage of the store is sat out; what came meanwhile counts as missed.
+    /// Enqueues ticks until `shutdown` is ready. During an outage of the store it retries; ticks of that time count as missed.
     ///
     /// # Errors
-    /// [`QueueError::Codec`], [`QueueError::TooLarge`]: a body cannot be sent. [`QueueError::Invalid`]: the expression has no
-    /// time left, or making a body panicked. The tick in question was not taken in, and counts as missed when the schedule runs again.
+    /// [`QueueError::Codec`], [`QueueError::TooLarge`]: a body cannot be sent. [`QueueError::Invalid`]: the expression has no further
+    /// occurrence, or `body` panicked. The tick was not enqueued, and counts as missed when the schedule runs again.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
         tokio::select! {
             () = shutdown => Ok(()),
@@ -84,7 +85,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         }
     }
 
-    /// Ends only with an error that lasts.
+    /// Returns only a permanent error.
     async fn keep_ticking(&self) -> QueueError {
         let core = self.queue.core();
         let mut plan = Plan::new(self.cron.clone(), self.missed);
@@ -96,7 +97,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
                     core.clock.sleep(pause.min(SLEEP_MAX)).await;
                 }
                 Err(error @ QueueError::Link(_)) => {
-                    tracing::warn!(queue = %core.name, schedule = self.name, %error, "the next tick could not be enqueued yet");
+                    tracing::warn!(queue = %core.name, schedule = self.name, %error, "the next tick could not be enqueued; retrying");
                     Clock::system().sleep(RETRY.delay(failures)).await;
                     failures += 1;
                 }
@@ -105,14 +106,14 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         }
     }
 
-    /// Moves the schedule on if its last tick has come. Answers how long to wait until it is time again.
+    /// Advances the schedule if its last tick is due. Returns the time until the next call.
     async fn run_once(&self, plan: &mut Plan) -> Result<Duration, QueueError> {
         self.agree(plan).await?;
         let Some(cron) = plan.cron.clone() else { return Ok(SLEEP_MAX) };
         let core = self.queue.core();
         let now = core.store.now_ms();
         if let Some(last) = plan.last.filter(|last| *last > now) {
-            // The tick that waits was planned by another definition: what comes before it by this one shall not be lost.
+            // The enqueued tick is of another definition: earlier ticks of this definition must not be lost.
             let earlier = if plan.replan { next_after(&cron, now)?.filter(|next| unix_ms(*next) < last) } else { None };
             if let Some(next) = earlier {
                 self.take_in(plan, Some(last), vec![next], unix_ms(next)).await?;
@@ -121,7 +122,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
             plan.replan = false;
             if plan.define {
                 core.store.topics().define(&core.name, &self.name, &record_of(&self.cron, self.missed)).await?;
-                // Another program may have moved the schedule on meanwhile.
+                // Another program may have advanced the schedule meanwhile.
                 (plan.define, plan.replan) = (false, true);
                 return Ok(Duration::ZERO);
             }
@@ -133,7 +134,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         Ok(Duration::ZERO)
     }
 
-    /// Learns which definition counts: the one that was registered last. What this program says itself is registered when it begins.
+    /// Reads the registered definition, and decides between it and that of this program, which is registered when the program begins.
     async fn agree(&self, plan: &mut Plan) -> Result<(), QueueError> {
         let core = self.queue.core();
         if plan.define || !guard("queue_schedule_agreed") {
@@ -146,14 +147,14 @@ impl<T: Send + Sync + 'static> Periodic<T> {
             return Ok(());
         }
         match held {
-            // Nobody has run it yet, or the store was flushed, and the tick that waited is gone, too.
+            // The schedule is new, or the store was flushed and has lost the enqueued tick, too.
             None => (plan.define, plan.last) = (true, None),
             Some(held) if is_new && held == own => {}
             Some(held) => {
                 let (counts, other) = if is_new { (&own, &held) } else { (&held, &own) };
                 tracing::warn!(
                     queue = %core.name, schedule = self.name, ?counts, ?other,
-                    "two programs define one schedule; the definition that was registered last counts"
+                    "two programs define one schedule differently; the definition that was registered last applies"
                 );
                 conflict(&core.name, "schedule");
                 plan.replan = true;
@@ -169,7 +170,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         Ok(())
     }
 
-    /// Takes ticks in, unless another program was faster; learns the schedule's last tick either way.
+    /// Enqueues ticks, unless another program has advanced the schedule; updates the schedule's last tick in the plan.
     async fn take_in(
         &self,
         plan: &mut Plan,
@@ -198,7 +199,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         Ok(())
     }
 
-    /// The ticks to take in, and the last of them: what was missed, as far as it is made up for, and the next one.
+    /// The ticks to enqueue, and the time of the last one: the missed ticks according to `missed`, and the next tick.
     fn plan(
         &self,
         cron: &Cron,
@@ -220,15 +221,15 @@ impl<T: Send + Sync + 'static> Periodic<T> {
                 return Ok((ticks, UnixMs::from(time).0));
             }
         }
-        Err(QueueError::Invalid(format!("the schedule {} has no time left", self.name)))
+        Err(QueueError::Invalid(format!("the schedule {} has no further occurrence", self.name)))
     }
 
-    /// The id of one tick's job: it follows from the schedule's name and the tick's time, so that a tick can be looked up,
-    /// revoked or moved.
+    /// The id of one tick's job. It is derived from the schedule's name and the tick's time, so that a caller can find, revoke or
+    /// reschedule a tick.
     #[must_use]
     pub fn tick_id(schedule: &str, time: Timestamp) -> JobId {
         let mut id = JobId::named(format!("tick/{schedule}/{time}").as_bytes());
-        // All ticks of a schedule are in its shard.
+        // The last two bytes select the shard, so all ticks are in the shard of their schedule.
         id.0[14..].copy_from_slice(&schedule_id(schedule).0[14..]);
         id
     }
@@ -237,8 +238,8 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         let at = UnixMs::from(time).0;
         let zone = plan.cron.as_ref().map_or_else(|| self.cron.zone(), Cron::zone).clone();
         let body = caught_call(|| (self.body)(&time.to_zoned(zone)));
-        let body = body.map_err(|words| {
-            QueueError::Invalid(format!("the body of the schedule {} panicked for {time}: {words}", self.name))
+        let body = body.map_err(|panic| {
+            QueueError::Invalid(format!("the body of the schedule {} panicked for {time}: {panic}", self.name))
         })?;
         let mut spec = self.queue.job(&body).into_job(&self.queue)?.spec;
         spec.notes.push(Note::Name(Bytes::from(format!("{}/{time}", self.name))));
@@ -246,18 +247,18 @@ impl<T: Send + Sync + 'static> Periodic<T> {
     }
 }
 
-/// What one program knows of a schedule that it runs.
+/// One program's state of a schedule that it runs.
 struct Plan {
-    /// By which expression it goes; nothing if this program cannot read the one that counts.
+    /// The expression in use; `None` if this program cannot parse the registered one.
     cron: Option<Cron>,
     missed: Missed,
-    /// The last tick that was taken in.
+    /// The last enqueued tick.
     last: Option<u64>,
-    /// The definition that it follows.
+    /// The definition in use.
     follows: Option<ScheduleRecord>,
-    /// The tick that waits may have been planned by another definition.
+    /// The enqueued tick may be of another definition.
     replan: bool,
-    /// The program's own definition is to be registered, once the schedule goes by it.
+    /// The program's own definition is to be registered, once the enqueued tick is of it.
     define: bool,
 }
 
@@ -266,11 +267,11 @@ impl Plan {
         Self { cron: Some(cron), missed, last: None, follows: None, replan: false, define: false }
     }
 
-    /// Goes by the definition of another program from now on.
+    /// Switches to the definition of another program.
     fn follow(&mut self, held: &ScheduleRecord) {
         let cron = held.cron.parse::<Cron>().and_then(|cron| cron.in_zone(&held.zone));
         if let Err(error) = &cron {
-            tracing::error!(%error, "cannot read the definition that counts; this program leaves the schedule to others");
+            tracing::error!(%error, "the registered definition could not be parsed; this program does not run the schedule");
         }
         self.cron = cron.ok();
         self.missed = match held.missed.as_str() {
@@ -306,5 +307,5 @@ fn schedule_id(name: &str) -> JobId {
 
 fn timestamp(ms: u64) -> Result<Timestamp, QueueError> {
     let time = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    time.ok_or_else(|| QueueError::Invalid(format!("{ms} ms after 1970 is no time of the calendar")))
+    time.ok_or_else(|| QueueError::Invalid(format!("{ms} ms after 1970 is outside the calendar")))
 }

@@ -1,4 +1,4 @@
-//! [`Order`]: a job about which there is more to say than its body.
+//! [`Order`]: a job with its options, before it is enqueued.
 
 use super::send;
 use crate::queue::queue::Queue;
@@ -12,7 +12,7 @@ use evenkeel_protocol::queue::steps::{Enqueued, NewJob, When};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A job on its way into a queue. Nothing is sent until [`enqueue`](Self::enqueue) or [`Queue::enqueue_all`].
+/// A job with its options. Nothing is sent until [`enqueue`](Self::enqueue) or [`Queue::enqueue_all`].
 #[must_use = "nothing is sent until `enqueue`"]
 pub struct Order<'a, T> {
     queue: &'a Queue<T>,
@@ -24,17 +24,17 @@ pub struct Order<'a, T> {
     headers: BTreeMap<String, String>,
 }
 
-/// What became of a job that was sent.
+/// The result of enqueuing one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The job's id.
     pub id: JobId,
-    /// Whether it is new, or what was there before it.
+    /// Whether the job is new, or which job or completion record existed already.
     pub answer: Enqueued,
 }
 
 impl Sent {
-    /// Whether this call made the job.
+    /// Whether this call created the job.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.answer == Enqueued::Created
@@ -53,41 +53,42 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         Self { queue, spec, when: When::In(0), id: None, name: None, unique: None, headers: BTreeMap::new() }
     }
 
-    /// Due at this time; one that has passed means now.
+    /// Makes the job due at this time; a time in the past means now.
     pub fn at(mut self, due: impl Into<UnixMs>) -> Self {
         self.when = When::At(due.into().0);
         self
     }
 
-    /// Due so long after the server has taken it.
+    /// Makes the job due this long after the server has accepted it.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.when = When::In(ms(delay));
         self
     }
 
-    /// Your own name for the job, of 1 to 60,000 bytes: sending it again while the job lives, or for `id_window` after its end,
-    /// changes nothing and says so.
+    /// Gives the job an id derived from the caller's name of 1 to 60,000 bytes. Sending it again while the job exists, or within
+    /// `id_window` after its end, changes nothing, and [`Sent::answer`] reports it.
     pub fn id(mut self, name: impl AsRef<[u8]>) -> Self {
         self.id = Some(JobId::named(name.as_ref()));
         self.name = Some(Bytes::copy_from_slice(name.as_ref()));
         self
     }
 
-    /// An id you drew before ([`JobId::generate`]), so that the same job can be sent again when the outcome was unknown.
+    /// Gives the job an id that the caller generated before ([`JobId::generate`]), so that the same job can be sent again after an unknown
+    /// outcome.
     pub fn raw_id(mut self, id: JobId) -> Self {
         self.id = Some(id);
         self.name = None;
         self
     }
 
-    /// No second job with this key, of 1 to 60,000 bytes, for `window` from now on. Without an [`id`](Self::id) the key is the id; beside one it
-    /// needs a queue with one shard, since the key's holder must be found wherever the job goes.
+    /// Rejects further jobs with this key, of 1 to 60,000 bytes, for `window` from now. Without an [`id`](Self::id) the key is the id. A
+    /// unique key in addition to an id requires a queue with one shard, because the key and the job must be in the same shard.
     pub fn unique(mut self, key: impl AsRef<[u8]>, window: Duration) -> Self {
         self.unique = Some((Bytes::copy_from_slice(key.as_ref()), window));
         self
     }
 
-    /// Which jobs go first. Default [`Priority::Normal`].
+    /// The priority among due jobs. Default [`Priority::Normal`].
     pub fn priority(self, priority: Priority) -> Self {
         self.with(|spec| spec.priority = priority)
     }
@@ -98,34 +99,34 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         self.with(|spec| spec.retries = retries)
     }
 
-    /// How long to wait between attempts. Default: the queue's.
+    /// The delay between attempts. Default: the queue's.
     pub fn retry_delay(self, delay: RetryDelay) -> Self {
         self.with(|spec| spec.notes.push(Note::RetryDelay(delay)))
     }
 
-    /// Out of retries the job is gone instead of dead.
+    /// Discards the job when it is out of retries, instead of making it a dead letter.
     pub fn discard_exhausted(self) -> Self {
         self.with(|spec| spec.discard_exhausted = true)
     }
 
-    /// Not started so long after its due time, the job ends as expired.
+    /// Ends the job as expired if no attempt has started this long after its due time.
     pub fn drop_if_later_than(self, lateness: Duration) -> Self {
         self.with(|spec| spec.late_ms_max = Some(ms(lateness)))
     }
 
-    /// Where the sender's trace goes on: a W3C `traceparent`.
+    /// The trace context of the sender: a W3C `traceparent`.
     pub fn trace(self, traceparent: &str) -> Self {
         let trace = Note::Trace(Bytes::copy_from_slice(traceparent.as_bytes()));
         self.with(|spec| spec.notes.push(trace))
     }
 
-    /// Text that travels beside the body.
+    /// A text header, delivered with the body.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.insert(name.into(), value.into());
         self
     }
 
-    /// Sends the job. It is taken unless [`Sent::answer`] says what was there before it.
+    /// Enqueues the job. It is accepted unless [`Sent::answer`] names a job or completion record that existed already.
     ///
     /// # Errors
     /// As [`Queue::now`].
@@ -148,17 +149,17 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         self
     }
 
-    /// The queue it is for.
+    /// The queue of the job.
     pub(crate) fn queue(&self) -> &'a Queue<T> {
         self.queue
     }
 
-    /// Whether its sender has named the job.
+    /// Whether the sender has set an id.
     pub(crate) fn has_id(&self) -> bool {
         self.id.is_some()
     }
 
-    /// Whether it has a unique key.
+    /// Whether the sender has set a unique key.
     #[cfg(feature = "sql")]
     pub(crate) fn has_unique(&self) -> bool {
         self.unique.is_some()
@@ -191,7 +192,7 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
             (Some(id), Some((key, window))) => {
                 if core.router.shards().count() > 1 {
                     return Err(QueueError::Invalid(format!(
-                        "a unique key beside an id needs a queue with one shard, and {} has {}; leave the id away (the key \
+                        "a unique key in addition to an id requires a queue with one shard, and {} has {}; omit the id (the key \
                          is then the id) or open the topic with one shard",
                         queue.name(),
                         core.router.shards().count()
@@ -202,20 +203,18 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
             }
         };
         let job = NewJob { id, when: self.when, spec };
-        // Before a row or an outbox takes what the store would refuse for ever.
+        // A row or an outbox must not accept a job that the store would always reject.
         check::new_jobs(std::slice::from_ref(&job))?;
         Ok(job)
     }
 }
 
-/// Refuses a name that says nothing, or that does not fit beside the body.
+/// Rejects an empty name, and one that is too long for a record.
 fn named(what: &str, bytes: usize) -> Result<(), QueueError> {
     match bytes {
-        0 => Err(QueueError::Invalid(format!(
-            "{what} of no bytes would be that of many jobs; leave it away or say what it names"
-        ))),
+        0 => Err(QueueError::Invalid(format!("{what} must not be empty; omit it or give it at least one byte"))),
         bytes if bytes > NOTE_BYTES_MAX => Err(QueueError::Invalid(format!(
-            "{what} has {bytes} bytes, at most {NOTE_BYTES_MAX} are taken; hash what is longer"
+            "{what} has {bytes} bytes, the limit is {NOTE_BYTES_MAX}; use a hash of it"
         ))),
         _ => Ok(()),
     }
@@ -226,26 +225,33 @@ mod tests {
     use crate::keel::Keel;
     use std::time::Duration;
 
-    /// Why a job with this id, and one with this unique key, is refused.
+    /// The errors for a job with this id, and for one with this unique key.
     async fn refusals(name: &[u8]) -> [Option<String>; 2] {
         let (keel, body, minute) = (Keel::memory(), "welcome".to_owned(), Duration::from_secs(60));
-        let Ok(mail) = keel.queue::<String>("mail").build().await else { unreachable!("it is in memory") };
+        let Ok(mail) = keel.queue::<String>("mail").build().await else {
+            unreachable!("the embedded store opens every queue")
+        };
         let named = mail.job(&body).id(name).enqueue().await;
         let unique = mail.job(&body).unique(name, minute).enqueue().await;
         [named, unique].map(|sent| sent.err().map(|error| error.to_string()))
     }
 
     #[tokio::test]
-    async fn an_id_of_no_bytes_is_refused() {
-        assert!(refusals(b"").await.iter().all(|told| told.as_ref().is_some_and(|told| told.contains("no bytes"))));
+    async fn empty_id_is_rejected() {
+        assert!(
+            refusals(b"")
+                .await
+                .iter()
+                .all(|error| error.as_ref().is_some_and(|error| error.contains("must not be empty")))
+        );
         assert_eq!(refusals(b"x").await, [None, None]);
     }
 
     #[tokio::test]
-    async fn an_id_that_is_too_long_is_refused_by_name() {
+    async fn oversized_id_is_rejected_by_name() {
         let [named, unique] = refusals(&[b'x'; 60_001]).await;
-        assert!(named.is_some_and(|told| told.contains("an id has 60001 bytes")));
-        assert!(unique.is_some_and(|told| told.contains("a unique key has 60001 bytes")));
+        assert!(named.is_some_and(|error| error.contains("an id has 60001 bytes")));
+        assert!(unique.is_some_and(|error| error.contains("a unique key has 60001 bytes")));
         assert_eq!(refusals(&[b'x'; 60_000]).await, [None, None]);
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs that count as accepted only once replicas or a disk have them.
+//! Enqueues jobs that are accepted only once replicas or a disk have them.
 
 use crate::queue::settings::Durability;
 use crate::queue::store::queues::Queues;
@@ -12,11 +12,11 @@ use redis::Value;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// The connection of this process for writes that wait: `WAIT` holds up whatever comes behind it.
+/// The connection of this process for writes with `WAIT`, which blocks all later commands on its connection.
 #[derive(Default)]
-pub(crate) struct DurableLane(Mutex<Option<Blocking>>);
+pub(crate) struct DurableConnection(Mutex<Option<Blocking>>);
 
-/// Enqueues and waits for copies in one write. Answers, too, how many copies were wanted and confirmed, if too few were.
+/// Enqueues and waits for copies in one write. Also returns the required and the confirmed number of copies, if too few were confirmed.
 pub(crate) async fn enqueue(
     queues: &Queues,
     link: &Link,
@@ -25,13 +25,13 @@ pub(crate) async fn enqueue(
     durability: Durability,
 ) -> Result<(Vec<Enqueued>, Option<(u32, u32)>), QueueError> {
     let (wait, timeout, wanted) = wait_for(durability);
-    let mut lane = queues.durable.0.lock().await;
-    let mut connection = match lane.take().filter(Blocking::is_open) {
+    let mut idle = queues.durable.0.lock().await;
+    let mut connection = match idle.take().filter(Blocking::is_open) {
         Some(connection) => connection,
         None => link.blocking().await?,
     };
     let answered = RedisQueue::enqueue_and_wait(&mut connection, shard, jobs, &wait, timeout).await;
-    *lane = Some(connection);
+    *idle = Some(connection);
     let (answers, waited) = answered?;
     let reached = confirmed(&waited)?;
     let is_short = reached < wanted && guard("queue_durable");
@@ -41,7 +41,7 @@ pub(crate) async fn enqueue(
 fn wait_for(durability: Durability) -> (redis::Cmd, Duration, u32) {
     match durability {
         Durability::Memory => (redis::cmd("PING"), Duration::ZERO, 0),
-        // Its rows are taken care of before it gets here.
+        // The caller has written the rows already.
         #[cfg(feature = "sql")]
         Durability::Sql => (redis::cmd("PING"), Duration::ZERO, 0),
         Durability::Replicas { count, timeout } => {
@@ -53,7 +53,7 @@ fn wait_for(durability: Durability) -> (redis::Cmd, Duration, u32) {
     }
 }
 
-/// `WAIT` answers the number of replicas, `WAITAOF` that of local files (0 or 1) and of replicas.
+/// `WAIT` replies with the number of replicas, `WAITAOF` with the number of local files (0 or 1) and of replicas.
 fn confirmed(answer: &Value) -> Result<u32, QueueError> {
     let count = match answer {
         Value::Int(replicas) => *replicas,

@@ -1,4 +1,4 @@
-//! Jobs as a unit of work sends them: upserts by version, safe to repeat however late.
+//! Jobs that a unit of work sends: idempotent upserts by version, which may be repeated at any time.
 
 use super::builder::Order;
 use crate::queue::queue::Queue;
@@ -11,35 +11,35 @@ use evenkeel_protocol::queue::record::encode_job;
 use evenkeel_protocol::queue::retry_delay::ms;
 use evenkeel_protocol::queue::steps::{Put, PutChange, When};
 
-/// What becomes of one job once a transaction is committed.
+/// The change of one job that follows the commit of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobPut {
     pub(crate) topic: String,
-    /// How many shards the topic had when this was said; it may have grown since.
+    /// The number of shards when the unit of work recorded the change; the topic may have grown since.
     pub(crate) shards: u16,
     pub(crate) id: JobId,
-    /// The newest wins. 0: it is to be taken when the work commits.
+    /// The newest version wins. 0: the unit of work assigns it at its commit.
     pub(crate) version: u64,
     pub(crate) wish: JobWish,
-    /// The queue's jobs are judged by rows (`Durability::Sql`): the work writes this one's.
+    /// Rows decide about the queue's jobs (`Durability::Sql`): the unit of work writes the row of this one.
     pub(crate) is_judged: bool,
 }
 
-/// What a [`JobPut`] wants.
+/// The change that a [`JobPut`] makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum JobWish {
-    /// It is due then.
+    /// The job is to run at its due time.
     Run {
         /// In ms of the server's clock.
         due_at: u64,
-        /// What the sender asks for.
+        /// The job as its sender specified it.
         spec: Box<JobSpec>,
     },
-    /// It is not wanted (any more).
+    /// The job is not to run.
     Withdraw(Keep),
 }
 
-/// The bytes of a job that has not been taken in yet.
+/// Encodes a job that the store has not accepted yet.
 pub(crate) fn job_record(spec: &JobSpec, version: u64) -> Bytes {
     encode_job(&Job::accepted(JobSpec { version: Some(version), ..spec.clone() }, 0, 0))
 }
@@ -50,15 +50,15 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
         self.queue().stranger_to(store)
     }
 
-    /// The order as an upsert. A job that nobody has named is new for certain, so its version is 1; a named one takes the
-    /// next version of its name at the commit.
+    /// Converts the order into an upsert. A job with a generated id is always new, so its version is 1; a job with a caller's id gets the
+    /// next version of that id at the commit.
     pub(crate) fn into_put(self) -> Result<JobPut, QueueError> {
         let queue = self.queue();
         let (is_named, has_unique) = (self.has_id(), self.has_unique());
         if has_unique {
             return Err(QueueError::Invalid(format!(
-                "a unique key cannot be kept by a job of a unit of work, where the newest version wins; give the job for {} an \
-                 id of yours instead",
+                "a job of a unit of work cannot have a unique key, because its newest version wins; give the job for {} an id \
+                 instead",
                 queue.name()
             )));
         }
@@ -66,7 +66,7 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
         let core = queue.core();
         let due_at = match job.when {
             When::At(due) => due,
-            // Counted from here: a repeat of the effect, however late, must not move it.
+            // The due time is fixed now, so that a repeated effect does not move it.
             When::In(delay) => core.store.now_ms().saturating_add(delay),
         };
         let spec = JobSpec { keep: Keep::AfterEnd(ms(core.settings.id_window)), ..job.spec };
@@ -76,7 +76,7 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
             id: job.id,
             version: u64::from(!is_named),
             wish: JobWish::Run { due_at, spec: Box::new(spec) },
-            is_judged: queue.is_judged(),
+            is_judged: queue.has_rows(),
         })
     }
 }
@@ -87,7 +87,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         (!self.core().store.is_same(store)).then(|| self.name())
     }
 
-    /// A job taken back by version.
+    /// The withdrawal of a job, by version.
     pub(crate) fn withdrawal(&self, id: JobId) -> JobPut {
         let core = self.core();
         JobPut {
@@ -96,13 +96,13 @@ impl<T: Send + Sync + 'static> Queue<T> {
             id,
             version: 0,
             wish: JobWish::Withdraw(Keep::AfterEnd(ms(core.settings.id_window))),
-            is_judged: self.is_judged(),
+            is_judged: self.has_rows(),
         }
     }
 }
 
 impl QueueStore {
-    /// Carries out what a unit of work wants of jobs. Safe to repeat; a newer version that came first stays.
+    /// Applies the job changes of a unit of work. Idempotent: a newer version that is there already stays.
     pub(crate) async fn put_all(&self, puts: &[JobPut]) -> Result<(), QueueError> {
         let mut left: Vec<&JobPut> = puts.iter().collect();
         while let Some(first) = left.first() {

@@ -1,4 +1,4 @@
-//! Sending: how jobs enter a queue.
+//! Enqueues jobs.
 
 pub(crate) mod builder;
 pub(crate) mod durable;

@@ -1,4 +1,4 @@
-//! The way of jobs into a queue: split over the shards, sent to all of them at once, in as few calls as the steps allow, kept waiting while it is full.
+//! Sends jobs to their shards: all shards concurrently, with as few calls as the steps allow, and waits while the queue is full.
 
 use super::builder::Sent;
 use super::durable;
@@ -12,10 +12,10 @@ use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard};
 use parking_lot::Mutex;
 use std::time::Duration;
 
-/// How often a sender that waits for room asks.
+/// The backoff of a sender that waits for room.
 const FULL: Backoff = Backoff { delay_min: Duration::from_millis(10), delay_max: Duration::from_millis(500) };
 
-/// Sends jobs and answers each, in order. Those that found the queue full for as long as they may wait say so.
+/// Sends jobs and returns one result per job, in order; `Full` for a job that the queue rejected until its waiting time was over.
 pub(crate) async fn send<T: Send + Sync + 'static>(
     queue: &Queue<T>,
     jobs: Vec<NewJob>,
@@ -63,7 +63,7 @@ pub(crate) async fn send<T: Send + Sync + 'static>(
     }
 }
 
-/// Copies that were wanted and copies that were confirmed, where these were fewer.
+/// The required and the confirmed number of copies, if too few were confirmed.
 type Short = Option<(u32, u32)>;
 
 async fn enqueue<T: Send + Sync + 'static>(
@@ -73,8 +73,8 @@ async fn enqueue<T: Send + Sync + 'static>(
 ) -> Result<(Vec<Enqueued>, Short), QueueError> {
     let core = queue.core();
     #[cfg(feature = "sql")]
-    if let (Durability::Sql, Some(judge)) = (queue.durability_wanted(), &core.judge) {
-        return Ok((judge.enqueue(&jobs).await?, None));
+    if let (Durability::Sql, Some(rows)) = (queue.durability_wanted(), &core.rows) {
+        return Ok((rows.enqueue(&jobs).await?, None));
     }
     match (queue.durability_wanted(), core.store.link()) {
         (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(&shard, &jobs).await?, None)),

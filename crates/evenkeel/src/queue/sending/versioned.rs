@@ -1,4 +1,4 @@
-//! Jobs that follow something else that has versions, such as a row: the newest version wins, however late the others come.
+//! Jobs with versions, such as those of a row: the newest version wins, in whatever order the versions arrive.
 
 use super::builder::Order;
 use crate::queue::queue::Queue;
@@ -8,19 +8,17 @@ use evenkeel_protocol::queue::retry_delay::ms;
 use evenkeel_protocol::queue::steps::{Put, PutAnswer, PutChange};
 
 impl<T: Send + Sync + 'static> Order<'_, T> {
-    /// Puts the job there as version `version` of its [`id`](Self::id): it replaces an older version wherever that one is (waiting,
-    /// running, dead, ended), and changes nothing if this one or a newer one is there. A delivery of an older version that runs is
-    /// not current any more. The limits of the queue do not apply, nor does its durability.
+    /// Upserts the job as version `version` of its [`id`](Self::id): it replaces an older version in any state (waiting, running, dead,
+    /// ended), and changes nothing if this version or a newer one exists. A running delivery of an older version is no longer current.
+    /// The limits and the durability of the queue do not apply.
     ///
     /// # Errors
     /// [`QueueError::Invalid`] without an id, with a unique key, with version 0, or for a queue with `Durability::Sql`;
-    /// [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent; [`QueueError::Link`]: put it again.
+    /// [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent; [`QueueError::Link`]: repeat the call.
     pub async fn put(self, version: u64) -> Result<PutAnswer, QueueError> {
         let queue = self.queue();
         if !self.has_id() {
-            return Err(QueueError::Invalid(
-                "a version belongs to an id of yours: say `id(..)` before `put`".to_owned(),
-            ));
+            return Err(QueueError::Invalid("a versioned job requires an id; set `id(..)` before `put`".to_owned()));
         }
         let job = self.into_job(queue)?;
         queue.put_one(Put { id: job.id, version, change: PutChange::Job(job.when, Box::new(job.spec)) }).await
@@ -28,8 +26,8 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
 }
 
 impl<T: Send + Sync + 'static> Queue<T> {
-    /// There is no job of this id any more from `version` on: what was put as an older version is taken back, running or not, and
-    /// one that comes later is refused.
+    /// Removes the job of this id as of `version`: an older version is withdrawn in any state, also while it runs, and an older version
+    /// that arrives later is rejected.
     ///
     /// # Errors
     /// As [`Order::put`].
@@ -40,12 +38,12 @@ impl<T: Send + Sync + 'static> Queue<T> {
 
     async fn put_one(&self, put: Put) -> Result<PutAnswer, QueueError> {
         #[cfg(feature = "sql")]
-        if self.is_judged() {
-            let words =
-                "rows judge the jobs of this queue, and count their versions themselves; send it in a unit of work";
-            return Err(QueueError::Invalid(words.to_owned()));
+        if self.has_rows() {
+            let message =
+                "rows decide about the jobs of this queue and assign their versions; send the job in a unit of work";
+            return Err(QueueError::Invalid(message.to_owned()));
         }
         let answers = self.core().router.put(&[put]).await?;
-        answers.first().copied().ok_or_else(|| QueueError::Invalid("the store gave no answer".to_owned()))
+        answers.first().copied().ok_or_else(|| QueueError::Invalid("the store did not reply".to_owned()))
     }
 }

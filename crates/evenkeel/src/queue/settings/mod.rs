@@ -1,4 +1,4 @@
-//! What a queue may be told when it is opened, checked.
+//! The settings of a queue, and their validation.
 
 pub(crate) mod builder;
 pub(crate) mod registration;
@@ -12,47 +12,47 @@ use evenkeel_protocol::queue::retry_delay::{RetryDelay, ms};
 use evenkeel_protocol::queue::steps::Limits;
 use std::time::Duration;
 
-/// How long copies may be waited for.
+/// The longest time to wait for copies.
 const CONFIRM_MAX: Duration = Duration::from_secs(3_600);
 
-/// What happens to a job that finds its queue full.
+/// What happens to a job that is sent while its queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// It is refused at once with [`QueueError::Full`].
+    /// The job is rejected at once with [`QueueError::Full`].
     #[default]
     Reject,
-    /// Its sender waits for room, for at most so long; then it is refused.
+    /// Its sender waits for room, for at most this time; then the job is rejected.
     Wait(Duration),
 }
 
-/// Who must have taken a job before its sender is told that it is accepted.
+/// Which copies of a job must be confirmed before the queue accepts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The primary, in its memory. What a crash or a failover loses before it reached a copy is lost.
+    /// The memory of the primary. A crash or a failover loses jobs that no replica or file has yet.
     #[default]
     Memory,
-    /// The primary and so many replicas, in their memory (`WAIT`). A failover to one of them keeps the job.
+    /// The memory of the primary and of `count` replicas (`WAIT`). A failover to one of them keeps the job.
     Replicas {
         /// How many replicas.
         count: u32,
-        /// For how long to wait for them; at most an hour.
+        /// How long to wait for them; at most an hour.
         timeout: Duration,
     },
     /// The primary's append-only file, after an fsync (`WAITAOF`, from Redis 7.2).
     Disk {
-        /// For how long to wait for it; at most an hour.
+        /// How long to wait for it; at most an hour.
         timeout: Duration,
     },
-    /// A row in the SQL database that [`QueueBuilder::sql`](super::QueueBuilder::sql) named. It lives until the job is done and decides
-    /// whether it may run; whatever the store loses is put back from it.
+    /// A row in the SQL database that [`QueueBuilder::sql`](super::QueueBuilder::sql) sets. The row exists until the job is done and
+    /// decides whether it may run; a job that the store has lost is restored from it.
     #[cfg(feature = "sql")]
     Sql,
 }
 
-/// What the builder gathers.
+/// The settings that the builder collects.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// `None`: as registered, or one.
+    /// `None`: the registered number, or 1.
     pub(crate) shards: Option<u16>,
     pub(crate) retries: Retries,
     pub(crate) retry_delay: RetryDelay,
@@ -85,7 +85,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Refuses what cannot work, in one sentence.
+    /// Rejects invalid settings, with one sentence.
     pub(crate) fn check(&self, queue: &str) -> Result<(), QueueError> {
         let refuse = |reason: &str| Err(QueueError::Settings { queue: queue.to_owned(), reason: reason.to_owned() });
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -99,19 +99,19 @@ impl Settings {
             return Ok(());
         }
         if self.visibility < Duration::from_secs(1) || self.visibility > Duration::from_secs(12 * 3600) {
-            return refuse("`visibility` must be between 1 s and 12 h; it bounds how long a dead worker holds a job");
+            return refuse("`visibility` must be between 1 s and 12 h; it limits how long a dead worker holds a job");
         }
         if ms(self.id_window) > 400 * 24 * 3_600_000 {
-            return refuse("`id_window` must be at most 400 days: every remembered id takes memory");
+            return refuse("`id_window` must be at most 400 days: every completion record uses memory");
         }
         if self.retry_delay.ms_max() > 365 * 24 * 3_600_000 {
             return refuse("`retry_delay` must be at most a year");
         }
         if self.limits.jobs_max == Some(0) || self.limits.bytes_max == Some(0) || self.body_bytes_max == 0 {
-            return refuse("a limit of zero takes no job at all");
+            return refuse("a limit of zero rejects every job; set at least 1");
         }
         if matches!(self.durability, Durability::Replicas { count: 0, .. }) {
-            return refuse("`Replicas` needs at least one; without copies say `Durability::Memory`");
+            return refuse("`Replicas` requires a count of at least 1; without copies use `Durability::Memory`");
         }
         if let Durability::Replicas { timeout, .. } | Durability::Disk { timeout } = self.durability
             && timeout > CONFIRM_MAX
@@ -123,12 +123,12 @@ impl Settings {
         Ok(())
     }
 
-    /// How long a job is leased, as the steps take it.
+    /// The visibility timeout in ms.
     pub(crate) fn visibility_ms(&self) -> u64 {
         ms(self.visibility)
     }
 
-    /// What one of so many shards may hold.
+    /// The limits of one of `shards` shards.
     pub(crate) fn limits_of_a_shard(&self, shards: u16) -> Limits {
         let share = |limit: u64| limit.div_ceil(u64::from(shards.max(1)));
         Limits { jobs_max: self.limits.jobs_max.map(share), bytes_max: self.limits.bytes_max.map(share) }

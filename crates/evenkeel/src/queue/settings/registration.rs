@@ -1,4 +1,4 @@
-//! Keeps a topic in the register: a flush takes it out while programs go on using it.
+//! Keeps a topic registered: a flush of Redis removes it from the register while programs use it.
 
 use super::Settings;
 use crate::queue::queue::Core;
@@ -12,10 +12,10 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a program that sends looks; one that consumes looks whenever it looks whether the topic has grown.
+/// How often a sending program checks the register. A consuming program checks it whenever it checks whether the topic has grown.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// When a sender last looked whether its topic is in the register.
+/// When a sender last checked the registration of its topic.
 pub(crate) struct Registration(Mutex<Moment>);
 
 impl Registration {
@@ -23,7 +23,7 @@ impl Registration {
         Self(Mutex::new(clock.now()))
     }
 
-    /// Whether it is time to look again; of several callers one is told so.
+    /// Whether a check is due; true for one of several concurrent callers.
     fn is_due(&self, now: Moment) -> bool {
         let mut looked_at = self.0.lock();
         let is_due = now.since(*looked_at) >= LOOK;
@@ -35,7 +35,7 @@ impl Registration {
 }
 
 impl<T: Send + Sync + 'static> Core<T> {
-    /// Looks now and then whether the topic is still in the register. No sender waits for it.
+    /// Checks from time to time, in the background, whether the topic is still registered. Senders do not wait for it.
     pub(crate) fn keep_registered_now_and_then(self: &Arc<Self>) {
         if self.store.link().is_none() || !self.registration.is_due(self.clock.now()) {
             return;
@@ -43,17 +43,17 @@ impl<T: Send + Sync + 'static> Core<T> {
         let core = Arc::clone(self);
         tokio::spawn(async move {
             if let Err(error) = core.keep_registered().await {
-                tracing::debug!(queue = %core.name, %error, "cannot look into the register of topics; looking again");
+                tracing::debug!(queue = %core.name, %error, "the register of topics could not be read; retrying");
             }
         });
     }
 
-    /// Enters the topic again if it is gone, and sets its limits.
+    /// Registers the topic again if it is missing, and sets its limits.
     pub(crate) async fn keep_registered(&self) -> Result<(), QueueError> {
         if self.store.topics().get(&self.name).await?.is_some() || !guard("queue_registers_again") {
             return Ok(());
         }
-        tracing::warn!(queue = %self.name, "the topic is not in the register any more (was Redis flushed?); entering it again");
+        tracing::warn!(queue = %self.name, "the topic is no longer registered (was Redis flushed?); registering it again");
         self.store.topics().register(&self.name, &self.record).await?;
         if guard("queue_limits_again") {
             set_limits(&self.store, &self.settings, &self.router.shards()).await?;
@@ -62,7 +62,7 @@ impl<T: Send + Sync + 'static> Core<T> {
     }
 }
 
-/// Sets what the settings say about limits, if they say something.
+/// Sets the limits of the settings on all shards, if the settings have any.
 pub(crate) async fn set_limits(store: &QueueStore, settings: &Settings, shards: &Shards) -> Result<(), QueueError> {
     if settings.limits == Limits::default() {
         return Ok(());

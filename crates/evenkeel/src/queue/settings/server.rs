@@ -1,4 +1,4 @@
-//! What a queue asks of the server before it is opened: that it keeps jobs, and can do the durability that was asked for.
+//! Checks the server before a queue is opened: it must not evict jobs, and must support the durability.
 
 use super::{Durability, Settings};
 use crate::queue::store::QueueStore;
@@ -7,7 +7,7 @@ use evenkeel_link::{Link, LinkError};
 use evenkeel_protocol::queue::error::QueueError;
 use redis::Value;
 
-/// Refuses a server that would lose jobs without a word, or cannot keep what `settings` promise.
+/// Rejects a server that evicts jobs or does not support the durability in `settings`.
 pub(crate) async fn check(store: &QueueStore, queue: &str, settings: &Settings) -> Result<(), QueueError> {
     let refuse = |reason: String| Err(QueueError::Settings { queue: queue.to_owned(), reason });
     let Some(link) = store.link() else {
@@ -16,7 +16,7 @@ pub(crate) async fn check(store: &QueueStore, queue: &str, settings: &Settings) 
             #[cfg(feature = "sql")]
             Durability::Sql => Ok(()),
             _ => refuse(
-                "a keel in memory has neither replicas nor a disk; use `Durability::Memory` or `Durability::Sql`"
+                "the embedded store has no replicas and no disk; use `Durability::Memory` or `Durability::Sql`"
                     .to_owned(),
             ),
         };
@@ -26,7 +26,7 @@ pub(crate) async fn check(store: &QueueStore, queue: &str, settings: &Settings) 
     if policy != "noeviction" && !settings.may_evict && guard("queue_refuses_eviction") {
         return refuse(format!(
             "the server at {} evicts keys when it is full (maxmemory-policy {policy}), which loses jobs; set it to \
-             noeviction, use another server, or say `allow_eviction()`",
+             noeviction, use another server, or set `allow_eviction()`",
             link.address()
         ));
     }
@@ -36,7 +36,7 @@ pub(crate) async fn check(store: &QueueStore, queue: &str, settings: &Settings) 
         tracing::warn!(
             queue,
             address = %link.address(),
-            "the server keeps no append-only file: a restart loses the jobs that came since its last snapshot, if it makes any"
+            "the server has no append-only file: a restart loses the jobs enqueued since its last snapshot, or all jobs without snapshots"
         );
     }
     if matches!(settings.durability, Durability::Disk { .. }) && guard("queue_refuses_disk") {
@@ -44,13 +44,13 @@ pub(crate) async fn check(store: &QueueStore, queue: &str, settings: &Settings) 
         let knows_it = matches!(&known, Value::Array(rows) if rows.iter().any(|row| *row != Value::Nil));
         if !knows_it {
             return refuse(format!(
-                "the server at {} has no WAITAOF (Redis has it from 7.2 on), so it cannot say that a job is on disk; use \
+                "the server at {} does not support WAITAOF (Redis 7.2 or newer), so it cannot confirm that a job is on disk; use \
                  `Durability::Replicas` or a newer server",
                 link.address()
             ));
         }
         if !has_file {
-            return refuse("`Durability::Disk` needs a server with `appendonly yes`".to_owned());
+            return refuse("`Durability::Disk` requires a server with `appendonly yes`".to_owned());
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The shards of a topic: which of them keeps a job, also while the topic grows.
+//! The shards of a topic, and the routing of jobs to them, also while the topic grows.
 
 pub(crate) mod router;
 pub(crate) mod shards;

@@ -1,8 +1,8 @@
-//! [`Router`]: brings each item of a call to the shard that knows its job, also while the topic grows.
+//! [`Router`]: sends each item of a call to the shard that has its job, also while the topic grows.
 //!
-//! While jobs are on their way, the shard that had a job before the topic grew is asked first. If it does not know the job, what it
-//! has given to the new shard is carried there, and the new one is asked. Whoever finds a job nowhere looks whether the topic has
-//! grown meanwhile, and if so asks again: a process that slept through it gives no wrong answer.
+//! During a shard migration the router asks the old shard of a job first. If that shard does not have the job, the router delivers the
+//! batch that the old shard has sent to the new one, and asks the new shard. If no shard has the job, the router reads the topology
+//! again, and repeats the call if the topic has grown meanwhile: a process with an outdated topology returns no wrong result.
 
 use super::shards::Shards;
 use crate::queue::store::QueueStore;
@@ -21,16 +21,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A topic cannot grow more often than this while one call is on its way.
+/// The limit of repetitions of one call; a topic does not grow more often than this during a call.
 const ROUNDS_MAX: usize = 20;
-/// While a topic grows, how often a process looks whether it has grown.
+/// How often a process reads the topology while the topic grows.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Knows the shards of one topic. Shared by all handles of a queue.
+/// Routes calls to the shards of one topic. Shared by all handles of a queue.
 pub(crate) struct Router {
     store: QueueStore,
     topic: Arc<str>,
-    /// Over how many shards the topic was when it was first opened.
+    /// The number of shards with which the topic was first opened.
     first: u16,
     clock: Clock,
     shards: watch::Sender<Shards>,
@@ -38,7 +38,7 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    /// Looks at the register, and knows the shards of `topic` from then on.
+    /// Reads the topology of `topic` from the register.
     pub(crate) async fn open(store: &QueueStore, topic: &str, first: u16, clock: &Clock) -> Result<Self, QueueError> {
         let topology = store.topology(topic, first).await?;
         let (shards, _) = watch::channel(store.shards(topic, &topology));
@@ -46,26 +46,26 @@ impl Router {
         Ok(Self { store: store.clone(), topic: topic.into(), first, clock: clock.clone(), shards, looked_at })
     }
 
-    /// Believes that `topic` has so many shards, until one of them says otherwise: no look at the register before the call.
+    /// Assumes that `topic` has this number of shards until a call finds a job nowhere: saves a read of the register before the call.
     #[cfg(feature = "sql")]
     pub(crate) fn assume(store: &QueueStore, topic: &str, shards: u16) -> Self {
         let clock = Clock::system();
-        let (believed, _) = watch::channel(store.shards(topic, &Topology::of(shards)));
+        let (assumed, _) = watch::channel(store.shards(topic, &Topology::of(shards)));
         let looked_at = Mutex::new(clock.now());
-        Self { store: store.clone(), topic: topic.into(), first: shards, clock, shards: believed, looked_at }
+        Self { store: store.clone(), topic: topic.into(), first: shards, clock, shards: assumed, looked_at }
     }
 
-    /// The shards, as well as this process knows.
+    /// The shards that this process knows.
     pub(crate) fn shards(&self) -> Shards {
         self.shards.borrow().clone()
     }
 
-    /// Tells when this process has learned of other shards.
+    /// Notifies when this process has read another topology.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Shards> {
         self.shards.subscribe()
     }
 
-    /// The shards as the register has them now.
+    /// Reads the shards from the register.
     pub(crate) async fn look(&self) -> Result<Shards, QueueError> {
         *self.looked_at.lock() = self.clock.now();
         let topology = self.store.topology(&self.topic, self.first).await?;
@@ -79,7 +79,7 @@ impl Router {
         Ok(self.shards())
     }
 
-    /// Asks for each item the shard that knows its job. `not_here` says of an answer that its shard does not.
+    /// Sends each item to the shard that has its job. `not_here` is true of a reply from a shard that does not have it.
     pub(crate) async fn route<I, A, F>(
         &self,
         items: &[I],
@@ -112,7 +112,7 @@ impl Router {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Upserts by version, wherever the jobs are.
+    /// Upserts jobs by version, on the shards that have them.
     ///
     /// # Errors
     /// [`QueueError::Link`]; repeat the call.
@@ -123,7 +123,7 @@ impl Router {
         if answers.iter().any(elsewhere) { Err(no_shard(&self.topic)) } else { Ok(answers) }
     }
 
-    /// What this process knows; while the topic grows, not for longer than a second.
+    /// The known shards; while the topic grows, at most a second old.
     async fn known(&self) -> Result<Shards, QueueError> {
         let shards = self.shards();
         let looked_at = *self.looked_at.lock();
@@ -133,7 +133,7 @@ impl Router {
         Ok(shards)
     }
 
-    /// Carries over what is on its way between the two shards of each of these jobs.
+    /// Delivers the pending batches between the old and the new shard of each of these jobs.
     async fn carry(&self, shards: &Shards, ids: impl Iterator<Item = JobId>) -> Result<(), QueueError> {
         let ways: BTreeSet<(u16, u16)> = ids.map(|id| (shards.first(id), shards.of(id))).collect();
         for (from, to) in ways {
@@ -143,12 +143,12 @@ impl Router {
     }
 }
 
-/// No shard keeps a job, although the register names one.
+/// The error for a job that no shard accepts, although the topology names one.
 pub(crate) fn no_shard(topic: &str) -> QueueError {
-    QueueError::Link(LinkError::Unexpected(format!("no shard of {topic} takes the job in")))
+    QueueError::Link(LinkError::Unexpected(format!("no shard of {topic} accepts the job")))
 }
 
-/// Asks the shard of each place, all shards at once, at most [`ITEMS_MAX`] items in a call.
+/// Sends the items at `places` to their shards: all shards concurrently, at most [`ITEMS_MAX`] items in a call.
 async fn ask_each<I, A, F>(
     shards: &Shards,
     items: &[I],

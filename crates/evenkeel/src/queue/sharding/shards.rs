@@ -1,11 +1,11 @@
-//! The shards of a topic, and which of them keeps a job.
+//! The shards of a topic, and the assignment of jobs to them.
 
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::Shard;
 use evenkeel_protocol::queue::topology::Topology;
 use std::sync::Arc;
 
-/// The most shards a topic may have.
+/// The maximum number of shards of a topic.
 pub(crate) const SHARDS_MAX: u16 = 1024;
 
 /// All shards of one topic. Cheap to clone.
@@ -16,33 +16,33 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// Those of `topic` under the key prefix `prefix`.
+    /// The shards of `topic` under the key prefix `prefix`.
     pub(crate) fn new(prefix: &str, topic: &str, topology: &Topology) -> Self {
         let all = (0..topology.shards()).map(|number| Shard::new(prefix, topic, number)).collect();
         Self { all, topology: Arc::new(topology.clone()) }
     }
 
-    /// How many there are.
+    /// The number of shards.
     pub(crate) fn count(&self) -> u16 {
         self.topology.shards()
     }
 
-    /// How many there were, while jobs are on their way from those to all.
+    /// The number of shards before the topic grew, during a shard migration.
     pub(crate) fn before(&self) -> Option<u16> {
         self.topology.before()
     }
 
-    /// What the register says of them.
+    /// The topology in the register.
     pub(crate) fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// The number of the shard that keeps this job.
+    /// The number of the shard of this job.
     pub(crate) fn of(&self, id: JobId) -> u16 {
         id.shard(self.count())
     }
 
-    /// The number of the shard that is asked for this job first: the one that had it before the topic grew.
+    /// The number of the shard that is asked first for this job: its shard before the topic grew.
     pub(crate) fn first(&self, id: JobId) -> u16 {
         id.shard(self.before().unwrap_or(self.count()))
     }

@@ -1,6 +1,6 @@
-//! [`Judge`]: what a queue with `Durability::Sql` asks its table.
+//! [`JobRows`]: the source of truth of a queue with `Durability::Sql`: the rows of its jobs decide.
 
-use super::metrics::JudgeMetrics;
+use super::metrics::RowMetrics;
 use super::table::{JobRow, JobTable};
 use crate::queue::sending::for_work::{JobPut, JobWish};
 use crate::queue::sharding::router::Router;
@@ -16,21 +16,21 @@ use evenkeel_protocol::queue::steps::{Enqueued, Found, NewJob, Put, PutChange, R
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What one statement may take.
+/// The deadline of one statement.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The rows of one queue, and the store that wakes its jobs.
-pub(crate) struct Judge {
+/// The rows of one queue, which decide about its jobs, and the store that delivers them.
+pub(crate) struct JobRows {
     pub(super) table: Arc<dyn JobTable>,
     pub(super) topic: Arc<str>,
     pub(super) store: QueueStore,
     pub(super) router: Arc<Router>,
-    /// Jobs that are due later than this from now need not be in the store yet.
+    /// Jobs that are due later than this from now exist only as rows.
     pub(super) horizon: Option<Duration>,
-    pub(super) metrics: JudgeMetrics,
+    pub(super) metrics: RowMetrics,
 }
 
-impl Judge {
+impl JobRows {
     pub(crate) fn new(
         table: Arc<dyn JobTable>,
         topic: Arc<str>,
@@ -38,35 +38,35 @@ impl Judge {
         router: Arc<Router>,
         horizon: Option<Duration>,
     ) -> Self {
-        let metrics = JudgeMetrics::register(&topic);
+        let metrics = RowMetrics::register(&topic);
         Self { table, topic, store, router, horizon, metrics }
     }
 
-    /// Takes jobs in: first their rows, which accept them, then the store. What does not get there is put there by the sweep.
+    /// Accepts jobs by writing their rows, and then puts them into the store. The sweep puts those that fail there.
     pub(crate) async fn enqueue(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
         let now = self.store.now_ms();
         let mut puts = jobs.iter().map(|job| self.put_of(job, now)).collect::<Result<Vec<_>, _>>()?;
         let held = self.ask(self.table.insert(&mut puts)).await?;
         crash_point("job_row_written");
         let until = self.horizon_ms(now);
-        let fresh = puts.iter().zip(&held).filter(|(_, held)| held.is_none()).map(|(put, _)| put);
-        let near: Vec<Put> = fresh.filter_map(|put| step_of(put, until)).collect();
-        if !near.is_empty()
-            && let Err(error) = self.router.put(&near).await
+        let created = puts.iter().zip(&held).filter(|(_, held)| held.is_none()).map(|(put, _)| put);
+        let within_horizon: Vec<Put> = created.filter_map(|put| step_of(put, until)).collect();
+        if !within_horizon.is_empty()
+            && let Err(error) = self.router.put(&within_horizon).await
         {
-            tracing::warn!(queue = %self.topic, %error, "jobs were accepted and are not in the store yet; the sweep puts them there");
+            tracing::warn!(queue = %self.topic, %error, "accepted jobs could not be put into the store; the sweep will do so");
         }
         Ok(held.iter().map(answer).collect())
     }
 
-    /// What is known of a job, given what the store says of it: the store alone knows where a job of the row's version is and what went
-    /// wrong with it; otherwise the row's word counts.
+    /// Everything known about a job, given its state in the store. For a job of the row's version only the store has its state and its
+    /// history; otherwise the row decides.
     pub(crate) async fn find(&self, id: JobId, in_store: Option<Found>) -> Result<Option<Found>, QueueError> {
         let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(in_store) };
         if !row.is_live {
             let stamp =
                 Stamp { end: row.ended_as.unwrap_or(End::Done), until: None, version: row.version, ended_at: 0 };
-            // The store knows when, if it is the same end.
+            // The completion record in the store also has the time, if it is of the same end.
             if let Some(Found::Ended(held)) = &in_store
                 && (held.end, held.version) == (stamp.end, stamp.version)
             {
@@ -77,7 +77,7 @@ impl Judge {
         if let Some(Found::Live { state, job, .. }) = &in_store
             && job.spec.version == Some(row.version)
         {
-            // Of a death and of the end of one, the row knows first.
+            // The row records the death of a job, and its redrive, before the store does.
             let is_dead = *state == State::Dead;
             let is_behind = if is_dead { row.is_redriven } else { row.is_dead };
             if !is_behind {
@@ -89,7 +89,7 @@ impl Judge {
         Ok(Some(Found::Live { state, score: row.due_at, job: Box::new(job) }))
     }
 
-    /// The database, with a deadline.
+    /// Awaits a call of the database, with a deadline.
     pub(super) async fn ask<T>(&self, question: impl Future<Output = Result<T, SqlError>>) -> Result<T, QueueError> {
         match Clock::system().timeout(DEADLINE, question).await {
             Ok(answer) => answer.map_err(|error| QueueError::Database {
@@ -97,26 +97,26 @@ impl Judge {
                 is_retryable: error.is_retryable(),
             }),
             Err(_) => Err(QueueError::Database {
-                reason: "the database did not answer in 30 s; whether it has done it, nobody knows".to_owned(),
+                reason: "the database did not answer within 30 s; the statement may have been executed".to_owned(),
                 is_retryable: true,
             }),
         }
     }
 
-    /// Until when jobs belong into the store.
+    /// The due time before which jobs belong in the store.
     pub(super) fn horizon_ms(&self, now: u64) -> u64 {
         self.horizon.map_or(i64::MAX.unsigned_abs(), |horizon| now.saturating_add(ms(horizon)))
     }
 
-    /// The job as it was sent.
+    /// Decodes the job as it was sent.
     pub(super) fn job_of(&self, row: &JobRow) -> Result<Job, QueueError> {
         match Record::decode(&row.record)? {
             Record::Live(job) => Ok(*job),
-            Record::Ended(_) => Err(QueueError::Invalid("the row of a job holds the stamp of an ended one".to_owned())),
+            Record::Ended(_) => Err(QueueError::Invalid("the row of a live job holds a completion record".to_owned())),
         }
     }
 
-    /// The job of a row as the store takes it, with what has gone wrong with it so far.
+    /// The job of a row for the store, with its errors so far.
     pub(super) fn put_of_row(&self, id: JobId, row: &JobRow) -> Result<Put, QueueError> {
         let job = with_past(row, self.job_of(row)?)?;
         let has_past = row.is_dead || row.errors > 0 || !row.failure.is_empty();
@@ -132,7 +132,7 @@ impl Judge {
     fn put_of(&self, job: &NewJob, now: u64) -> Result<JobPut, QueueError> {
         if job.spec.unique.is_some() {
             return Err(QueueError::Invalid(format!(
-                "a job of {} cannot have a unique key beside its id: its row is found by its id alone; give the job an id instead",
+                "a job of {} cannot have a unique key in addition to its id, because rows are found by id; use an id instead",
                 self.topic
             )));
         }
@@ -141,7 +141,7 @@ impl Judge {
             When::In(delay) => now.saturating_add(delay),
         };
         let mut spec = job.spec.clone();
-        // Nobody sends a generated id again, but the sweep must be able to tell an end from a loss.
+        // A generated id needs no deduplication, but the sweep must distinguish an ended job from a lost one.
         let is_named = spec.keep != Keep::Nothing;
         if !is_named {
             spec.keep = Keep::AfterEnd(FORGET_MS);
@@ -158,7 +158,7 @@ impl Judge {
     }
 }
 
-/// A job with the errors that its row knows of.
+/// Adds the errors in a row to its job.
 fn with_past(row: &JobRow, mut job: Job) -> Result<Job, QueueError> {
     job.errors = row.errors;
     if !row.failure.is_empty() {
@@ -167,7 +167,7 @@ fn with_past(row: &JobRow, mut job: Job) -> Result<Job, QueueError> {
     Ok(job)
 }
 
-/// What was there before a job was sent, as its sender is told.
+/// The result for the sender of a job, from the row that existed before.
 fn answer(held: &Option<JobRow>) -> Enqueued {
     match held {
         None => Enqueued::Created,
@@ -176,7 +176,7 @@ fn answer(held: &Option<JobRow>) -> Enqueued {
     }
 }
 
-/// A new job as the store takes it; nothing if it is due later than the store needs to know.
+/// A new job for the store; `None` if it is due beyond the horizon.
 fn step_of(put: &JobPut, until: u64) -> Option<Put> {
     match &put.wish {
         JobWish::Run { due_at, .. } if *due_at >= until && guard("sql_horizon") => None,

@@ -1,17 +1,17 @@
-//! What the judge of a queue tells about itself; docs/metrics.md lists the names.
+//! The metrics of a queue's rows; docs/metrics.md lists the names.
 
 use metrics::{Counter, Gauge, counter, gauge};
 use std::sync::Arc;
 
-/// The handles of one queue.
-pub(super) struct JudgeMetrics {
+/// The metric handles of one queue's rows.
+pub(super) struct RowMetrics {
     pub(super) put_back: Counter,
     pub(super) ended: Counter,
     pub(super) last_success: Gauge,
     queue: Arc<str>,
 }
 
-impl JudgeMetrics {
+impl RowMetrics {
     pub(super) fn register(queue: &Arc<str>) -> Self {
         let name = || Arc::clone(queue);
         let swept = |what| counter!("evenkeel_queue_swept_total", "queue" => name(), "what" => what);
@@ -23,7 +23,7 @@ impl JudgeMetrics {
         }
     }
 
-    /// A delivery was not begun.
+    /// Counts a delivery whose handler was not started.
     pub(super) fn refused(&self, because: &'static str) {
         counter!("evenkeel_queue_not_begun_total", "queue" => Arc::clone(&self.queue), "because" => because)
             .increment(1);

@@ -1,12 +1,11 @@
-//! `Durability::Sql`: a row in a SQL table is the judge of each job, and the store only its alarm clock.
+//! `Durability::Sql`: a row in a SQL table is the source of truth for each job; the store only schedules and delivers it.
 //!
-//! The row lives until the job is done. A delivery begins by writing its fence into the row, and does not begin if the row is
-//! gone, ended, or of another version; the end of a job is written there before the store hears of it; and what the store has
-//! lost (a flush, a failover, a restart of the embedded store) is put back from the rows by themselves. docs/spec/queue.md has
-//! the steps.
+//! The row exists until the job is done. A delivery starts by writing its fence into the row, and does not start if the row is missing,
+//! ended, or of another version. The end of a job is written to the row before the store. The sweep restores from the rows what the store
+//! has lost (by a flush, a failover, a restart of the embedded store). docs/spec/queue.md specifies the steps.
 //!
-//! `judge` is what the queue asks; `operate` what operators do to jobs; `table` what they ask the database, `rows` and
-//! `statements` how; `start` the question before a handler runs; `sweep` the loop that puts back.
+//! `judge` has the operations of the queue, `operate` those of operators; `table` is the interface to the database, `rows` and `statements`
+//! implement it; `start` is the check before a handler runs; `sweep` is the loop that restores jobs.
 
 mod judge;
 mod metrics;
@@ -17,7 +16,7 @@ mod statements;
 mod sweep;
 mod table;
 
-pub(crate) use judge::Judge;
+pub(crate) use judge::JobRows;
 pub(super) use rows::SqlTable;
 #[cfg(feature = "testing")]
 pub use rows::page_by_due;

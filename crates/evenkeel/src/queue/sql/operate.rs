@@ -1,9 +1,10 @@
-//! What operators and programs do to jobs that rows judge: the row goes first, and the answer says what is in the row.
+//! Operations on jobs with rows: the row is changed first, and its state is the result.
 //!
-//! A row is changed only as it was seen (version and fence), and the store is looked at in between. So a delivery that begins meanwhile
-//! is noticed, and one that has not begun when the row changes never begins: its version is not the row's.
+//! A row is changed by a compare-and-set on its version and fence, and the store is read between the read and the write of the row. So a
+//! delivery that starts meanwhile is detected, and a delivery that has not started when the row changes never starts, because its version
+//! is not the row's.
 
-use super::judge::Judge;
+use super::judge::JobRows;
 use super::table::{JobRow, LIST_MAX, PAGE, Page};
 use crate::queue::sending::for_work::job_record;
 use evenkeel_link::support::guard;
@@ -13,31 +14,31 @@ use evenkeel_protocol::queue::steps::Head;
 use evenkeel_protocol::queue::steps::{Listed, Put, PutChange, Reschedule, Rescheduled, Revoked, Shard, State, When};
 use std::collections::HashSet;
 
-/// How often a job is looked at again that others change or begin at the same time.
+/// How often an operation is repeated while other processes change or start the job.
 const TRIES: u32 = 10;
 
-/// What stands in the way of a change.
-enum Standing {
-    /// Nothing; whether a worker that fell silent may have begun the job.
+/// Whether a job may be changed.
+enum Changeable {
+    /// It may; true if a worker whose lease has expired may have started the job.
     Free(bool),
     Running,
     Dead,
 }
 
-impl Judge {
-    /// Takes a job back.
+impl JobRows {
+    /// Revokes a job.
     pub(crate) async fn revoke(&self, id: JobId) -> Result<Revoked, QueueError> {
         for _ in 0..TRIES {
-            // A tick of a schedule has no row, nor has what was sent under another durability.
+            // Ticks of schedules and jobs of another durability have no row.
             let Some(row) = self.row_of(id).await? else { return self.revoke_in_store(id).await };
             if !row.is_live {
                 return Ok(row.ended_as.map_or(Revoked::Unknown, revoked_as));
             }
-            let end = match self.standing(id, &row, None).await? {
-                Standing::Running => return Ok(Revoked::Running),
-                Standing::Dead => return Ok(Revoked::Dead),
-                Standing::Free(true) => End::RevokedAfterLapse,
-                Standing::Free(false) => End::Revoked,
+            let end = match self.changeable(id, &row, None).await? {
+                Changeable::Running => return Ok(Revoked::Running),
+                Changeable::Dead => return Ok(Revoked::Dead),
+                Changeable::Free(true) => End::RevokedAfterLapse,
+                Changeable::Free(false) => End::Revoked,
             };
             if self.end_by_hand(id, &row, end).await? {
                 return Ok(revoked_as(end));
@@ -46,7 +47,7 @@ impl Judge {
         Err(contended(id))
     }
 
-    /// Moves or edits a waiting job.
+    /// Reschedules or edits a waiting job.
     pub(crate) async fn reschedule(&self, change: Reschedule) -> Result<Rescheduled, QueueError> {
         let id = change.id;
         for _ in 0..TRIES {
@@ -56,11 +57,11 @@ impl Judge {
             if !row.is_live {
                 return Ok(row.ended_as.map_or(Rescheduled::Unknown, Rescheduled::Ended));
             }
-            let answer = match self.standing(id, &row, Some(&change)).await? {
-                Standing::Running => return Ok(Rescheduled::Running),
-                Standing::Dead => return Ok(Rescheduled::Dead),
-                Standing::Free(true) => Rescheduled::ChangedAfterLapse,
-                Standing::Free(false) => Rescheduled::Changed,
+            let answer = match self.changeable(id, &row, Some(&change)).await? {
+                Changeable::Running => return Ok(Rescheduled::Running),
+                Changeable::Dead => return Ok(Rescheduled::Dead),
+                Changeable::Free(true) => Rescheduled::ChangedAfterLapse,
+                Changeable::Free(false) => Rescheduled::Changed,
             };
             if self.change_row(&change, row).await? {
                 return Ok(answer);
@@ -69,7 +70,7 @@ impl Judge {
         Err(contended(id))
     }
 
-    /// Deletes a dead letter; whether it was one.
+    /// Deletes a dead letter; returns whether the job was one.
     pub(crate) async fn delete_dead(&self, id: JobId) -> Result<bool, QueueError> {
         for _ in 0..TRIES {
             let row = self.row_of(id).await?.filter(|row| row.is_live);
@@ -82,10 +83,10 @@ impl Judge {
             let Some(row) = row else { return Ok(self.delete_in_store(&[id]).await? == 1) };
             if self.ask(self.table.revoke(&self.topic, id, &row, End::Deleted)).await? {
                 if is_dead_in_store {
-                    self.told_later("a dead letter is deleted", self.delete_in_store(&[id]).await);
+                    self.store_updated("a dead letter was deleted", self.delete_in_store(&[id]).await);
                 } else {
-                    self.told_later(
-                        "a dead letter is deleted",
+                    self.store_updated(
+                        "a dead letter was deleted",
                         self.router.put(&[withdrawal(id, row.version + 1)]).await,
                     );
                 }
@@ -95,7 +96,8 @@ impl Judge {
         Err(contended(id))
     }
 
-    /// Deletes what waits, also what the store does not have: all rows that live when it begins, but for those that run or are dead.
+    /// Deletes waiting jobs, including those that are not in the store: all live rows when it begins, except those of running and dead
+    /// jobs.
     pub(crate) async fn purge_waiting(&self) -> Result<u64, QueueError> {
         let (mut deleted, mut after) = (0, None);
         let mut left = self.ask(self.table.count(&self.topic)).await?;
@@ -115,12 +117,12 @@ impl Judge {
                 }
             }
             deleted += ended.len() as u64;
-            self.told_later("jobs are deleted", self.router.put(&ended).await);
+            self.store_updated("a purged job was deleted", self.router.put(&ended).await);
         }
         Ok(deleted)
     }
 
-    /// Of these ids of the store, those that no live row stands for: ended by a row, or never rows.
+    /// Returns the ids without a live row: their row has ended, or they never had one.
     pub(crate) async fn without_row(&self, listed: &[Listed]) -> Result<Vec<JobId>, QueueError> {
         let mut live = HashSet::new();
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
@@ -131,8 +133,8 @@ impl Judge {
         Ok(ids.into_iter().filter(|id| !live.contains(id)).collect())
     }
 
-    /// Of these dead letters, those whose rows live, or that never had rows. The others have ended whatever the store says, so they leave
-    /// it: sent back they would not run. The rows of the timely ones live again, due after the delay.
+    /// Returns the dead letters that have a live row, or never had a row. The rows of the others have ended, so they are removed from the
+    /// store, where a redriven copy would not run. The rows of `timely` ones become redriven, due after the delay.
     pub(crate) async fn redrivable(
         &self,
         ids: Vec<JobId>,
@@ -152,12 +154,12 @@ impl Judge {
             .map(|(id, _)| *id)
             .collect();
         if !ended.is_empty() {
-            tracing::warn!(queue = %self.topic, jobs = ended.len(), "dead letters were removed whose rows say that they have ended");
+            tracing::warn!(queue = %self.topic, jobs = ended.len(), "dead letters were removed from the store because their rows have ended");
             self.delete_in_store(&ended).await?;
         }
         let ids: Vec<JobId> = ids.into_iter().filter(|id| !ended.contains(id)).collect();
         if guard("sql_redrive_in_row") {
-            // Those from before rows knew of deaths: a sweep that saw them dead must not bury them once they are sent back.
+            // Older versions did not record deaths in rows: a concurrent sweep must not mark the row dead after the redrive.
             let sent: Vec<JobId> = ids.iter().filter(|id| timely.contains(id)).copied().collect();
             self.bury_as_in_store(&sent).await?;
             let due_at = self.store.now_ms().saturating_add(delay_ms);
@@ -168,7 +170,7 @@ impl Judge {
         Ok(ids)
     }
 
-    /// Makes the rows of those dead again that the store says are dead: they were not to be sent back after all.
+    /// Marks the rows of jobs dead again that are dead in the store, because the redrive skipped them.
     pub(crate) async fn bury_as_in_store(&self, ids: &[JobId]) -> Result<(), QueueError> {
         let mut died = Vec::new();
         for part in ids.chunks(LIST_MAX) {
@@ -178,8 +180,8 @@ impl Judge {
         self.bury(&died).await
     }
 
-    /// A page of what waits by due time and then by id, or of dead letters by time of death: what the store has (its page), and what only
-    /// rows have.
+    /// A page of waiting jobs by due time and then by id, or of dead letters by time of death: merges the page of the store with the jobs
+    /// that exist only as rows.
     pub(crate) async fn merged(
         &self,
         is_dead: bool,
@@ -195,10 +197,10 @@ impl Judge {
             let of_rows = rows.iter().zip(self.heads(&ids).await?).filter_map(|((id, row), head)| {
                 let score = match head {
                     None | Some(Head::Ended { .. }) => row.due_at,
-                    // It has come into the store since that was listed.
+                    // The job was put into the store after its page was read.
                     Some(Head::Live { state: State::Dead, score, .. }) if is_dead => score,
                     Some(Head::Live { state: State::Waiting(_), score, .. }) if !is_dead => score,
-                    // A dead letter's row knows of its death before the store does.
+                    // The row records a death before the store does.
                     Some(Head::Live { .. }) if is_dead => row.due_at,
                     Some(_) => return None,
                 };
@@ -209,7 +211,7 @@ impl Judge {
             all.extend(of_rows);
             all.sort_unstable_by_key(place_of);
             let last = rows.last().map(|(id, row)| Listed { score: row.due_at, id: *id });
-            // Whatever comes before the last row that was read is known by now.
+            // All entries up to the last row that was read are complete.
             let is_known = |listed: &&Listed| last.is_some_and(|last| place_of(listed) <= place_of(&last));
             if rows.len() < limit || all.iter().filter(is_known).count() >= limit {
                 all.truncate(limit);
@@ -219,22 +221,22 @@ impl Judge {
         }
     }
 
-    /// How many dead letters there are by the rows.
+    /// The number of dead letters, by their rows.
     pub(crate) async fn count_dead(&self) -> Result<u64, QueueError> {
         self.ask(self.table.count_dead(&self.topic)).await
     }
 
-    /// How many jobs live, wherever they are.
+    /// The number of live rows.
     pub(crate) async fn count(&self) -> Result<u64, QueueError> {
         self.ask(self.table.count(&self.topic)).await
     }
 
-    /// Stops the topic until then, or goes on.
+    /// Pauses the topic until a time, or resumes it.
     pub(crate) async fn pause(&self, until: Option<u64>) -> Result<(), QueueError> {
         self.ask(self.table.pause(&self.topic, until)).await
     }
 
-    /// Makes the store's pause that of the row, if there is one. A pause that only the store knows (of a handler) stays.
+    /// Restores the pause of the row in the store, if there is one. A pause that only the store has (set by a handler) stays.
     pub(crate) async fn restore_pause(&self) -> Result<(), QueueError> {
         let Some(until) = self.ask(self.table.paused(&self.topic)).await? else { return Ok(()) };
         if until <= self.store.now_ms() {
@@ -242,14 +244,14 @@ impl Judge {
         }
         for shard in self.router.look().await?.iter() {
             if self.store.stats(shard).await?.paused_until.is_none() {
-                tracing::info!(queue = %self.topic, ?shard, "the store had lost a pause; it is paused again");
+                tracing::info!(queue = %self.topic, ?shard, "a pause that the store had lost was restored");
                 self.store.pause(shard, (until < FOREVER).then_some(until)).await?;
             }
         }
         Ok(())
     }
 
-    /// Where some jobs are in the store.
+    /// The states of some jobs in the store.
     pub(super) async fn heads(&self, ids: &[JobId]) -> Result<Vec<Option<Head>>, QueueError> {
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.heads(&shard, &ids).await };
         self.router.route(ids, |id| *id, ask, Option::is_none).await
@@ -263,43 +265,43 @@ impl Judge {
         Ok(self.ask(self.table.heads(&self.topic, &[id])).await?.pop().map(|(_, row)| row))
     }
 
-    /// Whether a job may be changed. Only the store can tell whether a lease is still good, and it does so by the step itself, which
-    /// changes nothing of one that is.
-    async fn standing(&self, id: JobId, row: &JobRow, change: Option<&Reschedule>) -> Result<Standing, QueueError> {
+    /// Whether a job may be changed. Only the store knows whether a lease is still valid; for a leased job its step is called, which
+    /// changes nothing while the lease is valid.
+    async fn changeable(&self, id: JobId, row: &JobRow, change: Option<&Reschedule>) -> Result<Changeable, QueueError> {
         if row.is_dead {
-            return Ok(Standing::Dead);
+            return Ok(Changeable::Dead);
         }
         match self.head(id).await? {
-            Some(Head::Live { state: State::Dead, .. }) if !row.is_redriven => Ok(Standing::Dead),
-            Some(Head::Live { state: State::Waiting(_) | State::Dead, lapsed, .. }) => Ok(Standing::Free(lapsed)),
+            Some(Head::Live { state: State::Dead, .. }) if !row.is_redriven => Ok(Changeable::Dead),
+            Some(Head::Live { state: State::Waiting(_) | State::Dead, lapsed, .. }) => Ok(Changeable::Free(lapsed)),
             Some(Head::Live { state: State::Leased, .. }) => Ok(match change {
                 None => match self.revoke_in_store(id).await? {
-                    Revoked::Running => Standing::Running,
-                    Revoked::Dead => Standing::Dead,
-                    found => Standing::Free(found != Revoked::Revoked),
+                    Revoked::Running => Changeable::Running,
+                    Revoked::Dead => Changeable::Dead,
+                    found => Changeable::Free(found != Revoked::Revoked),
                 },
                 Some(change) => match self.reschedule_in_store(change.clone()).await? {
-                    Rescheduled::Running => Standing::Running,
-                    Rescheduled::Dead => Standing::Dead,
-                    found => Standing::Free(found != Rescheduled::Changed),
+                    Rescheduled::Running => Changeable::Running,
+                    Rescheduled::Dead => Changeable::Dead,
+                    found => Changeable::Free(found != Rescheduled::Changed),
                 },
             }),
-            // The store has lost it, or not got it yet: nobody knows of a worker that may have begun it.
-            None | Some(Head::Ended { .. } | Head::Unreadable) => Ok(Standing::Free(row.fence > 0)),
+            // The store has lost the job or does not have it yet; the row's fence shows whether a worker may have started it.
+            None | Some(Head::Ended { .. } | Head::Unreadable) => Ok(Changeable::Free(row.fence > 0)),
         }
     }
 
-    /// Ends a row as it was seen, and then the store's copy; false: the row is another one by now.
+    /// Ends a row if it is unchanged since it was read, and then the job in the store; returns false if the row has changed.
     async fn end_by_hand(&self, id: JobId, seen: &JobRow, end: End) -> Result<bool, QueueError> {
         if guard("sql_operator_row") && !self.ask(self.table.revoke(&self.topic, id, seen, end)).await? {
             return Ok(false);
         }
-        // Whoever is about to put it back comes too late from now on.
-        self.told_later("a job is revoked", self.router.put(&[withdrawal(id, seen.version + 1)]).await);
+        // The higher version supersedes a concurrent restore by the sweep.
+        self.store_updated("a job was revoked", self.router.put(&[withdrawal(id, seen.version + 1)]).await);
         Ok(true)
     }
 
-    /// Gives a row as it was seen a new version, and then the store; false: the row is another one by now.
+    /// Writes a new version to a row if it is unchanged since it was read, and then to the store; returns false if the row has changed.
     async fn change_row(&self, change: &Reschedule, seen: JobRow) -> Result<bool, QueueError> {
         let now = self.store.now_ms();
         let mut job = self.job_of(&seen)?;
@@ -317,7 +319,7 @@ impl Judge {
             return Ok(false);
         }
         if due_at < self.horizon_ms(now) || !guard("sql_horizon") {
-            self.told_later("a job is changed", self.router.put(&[self.put_of_row(change.id, &changed)?]).await);
+            self.store_updated("a job was changed", self.router.put(&[self.put_of_row(change.id, &changed)?]).await);
         }
         Ok(true)
     }
@@ -341,20 +343,20 @@ impl Judge {
         Ok(deleted.into_iter().filter(|was_dead| *was_dead).count())
     }
 
-    /// The row has it, so the answer stands whether the store has heard of it or not: it refuses to begin what is not the row's.
-    fn told_later<A>(&self, what: &str, told: Result<A, QueueError>) {
-        if let Err(error) = told {
-            tracing::warn!(queue = %self.topic, %error, "{what} in the row and not in the store yet; the row decides");
+    /// Logs a failed update of the store. The result stands, because the row is changed and no delivery of another version starts.
+    fn store_updated<A>(&self, what: &str, updated: Result<A, QueueError>) {
+        if let Err(error) = updated {
+            tracing::warn!(queue = %self.topic, %error, "{what} in its row but not yet in the store; the row decides");
         }
     }
 }
 
-/// The order of a page.
+/// The sort key of a page.
 fn place_of(listed: &Listed) -> (u64, JobId) {
     (listed.score, listed.id)
 }
 
-/// The largest number of a row: a pause without an end.
+/// The time of a pause without an end: the largest integer of a row.
 const FOREVER: u64 = i64::MAX.unsigned_abs();
 
 fn withdrawal(id: JobId, version: u64) -> Put {
@@ -363,12 +365,12 @@ fn withdrawal(id: JobId, version: u64) -> Put {
 
 fn contended(id: JobId) -> QueueError {
     QueueError::Database {
-        reason: format!("job {id} is changed or begun by others at the same time; look at it and try again"),
+        reason: format!("other processes are changing or starting job {id}; check its state and try again"),
         is_retryable: true,
     }
 }
 
-/// What a revocation says of a job that has ended.
+/// The result of a revocation of an ended job.
 fn revoked_as(end: End) -> Revoked {
     match end {
         End::Revoked => Revoked::Revoked,

@@ -5,7 +5,7 @@ use super::statements::{
     FORGET_MYSQL, FORGET_OTHERS, HEADS, INSERT_MYSQL, INSERT_OTHERS, PAGE_OF_HEADS, PAUSE, PAUSED, REDRIVE, REPLACE,
     RESUME, REVOKE, ROW, SIZES, START, VERSION, WITHDRAW,
 };
-use super::table::{Answer, Begin, Failed, JobRow, JobTable, PAGE, Page};
+use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page, TableFuture};
 use crate::queue::sending::for_work::{JobPut, JobWish, job_record};
 use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value};
 use crate::sql::{SqlError, take_versions};
@@ -15,13 +15,13 @@ use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Keep};
 use evenkeel_protocol::queue::steps::{Listed, Receipt};
 use sqlx::Pool;
 
-/// How often a transaction is tried that met a deadlock.
+/// How often a transaction is tried that the database aborts because of a deadlock.
 const TRIES: u32 = 5;
 
 const LIVE: i64 = 1;
 
 impl Failed {
-    /// The number of errors, the last of them, and the time.
+    /// The number of errors, the last error, and its time.
     fn values(&self) -> [Value<'_>; 3] {
         [Value::count(self.errors.into()), Value::Bytes(&self.failure), Value::count(self.at)]
     }
@@ -30,8 +30,8 @@ impl Failed {
 /// The table in the database of one pool.
 pub(crate) struct SqlTable<DB: Database>(pub(crate) Pool<DB>);
 
-/// Reads a page in the order of due times, for tests that ask the database how it does so: topic, dead (0 or 1), time and id after which it
-/// begins (on MySQL and MariaDB the time twice), and how many.
+/// The statement that reads a page in the order of due times, for tests of its query plan. Its values: topic, dead (0 or 1), time and id
+/// after which the page begins (on MySQL and MariaDB the time twice), and limit.
 #[cfg(feature = "testing")]
 #[must_use]
 pub fn page_by_due<DB: Database>() -> &'static str {
@@ -39,13 +39,13 @@ pub fn page_by_due<DB: Database>() -> &'static str {
 }
 
 impl<DB: Database> SqlTable<DB> {
-    /// One statement on a connection of its own.
+    /// Executes one statement on a connection of its own.
     async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
         let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
         DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
     }
 
-    /// The rows of some jobs.
+    /// Reads the rows of some jobs.
     async fn listed(&self, list: &'static Lists, topic: &str, ids: &[JobId]) -> Result<Vec<Row<DB>>, SqlError> {
         let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
         let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
@@ -75,7 +75,7 @@ impl<DB: Database> SqlTable<DB> {
     }
 }
 
-/// Whether there was none.
+/// Inserts the row of a job; returns false if one exists.
 async fn insert<DB: Database>(connection: &mut DB::Connection, job: &JobPut) -> Result<bool, sqlx::Error> {
     let JobWish::Run { due_at, spec } = &job.wish else { return Ok(false) };
     let record = record_of(job);
@@ -106,7 +106,7 @@ async fn read<DB: Database>(
     row.map(|row| job_row(&row, 0)).transpose()
 }
 
-/// Columns from `at` on: version, state, fence, due time, end, errors, dead, redriven and, if they were asked for, record and last error.
+/// Reads the columns from `at` on: version, state, fence, due time, end, errors, dead, redriven and, if selected, record and last error.
 fn job_row<DB: Database>(row: &Row<DB>, at: usize) -> Result<JobRow, sqlx::Error> {
     Ok(JobRow {
         version: row.count(at)?,
@@ -142,7 +142,7 @@ fn keep_ms(keep: Keep) -> u64 {
     }
 }
 
-/// Writes the rows of the jobs that a unit of work sends, in its own transaction. The versions have been taken.
+/// Writes the rows of the jobs that a unit of work sends, in its transaction. The jobs have their versions already.
 pub(crate) async fn upsert_jobs<DB: Database>(
     connection: &mut DB::Connection,
     jobs: &[JobPut],
@@ -166,13 +166,13 @@ pub(crate) async fn upsert_jobs<DB: Database>(
 }
 
 impl<DB: Database> JobTable for SqlTable<DB> {
-    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> Answer<'a, Vec<Option<JobRow>>> {
+    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> TableFuture<'a, Vec<Option<JobRow>>> {
         Box::pin(async move {
             let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
             for attempt in 1.. {
                 match self.insert_all(jobs).await {
                     Err(error) if DB::trouble(&error) == Trouble::Contention && attempt < TRIES => {
-                        // The versions went with the transaction.
+                        // The rollback has undone the assigned versions.
                         jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
                     }
                     answer => return answer.map_err(SqlError::of::<DB>),
@@ -182,10 +182,10 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> Answer<'a, bool> {
+    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (name, fence) = (Value::Text(topic), Value::count(begin.fence));
-            // Without the guard no pause is late enough.
+            // Without the guard no pause applies.
             let now = if guard("sql_pause") { begin.now } else { u64::MAX };
             let (version, now) = (Value::count(begin.version), Value::count(now));
             let (errors, dead_below) =
@@ -201,7 +201,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         receipt: &'a Receipt,
         version: u64,
         failed: &'a Failed,
-    ) -> Answer<'a, bool> {
+    ) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (name, job) = (Value::Text(topic), Value::Bytes(&receipt.id.0));
             let (version, fence) = (Value::count(version), Value::count(receipt.fence));
@@ -211,7 +211,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> Answer<'a, bool> {
+    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
             let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
@@ -221,7 +221,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> Answer<'a, ()> {
+    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> TableFuture<'a, ()> {
         Box::pin(async move {
             let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
@@ -230,7 +230,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool> {
+    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (version, fence, kept) = (Value::count(version), Value::count(fence), Value::count(FORGET_MS));
             let values = [Value::Text(topic), Value::Bytes(&id.0), version, fence, kept];
@@ -238,21 +238,21 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> Answer<'a, bool> {
+    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let values = [Value::Int(end as i64), Value::Text(topic), Value::Bytes(&id.0), Value::count(version)];
             Ok(self.run(&ENDED, &values).await? == 1)
         })
     }
 
-    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> Answer<'a, Option<JobRow>> {
+    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> TableFuture<'a, Option<JobRow>> {
         Box::pin(async move {
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             read::<DB>(&mut connection, topic, id).await.map_err(SqlError::of::<DB>)
         })
     }
 
-    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> Answer<'a, bool> {
+    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
             let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
@@ -261,7 +261,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> Answer<'a, bool> {
+    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let values = [
                 Value::count(row.version),
@@ -277,7 +277,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn page<'a>(&'a self, topic: &'a str, page: Page) -> Answer<'a, Vec<(JobId, JobRow)>> {
+    fn page<'a>(&'a self, topic: &'a str, page: Page) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
         Box::pin(async move {
             let after = page.after.map(|id| id.0);
             let after = after.as_ref().map_or(&[][..], |id| &id[..]);
@@ -295,7 +295,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         is_dead: bool,
         after: Option<Listed>,
         limit: usize,
-    ) -> Answer<'a, Vec<(JobId, JobRow)>> {
+    ) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
         Box::pin(async move {
             let (name, dead) = (Value::Text(topic), Value::Int(is_dead.into()));
             // No job is due before 1970.
@@ -314,11 +314,11 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>> {
+    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
         Box::pin(async move { job_rows(self.listed(&HEADS, topic, ids).await?).map_err(SqlError::of::<DB>) })
     }
 
-    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, u64)>> {
+    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, u64)>> {
         Box::pin(async move {
             let rows = self.listed(&SIZES, topic, ids).await?;
             let read = rows.into_iter().map(|row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
@@ -327,11 +327,11 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>> {
+    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
         Box::pin(async move { job_rows(self.listed(&BODIES, topic, ids).await?).map_err(SqlError::of::<DB>) })
     }
 
-    fn count<'a>(&'a self, topic: &'a str) -> Answer<'a, u64> {
+    fn count<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64> {
         Box::pin(async move {
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             let row = Row::<DB>::first(&mut connection, &COUNT, &[Value::Text(topic)]).await;
@@ -339,7 +339,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn count_dead<'a>(&'a self, topic: &'a str) -> Answer<'a, u64> {
+    fn count_dead<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64> {
         Box::pin(async move {
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             let row = Row::<DB>::first(&mut connection, &COUNT_DEAD, &[Value::Text(topic)]).await;
@@ -347,7 +347,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn paused<'a>(&'a self, topic: &'a str) -> Answer<'a, Option<u64>> {
+    fn paused<'a>(&'a self, topic: &'a str) -> TableFuture<'a, Option<u64>> {
         Box::pin(async move {
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             let row = Row::<DB>::first(&mut connection, &PAUSED, &[Value::Text(topic)]).await;
@@ -355,7 +355,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> Answer<'a, ()> {
+    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> TableFuture<'a, ()> {
         Box::pin(async move {
             for _ in 0..TRIES {
                 self.run(&RESUME, &[Value::Text(topic)]).await?;
@@ -363,16 +363,16 @@ impl<DB: Database> JobTable for SqlTable<DB> {
                 let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
                 let values = [Value::Text(topic), Value::count(until)];
                 match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
-                    // Somebody else paused it in between.
+                    // Another process paused the topic in between.
                     Err(error) if DB::trouble(&error) == Trouble::Duplicate => {}
                     answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
                 }
             }
-            Err(SqlError::Busy("others pause and resume the topic at the same time; try again"))
+            Err(SqlError::Busy("other processes are pausing and resuming the topic; try again"))
         })
     }
 
-    fn forget(&self) -> Answer<'_, u64> {
+    fn forget(&self) -> TableFuture<'_, u64> {
         Box::pin(async move {
             let statement = if DB::KIND == Kind::MySql { &FORGET_MYSQL } else { &FORGET_OTHERS };
             self.run(statement, &[Value::count(PAGE as u64)]).await

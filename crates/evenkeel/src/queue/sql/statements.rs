@@ -1,4 +1,4 @@
-//! The texts of the statements on `evenkeel_jobs` and `evenkeel_topics`.
+//! The statements on `evenkeel_jobs` and `evenkeel_topics`.
 
 use crate::sql::database::{Lists, Statement};
 
@@ -11,7 +11,7 @@ pub(super) static INSERT_OTHERS: Statement = Statement::new(
 );
 pub(super) static VERSION: Statement =
     Statement::new("UPDATE evenkeel_jobs SET version = ?, record = ? WHERE topic = ? AND job = ?");
-/// A newer version takes the place of an older one, whatever state that is in; its fence stays.
+/// Replaces an older version in any state; the fence stays.
 pub(super) static REPLACE: Statement = Statement::new(
     "UPDATE evenkeel_jobs SET version = ?, state = 1, due_at = ?, record = ?, keep_ms = ?, changed_at = {now}, forget_at = NULL, \
      errors = 0, failure = NULL, dead = 0, redriven = 0 WHERE topic = ? AND job = ? AND version < ?",
@@ -64,7 +64,7 @@ pub(super) static PAGE_OF_HEADS: Statement = Statement::new(
     "SELECT job, version, state, fence, due_at, ended_as, errors, dead, redriven FROM evenkeel_jobs \
      WHERE topic = ? AND state = 1 AND job > ? AND due_at < ? ORDER BY job LIMIT ?",
 );
-/// Each database reads from its index no more than the page, if the place after which it begins is written like this.
+/// Two forms of the cursor, with which each database reads no more than the page from its index.
 pub(super) static DUE_MYSQL: Statement = Statement::new(
     "SELECT job, version, state, fence, due_at, ended_as, errors, dead, redriven FROM evenkeel_jobs \
      WHERE topic = ? AND state = 1 AND dead = ? AND (due_at > ? OR due_at = ? AND job > ?) ORDER BY due_at, job LIMIT ?",
@@ -77,7 +77,7 @@ pub(super) static HEADS: Lists = Lists::new(
     "SELECT job, version, state, fence, due_at, ended_as, errors, dead, redriven FROM evenkeel_jobs \
      WHERE topic = ? AND job IN (..)",
 );
-/// With `state` (1) the sum is as wide a number as that column in every database.
+/// Adding `state` (1) gives the sum the type of that column in every database.
 pub(super) static SIZES: Lists =
     Lists::new("SELECT job, LENGTH(record) + state FROM evenkeel_jobs WHERE topic = ? AND state = 1 AND job IN (..)");
 pub(super) static BODIES: Lists = Lists::new(

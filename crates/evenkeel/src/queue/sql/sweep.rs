@@ -1,9 +1,9 @@
-//! The sweep: compares the rows with the store, page by page and without end, and puts back what the store has lost.
+//! The sweep: a loop that compares the rows with the store, page by page, and restores what the store has lost.
 //!
-//! What the store says of an end counts only where ending a job is for the store to decide (too late, not worth keeping). Otherwise a row
-//! that lives is a job that is to run: a handler's end, a revocation and a deletion are in the row before they are in the store.
+//! An end in the store ends the row only where the store decides (an expired job, a discarded one). Any other job with a live row is to
+//! run, because completions, revocations and deletions are written to the row before the store.
 
-use super::judge::Judge;
+use super::judge::JobRows;
 use super::table::{Failed, JobRow, LIST_MAX, PAGE, Page};
 use crate::queue::sending::for_work::job_record;
 use evenkeel_link::Token;
@@ -18,37 +18,38 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between two pages: some 5,000 rows a second are looked at.
+/// The pause between two pages, which limits the sweep to about 5,000 rows per second.
 const BETWEEN_PAGES: Duration = Duration::from_millis(100);
-/// After a round, for each page it had; and at the most.
+/// The pause after a round, for each of its pages.
 const AFTER_A_PAGE: Duration = Duration::from_secs(1);
+/// The longest pause after a round.
 const BETWEEN_ROUNDS_MAX: Duration = Duration::from_secs(10);
-/// Between two looks at the lease, and after a page that failed.
+/// The pause between two attempts to take the lease, and after a failed page of one row.
 const LOOK: Duration = Duration::from_secs(1);
-/// For how long a process that sweeps keeps others from it after it fell silent.
+/// The lease of the sweeping process: another process takes over this long after its last call.
 const LEASE_MS: u64 = 5_000;
-/// What one page may take.
+/// The deadline of one page.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// So many bytes of bodies are read and put at once; a larger one alone.
+/// The most bytes of bodies that are read and put at once; a larger body is read alone.
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// So many dead letters are read at once.
+/// The number of dead letters that are read at once.
 const BURIED_AT_ONCE: usize = 50;
 
-/// What one page of a sweep did.
+/// The result of one page of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Rows looked at.
+    /// The rows compared.
     pub rows: usize,
-    /// Jobs that the store had lost, and has again.
+    /// The jobs that the store had lost and that were restored.
     pub put_back: usize,
-    /// Rows whose jobs the store says have ended.
+    /// The rows ended because the store has ended their jobs.
     pub ended: usize,
-    /// Where the next page begins; none: this was the last one.
+    /// The cursor of the next page; `None` after the last one.
     pub next: Option<JobId>,
 }
 
-/// Where a sweep is, and how much it dares.
+/// The position of a sweep, and the size of its next page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
     after: Option<JobId>,
@@ -67,25 +68,25 @@ impl Cursor {
         Self { after, limit: PAGE }
     }
 
-    /// A page went well.
+    /// Moves to the next page after a successful one.
     fn passed(&mut self, next: Option<JobId>) {
         *self = Self { after: next, limit: (self.limit * 2).min(PAGE) };
     }
 }
 
-/// What a comparison of rows with the store finds.
+/// The result of a comparison of rows with the store.
 #[derive(Default)]
 struct Compared {
-    /// The jobs that the store lacks, with the version that it must be given at least.
+    /// The jobs that the store lacks, with the minimum version to put.
     missing: HashMap<JobId, u64>,
-    /// Those that have ended there.
+    /// The jobs that have ended in the store.
     ended: Vec<(JobId, u64, End)>,
-    /// Those that are dead there, and not in their rows.
+    /// The jobs that are dead in the store, and not in their rows.
     died: Vec<(JobId, JobRow)>,
 }
 
-impl Judge {
-    /// Looks at one page of the live rows.
+impl JobRows {
+    /// Compares one page of the live rows with the store.
     pub(crate) async fn sweep(&self, cursor: Cursor) -> Result<Swept, QueueError> {
         let rows = self.page(cursor).await?;
         let mut swept = Swept { rows: rows.len(), ..Swept::default() };
@@ -113,16 +114,16 @@ impl Judge {
         self.ask(self.table.page(&self.topic, page)).await
     }
 
-    /// The cursor after a page that failed: half as much; if it was one row, that row is left to the next round.
+    /// The cursor after a failed page: half the page; a page of one row is skipped until the next round.
     async fn halve(&self, cursor: Cursor) -> Cursor {
         if cursor.limit > 1 && guard("sql_sweep_halves") {
             return Cursor { limit: cursor.limit / 2, ..cursor };
         }
-        // Without the rows there is nothing to pass by: the database is away.
+        // If the rows cannot be read, the database is unavailable and no row is skipped.
         match self.page(cursor).await {
             Ok(rows) if guard("sql_sweep_halves") => {
                 let next = rows.last().map(|(id, _)| *id);
-                tracing::error!(queue = %self.topic, id = ?next, "this job could not be put into the store; it is tried in the next round");
+                tracing::error!(queue = %self.topic, id = ?next, "a job could not be put into the store; the next round retries it");
                 Cursor { after: next, ..cursor }
             }
             _ => cursor,
@@ -140,13 +141,13 @@ impl Judge {
                 {
                     ended.push((*id, row.version, end));
                 }
-                // The row lives, so the job is to run, whatever the store says of this version or (if the database was set back) of a
+                // A job with a live row is to run, even if the store has an end of this version or (after a restore of the database) of a
                 // newer one.
                 Some(Head::Ended { version, .. }) => _ = missing.insert(*id, row.version.max(version + 1)),
                 Some(Head::Live { version, .. }) if version < row.version => _ = missing.insert(*id, row.version),
                 Some(Head::Live { version, state: State::Dead, .. }) if version == row.version && !row.is_dead => {
                     if row.is_redriven {
-                        // Whoever sent it back died before the store heard of it, or the store was set back.
+                        // The redrive was interrupted before it reached the store, or the store has lost it.
                         missing.insert(*id, row.version + 1);
                     } else {
                         died.push((*id, row.clone()));
@@ -154,14 +155,14 @@ impl Judge {
                 }
                 Some(Head::Live { .. }) => {}
                 Some(Head::Unreadable) => {
-                    tracing::error!(queue = %self.topic, %id, "a job in the store cannot be read");
+                    tracing::error!(queue = %self.topic, %id, "the record of a job in the store cannot be read");
                 }
             }
         }
         Ok(Compared { missing, ended, died })
     }
 
-    /// What the store alone says is dead, such as from before rows knew of deaths, is dead in its row, too.
+    /// Marks the rows of jobs dead that are dead only in the store, such as those of older versions, which did not record deaths in rows.
     pub(super) async fn bury(&self, died: &[(JobId, JobRow)]) -> Result<(), QueueError> {
         if died.is_empty() || !guard("sql_sweep_buries") {
             return Ok(());
@@ -183,7 +184,7 @@ impl Judge {
         Ok(())
     }
 
-    /// Puts dead letters into the store that it has lost.
+    /// Restores dead letters that the store has lost.
     pub(crate) async fn restore_dead(&self) -> Result<(), QueueError> {
         let mut after = None;
         loop {
@@ -209,7 +210,7 @@ impl Judge {
                 count += self.put_batch(&batch, missing).await?;
             }
         }
-        tracing::info!(queue = %self.topic, jobs = count, "the store had lost jobs, or not got them yet; they are there again");
+        tracing::info!(queue = %self.topic, jobs = count, "jobs that were missing in the store were restored from their rows");
         Ok(count)
     }
 
@@ -232,7 +233,7 @@ impl Judge {
         Ok(self.router.put(&puts).await?.len())
     }
 
-    /// A row under at least this version, and what the store is given.
+    /// The row with at least this version, and the put for the store.
     fn raised(&self, id: JobId, row: &JobRow, version: u64) -> Result<(JobRow, Put), QueueError> {
         let version = version.max(row.version);
         let record = job_record(&self.job_of(row)?.spec, version);
@@ -242,12 +243,12 @@ impl Judge {
     }
 }
 
-/// Whether the store may end a job of itself. Without the guard, what it says of any end counts.
+/// Whether the store decides about this kind of end. Without the guard it decides about every end.
 fn is_for_the_store(end: End) -> bool {
     matches!(end, End::Expired | End::Discarded) || !guard("sql_sweep_row_decides")
 }
 
-/// Ids whose bodies together are not above the limit; a larger one alone.
+/// Groups ids so that the bodies of a group are within the limit; a larger body has a group of its own.
 fn batches(sizes: &[(JobId, u64)]) -> Vec<Vec<JobId>> {
     let (mut batches, mut filled) = (Vec::<Vec<JobId>>::new(), u64::MAX);
     for (id, bytes) in sizes {
@@ -263,16 +264,16 @@ fn batches(sizes: &[(JobId, u64)]) -> Vec<Vec<JobId>> {
     batches
 }
 
-/// The loop of one process. Of all that have the queue open on one Redis, one at a time sweeps.
-pub(crate) async fn keep_sweeping(judge: Arc<Judge>) {
-    // On the machine's clock: what is waited for is a server, and no job's time.
+/// The sweep loop of one process. One process at a time sweeps a queue.
+pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
+    // The system clock, because the pauses wait for a server and not for a job's due time.
     let clock = Clock::system();
     let caller = Token::random();
     let mut cursor = Cursor::default();
     let (mut pages, mut begins_at) = (0, clock.now());
     loop {
-        let shards = judge.router.shards();
-        let lease = judge.store.sweep_lease(shards.at(0), caller.as_bytes(), LEASE_MS).await;
+        let shards = rows.router.shards();
+        let lease = rows.store.sweep_lease(shards.at(0), caller.as_bytes(), LEASE_MS).await;
         let is_new = match lease {
             Ok(Some(is_new)) => is_new,
             Ok(None) => {
@@ -280,12 +281,12 @@ pub(crate) async fn keep_sweeping(judge: Arc<Judge>) {
                 continue;
             }
             Err(error) => {
-                tracing::debug!(queue = %judge.topic, %error, "the lease of the sweep could not be taken");
+                tracing::debug!(queue = %rows.topic, %error, "the lease of the sweep could not be acquired");
                 clock.sleep(LOOK).await;
                 continue;
             }
         };
-        // The store was flushed, or the process that swept before has ended: everything may be missing.
+        // A new lease: the store was flushed, or the previous sweeper has ended. Any job may be missing.
         if is_new {
             (cursor, pages, begins_at) = (Cursor::default(), 0, clock.now());
         }
@@ -294,7 +295,7 @@ pub(crate) async fn keep_sweeping(judge: Arc<Judge>) {
             continue;
         }
         let after_failure = if cursor.limit > 1 { 4 * BETWEEN_PAGES } else { LOOK };
-        let pause = match clock.timeout(DEADLINE, one_page(&judge, cursor)).await {
+        let pause = match clock.timeout(DEADLINE, one_page(&rows, cursor)).await {
             Ok(Ok(swept)) => {
                 cursor.passed(swept.next);
                 pages += 1;
@@ -305,13 +306,13 @@ pub(crate) async fn keep_sweeping(judge: Arc<Judge>) {
                 BETWEEN_PAGES
             }
             Ok(Err(error)) => {
-                tracing::warn!(queue = %judge.topic, rows = cursor.limit, %error, "rows of jobs could not be compared with the store");
-                cursor = judge.halve(cursor).await;
+                tracing::warn!(queue = %rows.topic, rows = cursor.limit, %error, "a page of rows could not be compared with the store");
+                cursor = rows.halve(cursor).await;
                 after_failure
             }
             Err(_) => {
-                tracing::warn!(queue = %judge.topic, rows = cursor.limit, "comparing rows of jobs with the store takes too long");
-                cursor = judge.halve(cursor).await;
+                tracing::warn!(queue = %rows.topic, rows = cursor.limit, "the comparison of a page of rows with the store timed out");
+                cursor = rows.halve(cursor).await;
                 after_failure
             }
         };
@@ -319,9 +320,9 @@ pub(crate) async fn keep_sweeping(judge: Arc<Judge>) {
     }
 }
 
-async fn one_page(judge: &Judge, cursor: Cursor) -> Result<Swept, QueueError> {
+async fn one_page(rows: &JobRows, cursor: Cursor) -> Result<Swept, QueueError> {
     if cursor.after.is_none() {
-        judge.restore_pause().await?;
+        rows.restore_pause().await?;
     }
-    judge.sweep(cursor).await
+    rows.sweep(cursor).await
 }

@@ -1,4 +1,4 @@
-//! What a judge asks its table: one row per job.
+//! [`JobTable`]: the table of job rows in any database.
 
 use crate::queue::sending::for_work::JobPut;
 use crate::sql::SqlError;
@@ -8,36 +8,41 @@ use evenkeel_protocol::queue::steps::{Listed, Receipt};
 use std::pin::Pin;
 
 pub(super) use crate::sql::database::LIST_MAX;
-/// Rows of one page of the sweep, and of one deletion.
+/// The number of rows of one page of the sweep, and of one deletion.
 pub(super) const PAGE: usize = 500;
-pub(super) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, SqlError>> + Send + 'a>>;
+pub(super) type TableFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SqlError>> + Send + 'a>>;
 
-/// The rows of all queues in one database, whichever it is.
+/// The rows of all queues in one database.
 pub(crate) trait JobTable: Send + Sync {
-    /// Makes a row for each job whose id has none. Answers what each job is in by now: its new version, or the row that was there.
-    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> Answer<'a, Vec<Option<JobRow>>>;
-    /// Lets a delivery begin, unless it is a dead letter or the topic is paused beyond `now`; false: the row does not match.
-    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> Answer<'a, bool>;
-    /// The job is done, by the delivery that began under this fence.
-    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool>;
-    /// An attempt has failed, by the delivery that began under this fence; false: the row does not match.
-    fn failed<'a>(&'a self, topic: &'a str, receipt: &'a Receipt, version: u64, failed: &'a Failed)
-    -> Answer<'a, bool>;
-    /// The store says of a job that it is dead, and its row does not; false: the row is not as it was seen.
-    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> Answer<'a, bool>;
-    /// Lets dead letters (at most `LIST_MAX`) live again, due then, with all their attempts.
-    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> Answer<'a, ()>;
-    /// The store has ended a job of this version in a way that is for the store to decide.
-    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> Answer<'a, bool>;
-    /// The row of a job.
-    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> Answer<'a, Option<JobRow>>;
-    /// Ends a live job by hand, under the next version, unless it was changed or begun since it was seen.
-    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> Answer<'a, bool>;
-    /// Gives a live job another time and record, under a new version, unless it was changed or begun since it was seen.
-    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> Answer<'a, bool>;
-    /// The live jobs that are due before then, in the order of their ids, after one of them; without their records.
-    fn page<'a>(&'a self, topic: &'a str, page: Page) -> Answer<'a, Vec<(JobId, JobRow)>>;
-    /// What waits or runs in the order of due times, then of ids, after one of them; or the dead letters by time of death. Without their
+    /// Inserts a row for each job whose id has none, and sets its version in `jobs`. Returns the existing rows of the others.
+    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> TableFuture<'a, Vec<Option<JobRow>>>;
+    /// Starts a delivery, unless the job is a dead letter or the topic is paused beyond `now`; false: the row does not match.
+    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> TableFuture<'a, bool>;
+    /// Ends the job as done, by the delivery that started with this fence; false: the row does not match.
+    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> TableFuture<'a, bool>;
+    /// Records a failed attempt, by the delivery that started with this fence; false: the row does not match.
+    fn failed<'a>(
+        &'a self,
+        topic: &'a str,
+        receipt: &'a Receipt,
+        version: u64,
+        failed: &'a Failed,
+    ) -> TableFuture<'a, bool>;
+    /// Marks the row of a job dead that is dead in the store; false: the row has changed since it was read.
+    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> TableFuture<'a, bool>;
+    /// Redrives dead letters (at most `LIST_MAX`), due at `due_at`, with all their attempts.
+    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> TableFuture<'a, ()>;
+    /// Ends a live job of this version, by a decision of the store.
+    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> TableFuture<'a, bool>;
+    /// Reads the row of a job.
+    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> TableFuture<'a, Option<JobRow>>;
+    /// Ends a live job with the next version, unless it was changed or started since it was read.
+    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> TableFuture<'a, bool>;
+    /// Writes another due time and record with a new version to a live job, unless it was changed or started since it was read.
+    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> TableFuture<'a, bool>;
+    /// Reads a page of live jobs in the order of their ids, without their records.
+    fn page<'a>(&'a self, topic: &'a str, page: Page) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
+    /// Reads a page of waiting and running jobs in the order of due times and ids, or of dead letters by time of death, without their
     /// records.
     fn due<'a>(
         &'a self,
@@ -45,68 +50,68 @@ pub(crate) trait JobTable: Send + Sync {
         is_dead: bool,
         after: Option<Listed>,
         limit: usize,
-    ) -> Answer<'a, Vec<(JobId, JobRow)>>;
-    /// The rows of some jobs (at most `LIST_MAX`), without their records.
-    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>>;
-    /// How many bytes the records of some live jobs have (at most `LIST_MAX`).
-    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, u64)>>;
-    /// Some live jobs (at most `LIST_MAX`) with their records.
-    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>>;
-    /// How many jobs live.
-    fn count<'a>(&'a self, topic: &'a str) -> Answer<'a, u64>;
-    /// How many of them are dead letters.
-    fn count_dead<'a>(&'a self, topic: &'a str) -> Answer<'a, u64>;
-    /// Until when the topic is paused.
-    fn paused<'a>(&'a self, topic: &'a str) -> Answer<'a, Option<u64>>;
-    /// Pauses the topic until then, or ends its pause.
-    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> Answer<'a, ()>;
-    /// Deletes rows of jobs that have ended and need not be remembered any more; how many.
-    fn forget(&self) -> Answer<'_, u64>;
+    ) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
+    /// Reads the rows of some jobs (at most `LIST_MAX`), without their records.
+    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
+    /// Reads the sizes in bytes of the records of some live jobs (at most `LIST_MAX`).
+    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, u64)>>;
+    /// Reads some live jobs (at most `LIST_MAX`) with their records.
+    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
+    /// Counts the live jobs.
+    fn count<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64>;
+    /// Counts the dead letters.
+    fn count_dead<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64>;
+    /// Reads until when the topic is paused.
+    fn paused<'a>(&'a self, topic: &'a str) -> TableFuture<'a, Option<u64>>;
+    /// Pauses the topic until a time, or ends its pause.
+    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> TableFuture<'a, ()>;
+    /// Deletes ended rows whose retention is over; returns their number.
+    fn forget(&self) -> TableFuture<'_, u64>;
 }
 
-/// What a row says.
+/// The row of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobRow {
     pub(super) version: u64,
     pub(super) is_live: bool,
     pub(super) fence: u64,
-    /// Of a dead letter, when it died.
+    /// The due time; for a dead letter its time of death.
     pub(super) due_at: u64,
-    /// How it ended, if it has.
+    /// How the job ended, if it has.
     pub(super) ended_as: Option<End>,
-    /// Attempts that have failed.
+    /// The number of failed attempts.
     pub(super) errors: u16,
     pub(super) is_dead: bool,
-    /// It was a dead letter and was sent back, and has not begun since.
+    /// The job was redriven and has not started since.
     pub(super) is_redriven: bool,
     pub(super) record: Bytes,
-    /// Its last error, as a record notes it; empty if there was none.
+    /// The last error, encoded as in a record; empty if there was none.
     pub(super) failure: Bytes,
 }
 
-/// An attempt that has failed, or the last one of a dead letter.
+/// A failed attempt, or the last attempt of a dead letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failed {
     pub(super) errors: u16,
-    /// The error, as a record notes it.
+    /// The error, encoded as in a record.
     pub(super) failure: Bytes,
     pub(super) is_dead: bool,
-    /// When the next attempt is due; of a dead letter, when it died.
+    /// The due time of the next attempt; for a dead letter its time of death.
     pub(super) at: u64,
 }
 
-/// A delivery that wants to begin.
+/// A delivery that is to start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin {
     pub(super) id: JobId,
     pub(super) version: u64,
     pub(super) fence: u64,
-    /// As the store counts them: a crash is known there first.
+    /// The number of errors in the store, which counts crashes before the row does.
     pub(super) errors: u16,
     pub(super) now: u64,
 }
 
-/// Which rows of a sweep.
+/// The rows of one page: live jobs with an id after `after` that are due before `due_before`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
     pub(super) after: Option<JobId>,

@@ -1,4 +1,4 @@
-//! The steps of all queues of a keel, over whatever it keeps its state in; and the register of its topics.
+//! The steps of all queues of a keel, on Redis or in memory, and the register of its topics.
 
 pub(crate) mod queues;
 
@@ -14,20 +14,20 @@ use evenkeel_protocol::queue::topology::Topology;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The namespace of keys in an embedded store, which no other program shares.
+/// The key prefix in an embedded store, which no other program shares.
 const MEMORY_PREFIX: &str = "evenkeel";
 
-/// Where the jobs of a keel are. Cheap to clone.
+/// The store of a keel's jobs. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct QueueStore {
     steps: Arc<dyn GrowSteps>,
     topics: Arc<dyn TopicRegister>,
-    /// `None`: in this process.
+    /// `None`: the jobs are in the memory of this process.
     link: Option<Link>,
     clock: Clock,
 }
 
-/// The steps of the queues.
+/// Derefs to the steps of the queues.
 impl Deref for QueueStore {
     type Target = dyn GrowSteps;
     fn deref(&self) -> &Self::Target {
@@ -36,19 +36,19 @@ impl Deref for QueueStore {
 }
 
 impl QueueStore {
-    /// In this process.
+    /// A store in the memory of this process.
     pub(crate) fn memory(clock: Clock) -> Self {
         let (steps, topics) = (Arc::new(MemoryQueue::new(clock.clone())), Arc::<MemoryTopics>::default());
         Self { steps, topics, link: None, clock }
     }
 
-    /// On the Redis that `link` reaches.
+    /// A store on the Redis of `link`.
     pub(crate) fn redis(link: Link, clock: Clock) -> Self {
         let (steps, topics) = (Arc::new(RedisQueue::new(link.clone())), Arc::new(RedisTopics::new(link.clone())));
         Self { steps, topics, link: Some(link), clock }
     }
 
-    /// The steps, to be touched as other programs touch those of a Redis.
+    /// The steps, for tests that act as another program on the same store.
     #[cfg(feature = "testing")]
     pub(crate) fn steps(&self) -> Arc<dyn GrowSteps> {
         Arc::clone(&self.steps)
@@ -59,12 +59,12 @@ impl QueueStore {
         &*self.topics
     }
 
-    /// The link to Redis, if that is where the jobs are.
+    /// The link to Redis, if the jobs are there.
     pub(crate) fn link(&self) -> Option<&Link> {
         self.link.as_ref()
     }
 
-    /// Whether a job that is written to one is found in the other.
+    /// Whether both are the same store.
     #[cfg(feature = "sql")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.link, &other.link) {
@@ -74,12 +74,12 @@ impl QueueStore {
         }
     }
 
-    /// The store's own time in ms, as well as it is known here.
+    /// The estimated time of the store, in ms since 1970.
     pub(crate) fn now_ms(&self) -> u64 {
         self.link.as_ref().map_or_else(|| self.clock.unix_ms(), Link::server_now_ms)
     }
 
-    /// What all keys begin with.
+    /// The prefix of all keys.
     pub(crate) fn prefix(&self) -> &str {
         self.link().map_or(MEMORY_PREFIX, Link::prefix)
     }
@@ -89,7 +89,7 @@ impl QueueStore {
         Shards::new(self.prefix(), topic, topology)
     }
 
-    /// Over how many shards a topic is spread that began with `first`.
+    /// The topology of a topic that was opened first with `first` shards.
     pub(crate) async fn topology(&self, topic: &str, first: u16) -> Result<Topology, QueueError> {
         match self.topics.grown(topic).await? {
             None => Ok(Topology::of(first)),
@@ -97,7 +97,7 @@ impl QueueStore {
         }
     }
 
-    /// Moves the topology of a topic on, unless it is another one than the caller has seen. Answers what it is then.
+    /// Compare-and-set of a topic's topology: stores `next` if it still equals `seen`. Returns the topology that is stored then.
     pub(crate) async fn grow(&self, topic: &str, seen: &Topology, next: &Topology) -> Result<Topology, QueueError> {
         // A topic that has never grown has no entry.
         let entry = |topology: &Topology| if topology.has_grown() { topology.to_string() } else { String::new() };
@@ -109,6 +109,6 @@ impl QueueStore {
 fn read_topology(topic: &str, entry: &str) -> Result<Topology, QueueError> {
     Topology::read(entry).ok_or_else(|| QueueError::Settings {
         queue: topic.to_owned(),
-        reason: format!("its number of shards cannot be read ({entry}); was it written by a newer program?"),
+        reason: format!("its number of shards cannot be read ({entry}); a newer program may have written it"),
     })
 }

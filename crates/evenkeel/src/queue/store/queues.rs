@@ -1,21 +1,21 @@
-//! What the queues of one keel share.
+//! The state that the queues of one keel share.
 
 use super::QueueStore;
 use crate::keel::Backend;
-use crate::queue::consume::Ears;
-use crate::queue::sending::durable::DurableLane;
+use crate::queue::consume::WakeUpListeners;
+use crate::queue::sending::durable::DurableConnection;
 use evenkeel_link::clock::Clock;
 use std::sync::Arc;
 
-/// The queues of one keel.
+/// The state that the queues of one keel share.
 pub(crate) struct Queues {
-    /// The jobs of all of them, if the keel keeps its state in memory.
+    /// The store of all queues, if the keel keeps its state in memory.
     embedded: QueueStore,
     clock: Clock,
-    /// For jobs that wait until replicas or a disk have them.
-    pub(crate) durable: DurableLane,
-    /// Of all consumers of this process.
-    pub(crate) ears: Arc<Ears>,
+    /// The connection for writes that wait for replicas or a disk.
+    pub(crate) durable: DurableConnection,
+    /// The wake-up listeners of all consumers of this process.
+    pub(crate) listeners: Arc<WakeUpListeners>,
 }
 
 impl Queues {
@@ -23,17 +23,17 @@ impl Queues {
         Self::over(QueueStore::memory(clock.clone()), clock)
     }
 
-    /// Queues over the same embedded store, as those of another process are over the same Redis.
+    /// Queues on the same embedded store, like those of another process on the same Redis.
     #[cfg(all(feature = "testing", feature = "cache"))]
     pub(crate) fn another_process(&self) -> Self {
         Self::over(self.embedded.clone(), self.clock.clone())
     }
 
     fn over(embedded: QueueStore, clock: Clock) -> Self {
-        Self { embedded, clock, durable: DurableLane::default(), ears: Arc::default() }
+        Self { embedded, clock, durable: DurableConnection::default(), listeners: Arc::default() }
     }
 
-    /// Where the jobs are.
+    /// The store of the jobs.
     pub(crate) fn store(&self, backend: &Backend) -> QueueStore {
         match backend {
             Backend::Memory(_) => self.embedded.clone(),

@@ -1,4 +1,4 @@
-//! Adding a job by hand.
+//! Lets an operator add a job.
 
 use super::Topic;
 use bytes::Bytes;
@@ -6,26 +6,27 @@ use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
 use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard, When};
 
-/// A job whose type nobody here knows: its body as the topic's codec writes it.
+/// A job of unknown type, with a body that is encoded already.
 #[derive(Clone, Debug)]
 pub struct NewTopicJob {
-    /// The body. For the usual codec: JSON.
+    /// The body, as the topic's codec encodes it. The default codec is JSON.
     pub body: Bytes,
-    /// When it is due.
+    /// The due time.
     pub when: When,
-    /// The sender's own id, which makes adding it twice harmless; without one it gets a new id.
+    /// The caller's id, which makes adding the job idempotent. Without it the job gets a generated id.
     pub name: Option<String>,
-    /// Which jobs go first.
+    /// The priority among due jobs.
     pub priority: Priority,
-    /// How many attempts follow a failed first one; `None`: as the topic's programs say.
+    /// How many attempts follow a failed first one; `None`: the topic's default.
     pub retries: Option<Retries>,
 }
 
 impl Topic {
-    /// Adds a job, and says under which id and what became of it.
+    /// Adds a job, and returns its id and the result.
     ///
     /// # Errors
-    /// [`QueueError::NeedsDatabase`]: nothing was added. [`QueueError::Link`], [`QueueError::Database`]. With a name of its own, repeat it; without, the job may be there although the call failed.
+    /// [`QueueError::NeedsDatabase`]: nothing was added. [`QueueError::Link`], [`QueueError::Database`]: with a name, repeat the call;
+    /// without one, the job may have been added although the call failed.
     pub async fn add(&self, new: NewTopicJob) -> Result<(JobId, Enqueued), QueueError> {
         let id = match &new.name {
             Some(name) => JobId::named(name.as_bytes()),
@@ -43,8 +44,8 @@ impl Topic {
         };
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
-            let answers = judge.enqueue(&[NewJob { id, when: new.when, spec }]).await?;
+        if let Some(rows) = &self.rows {
+            let answers = rows.enqueue(&[NewJob { id, when: new.when, spec }]).await?;
             let answer = answers.first().copied();
             return answer.map(|answer| (id, answer)).ok_or_else(no_answer);
         }
@@ -58,5 +59,5 @@ impl Topic {
 }
 
 fn no_answer() -> QueueError {
-    QueueError::Invalid("the store gave no answer".to_owned())
+    QueueError::Invalid("the store did not reply".to_owned())
 }

@@ -1,4 +1,4 @@
-//! Noticing that a topic is not well, and telling whoever asked.
+//! Alerts: compares a topic's statistics with limits and reports changes.
 
 use super::{Place, Topic};
 use evenkeel_protocol::queue::error::QueueError;
@@ -10,49 +10,49 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// When to raise an alert; what is not said is not watched.
+/// The limits above which an alert is raised. `None` disables an alert.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AlertLimits {
-    /// More jobs than this wait (due or not).
+    /// The number of waiting jobs (due or not).
     pub backlog_max: Option<u64>,
-    /// The oldest due job has waited longer than this, in ms.
+    /// How long the oldest due job has been waiting, in ms.
     pub late_ms_max: Option<u64>,
-    /// There are more dead letters than this.
+    /// The number of dead letters.
     pub dead_max: Option<u64>,
-    /// Jobs have been due for longer than this, in ms, and nobody claims any: the consumers are gone, or stuck.
+    /// How long jobs have been due while no consumer claims any, in ms: the consumers have stopped or hang.
     pub idle_ms_max: Option<u64>,
-    /// A handler has been at one job for longer than this, in ms. Reads the records of all running jobs at every look.
+    /// How long a handler has been running one job, in ms. Every check reads the records of all running jobs.
     pub running_ms_max: Option<u64>,
 }
 
-/// What is wrong.
+/// The kind of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertKind {
-    /// Many jobs wait.
+    /// Too many jobs wait.
     Backlog,
-    /// A due job has waited for long.
+    /// A due job has waited too long.
     Late,
-    /// There are dead letters.
+    /// There are too many dead letters.
     DeadLetters,
-    /// Jobs are due and nobody claims any.
+    /// Jobs are due and no consumer claims any.
     Idle,
-    /// A handler has been running for long.
+    /// A handler has been running too long.
     LongRun,
 }
 
-/// Something went over its limit, or came back below it. Its `Display` form is one sentence.
+/// A value rose above its limit, or fell back to it or below. Its `Display` form is one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Alert {
     /// The topic.
     pub topic: String,
-    /// What is (or was) wrong.
+    /// The kind of the alert.
     pub kind: AlertKind,
-    /// Whether it begins; `false`: it is over.
+    /// Whether the alert is raised; `false`: it is resolved.
     pub raised: bool,
-    /// How much there is: jobs, or ms.
+    /// The value: jobs, or ms.
     pub value: u64,
-    /// How much there may be.
+    /// The limit of the value.
     pub limit: u64,
     /// The job that has been running longest, for [`AlertKind::LongRun`].
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
@@ -70,14 +70,14 @@ impl fmt::Display for Alert {
         let Self { topic, value, limit, .. } = self;
         let seconds = |ms: &u64| Duration::from_millis(*ms);
         if !self.raised {
-            write!(f, "over: ")?;
+            write!(f, "resolved: ")?;
         }
         match self.kind {
             AlertKind::Backlog => write!(f, "queue {topic}: {value} jobs wait, the limit is {limit}"),
             AlertKind::Late => {
                 write!(
                     f,
-                    "queue {topic}: the oldest due job waits for {:?}, the limit is {:?}",
+                    "queue {topic}: the oldest due job has waited for {:?}, the limit is {:?}",
                     seconds(value),
                     seconds(limit)
                 )
@@ -85,40 +85,45 @@ impl fmt::Display for Alert {
             AlertKind::DeadLetters => write!(f, "queue {topic}: {value} dead letters, the limit is {limit}"),
             AlertKind::Idle => write!(
                 f,
-                "queue {topic}: jobs are due for {:?} and nobody claims them, the limit is {:?}",
+                "queue {topic}: jobs have been due for {:?} and no consumer claims them, the limit is {:?}",
                 seconds(value),
                 seconds(limit)
             ),
             AlertKind::LongRun => {
                 let job = self.job.map(|job| format!(" ({job})")).unwrap_or_default();
-                write!(f, "queue {topic}: a job{job} runs for {:?}, the limit is {:?}", seconds(value), seconds(limit))
+                write!(
+                    f,
+                    "queue {topic}: a job{job} has run for {:?}, the limit is {:?}",
+                    seconds(value),
+                    seconds(limit)
+                )
             }
         }
     }
 }
 
-/// Looks at a topic again and again.
+/// Checks a topic periodically against limits.
 #[derive(Debug)]
 pub struct Watch {
     topic: Topic,
     limits: AlertLimits,
-    /// What is over its limit now.
+    /// The alerts that are raised now.
     standing: BTreeMap<AlertKind, Alert>,
-    /// What had happened at the look before.
+    /// The totals at the previous check.
     before: Option<Totals>,
 }
 
 impl Watch {
-    /// A watch that has not looked yet.
+    /// A watch without raised alerts.
     #[must_use]
     pub fn new(topic: Topic, limits: AlertLimits) -> Self {
         Self { topic, limits, standing: BTreeMap::new(), before: None }
     }
 
-    /// Looks once: what is newly over its limit, and what is not any more.
+    /// Checks the topic once; returns the alerts that are newly raised or resolved.
     ///
     /// # Errors
-    /// [`QueueError::Link`]: nothing could be seen, and nothing is said; a queue whose Redis is away needs another alarm.
+    /// [`QueueError::Link`]: the topic could not be checked, and no alert changes. An unreachable Redis needs an alarm of its own.
     pub async fn look(&mut self) -> Result<Vec<Alert>, QueueError> {
         let stats = self.topic.stats_of_store().await?;
         let longest = match self.limits.running_ms_max {
@@ -153,23 +158,23 @@ impl Watch {
         Ok(changes.collect())
     }
 
-    /// What is over its limit as of the latest look.
+    /// The alerts that the latest check left raised.
     pub fn standing(&self) -> impl Iterator<Item = &Alert> {
         self.standing.values()
     }
 
-    /// Looks every `every`, for ever, and tells `hook` of every change. A look that fails is logged and made again.
+    /// Checks the topic at the interval `every`, forever, and calls `hook` with every change. A failed check is logged and repeated.
     pub async fn run(mut self, every: Duration, mut hook: impl FnMut(&Alert)) {
         loop {
             match self.look().await {
                 Ok(alerts) => alerts.iter().for_each(&mut hook),
-                Err(error) => tracing::warn!(topic = self.topic.name(), %error, "the topic could not be looked at"),
+                Err(error) => tracing::warn!(topic = self.topic.name(), %error, "the topic could not be checked"),
             }
             self.topic.clock.sleep(every).await;
         }
     }
 
-    /// Whether work is due, none is running, and none has moved since the look before.
+    /// Whether jobs are due, none is running, and none has changed its state since the previous check.
     fn is_idle(&self, stats: &Stats) -> bool {
         let Totals { done, retried, lapsed, crashed, died, expired, discarded, .. } = stats.totals;
         let moved = |totals: Totals| {
@@ -180,8 +185,8 @@ impl Watch {
         claimable && stats.leased == stats.lapsed && !self.before.is_some_and(moved)
     }
 
-    /// The job that has been with its handler for longest, and for how long. A delivery's fence is the time it was made, in µs,
-    /// unless a fence that SQL had seen was higher.
+    /// The job whose handler has been running longest, and for how long in ms. A delivery's fence is the time of its claim in µs, unless
+    /// SQL had a higher fence.
     async fn longest_run(&self, now: u64) -> Result<Option<(u64, JobId)>, QueueError> {
         let mut longest = None;
         let mut after = None;

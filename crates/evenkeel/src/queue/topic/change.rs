@@ -1,4 +1,5 @@
-//! Taking jobs back, moving and editing them. Where rows decide about the jobs, the row goes first and the answer is what it says.
+//! Lets an operator revoke, reschedule, edit and delete jobs. Where rows decide about the jobs, the row is changed first and its state is
+//! the result.
 
 use super::Topic;
 use bytes::Bytes;
@@ -7,18 +8,18 @@ use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::{Reschedule, Rescheduled, Revoked, Shard, When};
 
 impl Topic {
-    /// Takes jobs back that are not running, and says of each what happened; see [`Revoked`].
+    /// Revokes jobs that are not running, and returns the result of each; see [`Revoked`].
     ///
     /// # Errors
-    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: it gives the same answers (for ten minutes at least).
+    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: it returns the same results, for at least ten minutes.
     /// [`QueueError::NeedsDatabase`]: nothing was changed.
     pub async fn revoke(&self, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
+        if let Some(rows) = &self.rows {
             let mut answers = Vec::with_capacity(ids.len());
             for id in ids {
-                answers.push(judge.revoke(*id).await?);
+                answers.push(rows.revoke(*id).await?);
             }
             return Ok(answers);
         }
@@ -29,13 +30,13 @@ impl Topic {
     /// Gives a waiting job another due time; see [`Rescheduled`].
     ///
     /// # Errors
-    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: unless the job was claimed in between it gives the same answer.
+    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: it returns the same result, unless the job was claimed in between.
     /// [`QueueError::NeedsDatabase`]: nothing was changed.
     pub async fn reschedule(&self, id: JobId, when: When) -> Result<Rescheduled, QueueError> {
         self.change(Reschedule { id, when: Some(when), body: None, codec: None }).await
     }
 
-    /// Gives a waiting job another body, as its codec writes it; its due time stays.
+    /// Gives a waiting job another body, which is encoded with the topic's codec; its due time stays.
     ///
     /// # Errors
     /// As [`reschedule`](Self::reschedule).
@@ -43,16 +44,16 @@ impl Topic {
         self.change(Reschedule { id, when: None, body: Some(body), codec: Some(self.record.codec) }).await
     }
 
-    /// Due time, body or both in one step.
+    /// Changes the due time, the body or both in one step.
     ///
     /// # Errors
     /// As [`reschedule`](Self::reschedule).
     pub async fn change(&self, change: Reschedule) -> Result<Rescheduled, QueueError> {
         let answer = self.changes(&[change]).await?;
-        answer.first().copied().ok_or_else(|| QueueError::Invalid("the store gave no answer".to_owned()))
+        answer.first().copied().ok_or_else(|| QueueError::Invalid("the store did not reply".to_owned()))
     }
 
-    /// Makes waiting jobs due now. Priorities still count: a low one goes when nothing more urgent is due.
+    /// Makes waiting jobs due now. Priorities still apply: a job runs once no more urgent job is due.
     ///
     /// # Errors
     /// As [`reschedule`](Self::reschedule).
@@ -62,18 +63,18 @@ impl Topic {
         self.changes(&changes).await
     }
 
-    /// Deletes dead letters; says of each id whether it was one. Nobody can bring them back.
+    /// Deletes dead letters permanently; returns for each id whether it was a dead letter.
     ///
     /// # Errors
-    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: what it deleted before is answered `false`.
+    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: it returns `false` for what the first call deleted.
     /// [`QueueError::NeedsDatabase`]: nothing was changed.
     pub async fn delete_dead(&self, ids: &[JobId]) -> Result<Vec<bool>, QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
+        if let Some(rows) = &self.rows {
             let mut answers = Vec::with_capacity(ids.len());
             for id in ids {
-                answers.push(judge.delete_dead(*id).await?);
+                answers.push(rows.delete_dead(*id).await?);
             }
             return Ok(answers);
         }
@@ -84,10 +85,10 @@ impl Topic {
     async fn changes(&self, changes: &[Reschedule]) -> Result<Vec<Rescheduled>, QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
+        if let Some(rows) = &self.rows {
             let mut answers = Vec::with_capacity(changes.len());
             for change in changes {
-                answers.push(judge.reschedule(change.clone()).await?);
+                answers.push(rows.reschedule(change.clone()).await?);
             }
             return Ok(answers);
         }

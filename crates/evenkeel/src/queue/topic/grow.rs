@@ -1,4 +1,4 @@
-//! Spreading a topic over more shards: drain and forward.
+//! Shard migration: grows a topic to more shards while it is used.
 
 use super::{Place, Topic};
 use crate::queue::sharding::shards::{SHARDS_MAX, Shards};
@@ -9,37 +9,37 @@ use evenkeel_protocol::queue::steps::{ITEMS_MAX, Shard};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How long to wait before the next look at jobs that are leased and cannot be moved yet.
+/// The pause before the next pass over a shard whose leased jobs cannot be moved yet.
 const LEASED: Duration = Duration::from_millis(500);
 
-/// How far a topic has grown.
+/// The progress of a shard migration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grown {
-    /// Over how many shards it is spread.
+    /// The new number of shards.
     pub shards: u16,
-    /// Jobs, stamps and schedules that this call has moved.
+    /// The jobs, completion records and schedules that this call has moved.
     pub moved: u64,
-    /// Of the shard in work: jobs that run, and move when their deliveries have ended.
+    /// The running jobs of the current shard, which move when their deliveries have ended.
     pub running: u64,
 }
 
 impl Topic {
-    /// Spreads the topic over more shards: a multiple of what it has, so that every shard gives only to new ones. Producers and
-    /// consumers go on meanwhile, whether they know of it or not; a job on its way is due late by as long as its way takes, and
-    /// consumers open the new shards within some seconds. Ends when everything is where it belongs, which waits for the jobs
-    /// that run. Dropped, or killed, anywhere: nothing is lost, and a call with the same number goes on; until then every look-up
-    /// may cost one call more, and what was just on its way is carried on by the consumers.
+    /// Grows the topic to more shards: a multiple of its present number, so that jobs move only to new shards. Senders and consumers
+    /// continue meanwhile, without a restart; a job that is being moved may start late by the time of its move, and consumers open the new
+    /// shards within some seconds. The call returns when every job is in its shard, which includes waiting for running jobs. If the call is
+    /// dropped or its process killed, no job is lost, and a call with the same number resumes the migration; until then every lookup may
+    /// cost one more call, and the consumers deliver the batches that were being moved.
     ///
-    /// A unique key beside an id needs one shard: a topic whose senders use them must not grow (they are refused afterwards). A
-    /// redrive that was begun before has a later cutoff on the new shards.
+    /// A unique key in addition to an id requires one shard: a topic whose senders use such keys must not grow, because it rejects them
+    /// afterwards. A redrive that was begun before has a later cutoff on the new shards.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`]: the number is no multiple, or the topic grows to another one. [`QueueError::Link`]: call again.
+    /// [`QueueError::Invalid`]: the number is not a multiple, or the topic is growing to another number. [`QueueError::Link`]: call again.
     pub async fn grow(&self, shards: u16) -> Result<Grown, QueueError> {
         self.grow_with(shards, |_| {}).await
     }
 
-    /// Like [`grow`](Self::grow); `progress` is told after every look through a shard.
+    /// Like [`grow`](Self::grow); calls `progress` after every pass over a shard.
     ///
     /// # Errors
     /// As [`grow`](Self::grow).
@@ -63,7 +63,7 @@ impl Topic {
         Ok(grown)
     }
 
-    /// Enters the new number, so that everybody who finds nothing looks in both places.
+    /// Stores the new topology, so that all routers ask both the old and the new shard of a job.
     async fn begin(&self, shards: u16) -> Result<Shards, QueueError> {
         let known = self.router.look().await?;
         let invalid = |reason: String| Err(QueueError::Invalid(format!("topic {}: {reason}", self.name)));
@@ -72,26 +72,29 @@ impl Topic {
         }
         if known.before().is_some() {
             return invalid(format!(
-                "it grows to {0} shards already; let that end first: grow it to {0}",
+                "it is already growing to {0} shards; complete that first: grow it to {0}",
                 known.count()
             ));
         }
         if shards < known.count() || !shards.is_multiple_of(known.count()) || shards > SHARDS_MAX {
-            return invalid(format!("it has {}, and grows to a multiple of that, at most {SHARDS_MAX}", known.count()));
+            return invalid(format!(
+                "it has {} shards; the new number must be a multiple of that, at most {SHARDS_MAX}",
+                known.count()
+            ));
         }
         self.store.grow(&self.name, known.topology(), &known.topology().grown(shards)).await?;
         let now = self.router.look().await?;
         if now.count() != shards {
-            return invalid(format!("somebody else lets it grow to {} just now", now.count()));
+            return invalid(format!("another call is growing it to {} shards now", now.count()));
         }
         Ok(now)
     }
 
-    /// From here on no shard takes in what another one keeps.
+    /// Closes all shards for jobs of other shards.
     async fn close(&self, known: &Shards, before: u16) -> Result<(), QueueError> {
         let shards = known.count();
         for (number, shard) in (0..).zip(known.iter()) {
-            // The old ones come first; each new one takes over the settings of one of them.
+            // The old shards come first; each new shard inherits the settings of one of them.
             let inherits = if number < before {
                 None
             } else {
@@ -103,11 +106,11 @@ impl Topic {
         Ok(())
     }
 
-    /// One look through a shard, moving what can be moved; whether nothing was left to move.
+    /// Makes one pass over a shard and moves what can be moved; returns whether nothing was left to move.
     async fn drain(&self, known: &Shards, shard: &Shard, grown: &mut Grown) -> Result<bool, QueueError> {
         grown.running = 0;
         let mut found = 0;
-        // Schedules first: while one is here, its ticks make jobs here.
+        // Schedules first, because the ticks of a schedule create jobs in its shard.
         let schedules = self.store.schedules(shard).await?;
         let schedules: Vec<Item> = schedules.into_iter().map(Item::Schedule).collect();
         found += self.forward(known, shard, &schedules, grown).await?;
@@ -123,8 +126,8 @@ impl Topic {
                 }
             }
         }
-        // The indexes change while one walks along them, and stamps are in none. Keys do not move: what this look does not
-        // find is not there, and does not come any more.
+        // The indexes change during the pass, and completion records are in none. A pass over the keys finds everything, and a closed shard
+        // accepts nothing new of other shards.
         let mut cursor = 0;
         loop {
             let (ids, next) = self.store.ids(shard, cursor).await?;
@@ -140,7 +143,7 @@ impl Topic {
         Ok(found == 0)
     }
 
-    /// Moves those of the items that other shards keep. How many there were, those included that are leased.
+    /// Moves the items that belong to other shards. Returns their number, including leased ones.
     async fn forward(
         &self,
         known: &Shards,
@@ -154,7 +157,7 @@ impl Topic {
         };
         let items: Vec<Item> = items.iter().copied().filter(|item| known.of(id(item)) != shard.number()).collect();
         let mut found = 0;
-        // Few at a time: what is on its way is due nowhere.
+        // Small batches, because a job that is being moved is due in no shard.
         for items in items.chunks(PARCELS_MAX) {
             let given = self.store.give(shard, items).await?;
             found += given.iter().filter(|given| **given != Given::No).count();
@@ -169,7 +172,7 @@ impl Topic {
     }
 }
 
-/// Carries over whatever is on its way from one shard, if the topic grows: what a mover that was killed has left behind.
+/// Delivers all pending batches of one shard while the topic grows, such as those that a killed shard migration has left.
 pub(in crate::queue) async fn carry_left_behind(
     store: &dyn GrowSteps,
     known: &Shards,

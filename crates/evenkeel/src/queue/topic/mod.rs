@@ -1,4 +1,4 @@
-//! A topic for those who operate it: its jobs whatever their type, over all of its shards.
+//! The operator's handle on a topic: its jobs on all shards, independent of their type.
 //!
 //! ```
 //! # use evenkeel::queue::job::{JobId, Priority};
@@ -11,7 +11,7 @@
 //!     println!("{}", seen.id);
 //! }
 //! let done = mail.redrive("after the fix of 42").per_second(100).run().await?;
-//! println!("{} sent back", done.taken);
+//! println!("{} redriven", done.taken);
 //! # Ok(())
 //! # }
 //! ```
@@ -47,10 +47,10 @@ use evenkeel_protocol::queue::steps::{Limits, Shard};
 use std::fmt;
 use std::sync::Arc;
 
-/// One topic, to be operated. Cheap to clone.
+/// The operator's handle on one topic. Cheap to clone.
 ///
-/// What concerns many jobs or all shards is done shard by shard, at most 500 items in a call. If it fails on the way, what was
-/// done before is done; every operation here may be repeated, and a repeat goes on where the first one stopped.
+/// An operation on many jobs or all shards runs shard by shard, with at most 500 items per call. If it fails, the completed part remains in
+/// effect; every operation may be repeated, and the repetition continues where the first call stopped.
 #[derive(Clone)]
 pub struct Topic {
     store: QueueStore,
@@ -58,9 +58,9 @@ pub struct Topic {
     router: Arc<Router>,
     record: TopicRecord,
     clock: Clock,
-    /// The rows that decide about its jobs.
+    /// The rows that decide about the topic's jobs.
     #[cfg(feature = "sql")]
-    judge: Option<Arc<super::sql::Judge>>,
+    rows: Option<Arc<super::sql::JobRows>>,
 }
 
 impl fmt::Debug for Topic {
@@ -70,7 +70,7 @@ impl fmt::Debug for Topic {
 }
 
 impl Keel {
-    /// The topic `name`, to be operated. A program that sends or handles its jobs opens it with [`Keel::queue`] instead.
+    /// The operator's handle on the topic `name`. A program that sends or handles its jobs opens it with [`Keel::queue`] instead.
     ///
     /// # Errors
     /// [`QueueError::UnknownTopic`]: no program has opened a queue of this name on this store, under this prefix.
@@ -82,7 +82,7 @@ impl Keel {
         }
     }
 
-    /// Every topic that a program has opened, by name; none if no program has.
+    /// All topics that programs have opened, by name.
     ///
     /// # Errors
     /// [`QueueError::Link`].
@@ -106,11 +106,11 @@ impl Topic {
             record,
             clock: keel.clock().clone(),
             #[cfg(feature = "sql")]
-            judge: None,
+            rows: None,
         })
     }
 
-    /// The topic of a queue that is open.
+    /// The topic of an open queue.
     pub(super) fn of<T>(core: &Core<T>) -> Self {
         Self {
             store: core.store.clone(),
@@ -119,42 +119,42 @@ impl Topic {
             record: core.record.clone(),
             clock: core.clock.clone(),
             #[cfg(feature = "sql")]
-            judge: core.judge.clone(),
+            rows: core.rows.clone(),
         }
     }
 
-    /// The same topic with the database whose rows decide about its jobs ([`Durability::Sql`](super::Durability)). Without it whatever
-    /// changes such a topic fails with [`QueueError::NeedsDatabase`], and lists say what Redis knows. Of a topic without rows it
-    /// changes nothing.
+    /// The same topic with the database whose rows decide about its jobs ([`Durability::Sql`](super::Durability)). Without the database,
+    /// operations that change such a topic fail with [`QueueError::NeedsDatabase`], and lists show only the state in Redis. Has no effect
+    /// on a topic without rows.
     #[cfg(feature = "sql")]
     #[must_use]
     pub fn sql<DB: crate::sql::Database>(mut self, pool: &sqlx::Pool<DB>) -> Self {
-        if self.record.is_judged && self.judge.is_none() {
+        if self.record.is_judged && self.rows.is_none() {
             let table = Arc::new(super::sql::SqlTable(pool.clone()));
             let (name, store, router) = (Arc::clone(&self.name), self.store.clone(), Arc::clone(&self.router));
-            self.judge = Some(Arc::new(super::sql::Judge::new(table, name, store, router, self.horizon())));
+            self.rows = Some(Arc::new(super::sql::JobRows::new(table, name, store, router, self.horizon())));
         }
         self
     }
 
-    /// How far ahead its programs keep jobs in the store.
+    /// The horizon within which its programs put jobs into the store.
     #[cfg(feature = "sql")]
     fn horizon(&self) -> Option<std::time::Duration> {
         self.record.horizon_ms.filter(|_| guard("sql_operator_horizon")).map(std::time::Duration::from_millis)
     }
 
-    /// Whether rows in a SQL database decide about its jobs, and this handle does not have that database (`sql`): what it lists and
-    /// counts is what Redis knows, and it changes nothing.
+    /// Whether rows in a SQL database decide about its jobs, and this handle does not have that database (`sql`). Its lists and counts then
+    /// show only the state in Redis, and operations that change the topic fail.
     #[must_use]
     pub fn needs_database(&self) -> bool {
         #[cfg(feature = "sql")]
-        if self.judge.is_some() {
+        if self.rows.is_some() {
             return false;
         }
         self.record.is_judged && guard("sql_needs_database")
     }
 
-    /// Refuses to change in the store alone what rows decide about.
+    /// Rejects a change of the store alone where rows decide.
     fn check_rows(&self) -> Result<(), QueueError> {
         if self.needs_database() {
             return Err(QueueError::NeedsDatabase { topic: self.name.to_string() });
@@ -162,37 +162,37 @@ impl Topic {
         Ok(())
     }
 
-    /// Its name.
+    /// The name of the topic.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Over how many shards its jobs are spread, as well as it is known here.
+    /// The number of its shards, as far as this process knows.
     #[must_use]
     pub fn shards(&self) -> u16 {
         self.router.shards().count()
     }
 
-    /// The id of the codec its bodies are written with ([`Codec::id`](evenkeel_protocol::codec::Codec::id)): 1 is JSON.
+    /// The id of the codec that encodes its bodies ([`Codec::id`](evenkeel_protocol::codec::Codec::id)): 1 is JSON.
     #[must_use]
     pub fn codec(&self) -> u8 {
         self.record.codec
     }
 
-    /// Everything about one job: where it is, what it carries, what went wrong so far and when, how often it was sent back. Of one
-    /// that ended, how and when, for as long as that is remembered. `None`: never seen, or not remembered any more.
+    /// Everything known about one job: its state, its body, its errors with their times, and its redrives. For an ended job, how and when
+    /// it ended, while its completion record exists. `None`: the job is unknown, or its completion record has expired.
     ///
     /// # Errors
-    /// [`QueueError::Unreadable`] if its record was written by a program that this one does not understand.
-    /// [`QueueError::NeedsDatabase`] if Redis does not know it and rows might.
+    /// [`QueueError::Unreadable`] if this program does not support the format of the job's record.
+    /// [`QueueError::NeedsDatabase`] if Redis does not have the job and rows may have it.
     pub async fn job(&self, id: JobId) -> Result<Option<Found>, QueueError> {
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
         let looked = self.router.route(&[id], |id| *id, ask, |looked| matches!(looked, Ok(None))).await?.pop();
         let found = looked.transpose()?.flatten();
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
-            return judge.find(id, found).await;
+        if let Some(rows) = &self.rows {
+            return rows.find(id, found).await;
         }
         if found.is_none() {
             self.check_rows()?;
@@ -200,18 +200,19 @@ impl Topic {
         Ok(found)
     }
 
-    /// Stops handing out jobs, on all shards: for good, or until a time in ms since 1970. What runs goes on, what comes is taken
-    /// in. Repeating it is harmless.
+    /// Pauses claims on all shards: until [`resume`](Self::resume), or until a time in ms since 1970. Running jobs continue, and new jobs
+    /// are accepted. Idempotent.
     ///
-    /// Of a topic with rows the pause is one, too, so that it outlives a flush: until the store knows of it again, no job begins.
+    /// A topic with rows stores the pause as a row, too, so that it survives a flush of Redis: no job starts until the store is paused
+    /// again.
     ///
     /// # Errors
     /// [`QueueError::Link`], [`QueueError::Database`], [`QueueError::NeedsDatabase`].
     pub async fn pause(&self, until: Option<u64>) -> Result<(), QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
-            judge.pause(Some(until.unwrap_or(u64::MAX))).await?;
+        if let Some(rows) = &self.rows {
+            rows.pause(Some(until.unwrap_or(u64::MAX))).await?;
         }
         for shard in self.router.look().await?.iter() {
             self.store.pause(shard, until).await?;
@@ -226,8 +227,8 @@ impl Topic {
     pub async fn resume(&self) -> Result<(), QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
-            judge.pause(None).await?;
+        if let Some(rows) = &self.rows {
+            rows.pause(None).await?;
         }
         for shard in self.router.look().await?.iter() {
             self.store.resume(shard).await?;
@@ -235,14 +236,14 @@ impl Topic {
         Ok(())
     }
 
-    /// Sets how much the topic may hold, spread evenly over its shards; until a program that names limits opens it again.
+    /// Sets the limits of the topic, divided evenly among its shards. A program that opens the topic with limits replaces them.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`] of a topic with rows, whose jobs no limit counts: nothing was changed. [`QueueError::Link`].
+    /// [`QueueError::Invalid`] for a topic with rows, because limits do not count its jobs: nothing was changed. [`QueueError::Link`].
     pub async fn set_limits(&self, limits: Limits) -> Result<(), QueueError> {
         if self.record.is_judged && guard("sql_refuses_limits") {
             return Err(QueueError::Invalid(format!(
-                "limits do not count jobs that rows decide about, so that topic {} takes in every job; pause it, or send it less",
+                "limits do not apply to topic {}, because rows decide about its jobs; pause the topic, or reduce its senders",
                 self.name
             )));
         }
@@ -255,7 +256,7 @@ impl Topic {
         Ok(())
     }
 
-    /// The store's time in ms since 1970, as well as it is known here.
+    /// The estimated time of the store, in ms since 1970.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.store.now_ms()

@@ -1,4 +1,4 @@
-//! Looking through the jobs of a topic, page by page.
+//! Lists the jobs of a topic, page by page.
 
 use super::Topic;
 #[cfg(feature = "sql")]
@@ -8,12 +8,12 @@ use evenkeel_protocol::queue::job::{Job, JobId, Priority};
 use evenkeel_protocol::queue::record::Unreadable;
 use evenkeel_protocol::queue::steps::{Found, ITEMS_MAX, Listed, Shard, State};
 
-/// Where to look.
+/// The place of jobs in a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// Jobs that wait, by due time, whatever their priority.
+    /// Waiting jobs of all priorities, by due time.
     Waiting,
-    /// Jobs that run, by the end of their lease.
+    /// Running jobs, by the end of their lease.
     Leased,
     /// Dead letters, by time of death.
     Dead,
@@ -29,47 +29,47 @@ impl Place {
     }
 }
 
-/// Jobs of one page.
+/// One page of jobs.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// What there is; a job that left the place while the page was made is not in it.
+    /// The jobs; a job that left the place while the page was read is omitted.
     pub jobs: Vec<Seen>,
-    /// Where the next page begins; `None` after the last one.
+    /// The cursor of the next page; `None` after the last one.
     pub next: Option<Listed>,
 }
 
 /// One job of a page.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Its id.
+    /// The job's id.
     pub id: JobId,
-    /// Where it is. (Of a waiting job that cannot be read, the priority is not known, and `Urgent` stands here.)
+    /// The job's state. (The priority of a waiting job with an unreadable record is unknown and given as `Urgent`.)
     pub state: State,
     /// Due time, deadline on the lease clock, or time of death.
     pub score: u64,
-    /// Everything about it, unless its record cannot be read by this program.
+    /// The job, unless this program cannot read its record.
     pub job: Result<Box<Job>, Unreadable>,
 }
 
 impl Topic {
-    /// Up to `limit` ids (at most 500) of all shards, by time and then by id, after a cursor: the last one of the page before.
-    /// Jobs that come and go meanwhile do not make a page skip or repeat others.
+    /// Lists up to `limit` ids (at most 500) of all shards, by time and then by id, after a cursor: the last entry of the previous page.
+    /// Jobs that enter or leave meanwhile do not make a page skip or repeat others.
     ///
-    /// Of a topic with rows, what waits includes jobs that only their rows know, such as those beyond the horizon, and so do dead letters
-    /// that the store has just lost. Such a page reads rows from an index, in its order, as many as it needs.
+    /// For a topic with rows, waiting jobs include jobs that exist only as rows, such as those beyond the horizon, and dead letters include
+    /// those that the store has just lost. Such a page reads rows from an index, in its order, as many as it needs.
     ///
     /// # Errors
     /// [`QueueError::TooMany`], [`QueueError::Invalid`] (a limit of 0), [`QueueError::Link`], [`QueueError::Database`].
     pub async fn list(&self, place: Place, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
         let in_store = self.list_of_store(place, after, limit).await?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = self.judge.as_ref().filter(|_| place != Place::Leased && guard("sql_lists_rows")) {
-            return judge.merged(place == Place::Dead, in_store, after, limit).await;
+        if let Some(rows) = self.rows.as_ref().filter(|_| place != Place::Leased && guard("sql_lists_rows")) {
+            return rows.merged(place == Place::Dead, in_store, after, limit).await;
         }
         Ok(in_store)
     }
 
-    /// The same of what the store has.
+    /// The same page with only the jobs in the store.
     pub(super) async fn list_of_store(
         &self,
         place: Place,
@@ -87,7 +87,7 @@ impl Topic {
         Ok(all)
     }
 
-    /// The same page with everything about its jobs. Bodies are read whole, so keep pages of large ones small.
+    /// The same page with the jobs themselves. Bodies are read whole, so use small pages for large bodies.
     ///
     /// # Errors
     /// As [`list`](Self::list).
@@ -98,7 +98,7 @@ impl Topic {
         Ok(Page { jobs, next })
     }
 
-    /// Everything about those of the listed that are still there.
+    /// Reads the listed jobs that are still there.
     pub(super) async fn seen(&self, place: Place, listed: &[Listed]) -> Result<Vec<Seen>, QueueError> {
         debug_assert!(listed.len() <= ITEMS_MAX, "a page is one call a shard");
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
@@ -120,7 +120,7 @@ impl Topic {
         Ok(seen.collect())
     }
 
-    /// The same, with what only rows know.
+    /// Adds the jobs that exist only as rows.
     #[cfg(feature = "sql")]
     async fn seen_in_rows(
         &self,
@@ -128,7 +128,7 @@ impl Topic {
         ids: &[JobId],
         answers: Vec<evenkeel_protocol::queue::steps::Looked>,
     ) -> Result<Vec<evenkeel_protocol::queue::steps::Looked>, QueueError> {
-        let Some(judge) = &self.judge else { return Ok(answers) };
+        let Some(rows) = &self.rows else { return Ok(answers) };
         let mut all = Vec::with_capacity(answers.len());
         let states = place.states();
         for (id, looked) in ids.iter().zip(answers) {
@@ -136,7 +136,7 @@ impl Topic {
                 Ok(Some(Found::Live { state, score, job })) if states.contains(&state) => {
                     Ok(Some(Found::Live { state, score, job }))
                 }
-                Ok(found) if place != Place::Leased => Ok(judge.find(*id, found).await?),
+                Ok(found) if place != Place::Leased => Ok(rows.find(*id, found).await?),
                 looked => looked,
             });
         }

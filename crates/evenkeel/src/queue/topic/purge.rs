@@ -1,4 +1,4 @@
-//! Emptying a place.
+//! Purges a place of a topic.
 
 use super::{Place, Topic};
 use evenkeel_protocol::queue::error::QueueError;
@@ -7,28 +7,28 @@ use evenkeel_protocol::queue::steps::ITEMS_MAX;
 use evenkeel_protocol::queue::steps::Revoked;
 
 impl Topic {
-    /// Deletes what waits, or all dead letters: as many as there are when it begins, so that one which fills up meanwhile does not
-    /// keep it going. Nobody can bring them back, so the caller says the topic's name again. Running jobs cannot be purged.
+    /// Deletes all waiting jobs or all dead letters permanently: as many as there are when it begins, so that the purge of a busy topic
+    /// ends. The caller confirms it by repeating the topic's name. Running jobs cannot be purged.
     ///
-    /// Answers how many were deleted.
+    /// Returns the number of deleted jobs.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`] without the right name, or for running jobs; nothing was deleted, nor with [`QueueError::NeedsDatabase`].
-    /// [`QueueError::Link`], [`QueueError::Database`]: some were; repeat it.
+    /// [`QueueError::Invalid`] with a wrong name, or for running jobs; [`QueueError::NeedsDatabase`]: nothing was deleted.
+    /// [`QueueError::Link`], [`QueueError::Database`]: some jobs were deleted; repeat the call.
     pub async fn purge(&self, place: Place, topic_again: &str) -> Result<u64, QueueError> {
         if topic_again != &*self.name {
             return Err(QueueError::Invalid(format!(
-                "a purge deletes jobs for good; to confirm, give the topic's name again: {}",
+                "a purge deletes jobs permanently; to confirm, repeat the topic's name: {}",
                 self.name
             )));
         }
         if place == Place::Leased {
-            let words = "running jobs cannot be purged; pause the topic and let their leases end";
-            return Err(QueueError::Invalid(words.to_owned()));
+            let message = "running jobs cannot be purged; pause the topic and wait until they have ended";
+            return Err(QueueError::Invalid(message.to_owned()));
         }
         self.check_rows()?;
         #[cfg(feature = "sql")]
-        if self.judge.is_some() {
+        if self.rows.is_some() {
             return self.purge_rows(place).await;
         }
         let mut deleted = 0;
@@ -42,7 +42,7 @@ impl Topic {
                     deleted += some;
                     left = left.saturating_sub(some);
                     if some == 0 {
-                        break; // somebody else emptied it
+                        break; // another call has emptied it
                     }
                 }
             }
@@ -50,16 +50,16 @@ impl Topic {
         Ok(deleted)
     }
 
-    /// The same where rows decide: each row ends before its job leaves the store. What waits includes what the store does not have.
+    /// The same where rows decide: each row ends before its job leaves the store. Waiting jobs include those that are not in the store.
     #[cfg(feature = "sql")]
     async fn purge_rows(&self, place: Place) -> Result<u64, QueueError> {
-        let Some(judge) = &self.judge else { return Ok(0) };
-        let mut deleted = if place == Place::Waiting { judge.purge_waiting().await? } else { 0 };
+        let Some(rows) = &self.rows else { return Ok(0) };
+        let mut deleted = if place == Place::Waiting { rows.purge_waiting().await? } else { 0 };
         let stats = self.stats_of_store().await?.total;
         let mut left: u64 = place.states().into_iter().map(|state| super::stats::count(&stats, state)).sum();
         if place == Place::Dead {
-            // Those that only their rows know, and never fewer than there are.
-            left += judge.count_dead().await?;
+            // Includes dead letters that exist only as rows; counting others twice only raises the bound.
+            left += rows.count_dead().await?;
         }
         let mut after = None;
         while left > 0 {
@@ -72,11 +72,11 @@ impl Topic {
             left = left.saturating_sub(listed.len() as u64);
             if place == Place::Dead {
                 for listed in listed {
-                    deleted += u64::from(judge.delete_dead(listed.id).await?);
+                    deleted += u64::from(rows.delete_dead(listed.id).await?);
                 }
             } else {
-                // Ticks of schedules, and copies that no row stands for.
-                for answer in self.revoke(&judge.without_row(&listed).await?).await? {
+                // Ticks of schedules, and jobs in the store without a live row.
+                for answer in self.revoke(&rows.without_row(&listed).await?).await? {
                     deleted += u64::from(matches!(answer, Revoked::Revoked | Revoked::RevokedAfterLapse));
                 }
             }

@@ -1,4 +1,4 @@
-//! Sending dead letters back: some or all, at a rate, and never twice by the same redrive.
+//! Redrives dead letters: some or all, at a rate, and none twice by the same redrive.
 
 use super::{Place, Seen, Topic};
 use bytes::Bytes;
@@ -8,29 +8,29 @@ use evenkeel_protocol::queue::steps::{ITEMS_MAX, Listed, Redrive, RedriveVerdict
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// Which dead letters a redrive takes. Everything that is said must hold; the default takes all.
+/// Selects the dead letters of a redrive. A dead letter must match all set fields; the default matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Filter {
-    /// The last error's text contains this.
+    /// The message of the last error contains this text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_contains: Option<String>,
     /// The body contains these bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_contains: Option<String>,
-    /// It ended with a crash of its worker (or, if false, with an answer of its handler).
+    /// The last error was a crash of the worker (or, if false, a failure of the handler).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crashed: Option<bool>,
-    /// It died at or after this time, in ms since 1970.
+    /// The job died at or after this time, in ms since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub died_from: Option<u64>,
-    /// It died at or before this time, in ms since 1970.
+    /// The job died at or before this time, in ms since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub died_until: Option<u64>,
 }
 
 impl Filter {
-    /// Whether it can be judged by the time of death alone, without reading the jobs.
+    /// Whether the filter depends on the time of death only, so that the jobs need not be read.
     fn is_by_time(&self) -> bool {
         self.error_contains.is_none() && self.body_contains.is_none() && self.crashed.is_none()
     }
@@ -39,7 +39,7 @@ impl Filter {
         self.died_from.is_none_or(|from| died_at >= from) && self.died_until.is_none_or(|until| died_at <= until)
     }
 
-    /// A letter that cannot be read is taken only by a filter that asks nothing of its content.
+    /// An unreadable dead letter matches only a filter that does not depend on its content.
     fn takes(&self, seen: &Seen) -> bool {
         let Ok(job) = &seen.job else { return self.is_by_time() };
         let last = job.error_notes().last();
@@ -56,9 +56,9 @@ fn contains(text: &[u8], words: &[u8]) -> bool {
     words.is_empty() || text.windows(words.len()).any(|part| part == words)
 }
 
-/// A redrive to be run; see [`Topic::redrive`].
+/// A redrive with its settings; see [`Topic::redrive`].
 #[derive(Clone, Debug)]
-#[must_use = "nothing is sent back until `run`"]
+#[must_use = "nothing is redriven until `run`"]
 pub struct TopicRedrive {
     topic: Topic,
     id: [u8; 16],
@@ -68,42 +68,42 @@ pub struct TopicRedrive {
     limit: Option<u64>,
 }
 
-/// How far a redrive has come, and what it found.
+/// The result of a redrive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedriveReport {
-    /// Sent back by this call.
+    /// The dead letters that this call has redriven.
     pub taken: u64,
-    /// Sent back by all calls of this redrive.
+    /// The dead letters that all calls of this redrive have redriven.
     pub taken_in_all: u64,
-    /// Looked at by this call.
+    /// The dead letters that this call has checked.
     pub seen: u64,
-    /// Left alone because this redrive had taken them before: they died again.
+    /// The dead letters skipped because this redrive had redriven them before and they died again.
     pub taken_before: u64,
-    /// Left alone because they died after the redrive began.
+    /// The dead letters skipped because they died after the redrive began.
     pub died_later: u64,
-    /// When it began, in ms since 1970 (the earliest of the shards): what died later is not taken.
+    /// The cutoff, when the redrive began, in ms since 1970 (the earliest of the shards): jobs that died later are not redriven.
     pub began_at: u64,
-    /// The filter it goes by: that of its first call, whatever later ones say.
+    /// The filter in use: that of the first call; those of later calls are ignored.
     pub filter: Filter,
 }
 
-/// What a redrive would take.
+/// The dead letters that a redrive would redrive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DryRun {
-    /// How many.
+    /// The number of matching dead letters.
     pub matching: u64,
-    /// Of how many dead letters.
+    /// The number of all dead letters.
     pub dead: u64,
-    /// The first of them, by time of death; at most ten.
+    /// The first matching ones, by time of death; at most ten.
     pub first: Vec<JobId>,
 }
 
 impl Topic {
-    /// Sends dead letters back to wait, with all their attempts again and their history kept.
+    /// Makes dead letters waiting jobs again, with all their attempts and with their history kept.
     ///
-    /// The `name` makes it repeatable: the first call with it fixes which letters are meant (dead by now, matching the filter);
-    /// a call with the same name goes on where the earlier one stopped, and takes no letter twice, even if it has died again.
-    /// It is remembered for a week after its last call.
+    /// The `name` makes the redrive idempotent: the first call with a name fixes the cutoff and the filter; a call with the same name
+    /// continues where the earlier one stopped, and redrives no dead letter twice, even if it has died again. A name is kept for a week
+    /// after its last call.
     pub fn redrive(&self, name: &str) -> TopicRedrive {
         let JobId(id) = JobId::named(format!("redrive {name}").as_bytes());
         TopicRedrive { topic: self.clone(), id, filter: Filter::default(), ids: None, per_second: None, limit: None }
@@ -111,31 +111,31 @@ impl Topic {
 }
 
 impl TopicRedrive {
-    /// Takes only what matches.
+    /// Redrives only matching dead letters.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
         self
     }
 
-    /// Takes only these.
+    /// Redrives only these jobs.
     pub fn only(mut self, ids: impl IntoIterator<Item = JobId>) -> Self {
         self.ids = Some(ids.into_iter().collect());
         self
     }
 
-    /// Lets at most so many become due in a second: the rest is sent back with a delay. Default: all at once.
+    /// The number of redriven jobs that become due per second; later ones get a delay. Default: all are due at once.
     pub fn per_second(mut self, letters: u32) -> Self {
         self.per_second = Some(letters.max(1));
         self
     }
 
-    /// Stops after so many; a call with the same name takes the next ones.
+    /// Stops after this number of dead letters; a call with the same name continues with the next ones.
     pub fn limit(mut self, letters: u64) -> Self {
         self.limit = Some(letters);
         self
     }
 
-    /// What [`run`](Self::run) would take now, of all dead letters; changes nothing.
+    /// Counts the dead letters that [`run`](Self::run) would redrive now; changes nothing.
     ///
     /// # Errors
     /// [`QueueError::Link`].
@@ -156,29 +156,29 @@ impl TopicRedrive {
         }
     }
 
-    /// Sends them back.
+    /// Runs the redrive.
     ///
     /// # Errors
-    /// [`QueueError::Link`], [`QueueError::Database`]: some were sent back; a call with the same name goes on.
-    /// [`QueueError::NeedsDatabase`]: none was.
+    /// [`QueueError::Link`], [`QueueError::Database`]: some dead letters were redriven; a call with the same name continues.
+    /// [`QueueError::NeedsDatabase`]: none was redriven.
     pub async fn run(&self) -> Result<RedriveReport, QueueError> {
         self.run_with(|_| {}).await
     }
 
-    /// Like [`run`](Self::run); `progress` is told after every page.
+    /// Like [`run`](Self::run); calls `progress` after every page.
     ///
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_with(&self, mut progress: impl FnMut(&RedriveReport) + Send) -> Result<RedriveReport, QueueError> {
         self.topic.check_rows()?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.topic.judge {
-            // What the store has lost is to be sent back, too.
-            judge.restore_dead().await?;
+        if let Some(rows) = &self.topic.rows {
+            // Dead letters that the store has lost are redriven, too.
+            rows.restore_dead().await?;
         }
         let mut report = RedriveReport { began_at: TIME_MS_MAX, ..RedriveReport::default() };
         let mut begun = Vec::new();
-        // Every shard fixes its cutoff before the first letter goes back.
+        // Every shard fixes its cutoff before the first dead letter is redriven.
         for shard in self.topic.router.look().await?.iter() {
             let (cutoff, filter, taken) = self.begin(shard).await?;
             report.began_at = report.began_at.min(cutoff);
@@ -198,7 +198,7 @@ impl TopicRedrive {
         let begun = self.topic.store.redrive(shard, &call).await?;
         let filter = serde_json::from_slice(&begun.filter).map_err(|_| {
             QueueError::Invalid(
-                "a redrive of this name was begun by a program with other filters; choose another name".into(),
+                "another version of this program began a redrive of this name with an unknown filter; choose another name".into(),
             )
         })?;
         Ok((begun.cutoff, filter, begun.taken))
@@ -236,7 +236,7 @@ impl TopicRedrive {
         }
     }
 
-    /// Of these, the timely ones died before the cutoff; the store says of the others what they are.
+    /// Redrives these dead letters. `timely` are those that died before the cutoff; the store returns the verdicts of the others.
     async fn send_back(
         &self,
         shard: &Shard,
@@ -246,18 +246,18 @@ impl TopicRedrive {
     ) -> Result<(), QueueError> {
         let delay_ms = self.per_second.map_or(0, |rate| report.taken * 1_000 / u64::from(rate));
         #[cfg(feature = "sql")]
-        let ids = match &self.topic.judge {
-            Some(judge) => judge.redrivable(ids, timely, delay_ms).await?,
+        let ids = match &self.topic.rows {
+            Some(rows) => rows.redrivable(ids, timely, delay_ms).await?,
             None => ids,
         };
         let call = Redrive { redrive: self.id, filter: Bytes::new(), ids, delay_ms };
         let verdicts = self.topic.store.redrive(shard, &call).await?.verdicts;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.topic.judge {
+        if let Some(rows) = &self.topic.rows {
             let left = call.ids.iter().zip(&verdicts).filter(|(id, verdict)| {
                 timely.contains(id) && matches!(verdict, RedriveVerdict::TakenBefore | RedriveVerdict::DiedLater)
             });
-            judge.bury_as_in_store(&left.map(|(id, _)| *id).collect::<Vec<_>>()).await?;
+            rows.bury_as_in_store(&left.map(|(id, _)| *id).collect::<Vec<_>>()).await?;
         }
         #[cfg(not(feature = "sql"))]
         let _ = timely;
@@ -275,7 +275,7 @@ impl TopicRedrive {
         Ok(())
     }
 
-    /// Those of a page that the filter takes.
+    /// The dead letters of a page that match the filter.
     async fn matching(&self, filter: &Filter, listed: &[Listed]) -> Result<Vec<JobId>, QueueError> {
         let wanted = |id: JobId| self.ids.as_ref().is_none_or(|ids| ids.contains(&id));
         let timely: Vec<Listed> =

@@ -1,37 +1,37 @@
-//! Figures of a topic.
+//! The statistics of a topic.
 
 use super::Topic;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::State;
 use evenkeel_protocol::queue::steps::{Stats, Totals};
 
-/// Figures of a topic and of each of its shards, one look after the other.
+/// The statistics of a topic and of each of its shards. The shards are read one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct TopicStats {
-    /// All shards together. A worker counts once for each shard it works on; the pause is the longest one.
+    /// The sums over all shards. A worker counts once for each shard it serves; the pause is the longest one.
     pub total: Stats,
-    /// Each shard.
+    /// The statistics of each shard.
     pub shards: Vec<Stats>,
-    /// How many jobs live by the rows that decide about them, wherever they are: also those that are due too late to be in the store.
-    /// `None`: the topic has no rows, or this handle does not have their database.
+    /// The number of live rows, including those of jobs beyond the horizon, which are not in the store. `None`: the topic has no rows, or
+    /// this handle does not have their database.
     pub rows: Option<u64>,
 }
 
-/// The figures of all shards together; [`total`](Self::total) has the rest of them.
+/// The main counts of all shards; [`total`](Self::total) has the others.
 impl TopicStats {
-    /// Jobs that wait, of all priorities.
+    /// Waiting jobs of all priorities.
     #[must_use]
     pub fn waiting(&self) -> u64 {
         self.total.waiting()
     }
 
-    /// Of these, how many are due.
+    /// Waiting jobs that are due.
     #[must_use]
     pub fn due(&self) -> u64 {
         self.total.ready
     }
 
-    /// Jobs that run.
+    /// Running jobs.
     #[must_use]
     pub fn running(&self) -> u64 {
         self.total.leased
@@ -43,13 +43,13 @@ impl TopicStats {
         self.total.dead
     }
 
-    /// Jobs that were done since the topic was first used.
+    /// Jobs done since the topic was first used.
     #[must_use]
     pub fn done(&self) -> u64 {
         self.total.totals.done
     }
 
-    /// How long ago the oldest job became due that still waits, in ms; 0 if none is due.
+    /// How long the oldest due job has been waiting, in ms; 0 if none is due.
     #[must_use]
     pub fn late_ms(&self) -> u64 {
         self.shards.iter().map(Stats::late_ms).max().unwrap_or(0)
@@ -63,20 +63,20 @@ impl TopicStats {
 }
 
 impl Topic {
-    /// Counts, oldest due time and totals.
+    /// Reads the counts, the oldest due time and the totals.
     ///
     /// # Errors
     /// [`QueueError::Link`].
     pub async fn stats(&self) -> Result<TopicStats, QueueError> {
         let stats = self.stats_of_store().await?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = &self.judge {
-            return Ok(TopicStats { rows: Some(judge.count().await?), ..stats });
+        if let Some(rows) = &self.rows {
+            return Ok(TopicStats { rows: Some(rows.count().await?), ..stats });
         }
         Ok(stats)
     }
 
-    /// The same without counting rows, for what looks often.
+    /// The same without counting rows, for frequent calls.
     pub(super) async fn stats_of_store(&self) -> Result<TopicStats, QueueError> {
         let known = self.router.look().await?;
         let mut shards = Vec::with_capacity(usize::from(known.count()));
@@ -91,7 +91,7 @@ impl Topic {
     }
 }
 
-/// How many jobs of a state there are.
+/// The number of jobs in a state.
 pub(super) fn count(stats: &Stats, state: State) -> u64 {
     match state {
         State::Waiting(priority) => stats.waiting[priority as usize],

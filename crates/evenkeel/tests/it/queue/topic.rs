@@ -240,7 +240,7 @@ async fn alerts_are_raised_and_cleared_once() -> Result<()> {
     assert_eq!(kinds(&changes), wanted);
     assert!(changes[3].job.is_some());
     assert_eq!(changes[1].to_string(), "queue mail: 2 dead letters, the limit is 0");
-    assert_eq!(changes[0].to_string(), "over: queue mail: 0 jobs wait, the limit is 3");
+    assert_eq!(changes[0].to_string(), "resolved: queue mail: 0 jobs wait, the limit is 3");
     assert_eq!(watch.standing().count(), 2);
     topic.purge(Place::Dead, "mail").await?;
     assert_eq!(kinds(&watch.look().await?), [(AlertKind::DeadLetters, false)]);

@@ -1,6 +1,6 @@
-//! Reads the large records that a claim leaves behind: piece by piece, from the end to the beginning.
+//! Reads the large records that a claim does not return: piece by piece, from the end to the beginning.
 
-use crate::queue::consume::shard::Lane;
+use crate::queue::consume::shard::ShardWorker;
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::Backoff;
@@ -11,24 +11,24 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Large records that one consumer holds at once; a longer one is held alone.
+/// The most bytes of large records that one consumer holds at once; a larger record is held alone.
 const HELD_BYTES_MAX: u64 = 256 << 20;
-/// What one permit stands for.
+/// The bytes of one permit.
 const PERMIT_BYTES: u64 = 4 << 10;
-/// Between attempts to read a piece.
+/// The backoff between attempts to read a piece.
 const AGAIN: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
 
-/// Room for the large records of one consumer.
-pub(crate) struct Room(Arc<Semaphore>);
+/// The memory budget for the large records of one consumer.
+pub(crate) struct RecordBudget(Arc<Semaphore>);
 
-impl Default for Room {
+impl Default for RecordBudget {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(permits(HELD_BYTES_MAX) as usize)))
     }
 }
 
-impl Room {
-    /// Waits until a record of this size has room, which it keeps until the permit is dropped.
+impl RecordBudget {
+    /// Waits until the budget has room for a record of this size; dropping the permit frees it.
     pub(crate) async fn take(&self, size: u64) -> Option<OwnedSemaphorePermit> {
         // The semaphore is never closed.
         Arc::clone(&self.0).acquire_many_owned(permits(size)).await.ok()
@@ -39,19 +39,19 @@ fn permits(size: u64) -> u32 {
     u32::try_from(size.min(HELD_BYTES_MAX).div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX)
 }
 
-/// The whole job of a delivery; `None` if the delivery is not current any more. Repeats what fails until then: the heartbeat
-/// cancels a delivery that is lost.
+/// Reads the whole job of a delivery; `None` if the delivery is no longer current. Failed reads are repeated without a limit, because the
+/// heartbeat cancels a lost delivery.
 pub(crate) async fn fetch<T: Send + Sync + 'static>(
-    lane: &Lane<T>,
+    worker: &ShardWorker<T>,
     receipt: &Receipt,
     size: u64,
 ) -> Option<Result<Box<Job>, Unreadable>> {
     let mut record = vec![0; usize::try_from(size).ok()?];
     let mut end = size;
-    // The head, with token and fence, comes last: if it still shows this delivery then so did every piece before it.
+    // The header, with token and fence, is read last: if it still shows this delivery, every piece belongs to it.
     while end > 0 {
         let from = end.saturating_sub(PIECE_BYTES_MAX);
-        let piece = read(lane, receipt, from, end - from).await;
+        let piece = read(worker, receipt, from, end - from).await;
         let place = usize::try_from(from).ok()?..usize::try_from(end).ok()?;
         record.get_mut(place).filter(|place| place.len() == piece.len())?.copy_from_slice(&piece);
         end = from;
@@ -67,13 +67,13 @@ pub(crate) async fn fetch<T: Send + Sync + 'static>(
     }
 }
 
-async fn read<T: Send + Sync + 'static>(lane: &Lane<T>, receipt: &Receipt, from: u64, bytes: u64) -> Bytes {
+async fn read<T: Send + Sync + 'static>(worker: &ShardWorker<T>, receipt: &Receipt, from: u64, bytes: u64) -> Bytes {
     for attempt in 0.. {
-        match lane.run.core.store.piece(&lane.shard, receipt.id, from, bytes).await {
+        match worker.run.core.store.piece(&worker.shard, receipt.id, from, bytes).await {
             Ok(piece) => return piece,
-            Err(error) => lane.run.metrics.failed("piece", &error),
+            Err(error) => worker.run.metrics.failed("piece", &error),
         }
-        // On the machine's clock: what is waited for is a server, and no job's time.
+        // The system clock, because the pause waits for a server and not for a job's due time.
         Clock::system().sleep(AGAIN.delay(attempt)).await;
     }
     Bytes::new()

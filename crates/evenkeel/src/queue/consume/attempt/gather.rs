@@ -1,12 +1,12 @@
-//! Gathers deliveries into batches and hands their answers out again.
+//! Gathers deliveries into batches and distributes the results of the handler.
 //!
-//! To the rest of the consumer a batched delivery is like any other: its attempt waits here for its own answer, and may be dropped
-//! at any time. The batch runs in a task of its own and ends when nobody waits for it any more.
+//! The rest of the consumer treats a batched delivery like any other: its attempt waits here for its result, and may be dropped at any
+//! time. The batch runs in a task of its own, which ends early when all attempts of the batch were dropped.
 
 use super::caught;
 use crate::queue::consume::batch::Batch;
 use crate::queue::consume::delivery::Delivery;
-use crate::queue::consume::shard::Answer;
+use crate::queue::consume::shard::HandlerResult;
 use crate::queue::consume::shard::phase::{Phase, reached};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
 
-/// The user's handler with its errors judged: one answer for each delivery.
+/// The user's handler with its errors mapped to reactions: one result for each delivery.
 pub(crate) type BatchHandler<T> =
-    Arc<dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Vec<Answer>> + Send>> + Send + Sync>;
+    Arc<dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Vec<HandlerResult>> + Send>> + Send + Sync>;
 
 /// The batches of one consumer.
 pub(crate) struct Gatherer<T> {
@@ -28,11 +28,11 @@ pub(crate) struct Gatherer<T> {
     clock: Clock,
     phases: watch::Receiver<Phase>,
     forming: Mutex<Option<Arc<Forming<T>>>>,
-    /// Batches that form or run.
+    /// The number of batches that form or run.
     at_work: watch::Sender<usize>,
 }
 
-/// A batch that takes more deliveries.
+/// A batch that deliveries may still join.
 struct Forming<T> {
     members: Mutex<Vec<Member<T>>>,
     full: Notify,
@@ -41,33 +41,33 @@ struct Forming<T> {
 struct Member<T> {
     delivery: Delivery<T>,
     began: oneshot::Sender<()>,
-    /// Closed once the delivery's attempt was dropped.
-    answer: oneshot::Sender<Result<Answer, String>>,
+    /// Closed when the delivery's attempt is dropped.
+    answer: oneshot::Sender<Result<HandlerResult, String>>,
 }
 
-/// One delivery's place in a batch.
+/// The receivers of one delivery in a batch.
 pub(crate) struct Ticket {
     began: oneshot::Receiver<()>,
-    answer: oneshot::Receiver<Result<Answer, String>>,
+    answer: oneshot::Receiver<Result<HandlerResult, String>>,
 }
 
 impl Ticket {
-    /// Waits until the handler has the batch.
+    /// Waits until the handler starts with the batch.
     pub(crate) async fn began(&mut self) {
-        // An error means that it never will; then there is no answer either.
+        // An error means that the handler never starts; `answer` then returns an error.
         let _ = (&mut self.began).await;
     }
 
-    /// Waits for this delivery's answer; the words of a panic where there is none.
-    pub(crate) async fn answer(self) -> Result<Answer, String> {
-        self.answer.await.unwrap_or_else(|_| Err("its batch came to no answer".to_owned()))
+    /// Waits for this delivery's result; the message of the panic if the handler panicked.
+    pub(crate) async fn answer(self) -> Result<HandlerResult, String> {
+        self.answer.await.unwrap_or_else(|_| Err("its batch ended without a result".to_owned()))
     }
 }
 
 impl<T> Gatherer<T> {
     /// Waits until no batch forms or runs.
     pub(crate) async fn idle(&self) {
-        // The sender lives in `self`.
+        // The sender is in `self`, so waiting cannot fail.
         let _ = self.at_work.subscribe().wait_for(|batches| *batches == 0).await;
     }
 }
@@ -84,7 +84,7 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
         Arc::new(Self { size, fill, handler, clock, phases, forming: Mutex::default(), at_work })
     }
 
-    /// Puts a delivery into the batch that forms; or into one of its own, at once.
+    /// Adds a delivery to the forming batch, or starts a batch with this delivery alone.
     pub(crate) fn join(self: &Arc<Self>, delivery: Delivery<T>, alone: bool) -> Ticket {
         let (began, has_begun) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
@@ -120,7 +120,7 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
         forming
     }
 
-    /// Waits until the batch shall start; nobody joins it afterwards.
+    /// Waits until the batch is due to start, and closes it for further deliveries.
     async fn fill(&self, forming: &Arc<Forming<T>>) {
         tokio::select! {
             () = forming.full.notified() => {}
@@ -141,12 +141,12 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
         }
     }
 
-    /// Runs the handler, unless and until nobody waits for an answer any more.
+    /// Runs the handler until it returns or all attempts of the batch were dropped.
     async fn run(&self, members: Vec<Member<T>>) {
         let still_held = members.into_iter().filter(|member| !member.answer.is_closed());
         let (mut deliveries, mut answers) = (Vec::new(), Vec::new());
         for member in still_held {
-            // The attempt may be gone by now; then so is its receiver.
+            // Fails only if the attempt was dropped meanwhile.
             let _ = member.began.send(());
             deliveries.push(member.delivery);
             answers.push(member.answer);
@@ -161,7 +161,7 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
         };
         match answered {
             Ok(each) => answers.into_iter().zip(each).for_each(|(sender, answer)| drop(sender.send(Ok(answer)))),
-            Err(words) => answers.into_iter().for_each(|sender| drop(sender.send(Err(words.clone())))),
+            Err(panic) => answers.into_iter().for_each(|sender| drop(sender.send(Err(panic.clone())))),
         }
     }
 
@@ -177,13 +177,13 @@ impl<T> Forming<T> {
 }
 
 /// Waits until every attempt of the batch was dropped.
-async fn all_closed(answers: &mut [oneshot::Sender<Result<Answer, String>>]) {
+async fn all_closed(answers: &mut [oneshot::Sender<Result<HandlerResult, String>>]) {
     for answer in answers {
         answer.closed().await;
     }
 }
 
-/// While this lives a batch forms or runs.
+/// Counts a batch as forming or running until it is dropped.
 struct AtWork(watch::Sender<usize>);
 
 impl AtWork {

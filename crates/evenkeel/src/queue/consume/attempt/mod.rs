@@ -5,11 +5,11 @@ pub(crate) mod gather;
 pub(crate) mod row_check;
 pub(crate) mod suspects;
 
-use self::row_check::Judged;
+use self::row_check::RowCheck;
 use self::suspects::Place;
 use super::delivery::{Cancellation, Delivery, Held, trace_of};
-use super::handled::{Handled, Reaction, delay_ms, is_fence, outcome, words_of};
-use super::shard::{Answer, Handling, Lane};
+use super::handled::{Handled, Reaction, delay_ms, is_fence, message_of, outcome};
+use super::shard::{HandlerResult, Handling, ShardWorker};
 use crate::queue::consume::shard::heartbeat;
 use crate::queue::metrics::ConsumerMetrics;
 use evenkeel_link::clock::Moment;
@@ -28,93 +28,93 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::{Instrument, Span};
 
-/// Runs a delivery in a task of its own, with one slot; a suspect has a place, too.
+/// Runs a delivery in a task of its own, with one slot; a suspect also has a place among the suspects.
 pub(super) fn start<T: Send + Sync + 'static>(
-    lane: &Arc<Lane<T>>,
+    worker: &Arc<ShardWorker<T>>,
     delivered: Delivered,
     slot: OwnedSemaphorePermit,
     place: Option<Place>,
 ) {
     let receipt = delivered.receipt;
     let cancellation = Cancellation::default();
-    lane.running.add(receipt, cancellation.clone());
+    worker.running.add(receipt, cancellation.clone());
     let trace = delivered.job.as_ref().ok().and_then(|job| trace_of(&job.spec.notes)).map(str::to_owned);
     let attempt = tracing::field::Empty;
-    let span = tracing::info_span!("queue_job", queue = %lane.run.core.name, id = %receipt.id, trace, attempt);
-    let (its_lane, its_span) = (Arc::clone(lane), span.clone());
+    let span = tracing::info_span!("queue_job", queue = %worker.run.core.name, id = %receipt.id, trace, attempt);
+    let (its_worker, its_span) = (Arc::clone(worker), span.clone());
     let run = async move {
-        let judged = delivered.job.as_ref().ok().map(|job| Judged::of(&its_lane, receipt, job));
-        let running = IsRunning::new(&its_lane.run.metrics);
-        let delay = its_lane.run.core.settings.retry_delay;
+        let check = delivered.job.as_ref().ok().map(|job| RowCheck::of(&its_worker, receipt, job));
+        let running = IsRunning::new(&its_worker.run.metrics);
+        let delay = its_worker.run.core.settings.retry_delay;
         let attempt = async {
             tokio::select! {
                 biased;
                 () = cancellation.cancelled() => None,
-                outcome = perform(&its_lane, delivered, (slot, place), cancellation.clone(), &its_span) => outcome,
+                outcome = perform(&its_worker, delivered, (slot, place), cancellation.clone(), &its_span) => outcome,
             }
         };
-        // The user's types are decoded, judged and dropped in there, and each of these may panic. An attempt that came to no outcome
-        // would keep its lease for as long as the process lives.
+        // The user's code that decodes, handles and drops values may panic. An attempt without an outcome would hold its lease for the rest
+        // of the process.
         let ended = if guard("queue_attempt_caught") { caught(attempt).await } else { Ok(attempt.await) };
         let outcome = match ended {
             Ok(outcome) => outcome,
-            Err(words) => {
-                tracing::error!(error = %words, "an attempt panicked outside its handler");
-                // A lost delivery has nothing to settle: its settlement is answered `Lost`.
-                let error = words_of(&format!("the attempt panicked: {words}"));
+            Err(panic) => {
+                tracing::error!(error = %panic, "an attempt panicked outside its handler");
+                // The settlement of a lost delivery has no effect: its verdict is `Lost`.
+                let error = message_of(&format!("the attempt panicked: {panic}"));
                 let outcome = Outcome::Failed { retry_ms: delay.after(1), error };
-                Some(match &judged {
-                    Some(judged) => judged.ended(outcome).await,
+                Some(match &check {
+                    Some(check) => check.ended(outcome).await,
                     None => outcome,
                 })
             }
         };
-        drop((running, judged));
-        its_lane.ended(&receipt, outcome);
+        drop((running, check));
+        its_worker.ended(&receipt, outcome);
     };
     let task = tokio::spawn(run.instrument(span));
-    lane.running.runs_in(&receipt, task);
+    worker.running.runs_in(&receipt, task);
 }
 
-/// What became of it; `None` if it was lost before it began.
+/// Runs the attempt and returns its outcome; `None` if the delivery was lost before it started.
 async fn perform<T: Send + Sync + 'static>(
-    lane: &Lane<T>,
+    worker: &ShardWorker<T>,
     delivered: Delivered,
     (_slot, place): (OwnedSemaphorePermit, Option<Place>),
     cancellation: Cancellation,
     span: &Span,
 ) -> Option<Outcome> {
-    let run = &lane.run;
+    let run = &worker.run;
     let receipt = delivered.receipt;
     let (_room, job) = match delivered.more {
         None => (None, delivered.job),
         Some(size) => {
-            // By now the record shows this delivery, and not how the one before ended.
+            // `alone` describes the previous delivery; reading the record now returns that of this delivery.
             let alone = delivered.job.is_ok_and(|job| job.alone);
             let room = run.bodies.take(size).await;
-            let whole = body::fetch(lane, &receipt, size).await?;
+            let whole = body::fetch(worker, &receipt, size).await?;
             (room, whole.map(|job| Box::new(Job { alone, ..*job })))
         }
     };
-    // Before anything of the user's runs, such as the decoding of the body.
+    // The report precedes all of the user's code, including the decoding of the body.
     if let Some(place) = &place
         && guard("queue_start_reported_first")
-        && !heartbeat::report_begin(lane, &receipt, place).await
+        && !heartbeat::report_begin(worker, &receipt, place).await
     {
         return None;
     }
     let job = match job {
         Ok(job) => job,
-        Err(error) => return Some(undecodable(lane, &receipt, &error.to_string())),
+        Err(error) => return Some(undecodable(worker, &receipt, &error.to_string())),
     };
-    let judged = Judged::of(lane, receipt, &job);
-    let body = match decode(lane, &job) {
+    let check = RowCheck::of(worker, receipt, &job);
+    let body = match decode(worker, &job) {
         Ok(body) => body,
-        Err(words) => {
-            if let Err(ended) = judged.may_start().await {
+        Err(message) => {
+            if let Err(ended) = check.may_start().await {
                 return ended;
             }
-            return Some(judged.ended(undecodable(lane, &receipt, &words)).await);
+            return Some(check.ended(undecodable(worker, &receipt, &message)).await);
         }
     };
     let failures = u32::from(job.errors) + 1;
@@ -124,50 +124,50 @@ async fn perform<T: Send + Sync + 'static>(
         let late_ms = run.core.store.now_ms().saturating_sub(delivered.due_at);
         run.metrics.lateness_seconds.record(Duration::from_millis(late_ms));
     }
-    let exhausted = judged.buried(&job);
-    let held = Held { store: run.core.store.clone(), shard: lane.shard.clone(), receipt };
+    let exhausted = check.exhausted(&job);
+    let held = Held { store: run.core.store.clone(), shard: worker.shard.clone(), receipt };
     let delivery = Delivery::new(body, held, delivered.due_at, *job, cancellation);
-    if let Err(ended) = judged.may_start().await {
+    if let Err(ended) = check.may_start().await {
         return ended;
     }
-    if let Some(buried) = exhausted {
-        return Some(judged.ended(buried).await);
+    if let Some(outcome) = exhausted {
+        return Some(check.ended(outcome).await);
     }
-    let (began, answer) = handle(lane, delivery, place.is_some()).await;
-    let answer = answer.unwrap_or_else(|words| panicked(&words));
+    let (began, answer) = handle(worker, delivery, place.is_some()).await;
+    let answer = answer.unwrap_or_else(|panic| panicked(&panic));
     if let Err((Reaction::PauseTopic(span), _)) = &answer {
-        pause_topic(lane, *span).await;
+        pause_topic(worker, *span).await;
     }
-    let outcome = judge(lane, began, answer, |answer| outcome(answer, delay, failures));
-    Some(judged.ended(outcome).await)
+    let outcome = record_result(worker, began, answer, |answer| outcome(answer, delay, failures));
+    Some(check.ended(outcome).await)
 }
 
-/// The body of a job. A panic of the codec, or of the type's own deserialization, is an error like any other.
-fn decode<T: Send + Sync + 'static>(lane: &Lane<T>, job: &Job) -> Result<T, String> {
-    let (codec, spec) = (&lane.run.core.codec, &job.spec);
+/// Decodes the body of a job. A panic of the codec, or of the type's deserialization, becomes an error.
+fn decode<T: Send + Sync + 'static>(worker: &ShardWorker<T>, job: &Job) -> Result<T, String> {
+    let (codec, spec) = (&worker.run.core.codec, &job.spec);
     let decode = || match spec.codec {
-        Some(other) if other != codec.id() => codec
-            .decode_of(other, &spec.body)
-            .unwrap_or_else(|| Err(CodecError::decode("this queue's codec", format!("they are of the codec {other}")))),
+        Some(other) if other != codec.id() => codec.decode_of(other, &spec.body).unwrap_or_else(|| {
+            Err(CodecError::decode("this queue's codec", format!("the body was encoded by codec {other}")))
+        }),
         _ => codec.decode(spec.body.clone()),
     };
     let decode = || decode().map_err(|error| error.to_string());
     if !guard("queue_decode_caught") {
         return decode();
     }
-    caught_call(decode).unwrap_or_else(|words| Err(format!("decoding panicked: {words}")))
+    caught_call(decode).unwrap_or_else(|panic| Err(format!("decoding panicked: {panic}")))
 }
 
-/// Gives the delivery to the handler, and says when that began. Of a panic, its words.
+/// Calls the handler; returns the time of the call and its result, or the message of a panic.
 async fn handle<T: Send + Sync + 'static>(
-    lane: &Lane<T>,
+    worker: &ShardWorker<T>,
     delivery: Delivery<T>,
     is_suspect: bool,
-) -> (Moment, Result<Answer, String>) {
-    let run = &lane.run;
+) -> (Moment, Result<HandlerResult, String>) {
+    let run = &worker.run;
     let receipt = delivery.receipt();
     let started = || {
-        lane.running.started(&receipt);
+        worker.running.started(&receipt);
         run.core.clock.now()
     };
     match &run.handling {
@@ -180,9 +180,9 @@ async fn handle<T: Send + Sync + 'static>(
     }
 }
 
-/// Stops claims on all shards for a while, so that no other job meets what is down; unless somebody has stopped them already.
-async fn pause_topic<T>(lane: &Lane<T>, span: Duration) {
-    let core = &lane.run.core;
+/// Pauses all shards, so that no other job meets the unavailable dependency; a shard that is paused already keeps its pause.
+async fn pause_topic<T>(worker: &ShardWorker<T>, span: Duration) {
+    let core = &worker.run.core;
     for shard in core.router.shards().iter() {
         let paused = async {
             if core.store.stats(shard).await?.paused_until.is_none() && guard("queue_pause_topic") {
@@ -191,21 +191,26 @@ async fn pause_topic<T>(lane: &Lane<T>, span: Duration) {
             Ok::<_, QueueError>(())
         };
         if let Err(error) = paused.await {
-            lane.run.metrics.failed("pause", &error);
+            worker.run.metrics.failed("pause", &error);
         }
     }
-    tracing::warn!(queue = %core.name, seconds = span.as_secs_f64(), "a handler has paused the topic");
+    tracing::warn!(queue = %core.name, seconds = span.as_secs_f64(), "a handler paused the topic");
 }
 
-fn judge<T>(lane: &Lane<T>, began: Moment, answer: Answer, outcome: impl FnOnce(Answer) -> Outcome) -> Outcome {
-    let run = &lane.run;
-    if let Err((_, words)) = &answer {
-        tracing::warn!(error = %words, "the handler failed");
+fn record_result<T>(
+    worker: &ShardWorker<T>,
+    began: Moment,
+    answer: HandlerResult,
+    outcome: impl FnOnce(HandlerResult) -> Outcome,
+) -> Outcome {
+    let run = &worker.run;
+    if let Err((_, message)) = &answer {
+        tracing::warn!(error = %message, "the handler failed");
     }
     if let Ok(Handled::FenceSeen(fence)) = &answer
         && is_fence(*fence)
     {
-        lane.fence_floor.fetch_max(*fence, SeqCst);
+        worker.fence_floor.fetch_max(*fence, SeqCst);
     }
     let outcome = outcome(answer);
     run.metrics.handler_seconds.record(run.core.clock.now().since(began));
@@ -213,18 +218,18 @@ fn judge<T>(lane: &Lane<T>, began: Moment, answer: Answer, outcome: impl FnOnce(
     outcome
 }
 
-fn panicked(words: &str) -> Answer {
+fn panicked(panic: &str) -> HandlerResult {
     if guard("queue_panic_is_an_error") {
-        Err((Reaction::Retry, format!("the handler panicked: {words}")))
+        Err((Reaction::Retry, format!("the handler panicked: {panic}")))
     } else {
         Ok(Handled::Done)
     }
 }
 
-fn undecodable<T>(lane: &Lane<T>, receipt: &Receipt, words: &str) -> Outcome {
-    tracing::error!(queue = %lane.run.core.name, id = %receipt.id, error = words, "the body of a job cannot be read");
-    lane.run.metrics.undecodable.increment(1);
-    let reason = words_of(&format!("undecodable: {words}"));
+fn undecodable<T>(worker: &ShardWorker<T>, receipt: &Receipt, message: &str) -> Outcome {
+    tracing::error!(queue = %worker.run.core.name, id = %receipt.id, error = message, "the body of a job could not be decoded");
+    worker.run.metrics.undecodable.increment(1);
+    let reason = message_of(&format!("undecodable: {message}"));
     if guard("queue_undecodable_is_dead") {
         Outcome::Dead { reason }
     } else {
@@ -236,31 +241,31 @@ fn retry_delay(job: &Job) -> Option<evenkeel_protocol::queue::retry_delay::Retry
     job.spec.notes.iter().find_map(|note| if let Note::RetryDelay(delay) = note { Some(*delay) } else { None })
 }
 
-/// Runs a future; a panic in it is an error with its words.
+/// Runs a future; a panic in it becomes an error with the panic's message.
 pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
     let mut future = std::pin::pin!(future);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
         Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
         Ok(Poll::Pending) => Poll::Pending,
-        Err(panic) => Poll::Ready(Err(words(panic))),
+        Err(panic) => Poll::Ready(Err(panic_message(panic))),
     })
     .await
 }
 
-/// Runs a callback of the user's; a panic in it is an error with its message.
+/// Runs a callback of the user; a panic in it becomes an error with the panic's message.
 pub(in crate::queue) fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(words)
+    catch_unwind(AssertUnwindSafe(call)).map_err(panic_message)
 }
 
-fn words(panic: Box<dyn Any + Send>) -> String {
+fn panic_message(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("the panic left no message").to_owned();
-    // The payload is the user's, too, and may panic when it is dropped.
+    let text = text.unwrap_or("the panic payload is not a string").to_owned();
+    // Dropping the user's payload may panic, too.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
     text
 }
 
-/// Counts an attempt as running for as long as it lives, also if its task is aborted.
+/// Counts an attempt as running until it is dropped, also if its task is aborted.
 struct IsRunning<'a>(&'a ConsumerMetrics);
 
 impl<'a> IsRunning<'a> {

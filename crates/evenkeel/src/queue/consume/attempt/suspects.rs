@@ -1,7 +1,7 @@
-//! The suspects that one consumer runs: how many it may, and how all of its deliveries are reported meanwhile.
+//! The suspects that one consumer runs: how many it may run, and how its deliveries are reported meanwhile.
 //!
-//! A suspect may be what killed its worker. A few of them run beside other jobs, which are shielded: should the process die, that is no
-//! crash of theirs.
+//! A suspect is a job that may have killed its worker. A consumer runs a few suspects together with other jobs, which are shielded: if the
+//! process dies, the crash is not counted for them.
 
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::guard;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The suspects of one consumer, on all of its shards.
 pub(crate) struct Suspects {
     slots: u32,
-    /// After this time a suspect that still runs is not what kills processes at once, and its place is free.
+    /// A suspect that has run for this time does not kill its process at once, so its place becomes free.
     visibility: Duration,
     clock: Clock,
     state: Mutex<State>,
@@ -25,9 +25,9 @@ pub(crate) struct Suspects {
 #[derive(Default)]
 struct State {
     running: HashMap<Key, Suspect>,
-    /// A lane is claiming suspects.
+    /// A shard worker is claiming suspects.
     is_claiming: bool,
-    /// Rises whenever a suspect is about to begin.
+    /// The number of suspects that were about to start so far.
     begun: u64,
 }
 
@@ -38,13 +38,13 @@ struct Suspect {
     until: Moment,
 }
 
-/// The right to claim suspects: one lane's at a time, or two would fill the same places.
+/// The right to claim suspects, held by one shard worker at a time, so that two do not fill the same places.
 pub(crate) struct Turn<'a> {
     suspects: &'a Suspects,
     pub(crate) room: Room,
 }
 
-/// A suspect's place, for as long as its attempt lives.
+/// A suspect's place among the concurrent suspects, until its attempt is dropped.
 pub(crate) struct Place {
     suspects: Arc<Suspects>,
     key: Key,
@@ -55,7 +55,7 @@ impl Suspects {
         Arc::new(Self { slots, visibility, clock, state: Mutex::default() })
     }
 
-    /// What may be claimed; nothing while another lane claims.
+    /// The number of suspects that may be claimed; `None` while another shard worker claims suspects.
     pub(crate) fn turn(&self) -> Option<Turn<'_>> {
         let now = self.clock.now();
         let mut state = self.state();
@@ -69,24 +69,24 @@ impl Suspects {
         Some(Turn { suspects: self, room: Room { slots: self.slots, level, running } })
     }
 
-    /// A suspect was claimed.
+    /// Records a claimed suspect.
     pub(crate) fn place(self: &Arc<Self>, receipt: &Receipt, level: u16) -> Place {
         let until = self.clock.now() + self.visibility;
         self.state().running.insert(key(receipt), Suspect { level, until });
         Place { suspects: Arc::clone(self), key: key(receipt) }
     }
 
-    /// How many suspects were about to begin so far. A report that is made after this has them all.
+    /// The number of suspects that were about to start so far. A report made after this call includes them.
     pub(crate) fn begun(&self) -> u64 {
         self.state().begun
     }
 
-    /// How these deliveries, of which some have been started, are reported.
+    /// The reports of these deliveries, each with whether it has been started.
     pub(crate) fn report(&self, deliveries: impl Iterator<Item = (Receipt, bool)>) -> Vec<(Receipt, Report)> {
         let now = self.clock.now();
         let state = self.state();
         let placed: Vec<&Key> = state.placed(now).collect();
-        // Of those that have survived for long none is suspected more than the others.
+        // A suspect that has lost its place by running for long is considered only if no suspect has a place.
         let prime = if placed.is_empty() { state.running.keys().collect() } else { placed.clone() };
         deliveries
             .map(|(receipt, is_started)| {
@@ -104,7 +104,7 @@ impl Suspects {
 }
 
 impl State {
-    /// The suspects that have a place.
+    /// The suspects that occupy a place.
     fn placed(&self, now: Moment) -> impl Iterator<Item = &Key> {
         let is_placed = move |suspect: &Suspect| suspect.until > now || !guard("queue_place_is_freed");
         self.running.iter().filter(move |(_, suspect)| is_placed(suspect)).map(|(key, _)| key)
@@ -112,7 +112,7 @@ impl State {
 }
 
 impl Place {
-    /// The suspect is about to begin: its place lasts from now. Answers the number of its beginning.
+    /// Records that the suspect is about to start, from which its place lasts. Returns the number of this start.
     pub(crate) fn begins(&self) -> u64 {
         let until = self.suspects.clock.now() + self.suspects.visibility;
         let mut state = self.suspects.state();

@@ -1,22 +1,22 @@
-//! The end of a consumer, in two steps.
+//! The two phases of a consumer's shutdown.
 
 use tokio::sync::watch;
 
-/// How far a consumer is.
+/// The phase of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
-    /// It claims.
+    /// The consumer claims jobs.
     Working,
-    /// It claims no more; what runs may end.
+    /// The consumer claims no more jobs; running handlers may finish.
     Draining,
-    /// What still runs is given back.
+    /// The consumer releases the jobs that still run.
     Over,
 }
 
-/// Waits until the consumer is at least that far.
+/// Waits until the consumer has reached the phase.
 pub(crate) async fn reached(phases: &mut watch::Receiver<Phase>, phase: Phase) {
     if phases.wait_for(|now| *now >= phase).await.is_err() {
-        // The consumer itself is gone, and this task with it.
+        // The consumer was dropped; this task is about to be dropped, too.
         std::future::pending::<()>().await;
     }
 }

@@ -1,49 +1,53 @@
-//! The loop that takes lapsed leases back. Every consumer does it for every shard it serves.
+//! The loop that takes expired leases back. Every consumer runs it for each of its shards.
 
-use super::Lane;
+use super::ShardWorker;
 use evenkeel_protocol::queue::steps::{Fate, Rescue};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Leases taken back in one call; when there are more, the next call follows at once.
+/// The most leases taken back in one call; after a full call the next one follows at once.
 const LIMIT: usize = 100;
-/// The longest pause between two looks.
+/// The longest pause between two calls.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// The shortest.
+/// The shortest pause between two calls.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// Rescues until it is dropped.
-pub(crate) async fn keep_rescuing<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
+/// Rescues jobs until the task is dropped.
+pub(crate) async fn keep_rescuing<T: Send + Sync + 'static>(worker: Arc<ShardWorker<T>>) {
     loop {
-        let pause = run_once(&lane).await;
-        lane.run.core.clock.sleep(pause).await;
+        let pause = run_once(&worker).await;
+        worker.run.core.clock.sleep(pause).await;
     }
 }
 
-/// Takes back what has lapsed; answers how long to wait until the next look.
-async fn run_once<T: Send + Sync + 'static>(lane: &Lane<T>) -> Duration {
-    let core = &lane.run.core;
-    // A lease that begins after this look does not end before this.
+/// Takes expired leases back once; returns the pause until the next call.
+async fn run_once<T: Send + Sync + 'static>(worker: &ShardWorker<T>) -> Duration {
+    let core = &worker.run.core;
+    // A lease granted after this call does not expire before this.
     let pause_max = PAUSE_MAX.min(core.settings.visibility);
     let rescue = Rescue {
         limit: LIMIT,
-        crash_max: lane.run.crash_max,
-        crash_delay_ms: lane.run.crash_delay_ms,
-        is_judged: core.is_judged(),
+        crash_max: worker.run.crash_max,
+        crash_delay_ms: worker.run.crash_delay_ms,
+        is_judged: core.has_rows(),
     };
-    match core.store.rescue(&lane.shard, rescue).await {
+    match core.store.rescue(&worker.shard, rescue).await {
         Ok(rescued) => {
             for (id, fate) in &rescued.jobs {
-                lane.run.metrics.rescued(*fate);
+                worker.run.metrics.rescued(*fate);
                 match fate {
                     Fate::Lapsed => {
-                        tracing::warn!(queue = %core.name, %id, "a worker fell silent before it began a job, or while a suspect ran beside it");
+                        tracing::warn!(
+                            queue = %core.name,
+                            %id,
+                            "a lease expired before its job started, or while its worker also ran a suspect"
+                        );
                     }
                     Fate::Crashed => {
-                        tracing::warn!(queue = %core.name, %id, "a worker fell silent while it ran a job");
+                        tracing::warn!(queue = %core.name, %id, "a lease expired while its worker ran the job");
                     }
                     Fate::Died => {
-                        tracing::error!(queue = %core.name, %id, "a job has crashed too often and is a dead letter");
+                        tracing::error!(queue = %core.name, %id, "a job has crashed too often and has become a dead letter");
                     }
                     Fate::Discarded => {
                         tracing::error!(queue = %core.name, %id, "a job has crashed too often and was discarded");
@@ -53,13 +57,13 @@ async fn run_once<T: Send + Sync + 'static>(lane: &Lane<T>) -> Duration {
             if rescued.jobs.len() == LIMIT {
                 return Duration::ZERO;
             }
-            // So that the consumers of a shard do not all come at the same moment.
+            // Jitter, so that the consumers of a shard do not all call at the same time.
             let jitter = 1.0 + rand::random::<f64>() / 4.0;
             let next = rescued.next_lapse_ms.map_or(pause_max, Duration::from_millis);
             next.mul_f64(jitter).clamp(PAUSE_MIN, pause_max.max(PAUSE_MIN))
         }
         Err(error) => {
-            lane.run.metrics.failed("rescue", &error);
+            worker.run.metrics.failed("rescue", &error);
             pause_max
         }
     }

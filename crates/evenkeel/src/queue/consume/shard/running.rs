@@ -1,4 +1,4 @@
-//! The deliveries that one lane holds.
+//! The deliveries that one shard worker holds.
 
 use crate::queue::consume::delivery::Cancellation;
 use evenkeel_link::support::guard;
@@ -8,15 +8,15 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use tokio::task::JoinHandle;
 
-/// The deliveries that one lane holds, from claim to verdict.
+/// The deliveries that one shard worker holds, from claim to verdict.
 #[derive(Default)]
 pub(crate) struct Running(Mutex<HashMap<(JobId, u64), Held>>);
 
 struct Held {
     receipt: Receipt,
-    /// The handler has begun.
+    /// The handler has started.
     started: bool,
-    /// The handler has ended, and its settlement is on the way.
+    /// The handler has ended, and its settlement is pending.
     ended: bool,
     cancellation: Cancellation,
     task: Option<JoinHandle<()>>,
@@ -28,7 +28,7 @@ impl Running {
         self.held().insert(key(&receipt), held);
     }
 
-    /// The task that runs it, unless it has ended already.
+    /// Records the task of a delivery, unless the delivery has ended already.
     pub(crate) fn runs_in(&self, receipt: &Receipt, task: JoinHandle<()>) {
         if let Some(held) = self.held().get_mut(&key(receipt)) {
             held.task = Some(task);
@@ -41,20 +41,20 @@ impl Running {
         }
     }
 
-    /// Its handler has ended; its lease is extended until the verdict is in.
+    /// Records that the handler has ended. The lease is extended until the verdict has arrived.
     pub(crate) fn ended(&self, receipt: &Receipt) {
         if let Some(held) = self.held().get_mut(&key(receipt)) {
             held.ended = true;
         }
     }
 
-    /// Lets go of those whose handlers have ended: the loop that was to settle them is a new one and does not know them. What still
-    /// reaches it is settled; the leases of the others end.
+    /// Removes the deliveries whose handlers have ended, because a restarted loop has lost their settlements. Settlements that are still in
+    /// its channel are sent; the leases of the other deliveries expire.
     pub(crate) fn forget_ended(&self) {
         self.held().retain(|_, held| !held.ended);
     }
 
-    /// Whether it has not been lost.
+    /// Whether the delivery is still held.
     pub(crate) fn holds(&self, receipt: &Receipt) -> bool {
         self.held().contains_key(&key(receipt))
     }
@@ -63,17 +63,17 @@ impl Running {
         self.held().remove(&key(receipt));
     }
 
-    /// Nothing is held, and nothing on its way to be settled.
+    /// Whether no delivery is held or being settled.
     pub(crate) fn is_empty(&self) -> bool {
         self.held().is_empty()
     }
 
-    /// What to extend, and whether it was started.
+    /// The leases to extend, and whether the handler of each was started.
     pub(crate) fn leases(&self) -> Vec<(Receipt, bool)> {
         self.held().values().map(|held| (held.receipt, held.started)).collect()
     }
 
-    /// Another worker may have it: its handler is cancelled. Says whether it still ran.
+    /// Cancels the handler of a lost delivery, which another worker may have. Returns whether the handler was still running.
     pub(crate) fn lost(&self, receipt: &Receipt) -> bool {
         let mut all = self.held();
         let Some(held) = all.get(&key(receipt)).filter(|held| !held.ended) else { return false };
@@ -84,7 +84,7 @@ impl Running {
         true
     }
 
-    /// Takes those whose handlers have not ended, with their tasks.
+    /// Removes the deliveries whose handlers have not ended, and returns them with their tasks.
     pub(crate) fn take_unfinished(&self) -> Vec<(Receipt, Option<JoinHandle<()>>)> {
         let mut all = self.held();
         let unfinished: Vec<(JobId, u64)> = all.iter().filter(|(_, held)| !held.ended).map(|(key, _)| *key).collect();
@@ -102,7 +102,7 @@ impl Running {
     }
 }
 
-/// A job may be held twice: by a delivery that was lost and is ending, and by the one after it.
+/// Id and fence, because a job may be held twice: by a lost delivery that is being canceled, and by its successor.
 fn key(receipt: &Receipt) -> (JobId, u64) {
     (receipt.id, receipt.fence)
 }

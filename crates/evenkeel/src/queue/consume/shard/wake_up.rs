@@ -1,97 +1,97 @@
-//! How lanes hear of new work: through markers. On Redis one blocking connection listens for all queues of a process.
+//! Wake-up listeners: a marker in the store notifies shard workers of new work. On Redis one blocking connection waits for the markers of
+//! all queues of a process.
 //!
-//! Markers are hints and carry no work; a lane looks by itself once a second.
+//! Markers are hints and carry no work; a shard worker also polls once a second.
 
 use crate::queue::store::QueueStore;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, Backoff};
 use evenkeel_link::{Blocking, Link, LinkError};
 use evenkeel_protocol::queue::steps::Shard;
-use parking_lot::{Mutex, MutexGuard};
 use redis::Value;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long the server holds the blocking command. Then the set of shards is looked at anew.
+/// The timeout of the blocking command. After each, the set of shards is read anew.
 const BLOCK: Duration = Duration::from_secs(1);
 const RECONNECT: Backoff = Backoff { delay_min: Duration::from_millis(50), delay_max: Duration::from_secs(1) };
 
-/// One lane's ear.
-pub(crate) struct Ear {
+/// The wake-up listener of one shard worker.
+pub(crate) struct WakeUpListener {
     shard: Shard,
     store: QueueStore,
-    heard: Notify,
-    /// It could take work: only then a marker is for it.
+    wake_up: Notify,
+    /// The worker has a free slot; it takes markers only then.
     has_room: AtomicBool,
-    /// The blocking command on its way names this shard.
+    /// The blocking command in progress includes this shard.
     is_listening: AtomicBool,
-    ears: Arc<Ears>,
+    listeners: Arc<WakeUpListeners>,
 }
 
-/// The ears of one process, and the task that listens for them.
+/// The wake-up listeners of one process, and the task that waits for their markers.
 #[derive(Default)]
-pub(crate) struct Ears {
-    all: Mutex<Vec<Weak<Ear>>>,
+pub(crate) struct WakeUpListeners {
+    all: Mutex<Vec<Weak<WakeUpListener>>>,
     changed: Notify,
-    listener: Mutex<Option<Background>>,
+    task: Mutex<Option<Background>>,
 }
 
-impl Ears {
-    /// An ear for a lane, for as long as it is held.
-    pub(crate) fn open(self: &Arc<Self>, store: &QueueStore, shard: &Shard) -> Arc<Ear> {
-        let ear = Arc::new(Ear {
+impl WakeUpListeners {
+    /// Registers a listener for a shard worker, until it is dropped.
+    pub(crate) fn open(self: &Arc<Self>, store: &QueueStore, shard: &Shard) -> Arc<WakeUpListener> {
+        let listener = Arc::new(WakeUpListener {
             shard: shard.clone(),
             store: store.clone(),
-            heard: Notify::new(),
+            wake_up: Notify::new(),
             has_room: AtomicBool::new(false),
             is_listening: AtomicBool::new(false),
-            ears: Arc::clone(self),
+            listeners: Arc::clone(self),
         });
-        // In memory every lane waits for its markers itself.
+        // In the embedded store every worker waits for its markers itself.
         if let Some(link) = store.link() {
-            self.all().push(Arc::downgrade(&ear));
-            let mut listener = self.listener.lock();
-            if listener.is_none() {
-                let (ears, link) = (Arc::downgrade(self), link.clone());
-                // Always the machine's clock: a real server does not stand still for a test.
-                *listener = Some(Background::spawn("queue listener", Clock::system(), move || {
-                    listen(Weak::clone(&ears), link.clone())
+            self.all().push(Arc::downgrade(&listener));
+            let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+            if task.is_none() {
+                let (listeners, link) = (Arc::downgrade(self), link.clone());
+                // Always the system clock: a real server does not follow the clock of a test.
+                *task = Some(Background::spawn("queue listener", Clock::system(), move || {
+                    listen(Weak::clone(&listeners), link.clone())
                 }));
             }
         }
-        ear
+        listener
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Weak<Ear>>> {
-        self.all.lock()
+    fn all(&self) -> MutexGuard<'_, Vec<Weak<WakeUpListener>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those that could take work; forgets those that are gone.
-    fn open_for_work(&self) -> Vec<Arc<Ear>> {
+    /// The listeners whose workers have a free slot; removes dropped ones.
+    fn open_for_work(&self) -> Vec<Arc<WakeUpListener>> {
         let mut all = self.all();
-        all.retain(|ear| ear.strong_count() > 0);
-        all.iter().filter_map(Weak::upgrade).filter(|ear| ear.has_room.load(SeqCst)).collect()
+        all.retain(|listener| listener.strong_count() > 0);
+        all.iter().filter_map(Weak::upgrade).filter(|listener| listener.has_room.load(SeqCst)).collect()
     }
 }
 
-impl Ear {
-    /// Waits for a marker of the shard. The lane says by calling this that it could take work.
+impl WakeUpListener {
+    /// Waits for a marker of the shard. The caller has a free slot.
     pub(crate) async fn marker(&self) {
         if self.store.link().is_none() {
             return self.store.marker(&self.shard).await;
         }
-        let _room = Room::new(self);
+        let _has_room = HasRoom::new(self);
         if !self.is_listening.load(SeqCst) {
-            self.ears.changed.notify_one();
+            self.listeners.changed.notify_one();
         }
-        self.heard.notified().await;
+        self.wake_up.notified().await;
     }
 
-    /// Wakes the lane.
+    /// Wakes the shard worker.
     pub(crate) fn wake(&self) {
-        self.heard.notify_one();
+        self.wake_up.notify_one();
     }
 
     fn wake_key(&self) -> String {
@@ -99,28 +99,28 @@ impl Ear {
     }
 }
 
-/// While this lives its lane could take work.
-struct Room<'a>(&'a Ear);
+/// Marks the worker of a listener as having a free slot, until it is dropped.
+struct HasRoom<'a>(&'a WakeUpListener);
 
-impl<'a> Room<'a> {
-    fn new(ear: &'a Ear) -> Self {
-        ear.has_room.store(true, SeqCst);
-        Self(ear)
+impl<'a> HasRoom<'a> {
+    fn new(listener: &'a WakeUpListener) -> Self {
+        listener.has_room.store(true, SeqCst);
+        Self(listener)
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for HasRoom<'_> {
     fn drop(&mut self) {
         self.0.has_room.store(false, SeqCst);
     }
 }
 
-/// Pops markers for all ears, until the process's keel is gone.
-async fn listen(ears: Weak<Ears>, link: Link) {
+/// Pops markers for all listeners, until the keel of the process is dropped.
+async fn listen(listeners: Weak<WakeUpListeners>, link: Link) {
     let clock = Clock::system();
     let mut connection: Option<(Blocking, i64)> = None;
     let mut failures = 0;
-    while let Some(all) = ears.upgrade() {
+    while let Some(all) = listeners.upgrade() {
         let open = all.open_for_work();
         if open.is_empty() {
             tokio::select! {
@@ -137,14 +137,14 @@ async fn listen(ears: Weak<Ears>, link: Link) {
             Ok(popped) => {
                 failures = 0;
                 if let Some(key) = popped {
-                    heard(&link, &open, &key).await;
+                    wake_popped(&link, &open, &key).await;
                 }
             }
             Err(error) => {
-                tracing::debug!(%error, "the queues' blocking connection is gone; opening another one");
+                tracing::debug!(%error, "the blocking connection of the queues was lost; opening another one");
                 connection = None;
-                // Nobody hears anything meanwhile: let every lane look for itself.
-                open.iter().for_each(|ear| ear.wake());
+                // No marker arrives without the connection, so every worker polls now.
+                open.iter().for_each(|listener| listener.wake());
                 clock.sleep(RECONNECT.delay(failures)).await;
                 failures += 1;
             }
@@ -174,18 +174,18 @@ async fn connect<'a>(
     }
 }
 
-/// Waits for a marker of one of the shards; answers its key. Ends early when another lane wants to listen, too.
+/// Waits for a marker of one of the shards; returns its key. Returns early when another worker begins to wait for a marker.
 async fn pop(
     link: &Link,
-    ears: &Ears,
+    listeners: &WakeUpListeners,
     connection: &mut Blocking,
     client: i64,
-    open: &[Arc<Ear>],
+    open: &[Arc<WakeUpListener>],
 ) -> Result<Option<String>, LinkError> {
     let mut cmd = redis::cmd("BZPOPMIN");
-    for ear in open {
-        cmd.arg(ear.wake_key());
-        ear.is_listening.store(true, SeqCst);
+    for listener in open {
+        cmd.arg(listener.wake_key());
+        listener.is_listening.store(true, SeqCst);
     }
     cmd.arg(BLOCK.as_secs());
     let mut popping = std::pin::pin!(connection.command(&cmd, BLOCK));
@@ -193,13 +193,13 @@ async fn pop(
         tokio::select! {
             biased;
             answer = &mut popping => break answer,
-            () = ears.changed.notified() => {
-                // As if its time had run out. A refusal costs at most the rest of the second.
+            () = listeners.changed.notified() => {
+                // Ends the blocking command like its timeout. An error costs at most the rest of the second.
                 let _ = link.command(b"", redis::cmd("CLIENT").arg("UNBLOCK").arg(client)).await;
             }
         }
     };
-    open.iter().for_each(|ear| ear.is_listening.store(false, SeqCst));
+    open.iter().for_each(|listener| listener.is_listening.store(false, SeqCst));
     match answer? {
         Value::Nil => Ok(None),
         Value::Array(parts) => match parts.into_iter().next() {
@@ -210,11 +210,11 @@ async fn pop(
     }
 }
 
-/// Wakes the lane whose marker was popped. One that has become busy meanwhile leaves it to other processes.
-async fn heard(link: &Link, open: &[Arc<Ear>], key: &str) {
-    let mut listeners = open.iter().filter(|ear| ear.wake_key() == key);
-    match listeners.find(|ear| ear.has_room.load(SeqCst)) {
-        Some(ear) => ear.wake(),
+/// Wakes the worker whose marker was popped. If it has no free slot any more, the marker is put back for other processes.
+async fn wake_popped(link: &Link, open: &[Arc<WakeUpListener>], key: &str) {
+    let mut of_key = open.iter().filter(|listener| listener.wake_key() == key);
+    match of_key.find(|listener| listener.has_room.load(SeqCst)) {
+        Some(listener) => listener.wake(),
         None => {
             let _ = link.command(key.as_bytes(), redis::cmd("ZADD").arg(key).arg("NX").arg(0).arg(1)).await;
         }

@@ -1,7 +1,7 @@
-//! The loop that settles what has ended and claims what is due, in one call.
+//! The loop that settles finished jobs and claims due ones, in one call.
 
 use super::phase::{Phase, reached};
-use super::{Handling, Inbox, Lane};
+use super::{Handling, Inbox, ShardWorker};
 use crate::queue::consume::attempt;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::{Backoff, guard};
@@ -14,34 +14,34 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// At most so many settlements go into one call; the rest of its items may be claims.
+/// The maximum number of settlements in one call; the rest of its items may be claims.
 const SETTLEMENTS_MAX: usize = 250;
-/// A lane that hears nothing looks for itself after this long, give or take a quarter.
+/// The polling interval without markers, with 25 % jitter.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// Between repetitions of a call that has no answer.
+/// The backoff between repetitions of an unanswered call.
 const REPEAT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
-/// An answer of another shape than expected is asked for so often again.
+/// How often a call with an unexpected reply is repeated.
 const UNEXPECTED_MAX: u32 = 10;
-/// How long a handler that was told to stop may take to come to an end before its job is left to its lease.
+/// How long an aborted handler may take to stop; after that its lease has to expire.
 const STOP: Duration = Duration::from_secs(1);
-/// How long the last call may take.
+/// The deadline of the last call.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 type Settlements = Vec<(Receipt, Outcome)>;
 
 /// Serves a shard until the consumer ends.
-pub(crate) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
-    let mut inbox = lane.inbox.lock().await;
-    let mut phases = lane.run.phases.clone();
+pub(crate) async fn work<T: Send + Sync + 'static>(worker: Arc<ShardWorker<T>>) {
+    let mut inbox = worker.inbox.lock().await;
+    let mut phases = worker.run.phases.clone();
     let mut sequence = 0;
     let mut settlements = Settlements::new();
-    let mut look_at = lane.run.core.clock.now();
-    // Started again after a panic, it does not know what its last call was.
-    lane.rename();
-    lane.running.forget_ended();
+    let mut look_at = worker.run.core.clock.now();
+    // After a restart by a panic the last sequence is unknown.
+    worker.take_new_id();
+    worker.running.forget_ended();
     loop {
         let phase = *phases.borrow_and_update();
-        let is_idle = settlements.is_empty() && lane.running.is_empty() && inbox.is_empty();
+        let is_idle = settlements.is_empty() && worker.running.is_empty() && inbox.is_empty();
         if phase == Phase::Over || (phase == Phase::Draining && is_idle) {
             break;
         }
@@ -49,33 +49,33 @@ pub(crate) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
             biased;
             ended = inbox.recv() => settlements.extend(ended.flatten()),
             _ = phases.changed() => continue,
-            // What was heard is not forgotten should another lane hold all slots at this moment: it is looked again at once.
-            () = claimable(&lane, look_at), if phase == Phase::Working => {
+            // Keeps the notification if another worker holds all slots at this moment: the next iteration polls at once.
+            () = claimable(&worker, look_at), if phase == Phase::Working => {
                 if guard("queue_heard_is_kept") {
-                    look_at = lane.run.core.clock.now();
+                    look_at = worker.run.core.clock.now();
                 }
             }
         }
         gather(&mut inbox, &mut settlements);
-        let slots = if phase == Phase::Working { lane.take_slots(ITEMS_MAX - settlements.len()) } else { None };
+        let slots = if phase == Phase::Working { worker.take_slots(ITEMS_MAX - settlements.len()) } else { None };
         if settlements.is_empty() && slots.is_none() {
             continue;
         }
-        match turn(&lane, &mut sequence, &mut settlements, slots).await {
+        match turn(&worker, &mut sequence, &mut settlements, slots).await {
             Some(next) => look_at = next,
             None => break,
         }
     }
-    give_back(&lane, &mut inbox, settlements, sequence).await;
-    let _ = lane.done.set(());
+    give_back(&worker, &mut inbox, settlements, sequence).await;
+    let _ = worker.done.set(());
 }
 
-/// Waits until there is a free slot and perhaps work for it.
-async fn claimable<T>(lane: &Lane<T>, look_at: Moment) {
-    lane.has_slot().await;
+/// Waits for a free slot, and then for a marker or the time `look_at`.
+async fn claimable<T>(worker: &ShardWorker<T>, look_at: Moment) {
+    worker.has_slot().await;
     tokio::select! {
-        () = lane.run.core.clock.sleep_until(look_at) => {}
-        () = lane.ear.marker() => {}
+        () = worker.run.core.clock.sleep_until(look_at) => {}
+        () = worker.listener.marker() => {}
     }
 }
 
@@ -87,72 +87,71 @@ fn gather(inbox: &mut Inbox, settlements: &mut Settlements) {
     }
 }
 
-/// One call; answers when to look again, or nothing if the consumer ended over it.
+/// Makes one call; returns the time of the next poll, or `None` if the consumer ended meanwhile.
 async fn turn<T: Send + Sync + 'static>(
-    lane: &Arc<Lane<T>>,
+    worker: &Arc<ShardWorker<T>>,
     sequence: &mut u64,
     settlements: &mut Settlements,
     slots: Option<OwnedSemaphorePermit>,
 ) -> Option<Moment> {
-    let run = &lane.run;
+    let run = &worker.run;
     *sequence += 1;
     let want = slots.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
     let suspects = if want > 0 { run.suspects.turn() } else { None };
     let room = suspects.as_ref().map_or_else(Room::default, |turn| turn.room);
-    let call = SettleAndClaim { room, ..call(lane, *sequence, settlements.clone(), want) };
+    let call = SettleAndClaim { room, ..call(worker, *sequence, settlements.clone(), want) };
     let settled = tokio::select! {
         biased;
-        settled = until_answered(lane, call, sequence) => settled,
+        settled = until_answered(worker, call, sequence) => settled,
         () = async { reached(&mut run.phases.clone(), Phase::Over).await } => return None,
     };
     let answered = run.core.clock.now();
     let claimed = match settled {
         Ok(Settled::Done(claimed)) => claimed,
         Ok(Settled::Stale) => {
-            tracing::error!(shard = ?lane.shard, "another worker calls under this one's name; taking another one");
-            lane.rename();
+            tracing::error!(shard = ?worker.shard, "another worker uses the id of this one; taking a new id");
+            worker.take_new_id();
             *sequence = 0;
             return Some(answered);
         }
         Err(error) => {
-            give_up(lane, settlements, &error);
+            give_up(worker, settlements, &error);
             *sequence = 0;
             return Some(answered + LOOK_AGAIN);
         }
     };
     run.metrics.success(run.core.clock.unix_ms());
-    record_verdicts(lane, settlements, &claimed.verdicts);
+    record_verdicts(worker, settlements, &claimed.verdicts);
     settlements.clear();
     let next = claimed.next;
-    begin(lane, claimed, slots);
+    begin(worker, claimed, slots);
     drop(suspects);
-    lane.hungry(next.due.is_some_and(|due| due <= next.now));
+    worker.set_backlogged(next.due.is_some_and(|due| due <= next.now));
     Some(look_at(answered, next))
 }
 
-fn call<T>(lane: &Lane<T>, sequence: u64, settlements: Settlements, want: usize) -> SettleAndClaim {
+fn call<T>(worker: &ShardWorker<T>, sequence: u64, settlements: Settlements, want: usize) -> SettleAndClaim {
     SettleAndClaim {
-        worker: lane.worker(),
+        worker: worker.id(),
         sequence,
         settlements,
         want,
-        lease_ms: lane.run.core.settings.visibility_ms(),
+        lease_ms: worker.run.core.settings.visibility_ms(),
         token: Token::random(),
-        fence_floor: lane.fence_floor.load(SeqCst),
+        fence_floor: worker.fence_floor.load(SeqCst),
         room: Room::default(),
     }
 }
 
-/// Sends the call until it is answered: a lost reply is asked for again, under the same sequence. An error that no repetition
-/// changes ends it.
+/// Repeats the call until the store answers it: after a lost reply under the same sequence. A permanent error ends it.
 async fn until_answered<T>(
-    lane: &Lane<T>,
+    worker: &ShardWorker<T>,
     mut call: SettleAndClaim,
     sequence: &mut u64,
 ) -> Result<Settled, QueueError> {
-    let run = &lane.run;
+    let run = &worker.run;
     for attempt in 0.. {
-        match run.core.store.settle_and_claim(&lane.shard, &call).await {
+        match run.core.store.settle_and_claim(&worker.shard, &call).await {
             Ok(settled) => return Ok(settled),
             Err(error) if is_lasting(&error, attempt) => return Err(error),
             Err(error) => run.metrics.failed("settle_and_claim", &error),
@@ -161,13 +160,13 @@ async fn until_answered<T>(
             *sequence += 1;
             (call.sequence, call.token) = (*sequence, Token::random());
         }
-        pause(lane, attempt).await;
+        pause(worker, attempt).await;
     }
     Ok(Settled::Stale)
 }
 
-/// Whether the same call will be refused for ever. What a server refuses, an operator may allow; what is refused here, or cannot be
-/// read again and again, stays so.
+/// Whether the error is permanent. An operator may change why a server rejects a call; a call that this process rejects, or whose reply is
+/// unexpected every time, never succeeds.
 fn is_lasting(error: &QueueError, attempt: u32) -> bool {
     match error {
         QueueError::Link(LinkError::Unexpected(_)) => attempt >= UNEXPECTED_MAX,
@@ -176,23 +175,23 @@ fn is_lasting(error: &QueueError, attempt: u32) -> bool {
     }
 }
 
-/// Leaves what the call was to settle to its leases, and begins anew under another name.
-fn give_up<T>(lane: &Lane<T>, settlements: &mut Settlements, error: &QueueError) {
+/// Gives a call up: the leases of the jobs that it was to settle expire, and the worker takes a new id.
+fn give_up<T>(worker: &ShardWorker<T>, settlements: &mut Settlements, error: &QueueError) {
     tracing::error!(
-        queue = %lane.run.core.name, shard = ?lane.shard, %error, jobs = settlements.len(),
-        "a call of the consumer can never succeed; the jobs it was to settle come again when their leases end"
+        queue = %worker.run.core.name, shard = ?worker.shard, %error, jobs = settlements.len(),
+        "a call of the consumer failed permanently; the jobs that it was to settle are redelivered when their leases expire"
     );
-    lane.run.metrics.failed("settle_and_claim", error);
-    settlements.drain(..).for_each(|(receipt, _)| lane.running.remove(&receipt));
-    lane.rename();
+    worker.run.metrics.failed("settle_and_claim", error);
+    settlements.drain(..).for_each(|(receipt, _)| worker.running.remove(&receipt));
+    worker.take_new_id();
 }
 
-/// Waits a little, or until the link is up again.
-async fn pause<T>(lane: &Lane<T>, attempt: u32) {
-    // On the machine's clock: what is waited for is a server, and no job's time.
+/// Waits for the backoff, or until the state of the link changes.
+async fn pause<T>(worker: &ShardWorker<T>, attempt: u32) {
+    // The system clock, because the pause waits for a server and not for a job's due time.
     let pause = Clock::system();
     let pause = pause.sleep(REPEAT.delay(attempt));
-    match lane.run.core.store.link().map(Link::state) {
+    match worker.run.core.store.link().map(Link::state) {
         None => pause.await,
         Some(mut state) => {
             state.mark_unchanged();
@@ -204,15 +203,15 @@ async fn pause<T>(lane: &Lane<T>, attempt: u32) {
     }
 }
 
-fn record_verdicts<T>(lane: &Lane<T>, settlements: &Settlements, verdicts: &[Verdict]) {
-    let queue = &lane.run.core.name;
+fn record_verdicts<T>(worker: &ShardWorker<T>, settlements: &Settlements, verdicts: &[Verdict]) {
+    let queue = &worker.run.core.name;
     for ((receipt, outcome), verdict) in settlements.iter().zip(verdicts) {
-        lane.running.remove(receipt);
-        lane.run.metrics.settled(*verdict);
+        worker.running.remove(receipt);
+        worker.run.metrics.settled(*verdict);
         match verdict {
             Verdict::Settled => {}
             Verdict::Lost => {
-                tracing::warn!(%queue, id = %receipt.id, "a delivery was settled too late; the job was given to another worker");
+                tracing::warn!(%queue, id = %receipt.id, "a delivery was settled too late; the job belongs to another worker");
             }
             Verdict::Died => {
                 tracing::error!(%queue, id = %receipt.id, reason = %outcome.words(), "a job has become a dead letter");
@@ -224,25 +223,29 @@ fn record_verdicts<T>(lane: &Lane<T>, settlements: &Settlements, verdicts: &[Ver
     }
 }
 
-/// Starts what was claimed; slots that were not needed are free again.
-fn begin<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, claimed: Claimed, slots: Option<OwnedSemaphorePermit>) {
+/// Starts the claimed jobs and frees the unused slots.
+fn begin<T: Send + Sync + 'static>(
+    worker: &Arc<ShardWorker<T>>,
+    claimed: Claimed,
+    slots: Option<OwnedSemaphorePermit>,
+) {
     let Some(mut slots) = slots else { return };
-    let lease_ms = lane.run.core.settings.visibility_ms();
+    let lease_ms = worker.run.core.settings.visibility_ms();
     for delivered in claimed.deliveries {
         if delivered.lease_left_ms < lease_ms / 3 * 2 {
-            lane.beat_now.notify_one();
+            worker.heartbeat_now.notify_one();
         }
         let level = delivered.job.as_ref().map_or(0, |job| job.suspicion());
-        let place = (level > 0).then(|| lane.run.suspects.place(&delivered.receipt, level));
+        let place = (level > 0).then(|| worker.run.suspects.place(&delivered.receipt, level));
         if let Some(slot) = slots.split(1) {
-            attempt::start(lane, delivered, slot, place);
+            attempt::start(worker, delivered, slot, place);
         }
     }
     drop(slots);
-    lane.run.room.notify_waiters();
+    worker.run.room.notify_waiters();
 }
 
-/// When to look again: at the due time by this process's own timer, and once a second in any case.
+/// The time of the next poll: the next due time, by this process's own timer, but at most about a second from now.
 fn look_at(answered: Moment, next: Next) -> Moment {
     let jitter = LOOK_AGAIN.mul_f64(0.75 + rand::random::<f64>() / 2.0);
     let due =
@@ -250,11 +253,11 @@ fn look_at(answered: Moment, next: Next) -> Moment {
     answered + due.map_or(jitter, |due| due.min(jitter))
 }
 
-/// The end: what has not come to its own end is given back at once, so that nobody waits for its lease.
-async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settlements, sequence: u64) {
-    let clock = &lane.run.core.clock;
+/// Releases the unfinished jobs at once at the end of the consumer, so that other workers need not wait for their leases to expire.
+async fn give_back<T>(worker: &ShardWorker<T>, inbox: &mut Inbox, mut settlements: Settlements, sequence: u64) {
+    let clock = &worker.run.core.clock;
     let mut stopped = Settlements::new();
-    for (receipt, task) in lane.running.take_unfinished() {
+    for (receipt, task) in worker.running.take_unfinished() {
         let has_ended = match task {
             None => true,
             Some(task) => {
@@ -266,12 +269,12 @@ async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settle
             stopped.push((receipt, Outcome::Released));
         }
     }
-    // A batch ends once all of its attempts have.
-    let has_ended = match &lane.run.handling {
+    // A batch ends once all of its attempts have ended.
+    let has_ended = match &worker.run.handling {
         Handling::Batch(gatherer) if !stopped.is_empty() => clock.timeout(STOP, gatherer.idle()).await.is_ok(),
         _ => true,
     };
-    // One that cannot be stopped keeps its lease: nobody else shall run it beside this one.
+    // A handler that does not stop keeps its lease, so that no other worker runs its job at the same time.
     if has_ended && guard("queue_give_back") {
         settlements.append(&mut stopped);
     }
@@ -281,14 +284,14 @@ async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settle
     let farewell = async {
         for (turn, part) in (1..).zip(settlements.chunks(ITEMS_MAX)) {
             let mut sequence = sequence + turn;
-            let last = call(lane, sequence, part.to_vec(), 0);
-            if let Ok(Settled::Done(claimed)) = until_answered(lane, last, &mut sequence).await {
-                record_verdicts(lane, &part.to_vec(), &claimed.verdicts);
+            let last = call(worker, sequence, part.to_vec(), 0);
+            if let Ok(Settled::Done(claimed)) = until_answered(worker, last, &mut sequence).await {
+                record_verdicts(worker, &part.to_vec(), &claimed.verdicts);
             }
         }
     };
     if clock.timeout(FAREWELL, farewell).await.is_err() {
-        tracing::warn!(shard = ?lane.shard, "the store did not answer; jobs that ran come back when their leases end");
+        tracing::warn!(shard = ?worker.shard, "the store did not answer; unsettled jobs are redelivered when their leases expire");
     }
 }
 
@@ -299,7 +302,7 @@ mod tests {
     use evenkeel_protocol::queue::error::QueueError;
 
     #[test]
-    fn only_an_error_that_repeating_cannot_mend_ends_a_call() {
+    fn only_a_permanent_error_ends_a_call() {
         let refused = |code: &str| LinkError::Refused { code: code.to_owned(), message: String::new() };
         for passing in [LinkError::EpochOver, LinkError::Busy { limit: 1 }, refused("OOM"), refused("NOPERM")] {
             assert!(!is_lasting(&QueueError::Link(passing), u32::MAX));

@@ -156,7 +156,7 @@ async fn each_delivery_of_a_batch_has_its_own_outcome(rig: Rig) {
     let (snoozed, due, words) = found(ids[3]).await;
     assert_eq!((snoozed, due, words.as_str()), (WAITING, now + 60_000, ""));
     let (unanswered, _, words) = found(ids[4]).await;
-    assert_eq!((unanswered, words.as_str()), (WAITING, "the handler gave no answer for this delivery"));
+    assert_eq!((unanswered, words.as_str()), (WAITING, "the handler returned no result for this delivery"));
 }
 
 async fn batch_error_or_panic_fails_each_delivery(rig: Rig) {

@@ -60,15 +60,15 @@ const TABLE: [(&str, Option<State>, &str); 19] = [
     ("handler fails and the body panics when dropped", DEAD, "panicked"),
     ("body panics when dropped", DEAD, "panicked: body panics when dropped"),
     ("handler hangs and the body panics when dropped", WAITING, ""),
-    ("policy panics", DEAD, "policy panics (judging it panicked: on purpose)"),
+    ("policy panics", DEAD, "policy panics (`on_error` panicked: on purpose)"),
     ("policy blocks", DEAD, "policy blocks"),
-    ("text panics", DEAD, "the text of the error panicked"),
+    ("text panics", DEAD, "formatting the error panicked"),
     ("layer panics", DEAD, "layer panics"),
     ("layer hangs", WAITING, ""),
     ("endless snooze", WAITING, ""),
     ("retry much later", DEAD, "asked for another attempt"),
     ("long reason", DEAD, "rrrr"),
-    ("impossible fence", DEAD, "above any that a delivery can have"),
+    ("impossible fence", DEAD, "above the highest that a delivery can have"),
 ];
 
 /// A body that may panic or block where it is decoded, and panic where it is dropped.

@@ -28,7 +28,7 @@ async fn redis_with_eviction_is_rejected_by_default() {
 async fn disk_durability_requires_an_append_only_file() {
     let disk = Durability::Disk { timeout: Duration::from_secs(5) };
     let words = refusal(&Keel::memory(), disk).await;
-    assert!(words.contains("in memory"), "{words}");
+    assert!(words.contains("embedded store"), "{words}");
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let words = refusal(&Keel::connect(&redis.url()).await.unwrap(), disk).await;
     assert!(words.contains("WAITAOF") || words.contains("appendonly yes"), "{words}");
