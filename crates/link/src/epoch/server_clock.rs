@@ -1,9 +1,9 @@
 //! An estimate of Redis's time between two replies to `TIME`.
 
 use crate::clock::{Clock, Moment};
+use parking_lot::Mutex;
 use redis::Value;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How fast a sample becomes uncertain: 1 ms for each 10 s of age, more than the drift of a quartz.
@@ -56,7 +56,7 @@ impl ServerClock {
         let Some(server) = parse_time(answer) else { return };
         let uncertainty = self.clock.now().since(asked) / 2;
         let new = Sample { at: asked + uncertainty, server, uncertainty };
-        let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sample = self.sample.lock();
         let age = new.at.since(sample.at);
         let old_uncertainty = sample.uncertainty.saturating_add(age / DRIFT);
         let contradicted = (sample.server + age).abs_diff(new.server) > old_uncertainty.saturating_add(new.uncertainty);

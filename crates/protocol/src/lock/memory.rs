@@ -10,8 +10,9 @@ use bytes::Bytes;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::watch;
 
 /// How long a process whose acquisition failed counts as waiting.
@@ -92,7 +93,7 @@ impl MemoryLock {
 
     /// The number of stripes of the striped lock of this name; set to `stripes` if it has none yet.
     pub fn stripes(&self, name: &LockName, stripes: u32) -> u32 {
-        let mut all = self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.stripes.lock();
         if all.len() >= NAMES_MAX && all.len().is_power_of_two() && !all.contains_key(name) {
             self.forget_stripes(&mut all);
         }
@@ -109,7 +110,7 @@ impl MemoryLock {
 
     /// Sets the number of stripes of the striped lock of this name.
     pub fn restripe(&self, name: &LockName, stripes: u32) {
-        self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), stripes);
+        self.0.stripes.lock().insert(name.clone(), stripes);
     }
 
     /// Notifies of releases of locks that have waiters.
@@ -129,7 +130,7 @@ impl MemoryLock {
     /// The names of held locks, sorted.
     pub fn held(&self) -> Vec<LockName> {
         let now = self.0.clock.unix_ms();
-        let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let locks = self.0.locks.lock();
         let held = locks.all.iter().filter(|(_, state)| state.open(now).is_some());
         let mut names: Vec<LockName> = held.map(|(name, _)| name.clone()).collect();
         names.sort();
@@ -138,7 +139,7 @@ impl MemoryLock {
 
     /// The highest stored fencing token of all names.
     pub(crate) fn fence_max(&self) -> u64 {
-        let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let locks = self.0.locks.lock();
         let highest = locks.all.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max();
         highest.unwrap_or(0).max(locks.fence_floor)
     }
@@ -146,7 +147,7 @@ impl MemoryLock {
     /// Runs one step on one lock. A step calls no foreign code, so the mutex is held for the step only.
     fn step<T>(&self, name: &LockName, step: impl FnOnce(&mut State, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
-        let mut locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = self.0.locks.lock();
         locks.forget(now);
         let fence_floor = locks.fence_floor;
         let state = locks.all.entry(name.clone()).or_default();

@@ -7,11 +7,12 @@ use evenkeel_link::support::guard;
 use evenkeel_link::{Epoch, EpochHook, Link, LinkError, Push, PushListener};
 use evenkeel_protocol::cache::memory::listeners::EntryListener;
 use evenkeel_protocol::cache::memory::store::EntryStore;
+use parking_lot::{Mutex, RwLock};
 use redis::{PushKind, Value};
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// A list is swept of closed caches when it has grown to this, and then to twice the remaining size.
 const SWEEP_MIN: usize = 64;
@@ -52,7 +53,7 @@ struct Swept<T> {
 impl Hub {
     /// Notifies `listener` of changes of entries whose keys begin with `front`, up to their first brace.
     pub(crate) fn listen(&self, front: &[u8], listener: &Arc<dyn ChangeListener>) {
-        let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
+        let mut listeners = self.listeners.write();
         listeners.all.insert(front.into(), Arc::downgrade(listener));
         if listeners.all.len() >= listeners.sweep_at.max(SWEEP_MIN) && guard("cache_hub_sweeps") {
             listeners.all.retain(|_, listener| listener.strong_count() > 0);
@@ -62,7 +63,7 @@ impl Hub {
 
     /// Runs `replayer` before every new epoch is published.
     pub(crate) fn before_open(&self, replayer: &Arc<Replayer>) {
-        let mut replayers = self.replayers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut replayers = self.replayers.lock();
         replayers.all.push(Arc::downgrade(replayer));
         if replayers.all.len() >= replayers.sweep_at.max(SWEEP_MIN) {
             replayers.all.retain(|replayer| replayer.strong_count() > 0);
@@ -83,7 +84,7 @@ impl Hub {
 
     fn notify(&self, full_key: &[u8]) {
         let Some(brace) = full_key.iter().position(|byte| *byte == b'{') else { return };
-        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
+        let listeners = self.listeners.read();
         let listener = full_key.get(..=brace).and_then(|front| listeners.all.get(front)).and_then(Weak::upgrade);
         drop(listeners);
         if let Some(listener) = listener {
@@ -92,7 +93,7 @@ impl Hub {
     }
 
     fn notify_all(&self, notify: impl Fn(&dyn ChangeListener)) {
-        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
+        let listeners = self.listeners.read();
         let living: Vec<_> = listeners.all.values().filter_map(Weak::upgrade).collect();
         drop(listeners);
         living.iter().for_each(|listener| notify(&**listener));
@@ -140,7 +141,7 @@ impl EntryListener for Hub {
 
 impl EpochHook for Hub {
     fn open<'a>(&'a self, epoch: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>> {
-        let replayers = self.replayers.lock().unwrap_or_else(PoisonError::into_inner);
+        let replayers = self.replayers.lock();
         let living: Vec<_> = replayers.all.iter().filter_map(Weak::upgrade).collect();
         drop(replayers);
         Box::pin(async move {
@@ -195,7 +196,7 @@ mod tests {
             let listener: Arc<dyn ChangeListener> = Arc::new(Heard::default());
             hub.listen(format!("p:c:{name}:{{").as_bytes(), &listener);
         }
-        let known = hub.listeners.read().unwrap_or_else(PoisonError::into_inner).all.len();
+        let known = hub.listeners.read().all.len();
         assert!(known <= SWEEP_MIN, "{known}");
     }
 }

@@ -7,8 +7,9 @@ use crate::cache::protocol::PlainEntries;
 use crate::cache::writing::replay::Replayer;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::memory::store::EntryStore;
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// The caches of one keel.
 pub(crate) struct Caches {
@@ -56,7 +57,7 @@ impl Caches {
     /// Registers a cache. Two caches of one name would not know each other's loads: a reader of one could join a load that an
     /// invalidation through the other should have closed.
     pub(crate) fn enter(&self, name: &str, replayer: &Arc<Replayer>) -> Result<Handles, CacheError> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.sweep();
         let cache = open.caches.entry(name.to_owned()).or_default();
         if cache.handles.strong_count() > 0 {
@@ -75,14 +76,14 @@ impl Caches {
     /// Makes a registered cache available under its name.
     #[cfg(feature = "sql")]
     pub(crate) fn register_open(&self, name: &str, cache: Weak<dyn OpenCache>) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.caches.entry(name.to_owned()).or_default().cache = Some(cache);
     }
 
     /// A cache that is open in this process.
     #[cfg(feature = "sql")]
     pub(crate) fn open(&self, name: &str) -> Option<Arc<dyn OpenCache>> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.open.lock();
         open.caches.get(name)?.cache.as_ref()?.upgrade()
     }
 }

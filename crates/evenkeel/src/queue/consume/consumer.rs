@@ -21,10 +21,11 @@ use evenkeel_link::{LinkError, LinkState};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::retry_delay::ms;
 use evenkeel_protocol::queue::steps::CRASH_DELAY_MS_MAX;
+use parking_lot::Mutex;
 use std::fmt::Display;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -362,7 +363,7 @@ impl<T: Send + Sync + 'static> ShardWorkers<T> {
         for shard in shards.iter().skip(self.all.len()) {
             let listener = core.keel.queues().listeners.open(&core.store, shard);
             let worker = Arc::new(ShardWorker::new(&self.run, shard.clone(), listener));
-            self.run.workers.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&worker));
+            self.run.workers.lock().push(Arc::downgrade(&worker));
             self.loops.extend(loops(&worker));
             self.all.push(worker);
         }

@@ -20,9 +20,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
+use parking_lot::Mutex;
 use state::ShardState;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// The embedded backend: jobs within this process only. Cheap to clone; clones share the jobs.
@@ -74,7 +75,7 @@ impl MemoryQueue {
     /// Runs one step on one shard. A step calls no foreign code, so the lock is held for the step only.
     fn step<T>(&self, shard: &Shard, step: impl FnOnce(&mut ShardState, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
-        let mut shards = self.0.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shards = self.0.shards.lock();
         let state = shards.get(shard, now);
         state.sweep(now);
         let answer = step(state, now);

@@ -21,9 +21,10 @@ use evenkeel_link::Token;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::check;
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Outcome, Receipt, Shard, Worker};
+use parking_lot::Mutex;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SetOnce, mpsc, watch};
 
 /// The result of a handler; of an error, the reaction to it and its message.
@@ -65,7 +66,7 @@ pub(crate) struct Run<T> {
 impl<T> Run<T> {
     /// The workers of all shards.
     pub(crate) fn workers(&self) -> Vec<Arc<ShardWorker<T>>> {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+        self.workers.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
 
@@ -113,12 +114,12 @@ impl<T> ShardWorker<T> {
 
     /// The id under which this worker calls the store.
     pub(crate) fn id(&self) -> Worker {
-        *self.id.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.id.lock()
     }
 
     /// Takes a new id.
     pub(crate) fn take_new_id(&self) {
-        *self.id.lock().unwrap_or_else(PoisonError::into_inner) = new_worker_id();
+        *self.id.lock() = new_worker_id();
     }
 
     /// Records that an attempt has ended and its slot is free.

@@ -8,9 +8,10 @@ use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, Backoff};
 use evenkeel_link::{Blocking, Link, LinkError};
 use evenkeel_protocol::queue::steps::Shard;
+use parking_lot::{Mutex, MutexGuard};
 use redis::Value;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -52,7 +53,7 @@ impl WakeUpListeners {
         // In the embedded store every worker waits for its markers itself.
         if let Some(link) = store.link() {
             self.all().push(Arc::downgrade(&listener));
-            let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut task = self.task.lock();
             if task.is_none() {
                 let (listeners, link) = (Arc::downgrade(self), link.clone());
                 // Always the system clock: a real server does not follow the clock of a test.
@@ -65,7 +66,7 @@ impl WakeUpListeners {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Weak<WakeUpListener>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock()
     }
 
     /// The listeners whose workers have a free slot; removes dropped ones.
