@@ -477,6 +477,6 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "cache_hub_sweeps",
         "A program that opens and closes caches remembers each of them.",
-        "cache::hub::tests::closed_caches_are_removed",
+        "cache::store::hub::tests::closed_caches_are_removed",
     ),
 ];

@@ -57,7 +57,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_redlock_tombstone",
         "A rejoin after the release holds the lock for a whole lease.",
-        "lock::redlock::memory_node::tests::rejoin_after_the_release_is_rejected",
+        "lock::node::memory::tests::rejoin_after_the_release_is_rejected",
     ),
     mutant(
         "redlock_names_unreached",

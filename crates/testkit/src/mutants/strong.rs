@@ -7,7 +7,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "fresh_goes_past_near",
         "A near cache answers a read that must not be stale.",
-        "cache::want::tests::fresh_read_is_not_served_from_the_near_cache",
+        "cache::reading::demand::tests::fresh_read_is_not_served_from_the_near_cache",
     ),
     mutant(
         "bounded_age",
