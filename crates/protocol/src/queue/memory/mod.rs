@@ -249,7 +249,7 @@ mod tests {
         for number in 4..5 * SHARDS_MIN {
             queue.stats(&shard(number)).await.unwrap();
         }
-        let known = queue.0.shards.lock().unwrap().all.len();
+        let known = queue.0.shards.lock().all.len();
         assert!(known <= SHARDS_MIN + 4, "{known} shards are stored");
         assert_eq!(queue.stats(&shard(0)).await.unwrap().waiting(), 1);
         assert!(queue.stats(&shard(1)).await.unwrap().paused_until.is_some());
