@@ -27,10 +27,14 @@ fn missing(manifest: &Table) -> Vec<String> {
     let inherits =
         |value: Option<&Value>| value.and_then(|value| value.get("workspace")) == Some(&Value::Boolean(true));
     let package = manifest.get("package");
-    for key in ["version", "edition", "rust-version", "license", "publish"] {
+    for key in ["version", "edition", "rust-version", "license"] {
         if !inherits(package.and_then(|package| package.get(key))) {
             missing.push(format!("`{key}.workspace = true` is missing"));
         }
+    }
+    let publish = package.and_then(|package| package.get("publish"));
+    if !inherits(publish) && publish != Some(&Value::Boolean(true)) {
+        missing.push("neither `publish.workspace = true` nor `publish = true`".to_owned());
     }
     if package.and_then(|package| package.get("description")).is_none() {
         missing.push("`description` is missing".to_owned());

@@ -3,7 +3,7 @@
 pub(crate) mod queues;
 
 use crate::queue::sharding::shards::Shards;
-use evenkeel_link::Link;
+use evenkeel_link::{Link, LinkState};
 use evenkeel_link::clock::Clock;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::grow::GrowSteps;
@@ -62,6 +62,11 @@ impl QueueStore {
     /// The link to Redis, if the jobs are there.
     pub(crate) fn link(&self) -> Option<&Link> {
         self.link.as_ref()
+    }
+
+    /// Whether the link was shut down: no call is answered any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| *link.state().borrow() == LinkState::Closed)
     }
 
     /// Whether both are the same store.

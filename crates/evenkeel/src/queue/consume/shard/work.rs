@@ -143,7 +143,8 @@ fn call<T>(worker: &ShardWorker<T>, sequence: u64, settlements: Settlements, wan
     }
 }
 
-/// Repeats the call until the store answers it: after a lost reply under the same sequence. A permanent error ends it.
+/// Repeats the call until the store answers it: after a lost reply under the same sequence. A permanent error ends it, and so does the
+/// shutdown of the keel, after which no call is answered.
 async fn until_answered<T>(
     worker: &ShardWorker<T>,
     mut call: SettleAndClaim,
@@ -153,7 +154,7 @@ async fn until_answered<T>(
     for attempt in 0.. {
         match run.core.store.settle_and_claim(&worker.shard, &call).await {
             Ok(settled) => return Ok(settled),
-            Err(error) if is_lasting(&error, attempt) => return Err(error),
+            Err(error) if is_lasting(&error, attempt) || run.core.store.is_closed() => return Err(error),
             Err(error) => run.metrics.failed("settle_and_claim", &error),
         }
         if !guard("queue_lost_reply_asked_again") {
