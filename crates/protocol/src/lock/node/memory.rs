@@ -67,7 +67,7 @@ impl MemoryNode {
     }
 
     /// Rejects a later rejoin of this owner.
-    pub(crate) fn bury(&self, owner: Token) {
+    pub(crate) fn add_tombstone(&self, owner: Token) {
         self.state().gone.insert(owner);
     }
 

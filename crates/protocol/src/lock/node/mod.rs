@@ -90,7 +90,7 @@ impl Node {
     /// Releases the lock here. `buries`: a delayed rejoin of this owner is rejected for so many ms.
     pub async fn release(&self, name: &LockName, call: Release, buries: Option<u64>) -> Reply<Released> {
         match (self, buries) {
-            (Self::Memory(node), Some(_)) => node.bury(call.owner),
+            (Self::Memory(node), Some(_)) => node.add_tombstone(call.owner),
             (Self::Redis(node), Some(buried_ms)) => return node.release_and_bury(name, call, buried_ms).await,
             (_, None) => {}
         }
@@ -157,11 +157,11 @@ impl NodeListener {
     /// The next message of another process: `true` for a message, `false` if messages may have been lost.
     pub async fn next(&mut self, process: Token) -> bool {
         match self {
-            Self::Memory(news) => news.changed().await.is_ok(),
+            Self::Memory(releases) => releases.changed().await.is_ok(),
             Self::Redis(subscription) => loop {
                 match subscription.next().await {
                     // The waiter that this server called is ignored, because other servers may call other waiters.
-                    Some(Heard::Message(news)) if sides(&news).0 == process.as_bytes() => {}
+                    Some(Heard::Message(message)) if sides(&message).0 == process.as_bytes() => {}
                     Some(Heard::Message(_)) => return true,
                     Some(Heard::Reset) | None => return false,
                 }
