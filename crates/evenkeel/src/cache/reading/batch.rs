@@ -26,7 +26,7 @@ use tracing::Instrument;
 pub(crate) type LoadMany<'a, V> = dyn Fn(&[usize], Source) -> BatchLoader<V> + Send + Sync + 'a;
 
 /// A key without a result.
-struct Open {
+struct PendingKey {
     at: usize,
     plan: Plan,
     /// How many results of other readers' loads it has rejected.
@@ -34,24 +34,24 @@ struct Open {
 }
 
 /// A key whose single-flight call this batch leads.
-struct Led<V> {
-    key: Open,
+struct LedKey<V> {
+    key: PendingKey,
     completion: Completion<V>,
     handle: CallHandle<V>,
 }
 
 /// What to do with a key after its lease request.
-enum Decided<V> {
+enum NextStep<V> {
     Load(Option<HeldLease>, Option<Bypass>),
     Landed(Found<V>),
     Again(Duration),
-    GiveUp(CacheError),
+    FailCall(CacheError),
     /// Fail this reader only: other readers, which have no older value to serve, may wait longer.
-    StandBack(CacheError),
+    FailReader(CacheError),
 }
 
 /// A key that this batch loads.
-struct Own<V> {
+struct OwnKey<V> {
     completion: Completion<V>,
     /// `None` for a load that bypasses the store.
     lease: Option<HeldLease>,
@@ -87,7 +87,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                     Some(Ok(found))
                 }
                 Look::Load(plan, rescue) => {
-                    open.push(Open { at, plan, rejected_joins: 0 });
+                    open.push(PendingKey { at, plan, rejected_joins: 0 });
                     rescues.extend(rescue.map(|found| (at, found)));
                     None
                 }
@@ -117,7 +117,7 @@ impl<V: Send + Sync + 'static> Core<V> {
 
 impl<V: Send + Sync + 'static> Batch<'_, V> {
     /// Repeats until every key has a result: first its own loads, then those of others.
-    async fn settle(&mut self, mut open: Vec<Open>) {
+    async fn settle(&mut self, mut open: Vec<PendingKey>) {
         let mut attempt = 0;
         while !open.is_empty() {
             let (mut joined, mut led) = (Vec::new(), Vec::new());
@@ -125,7 +125,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                 let must_lead = key.rejected_joins >= JOINS_MAX || !guard("batch_joins_flights");
                 match self.core.calls.join_or_lead(self.keys[key.at].as_slice(), must_lead) {
                     Joined::Follower(handle) => joined.push((key, handle)),
-                    Joined::Leader(completion, handle) => led.push(Led { key, completion, handle }),
+                    Joined::Leader(completion, handle) => led.push(LedKey { key, completion, handle }),
                 }
             }
             let mut again = Vec::new();
@@ -151,7 +151,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
 
     /// Waits for loads of this process that other readers started. Returns the keys that must be tried again; keys whose wait
     /// exceeded `wait_max` are loaded without storing.
-    async fn join_all(&mut self, joined: Vec<(Open, CallHandle<V>)>) -> Vec<Open> {
+    async fn join_all(&mut self, joined: Vec<(PendingKey, CallHandle<V>)>) -> Vec<PendingKey> {
         let (mut again, mut late) = (Vec::new(), Vec::new());
         for (key, handle) in joined {
             self.core.metrics.joined.increment(1);
@@ -167,12 +167,12 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         again
     }
 
-    fn joined(&mut self, key: Open, outcome: Outcome<V>) -> Option<Open> {
+    fn joined(&mut self, key: PendingKey, outcome: Outcome<V>) -> Option<PendingKey> {
         match outcome {
             Outcome::Found { found, known } if self.policy.accepts_shared(&found, known, self.began_at) => {
                 self.answer(key.at, Ok(found))
             }
-            Outcome::Found { .. } => Some(Open { rejected_joins: key.rejected_joins + 1, ..key }),
+            Outcome::Found { .. } => Some(PendingKey { rejected_joins: key.rejected_joins + 1, ..key }),
             Outcome::Failed(error) => self.answer(key.at, Err(error)),
             Outcome::Nothing => Some(key),
         }
@@ -210,14 +210,14 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
     }
 
-    fn answer(&mut self, at: usize, answer: Result<Found<V>, CacheError>) -> Option<Open> {
+    fn answer(&mut self, at: usize, answer: Result<Found<V>, CacheError>) -> Option<PendingKey> {
         self.answers[at] = Some(answer);
         None
     }
 
     /// Requests a lease for each key and loads the granted ones in one run. Returns the keys that others are loading, and how
     /// long to wait before the next try.
-    async fn load_own(&mut self, led: Vec<Led<V>>) -> (Vec<Open>, Option<Duration>) {
+    async fn load_own(&mut self, led: Vec<LedKey<V>>) -> (Vec<PendingKey>, Option<Duration>) {
         if led.is_empty() {
             return (Vec::new(), None);
         }
@@ -226,7 +226,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         let permit = match self.core.admission.enter(self.began).await {
             Ok(permit) => permit,
             Err(error) => {
-                for Led { key, completion, .. } in led {
+                for LedKey { key, completion, .. } in led {
                     completion.complete(Outcome::Failed(error.clone()));
                     self.answer(key.at, Err(error.clone()));
                 }
@@ -237,9 +237,9 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         let asked = in_groups(led.iter().map(|led| self.ask(&led.key, &led.completion))).await;
         let (mut own, mut handles, mut again) = (Vec::new(), Vec::new(), Vec::new());
         let mut pause: Option<Duration> = None;
-        for (Led { key, completion, handle }, asked) in led.into_iter().zip(asked) {
+        for (LedKey { key, completion, handle }, asked) in led.into_iter().zip(asked) {
             match self.decide(asked, key.plan, left.is_zero()) {
-                Decided::Load(lease, bypass) => {
+                NextStep::Load(lease, bypass) => {
                     if let Some(reason) = bypass {
                         self.core.metrics.bypassed(reason.as_str());
                     }
@@ -248,22 +248,22 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                         || self.core.settings.source(self.reader(&key).source(), needs_primary),
                         |lease| lease.source,
                     );
-                    own.push(Own { completion, lease, source });
+                    own.push(OwnKey { completion, lease, source });
                     handles.push((key.at, handle));
                 }
-                Decided::Landed(found) => {
+                NextStep::Landed(found) => {
                     completion.complete(Outcome::landed(found.clone(), asked_at));
                     self.answer(key.at, Ok(found));
                 }
-                Decided::StandBack(error) => {
+                NextStep::FailReader(error) => {
                     completion.complete(Outcome::Nothing);
                     self.answer(key.at, Err(error));
                 }
-                Decided::GiveUp(error) => {
+                NextStep::FailCall(error) => {
                     completion.complete(Outcome::Failed(error.clone()));
                     self.answer(key.at, Err(error));
                 }
-                Decided::Again(after) => {
+                NextStep::Again(after) => {
                     // Other readers of this process may lead meanwhile.
                     completion.complete(Outcome::Nothing);
                     pause = Some(pause.map_or(after, |pause| pause.min(after)));
@@ -282,18 +282,18 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
     }
 
     /// Loads this batch's keys in a task of its own, because other readers may wait for them after this caller was dropped.
-    async fn run(&mut self, mut own: Vec<Own<V>>, handles: Vec<(usize, CallHandle<V>)>, permit: Arc<Admitted>) {
+    async fn run(&mut self, mut own: Vec<OwnKey<V>>, handles: Vec<(usize, CallHandle<V>)>, permit: Arc<Admitted>) {
         if own.is_empty() {
             return;
         }
-        let places: Vec<usize> = handles.iter().map(|(at, _)| *at).collect();
+        let indexes: Vec<usize> = handles.iter().map(|(at, _)| *at).collect();
         // One run of the loader reads from one source: the primary, if any of its keys requires that.
         let needs_primary = own.iter().any(|own| own.source == Source::Primary);
         let source = if needs_primary { Source::Primary } else { Source::Replica };
         for lease in own.iter_mut().filter_map(|own| own.lease.as_mut()) {
             lease.source = source;
         }
-        let (core, loader) = (Arc::clone(self.core), (self.load)(&places, source));
+        let (core, loader) = (Arc::clone(self.core), (self.load)(&indexes, source));
         let call = async move {
             core.load_batch(own, source, loader).await;
             drop(permit);
@@ -308,31 +308,31 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
     }
 
-    fn decide(&self, asked: LeaseReply<V>, plan: Plan, has_waited_enough: bool) -> Decided<V> {
+    fn decide(&self, asked: LeaseReply<V>, plan: Plan, has_waited_enough: bool) -> NextStep<V> {
         let failing = || CacheError::Failing { waited: self.core.clock.now().since(self.began) };
         match asked {
             LeaseReply::Later { is_failing: true, .. } if matches!(plan, Plan::FillOrServe(_)) => {
-                Decided::StandBack(failing())
+                NextStep::FailReader(failing())
             }
-            LeaseReply::Granted(lease) => Decided::Load(Some(lease), None),
-            LeaseReply::Bypass(reason) => Decided::Load(None, Some(reason)),
-            LeaseReply::Landed(found) => Decided::Landed(found),
-            LeaseReply::Failed(error) => Decided::GiveUp(error),
-            LeaseReply::Later { retry_after, .. } if !has_waited_enough => Decided::Again(retry_after),
-            LeaseReply::Later { is_failing: true, .. } => Decided::GiveUp(failing()),
+            LeaseReply::Granted(lease) => NextStep::Load(Some(lease), None),
+            LeaseReply::Bypass(reason) => NextStep::Load(None, Some(reason)),
+            LeaseReply::Landed(found) => NextStep::Landed(found),
+            LeaseReply::Failed(error) => NextStep::FailCall(error),
+            LeaseReply::Later { retry_after, .. } if !has_waited_enough => NextStep::Again(retry_after),
+            LeaseReply::Later { is_failing: true, .. } => NextStep::FailCall(failing()),
             LeaseReply::Later { .. } => match self.core.may_load_after_waiting(self.began) {
-                Ok(()) => Decided::Load(None, Some(Bypass::WaitedTooLong)),
-                Err(error) => Decided::GiveUp(error),
+                Ok(()) => NextStep::Load(None, Some(Bypass::WaitedTooLong)),
+                Err(error) => NextStep::FailCall(error),
             },
         }
     }
 
     /// The reader for which a key is loaded.
-    fn reader(&self, key: &Open) -> Reader {
+    fn reader(&self, key: &PendingKey) -> Reader {
         Reader { policy: self.policy, began: self.began, rejected_joins: key.rejected_joins }
     }
 
-    async fn ask(&self, key: &Open, completion: &Completion<V>) -> LeaseReply<V> {
+    async fn ask(&self, key: &PendingKey, completion: &Completion<V>) -> LeaseReply<V> {
         match key.plan {
             Plan::Fill(why) | Plan::FillOrServe(why) | Plan::Ahead(why) => {
                 self.core.ask(completion.key(), why, self.reader(key)).await
@@ -351,10 +351,10 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 
     /// One run of the loader for all keys, then a fill and the completion of each key.
-    async fn load_batch(&self, own: Vec<Own<V>>, source: Source, loader: BatchLoader<V>) {
+    async fn load_batch(&self, own: Vec<OwnKey<V>>, source: Source, loader: BatchLoader<V>) {
         let (began, began_at) = (self.clock.now(), self.calls.tick());
         let mut rows = self.load_rows(loader).await;
-        in_groups(own.into_iter().map(|Own { completion, lease, .. }| {
+        in_groups(own.into_iter().map(|OwnKey { completion, lease, .. }| {
             let row = take(&mut rows, &completion);
             let loaded = row.and_then(|row| self.loaded(row, began, began_at, source));
             async move {
