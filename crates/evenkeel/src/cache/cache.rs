@@ -114,7 +114,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let freshness = self.core.settings.freshness;
-        if let Some(value) = self.from_near(key, freshness, Hit::value) {
+        if let Some(value) = self.served_near(key, freshness, Hit::value) {
             return Ok(value);
         }
         // Boxed, so that a near hit does not carry the state of a wait for the store.
@@ -133,7 +133,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        if let Some(found) = self.from_near(key, freshness, Hit::found) {
+        if let Some(found) = self.served_near(key, freshness, Hit::found) {
             return Ok(found);
         }
         Box::pin(self.find(key, freshness, || loader(load(key)))).await
@@ -173,7 +173,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        if let Some(found) = self.from_near(key, freshness, Hit::found) {
+        if let Some(found) = self.served_near(key, freshness, Hit::found) {
             return Ok(found);
         }
         Box::pin(self.find(key, freshness, || loader_from(load))).await
@@ -277,7 +277,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
 
     /// Looks in the near cache for a read without tracing; a traced read looks inside its span.
     #[inline]
-    fn from_near<Q, R>(&self, key: &Q, freshness: Freshness, take: impl FnOnce(Hit<V>) -> R) -> Option<R>
+    fn served_near<Q, R>(&self, key: &Q, freshness: Freshness, take: impl FnOnce(Hit<V>) -> R) -> Option<R>
     where
         Q: CacheKey + ?Sized,
     {

@@ -3,8 +3,8 @@
 pub(crate) mod queues;
 
 use crate::queue::sharding::shards::Shards;
-use evenkeel_link::{Link, LinkState};
 use evenkeel_link::clock::Clock;
+use evenkeel_link::{Link, LinkState};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::grow::GrowSteps;
 use evenkeel_protocol::queue::memory::MemoryQueue;

@@ -46,7 +46,8 @@ async fn consumer_fails_when_its_keel_is_shut_down() {
         let keel = rig.process().await;
         let mail: Queue<String> = keel.queue("mail").build().await.unwrap();
         let (desk, elsewhere) = (Desk::new(), rig.mail().await);
-        let consuming = tokio::spawn(desk.consumer(&mail).drain(Duration::from_secs(3_600)).run(std::future::pending()));
+        let consuming =
+            tokio::spawn(desk.consumer(&mail).drain(Duration::from_secs(3_600)).run(std::future::pending()));
         let id = mail.now(&"a".to_owned()).await.unwrap();
         assert_eq!(desk.done().await, "a");
         while state(&elsewhere, &id).await.is_some() {}
