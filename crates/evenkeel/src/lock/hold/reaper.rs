@@ -1,4 +1,4 @@
-//! Sends the releases that nobody waits for: of guards that were dropped and of acquisitions that were cancelled.
+//! The reaper: sends releases in the background, of dropped guards and of canceled acquisitions.
 
 use super::lease::{Debt, Held};
 use crate::lock::store::LockStore;
@@ -15,26 +15,26 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-/// Releases on their way at once.
+/// The maximum number of concurrent releases.
 const AT_ONCE: usize = 64;
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
-/// A lease whose renewal was not answered may end so much later than we know.
+/// How much later than known a lease may end whose renewal was not answered.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Takes debts over on their way to the store. Its task has a share of the queue only, and each debt its own handle of the store: so
-/// an idle task keeps no connection, and what is still owed when the locks are gone is paid before the connection ends.
+/// Sends pending releases to the store. Its task owns only a share of the queue, and each release has its own handle on the store: so an
+/// idle task does not keep a connection open, and releases that are pending when the locks are dropped are sent before it closes.
 pub(crate) struct Reaper {
     queue: Arc<Queue>,
     running: Mutex<Option<Background>>,
 }
 
-/// Debts, and those who work them off.
+/// The queue of pending releases.
 struct Queue {
     owed: Mutex<VecDeque<Owed>>,
     added: Notify,
-    /// Debts that are neither paid nor given up.
+    /// The number of releases that are neither answered nor given up.
     pending: watch::Sender<usize>,
-    /// The locks are gone: what is owed is sent once more, then the task ends.
+    /// The locks were dropped: each pending release is sent once more, then the task ends.
     is_closed: AtomicBool,
     clock: Clock,
     metrics: Gauges,
@@ -62,7 +62,7 @@ impl Reaper {
         Self { queue: Arc::new(queue), running: Mutex::default() }
     }
 
-    /// Sees to it that somebody works off the queue. Needs the runtime that the locks are acquired on.
+    /// Starts the task that sends the releases, unless it runs. Needs the runtime on which the locks are acquired.
     pub(crate) fn start(&self, store: &LockStore) {
         if store.is_embedded() {
             return;
@@ -75,7 +75,7 @@ impl Reaper {
         }
     }
 
-    /// Takes a debt over. Never blocks, needs no runtime: an embedded store is released at once, Redis by the reaper's task.
+    /// Takes a release over. Never blocks and needs no runtime: in the embedded store it happens at once, on Redis in the reaper's task.
     pub(crate) fn hand_over(&self, locks: &Locks, debt: Debt) {
         let owed = Owed { debt, process: locks.process, store: locks.store.clone() };
         let Held { name, mode, .. } = &owed.debt.held;
@@ -87,10 +87,10 @@ impl Reaper {
         self.queue.added.notify_one();
     }
 
-    /// Ready when nothing is owed any more.
+    /// Completes when no release is pending.
     pub(crate) async fn drained(&self) {
         self.queue.run_once().await;
-        // The sender lives in `self`, so waiting cannot fail.
+        // The sender is in `self`, so waiting cannot fail.
         let _ = self.queue.pending.subscribe().wait_for(|pending| *pending == 0).await;
     }
 }
@@ -100,7 +100,7 @@ impl Drop for Reaper {
         self.queue.is_closed.store(true, SeqCst);
         let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(running) = running.filter(|_| guard("lock_reaper_sends_last")) {
-            // It ends by itself, once what is owed was sent.
+            // The task ends by itself, once the pending releases were sent.
             running.leave();
             self.queue.added.notify_one();
         }
@@ -108,7 +108,7 @@ impl Drop for Reaper {
 }
 
 impl Queue {
-    /// Works off what comes until the locks are gone.
+    /// Sends releases until the locks are dropped.
     async fn work(self: Arc<Self>) {
         loop {
             self.run_once().await;
@@ -119,7 +119,7 @@ impl Queue {
         }
     }
 
-    /// Works off what is in the queue.
+    /// Sends the releases in the queue.
     async fn run_once(self: &Arc<Self>) {
         let mut paying = JoinSet::new();
         while let Some(owed) = self.take() {
@@ -138,7 +138,7 @@ impl Queue {
         self.metrics.success.set(self.clock.unix_ms() as f64 / 1000.0);
     }
 
-    /// Tries until it is answered, the lease has ended by itself, or the locks are dropped.
+    /// Repeats a release until it is answered, the lease has expired, or the locks are dropped.
     async fn pay(&self, owed: &Owed) {
         let Held { name, mode, .. } = &owed.debt.held;
         for attempt in 0.. {
@@ -149,7 +149,7 @@ impl Queue {
                     self.clock.sleep(RETRY.delay(attempt)).await;
                 }
                 Err(error) => {
-                    tracing::warn!(%name, %error, "a lock was not given back; it ends with its lease");
+                    tracing::warn!(%name, %error, "a lock could not be released; it ends with its lease");
                     return;
                 }
             }
@@ -172,7 +172,7 @@ impl Owed {
     }
 }
 
-/// Counts a debt as paid, however its task ends.
+/// Counts a release as complete when it is dropped, however its task ends.
 struct Paid(watch::Sender<usize>);
 
 impl Drop for Paid {
