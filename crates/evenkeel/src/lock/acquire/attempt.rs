@@ -1,10 +1,10 @@
 //! One acquisition: from the local queue to a guard, or its cancellation.
 
 use super::gate::{Gate, Turn};
-use super::mode::{Answer, Mode};
+use super::mode::{AcquireReply, Mode};
 use super::terms::LockTerms;
 use crate::lock::hold::guard::Guard;
-use crate::lock::hold::lease::{Debt, Grant, Held, Lease};
+use crate::lock::hold::lease::{Grant, Held, Lease, PendingRelease};
 use crate::lock::hold::renewal;
 use crate::lock::store::locks::Locks;
 use bytes::Bytes;
@@ -236,7 +236,7 @@ impl Attempt {
             let sent = self.locks.clock.now();
             let Wanted { name, mode, call, .. } = &self.wanted;
             let error = match self.locks.store.ask(*mode, name, call).await {
-                Ok(Answer::Granted { fence, signer, lease_left_ms }) => {
+                Ok(AcquireReply::Granted { fence, signer, lease_left_ms }) => {
                     let length = Duration::from_millis(self.wanted.call.lease_ms);
                     let deadline = sent + Duration::from_millis(lease_left_ms);
                     // The reply took longer than the lease, which has expired.
@@ -246,7 +246,7 @@ impl Attempt {
                     }
                     return Ok(self.granted(&Grant { fence, signer, deadline, length }));
                 }
-                Ok(Answer::Taken { free_in_ms }) => {
+                Ok(AcquireReply::Taken { free_in_ms }) => {
                     // An earlier unanswered attempt may still reach the store, and a place in the queue must be released.
                     let has_place = !mode.queues_here() && call.waits && guard("lock_place_is_given_up");
                     self.is_sent = in_doubt || has_place;
@@ -293,8 +293,8 @@ impl Drop for Attempt {
         if self.is_sent && guard("lock_cancelled_acquire") {
             let lease = Duration::from_millis(self.wanted.call.lease_ms);
             let held = Held { name: self.wanted.name.clone(), mode: self.wanted.mode, owner: self.wanted.call.owner };
-            let debt = Debt { held, until: self.locks.clock.now() + lease, turn: self.turn.take() };
-            self.locks.reaper.hand_over(&self.locks, debt);
+            let release = PendingRelease { held, until: self.locks.clock.now() + lease, turn: self.turn.take() };
+            self.locks.reaper.hand_over(&self.locks, release);
         }
     }
 }

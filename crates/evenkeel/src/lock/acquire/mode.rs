@@ -24,7 +24,7 @@ pub(crate) enum Mode {
 }
 
 /// The store's reply to an acquisition.
-pub(crate) enum Answer {
+pub(crate) enum AcquireReply {
     Granted {
         fence: Fence,
         /// The owner recorded with the fence.
@@ -77,19 +77,21 @@ impl LockStore {
     }
 
     /// Makes the acquisition step of `mode`.
-    pub(crate) async fn ask(&self, mode: Mode, name: &LockName, call: &Acquire) -> Result<Answer, LockError> {
+    pub(crate) async fn ask(&self, mode: Mode, name: &LockName, call: &Acquire) -> Result<AcquireReply, LockError> {
         let Some(pool) = mode.pool(name) else {
             return Ok(match self.acquire(name, call).await? {
                 Acquired::Granted { fence, lease_left_ms } => {
-                    Answer::Granted { fence, signer: call.owner, lease_left_ms }
+                    AcquireReply::Granted { fence, signer: call.owner, lease_left_ms }
                 }
-                Acquired::Taken { free_in_ms } => Answer::Taken { free_in_ms },
+                Acquired::Taken { free_in_ms } => AcquireReply::Taken { free_in_ms },
             });
         };
         let ask = mode.ask(call);
         match self.pools()?.acquire(&pool, &ask).await? {
-            Asked::Granted { lease_left_ms, fence, signer } => Ok(Answer::Granted { fence, signer, lease_left_ms }),
-            Asked::Taken { free_in_ms } => Ok(Answer::Taken { free_in_ms }),
+            Asked::Granted { lease_left_ms, fence, signer } => {
+                Ok(AcquireReply::Granted { fence, signer, lease_left_ms })
+            }
+            Asked::Taken { free_in_ms } => Ok(AcquireReply::Taken { free_in_ms }),
             Asked::Differs { permits_in_all } => Err(LockError::Differs {
                 what: "semaphore",
                 name: name.to_string(),

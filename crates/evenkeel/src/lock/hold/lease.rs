@@ -185,7 +185,7 @@ impl Lease {
         let must_release = self.latch.end_renewal();
         self.changed.notify_waiters();
         if must_release {
-            self.locks.reaper.hand_over(&self.locks, self.debt());
+            self.locks.reaper.hand_over(&self.locks, self.pending_release());
         }
     }
 
@@ -194,14 +194,14 @@ impl Lease {
         let must_release = self.latch.close_at_once();
         self.end_renewals();
         if must_release {
-            self.locks.reaper.hand_over(&self.locks, self.debt());
+            self.locks.reaper.hand_over(&self.locks, self.pending_release());
         }
     }
 
     /// The pending release, which takes the turn along.
-    pub(crate) fn debt(&self) -> Debt {
+    pub(crate) fn pending_release(&self) -> PendingRelease {
         let until = Moment::from_clock(Duration::from_nanos(self.latch.deadline_ns()));
-        Debt { held: self.held.clone(), until, turn: self.take_turn() }
+        PendingRelease { held: self.held.clone(), until, turn: self.take_turn() }
     }
 
     /// The call that releases the lock.
@@ -224,7 +224,7 @@ impl Drop for Lease {
 }
 
 /// A release that is still to be sent.
-pub(crate) struct Debt {
+pub(crate) struct PendingRelease {
     pub(crate) held: Held,
     /// The approximate end of the lease.
     pub(crate) until: Moment,

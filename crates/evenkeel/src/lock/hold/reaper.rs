@@ -1,6 +1,6 @@
 //! The reaper: sends releases in the background, of dropped guards and of canceled acquisitions.
 
-use super::lease::{Debt, Held};
+use super::lease::{Held, PendingRelease};
 use crate::lock::store::LockStore;
 use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
@@ -30,7 +30,7 @@ pub(crate) struct Reaper {
 
 /// The queue of pending releases.
 struct Queue {
-    owed: Mutex<VecDeque<Owed>>,
+    releases: Mutex<VecDeque<QueuedRelease>>,
     added: Notify,
     /// The number of releases that are neither answered nor given up.
     pending: watch::Sender<usize>,
@@ -40,8 +40,8 @@ struct Queue {
     metrics: Gauges,
 }
 
-struct Owed {
-    debt: Debt,
+struct QueuedRelease {
+    release: PendingRelease,
     process: Token,
     store: LockStore,
 }
@@ -57,8 +57,8 @@ impl Reaper {
             pending: gauge!("evenkeel_lock_releases_pending"),
             success: gauge!("evenkeel_lock_reaper_last_success_seconds"),
         };
-        let (owed, added, is_closed) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
-        let queue = Queue { owed, added, pending: watch::Sender::new(0), is_closed, clock, metrics };
+        let (releases, added, is_closed) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
+        let queue = Queue { releases, added, pending: watch::Sender::new(0), is_closed, clock, metrics };
         Self { queue: Arc::new(queue), running: Mutex::default() }
     }
 
@@ -76,14 +76,14 @@ impl Reaper {
     }
 
     /// Takes a release over. Never blocks and needs no runtime: in the embedded store it happens at once, on Redis in the reaper's task.
-    pub(crate) fn hand_over(&self, locks: &Locks, debt: Debt) {
-        let owed = Owed { debt, process: locks.process, store: locks.store.clone() };
-        let Held { name, mode, .. } = &owed.debt.held;
-        if locks.store.release_now_in(*mode, name, owed.call()) {
+    pub(crate) fn hand_over(&self, locks: &Locks, release: PendingRelease) {
+        let queued = QueuedRelease { release, process: locks.process, store: locks.store.clone() };
+        let Held { name, mode, .. } = &queued.release.held;
+        if locks.store.release_now_in(*mode, name, queued.call()) {
             return;
         }
         self.queue.pending.send_modify(|pending| *pending += 1);
-        self.queue.owed().push_back(owed);
+        self.queue.releases().push_back(queued);
         self.queue.added.notify_one();
     }
 
@@ -112,7 +112,7 @@ impl Queue {
     async fn work(self: Arc<Self>) {
         loop {
             self.run_once().await;
-            if self.is_closed.load(SeqCst) && self.owed().is_empty() && guard("lock_reaper_ends") {
+            if self.is_closed.load(SeqCst) && self.releases().is_empty() && guard("lock_reaper_ends") {
                 return;
             }
             self.added.notified().await;
@@ -121,31 +121,31 @@ impl Queue {
 
     /// Sends the releases in the queue.
     async fn run_once(self: &Arc<Self>) {
-        let mut paying = JoinSet::new();
-        while let Some(owed) = self.take() {
+        let mut sending = JoinSet::new();
+        while let Some(queued) = self.take() {
             let queue = Arc::clone(self);
-            let paid = Paid(self.pending.clone());
-            paying.spawn(async move {
-                queue.pay(&owed).await;
-                drop((owed, paid));
+            let completed = Completed(self.pending.clone());
+            sending.spawn(async move {
+                queue.send(&queued).await;
+                drop((queued, completed));
             });
-            if paying.len() >= AT_ONCE {
-                paying.join_next().await;
+            if sending.len() >= AT_ONCE {
+                sending.join_next().await;
             }
         }
-        while paying.join_next().await.is_some() {}
+        while sending.join_next().await.is_some() {}
         self.metrics.pending.set(*self.pending.borrow() as f64);
         self.metrics.success.set(self.clock.unix_ms() as f64 / 1000.0);
     }
 
     /// Repeats a release until it is answered, the lease has expired, or the locks are dropped.
-    async fn pay(&self, owed: &Owed) {
-        let Held { name, mode, .. } = &owed.debt.held;
+    async fn send(&self, queued: &QueuedRelease) {
+        let Held { name, mode, .. } = &queued.release.held;
         for attempt in 0.. {
             let is_last = self.is_closed.load(SeqCst);
-            match owed.store.release_in(*mode, name, owed.call()).await {
+            match queued.store.release_in(*mode, name, queued.call()).await {
                 Ok(_) => return,
-                Err(error) if error.is_retryable() && !is_last && self.clock.now() < owed.debt.until + GRACE => {
+                Err(error) if error.is_retryable() && !is_last && self.clock.now() < queued.release.until + GRACE => {
                     self.clock.sleep(RETRY.delay(attempt)).await;
                 }
                 Err(error) => {
@@ -156,26 +156,26 @@ impl Queue {
         }
     }
 
-    fn take(&self) -> Option<Owed> {
-        self.owed().pop_front()
+    fn take(&self) -> Option<QueuedRelease> {
+        self.releases().pop_front()
     }
 
-    fn owed(&self) -> MutexGuard<'_, VecDeque<Owed>> {
-        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn releases(&self) -> MutexGuard<'_, VecDeque<QueuedRelease>> {
+        self.releases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Owed {
+impl QueuedRelease {
     fn call(&self) -> Release {
-        let waits = self.debt.turn.as_ref().is_some_and(|turn| turn.gate().has_queue());
-        Release { owner: self.debt.held.owner, process: self.process, waits }
+        let waits = self.release.turn.as_ref().is_some_and(|turn| turn.gate().has_queue());
+        Release { owner: self.release.held.owner, process: self.process, waits }
     }
 }
 
 /// Counts a release as complete when it is dropped, however its task ends.
-struct Paid(watch::Sender<usize>);
+struct Completed(watch::Sender<usize>);
 
-impl Drop for Paid {
+impl Drop for Completed {
     fn drop(&mut self) {
         self.0.send_modify(|pending| *pending = pending.saturating_sub(1));
     }

@@ -6,7 +6,7 @@ use crate::keel::Keel;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks, fenced};
-use crate::lock::store::locks::{Kept, Locks};
+use crate::lock::store::locks::{Locks, StoreKind};
 use crate::sql::{Database, SqlError, Value};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
@@ -39,7 +39,7 @@ impl Keel {
         // The address of a pool's options identifies the pool, because they exist as long as it does.
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
         let make = || -> Arc<dyn LockSteps> { Arc::new(RowLock::new(pool.clone(), self.clock().clone())) };
-        let locks = self.locks().other(Kept::Rows(TypeId::of::<DB>()), place, make);
+        let locks = self.locks().other(StoreKind::Rows(TypeId::of::<DB>()), place, make);
         RowLocks { locks, pool: pool.clone() }
     }
 }

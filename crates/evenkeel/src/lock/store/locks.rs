@@ -34,13 +34,13 @@ pub(crate) struct Inner {
     pub(crate) metrics: LockMetrics,
     /// Locks in databases, one set per pool and kind: all callers share its local queue and its shutdown.
     #[cfg(feature = "sql")]
-    others: Mutex<HashMap<(Kept, usize), Locks>>,
+    others: Mutex<HashMap<(StoreKind, usize), Locks>>,
 }
 
 /// The kind of store of locks that are neither in this process nor on Redis.
 #[cfg(feature = "sql")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kept {
+pub(crate) enum StoreKind {
     Rows(TypeId),
     Advisory(TypeId),
 }
@@ -77,9 +77,9 @@ impl Locks {
     /// The locks of this kind in the database of the pool at address `place`; created with `make` if there are none yet. They must keep the
     /// pool, so that its address is not reused.
     #[cfg(feature = "sql")]
-    pub(crate) fn other(&self, kept: Kept, place: usize, make: impl FnOnce() -> Arc<dyn LockSteps>) -> Self {
+    pub(crate) fn other(&self, kind: StoreKind, place: usize, make: impl FnOnce() -> Arc<dyn LockSteps>) -> Self {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        let other = others.entry((kept, place));
+        let other = others.entry((kind, place));
         other.or_insert_with(|| Self::over(LockStore::new(make()), self.clock.clone())).clone()
     }
 

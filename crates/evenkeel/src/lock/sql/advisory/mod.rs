@@ -10,7 +10,7 @@ use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 use crate::lock::hold::guard::{Guard, Release};
-use crate::lock::store::locks::{Kept, Locks};
+use crate::lock::store::locks::{Locks, StoreKind};
 use crate::sql::Database;
 use evenkeel_protocol::lock::error::{LockError, Lost};
 use evenkeel_protocol::lock::steps::Fence;
@@ -64,7 +64,7 @@ impl Keel {
     pub fn advisory_locks<DB: AdvisoryDatabase>(&self, pool: &Pool<DB>) -> AdvisoryLocks<DB> {
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
         let make = || -> Arc<dyn LockSteps> { Arc::new(AdvisorySteps::new(pool.clone(), self.clock().clone())) };
-        let locks = self.locks().other(Kept::Advisory(TypeId::of::<DB>()), place, make);
+        let locks = self.locks().other(StoreKind::Advisory(TypeId::of::<DB>()), place, make);
         AdvisoryLocks { locks, database: PhantomData }
     }
 }
