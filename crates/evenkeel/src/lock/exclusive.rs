@@ -1,5 +1,5 @@
-//! [`ExclusiveLocks`]: one trait over every way to lock exclusively, for programs that choose one at run time and for suites that run
-//! on all of them.
+//! [`ExclusiveLocks`]: one trait of all kinds of exclusive locks, for programs that choose one at run time and for test suites that run on
+//! all of them.
 
 use crate::keel::Keel;
 use crate::lock::acquire::builder::LockBuilder;
@@ -12,29 +12,29 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// What an asynchronous method of a trait object answers.
+/// The future that an asynchronous method of a trait object returns.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Locks of which one at a time has a name: on Redis or in this process ([`Keel`]), on several Redis servers, in rows of a database, or
-/// of a database's own.
+/// Locks with one holder per name at a time: on Redis or in this process ([`Keel`]), on several Redis servers, in rows of a database, or a
+/// database's advisory locks.
 ///
-/// **Guaranteed** by all of them: while nothing goes wrong, one holder at a time; a holder learns that it lost its lock
-/// ([`ExclusiveGuard::lost`]); who drops an acquisition or a guard leaves nothing beyond a lease.
-/// **Not guaranteed** by any: that a process that stands still does nothing after its lease. Where that matters, let the database
-/// check the fence ([`ExclusiveGuard::as_fenced`]); docs/choosing-a-lock.md compares them.
+/// **Guaranteed** by all of them: without failures there is one holder at a time; a holder is notified when its lock is lost
+/// ([`ExclusiveGuard::lost`]); a dropped acquisition or guard leaves nothing beyond a lease.
+/// **Not guaranteed** by any: that a paused process does not act after its lease has expired. Where that matters, let the database check
+/// the fence ([`ExclusiveGuard::as_fenced`]); docs/choosing-a-lock.md compares the kinds.
 pub trait ExclusiveLocks: Send + Sync {
-    /// Waits for the lock called `name` as long as `terms` say. Dropping the future at any point leaves nothing beyond a lease.
+    /// Waits for the lock called `name`, for at most the time in `terms`. Dropping the future at any point leaves nothing beyond a lease.
     ///
     /// # Errors
-    /// [`LockError::Busy`] if another holder has had it for as long; [`LockError::Invalid`] for terms that this kind of lock cannot
-    /// keep; otherwise what keeps it did not answer.
+    /// [`LockError::Busy`] if other holders had the lock for all of that time; [`LockError::Invalid`] for terms that this kind of lock does
+    /// not support; otherwise the store of the lock did not answer.
     fn acquire<'a>(
         &'a self,
         name: &'a str,
         terms: &'a LockTerms,
     ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>>;
 
-    /// The lock if it is free now; `None` if not.
+    /// Acquires the lock if it is free now; `None` if it is taken.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire), without `Busy`.
@@ -54,41 +54,41 @@ pub trait ExclusiveLocks: Send + Sync {
     }
 }
 
-/// An exclusive lock that is held while this lives, whatever keeps it. Dropping it releases it in the background (locks in memory
-/// at once): where the next `try_acquire` must find the lock free, await [`release`](Self::release). `run` of the trait object runs a future under it.
-#[must_use = "the lock is given back as soon as the guard is dropped"]
+/// An exclusive lock of any kind, held until this is dropped. Dropping it releases the lock in the background (locks in memory at once):
+/// where the next `try_acquire` must find the lock free, await [`release`](Self::release). `run` of the trait object runs a future while
+/// the lock is held.
+#[must_use = "the lock is released as soon as the guard is dropped"]
 pub trait ExclusiveGuard: Debug + Send + Sync {
-    /// What is locked.
+    /// The name of the lock.
     fn name(&self) -> &str;
 
-    /// The fence of this acquisition; `None` where the kind of lock has none.
+    /// The fence of this acquisition; `None` if this kind of lock has none.
     fn fence(&self) -> Option<Fence>;
 
-    /// The guard, if its fence can be checked by a database (`Guard::begin`, with the feature `sql`); `None` where the kind of lock
-    /// has no fence.
+    /// The guard, whose fence a database can check (`Guard::begin`, with the feature `sql`); `None` if this kind of lock has no fence.
     fn as_fenced(&self) -> Option<&Guard>;
 
-    /// What is left of the lease without another renewal; zero once it is lost.
+    /// The remaining time of the lease without another renewal; zero once the lock is lost.
     fn remaining(&self) -> Duration;
 
-    /// Looks at the clock: whether the lock is lost. Once it is, it stays so.
+    /// Checks the clock and returns whether the lock is lost. A lost lock stays lost.
     fn is_lost(&self) -> bool;
 
-    /// Ready when the lock is lost, once and for ever.
+    /// Completes when the lock is lost.
     fn lost(&self) -> Boxed<'_, Lost>;
 
-    /// Gives the lock back and says what is known about it.
+    /// Releases the lock and returns its state at the release.
     ///
     /// # Errors
-    /// What keeps the lock did not answer; it ends with its lease, nothing is to be done.
+    /// The store of the lock did not answer; the lock ends with its lease, and the caller need not do anything.
     fn release(self: Box<Self>) -> Boxed<'static, Result<Release, LockError>>;
 }
 
 impl dyn ExclusiveGuard {
-    /// Runs `future` while the lock is held. If it is lost, the future is dropped, and never polled again.
+    /// Runs `future` while the lock is held. If the lock is lost, the future is dropped and not polled again.
     ///
     /// # Errors
-    /// [`Lost`]: the future was dropped in the middle of whatever it did.
+    /// [`Lost`]: the future was dropped before it was ready.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
         run_until(self.lost(), future).await
     }

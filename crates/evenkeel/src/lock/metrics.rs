@@ -1,11 +1,11 @@
-//! What locks tell about themselves; docs/metrics.md lists the names. Handles are registered once, when the keel is opened, so
-//! install the recorder before that. There is no label for the name of a lock: there can be millions.
+//! The metrics of locks; docs/metrics.md lists the names. Handles are registered once, when the keel is opened, so install the recorder
+//! before that. The name of a lock is not a label, because there can be millions of names.
 
 use evenkeel_protocol::lock::error::LossReason;
 use evenkeel_protocol::lock::steps::{Released, Renewed};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
-/// The handles of one keel.
+/// The metric handles of one keel.
 pub(crate) struct LockMetrics {
     pub(super) acquired: Counter,
     pub(super) busy: Counter,

@@ -1,7 +1,7 @@
-//! Locks whose fences SQL can check.
+//! Distributed locks with fencing tokens that SQL can check.
 //!
-//! A lock over Redis keeps a queue in order; it cannot keep a process that was paused from acting after its lease has ended. So
-//! every acquisition comes with a [`Fence`], a number above all before it, which the resource can check. Ask for a lock by name:
+//! A lock on Redis serializes its holders, but it cannot prevent a paused process from acting after its lease has expired. So every
+//! acquisition returns a [`Fence`], a fencing token above all earlier ones, which the protected resource can check. A lock has a name:
 //!
 //! ```
 //! use evenkeel::Keel;
@@ -25,18 +25,18 @@
 //! # }
 //! ```
 //!
-//! * [`LockBuilder`] — what [`Keel::lock`](crate::Keel::lock) begins; [`Guard`] — the lock is held while it lives.
-//! * [`ExclusiveLocks`] — one trait over all kinds of exclusive locks, for programs that choose at run time.
+//! * [`LockBuilder`] — an acquisition, begun by [`Keel::lock`](crate::Keel::lock); [`Guard`] — holds the lock until it is dropped.
+//! * [`ExclusiveLocks`] — one trait of all kinds of exclusive locks, for programs that choose one at run time.
 //! * [`RwLock`] — many readers or one writer; [`Semaphore`] — permits with leases; [`StripedLock`] — many keys, few locks.
 //!
-//! docs/spec/lock.md is the protocol in words; its atomic steps, their model and their scripts are the crate `evenkeel-protocol`. The
-//! rooms of this folder, in the order in which an acquisition passes them:
+//! docs/spec/lock.md specifies the protocol; the crate `evenkeel-protocol` has its atomic steps, their model and their scripts. The
+//! modules of this folder, in the order in which an acquisition passes through them:
 //!
-//! * `acquire/` leads from the builder through the local queue to a guard.
-//! * `hold/` has the guard, the lease behind it, its renewal, and the release of what was dropped.
-//! * `shared/` has the locks that several hold at once, or that many keys share.
-//! * `fence/` is what the database checks (`Guard::begin`, with the feature `sql`).
-//! * `store/` is the seam to the steps; `redlock/` implements them over several servers, `sql/` in a database.
+//! * `acquire/`: the builder, the local queue, and the acquisition itself.
+//! * `hold/`: the guard, its lease and renewal, and the background release of dropped guards.
+//! * `shared/`: locks with several concurrent holders, and locks that many keys share.
+//! * `fence/`: the check of fences in a database (`Guard::begin`, with the feature `sql`).
+//! * `store/` gives access to the steps; `redlock/` implements them on several servers, `sql/` in a database.
 
 mod acquire;
 mod exclusive;

@@ -47,7 +47,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "redlock_round_owner",
         "A late release of a failed round releases the grant of the next round.",
-        "lock::redlock::rounds::tests::a_round_that_may_have_left_something_is_not_continued",
+        "lock::redlock::rounds::tests::uncertain_round_is_not_continued",
     ),
     mutant(
         "redlock_rejoin",

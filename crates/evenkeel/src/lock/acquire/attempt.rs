@@ -1,10 +1,10 @@
-//! One acquisition: from its place in the local queue to a guard, or back.
+//! One acquisition: from the local queue to a guard, or its cancellation.
 
 use super::gate::{Gate, Turn};
-use super::mode::{Answer, Mode};
+use super::mode::{AcquireReply, Mode};
 use super::terms::LockTerms;
 use crate::lock::hold::guard::Guard;
-use crate::lock::hold::lease::{Debt, Grant, Held, Lease};
+use crate::lock::hold::lease::{Grant, Held, Lease, PendingRelease};
 use crate::lock::hold::renewal;
 use crate::lock::store::locks::Locks;
 use bytes::Bytes;
@@ -19,17 +19,17 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tries in a row that Redis may fail to answer.
+/// The maximum number of attempts in a row that Redis does not answer.
 const TRIES: u32 = 3;
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(200), delay_max: Duration::from_millis(200) };
-/// The store has so long for its answer also when the time to wait is over.
+/// The minimum time that the store has for its reply, even if the caller's waiting time is over.
 const ANSWER: Duration = Duration::from_millis(500);
-/// The longest wait without a look: notifications can be lost.
+/// The longest wait without polling, because notifications can be lost.
 const LOOK: Duration = Duration::from_secs(1);
-/// When another process was called, this one looks so much later whether that came.
+/// After a notification for another process, this one polls after this delay.
 const AFTER_ANOTHER: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_millis(100) };
 
-/// What a caller wants, and how long it waits for it.
+/// The lock that a caller wants, and how long it waits.
 #[derive(Clone)]
 pub(crate) struct Wanted {
     pub(crate) name: LockName,
@@ -39,7 +39,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// One acquisition, with an owner of its own.
+    /// Makes an acquisition with an owner of its own.
     pub(crate) fn new(
         locks: &Locks,
         name: &str,
@@ -48,7 +48,9 @@ impl Wanted {
         fence_floor: u64,
     ) -> Result<Self, LockError> {
         if mode != Mode::Exclusive && !terms.lock_delay.is_zero() {
-            return Err(LockError::Invalid("a lock delay is for exclusive locks; a shared one takes none".to_owned()));
+            return Err(LockError::Invalid(
+                "a shared lock does not support a lock delay; use an exclusive lock".to_owned(),
+            ));
         }
         check_spans(terms.ttl, terms.hold_max)?;
         let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
@@ -62,7 +64,7 @@ impl Wanted {
             waits: terms.wait != Wait::No,
             words: Bytes::copy_from_slice(terms.metadata.as_bytes()),
         };
-        // Before the queue: what cannot be had is not waited for.
+        // Checked before the local queue, so that an invalid call does not wait.
         if guard("lock_refuses_first") {
             locks.store.check_in(mode, &call)?;
         }
@@ -70,14 +72,14 @@ impl Wanted {
     }
 }
 
-/// How long to wait for a lock that is taken.
+/// How long to wait for a taken lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Not at all.
     No,
-    /// At most so long.
+    /// At most this long.
     UpTo(Duration),
-    /// Until it is free.
+    /// Until the lock is free.
     Forever,
 }
 
@@ -87,7 +89,7 @@ impl From<Duration> for Wait {
     }
 }
 
-/// Waits for the lock as long as the caller allows.
+/// Waits for the lock for at most the caller's waiting time.
 pub(crate) async fn acquire(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     locks.reaper.start(&locks.store);
     let began = locks.clock.now();
@@ -102,7 +104,7 @@ pub(crate) async fn acquire(locks: &Locks, wanted: Wanted) -> Result<Guard, Lock
     guard
 }
 
-/// What is wanted, if it is to be had now.
+/// Acquires the lock if it is free now.
 pub(crate) async fn at_once(locks: &Locks, mut wanted: Wanted) -> Result<Option<Guard>, LockError> {
     (wanted.wait, wanted.call.waits) = (Wait::No, false);
     match acquire(locks, wanted).await {
@@ -124,10 +126,10 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     };
     let wait = wanted.wait;
     let mut attempt = Attempt { locks: locks.clone(), wanted, turn, is_sent: false };
-    // Who waits in the server's queue listens for itself.
+    // An attempt that waits in the server's queue has a listener of its own.
     let own_listener = tokio::sync::Mutex::<Option<Box<dyn WakeListener>>>::default();
     let listener = gate.as_ref().map_or(&own_listener, |gate| &gate.listener);
-    // Somebody of this process has listened all along: then nothing is missed from here on.
+    // With an existing listener of this process no notification is missed from here on.
     let mut is_armed = listener.lock().await.is_some();
     let left = || match wait {
         Wait::No => Duration::ZERO,
@@ -135,7 +137,7 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
         Wait::Forever => Duration::MAX,
     };
     loop {
-        // A store that hangs is waited for no longer than the lock.
+        // The waiting time also limits the wait for a store that hangs.
         let is_bounded = matches!(wait, Wait::UpTo(_)) && guard("lock_wait_bounds_answers");
         let longest = if is_bounded { left().max(ANSWER) } else { Duration::MAX };
         let asked = within(locks, longest, pin!(attempt.once())).await;
@@ -154,7 +156,7 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
         if listener.is_none() {
             *listener = within(locks, left, pin!(attempt.listen())).await.flatten();
         }
-        // First listen, then ask again, then wait: what was given back in between would be slept through.
+        // Subscribe, then ask again, then wait: a release before the subscription sends no notification to this process.
         if !is_armed && guard("lock_arm_then_attempt") {
             is_armed = true;
             continue;
@@ -167,7 +169,7 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     }
 }
 
-/// What `future` answers, if it does within `limit`. Pinned by the caller, so that it is not carried twice.
+/// The output of `future`, if it is ready within `limit`. The caller pins it, so that it is not moved.
 async fn within<F: Future>(locks: &Locks, limit: Duration, future: Pin<&mut F>) -> Option<F::Output> {
     tokio::select! {
         biased;
@@ -176,7 +178,7 @@ async fn within<F: Future>(locks: &Locks, limit: Duration, future: Pin<&mut F>) 
     }
 }
 
-/// Waits until it is worth asking again.
+/// Waits until the lock may be free.
 async fn pause(locks: &Locks, listener: &mut dyn WakeListener, longest: Duration) {
     let clock = &locks.clock;
     let latest = clock.now() + longest;
@@ -185,8 +187,8 @@ async fn pause(locks: &Locks, listener: &mut dyn WakeListener, longest: Duration
         tokio::select! {
             call = listener.called(locks.process) => match call {
                 Call::You => return,
-                // The one that was called goes first. If it has died, or waits no more, nobody hears of the lock again: so look, unless
-                // it goes on meanwhile.
+                // The notified process goes first. If it has died or stopped waiting, no further notification follows, so poll after a
+                // delay.
                 Call::Another if guard("lock_look_after_another") => look = latest.min(clock.now() + AFTER_ANOTHER.delay(0)),
                 Call::Another => {}
             },
@@ -195,7 +197,7 @@ async fn pause(locks: &Locks, listener: &mut dyn WakeListener, longest: Duration
     }
 }
 
-/// The turn among the tasks of this process, as long as it may be waited for.
+/// Waits for the turn among the tasks of this process, for at most the waiting time.
 async fn turn(locks: &Locks, gate: &Arc<Gate>, wait: Wait) -> Option<Turn> {
     match wait {
         Wait::No => gate.turn_now(),
@@ -208,13 +210,13 @@ fn busy(name: &LockName, free_in: Duration) -> LockError {
     LockError::Busy { name: name.to_string(), free_in }
 }
 
-/// An acquisition on its way. Whoever drops it leaves nothing behind: what may have reached the store is released after it.
+/// An acquisition in progress. Dropping it releases in the background what may have reached the store.
 struct Attempt {
     locks: Locks,
     wanted: Wanted,
-    /// Its turn among the tasks of this process, if those wait here; until a guard has it.
+    /// Its turn among the tasks of this process, if they queue locally; passed to the guard.
     turn: Option<Turn>,
-    /// The store may hold the lock, or a place in its queue, in this attempt's name.
+    /// The store may have granted this attempt the lock, or a place in its queue.
     is_sent: bool,
 }
 
@@ -224,28 +226,28 @@ enum Outcome {
 }
 
 impl Attempt {
-    /// Asks the store, again if it does not answer.
+    /// Asks the store, and repeats the call if it does not answer.
     async fn once(&mut self) -> Result<Outcome, LockError> {
         let mut failures = 0;
         loop {
             let in_doubt = self.is_sent;
-            // Set before anything is sent: from here on dropping this future must release.
+            // Set before the call is sent, because dropping this future must release from then on.
             self.is_sent = true;
             let sent = self.locks.clock.now();
             let Wanted { name, mode, call, .. } = &self.wanted;
             let error = match self.locks.store.ask(*mode, name, call).await {
-                Ok(Answer::Granted { fence, signer, lease_left_ms }) => {
+                Ok(AcquireReply::Granted { fence, signer, lease_left_ms }) => {
                     let length = Duration::from_millis(self.wanted.call.lease_ms);
                     let deadline = sent + Duration::from_millis(lease_left_ms);
-                    // The answer took longer than the lease: this is nobody's to hand out.
+                    // The reply took longer than the lease, which has expired.
                     if self.locks.clock.now() >= deadline && guard("lock_late_grant") {
                         self.locks.metrics.late.increment(1);
                         return Ok(Outcome::Taken { free_in: Duration::from_millis(1) });
                     }
                     return Ok(self.granted(&Grant { fence, signer, deadline, length }));
                 }
-                Ok(Answer::Taken { free_in_ms }) => {
-                    // An earlier try that was not answered may still be on its way; a place in the queue is given up.
+                Ok(AcquireReply::Taken { free_in_ms }) => {
+                    // An earlier unanswered attempt may still reach the store, and a place in the queue must be released.
                     let has_place = !mode.queues_here() && call.waits && guard("lock_place_is_given_up");
                     self.is_sent = in_doubt || has_place;
                     return Ok(Outcome::Taken { free_in: Duration::from_millis(free_in_ms) });
@@ -261,14 +263,14 @@ impl Attempt {
         }
     }
 
-    /// Subscribes: from now on it is notified when it is worth asking again.
+    /// Subscribes to notifications that the lock may be free.
     async fn listen(&self) -> Option<Box<dyn WakeListener>> {
         let Wanted { name, mode, call, .. } = &self.wanted;
         self.locks.store.listen_in(*mode, name, call.owner).await.ok()
     }
 
     fn granted(&mut self, grant: &Grant) -> Outcome {
-        // Nothing can come between: no await from here to the guard.
+        // No await from here to the guard, so that the future cannot be dropped in between.
         let Wanted { name, mode, call, .. } = &self.wanted;
         let turn = self.turn.take();
         if turn.is_none() && mode.queues_here() {
@@ -291,8 +293,8 @@ impl Drop for Attempt {
         if self.is_sent && guard("lock_cancelled_acquire") {
             let lease = Duration::from_millis(self.wanted.call.lease_ms);
             let held = Held { name: self.wanted.name.clone(), mode: self.wanted.mode, owner: self.wanted.call.owner };
-            let debt = Debt { held, until: self.locks.clock.now() + lease, turn: self.turn.take() };
-            self.locks.reaper.hand_over(&self.locks, debt);
+            let release = PendingRelease { held, until: self.locks.clock.now() + lease, turn: self.turn.take() };
+            self.locks.reaper.hand_over(&self.locks, release);
         }
     }
 }

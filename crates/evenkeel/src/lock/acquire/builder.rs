@@ -1,4 +1,4 @@
-//! Asking for a lock.
+//! [`LockBuilder`]: the settings of an acquisition.
 
 use super::attempt::{Wait, Wanted, acquire, at_once};
 use super::mode::Mode;
@@ -12,7 +12,7 @@ use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{Fence, Holder};
 use std::time::Duration;
 
-/// What may be said about a lock before it is acquired. All of it has defaults.
+/// The settings of an acquisition. Every setting has a default.
 #[must_use = "a builder does nothing until `acquire`"]
 #[derive(Clone)]
 pub struct LockBuilder {
@@ -20,19 +20,20 @@ pub struct LockBuilder {
     name: String,
     terms: LockTerms,
     fence_floor: u64,
-    /// What it is one of, if its number must be agreed upon.
+    /// The stripes that the lock belongs to, if their number must be checked.
     stripes: Option<Stripes>,
 }
 
 impl Keel {
-    /// Begins the acquisition of the lock called `name`: 1 to 512 bytes that say what it protects, such as `stock/42`. While somebody
-    /// else has it, [`acquire`](LockBuilder::acquire) waits for 30 seconds; in a request handler say
-    /// [`wait`](LockBuilder::wait) with what the request can bear, or [`try_acquire`](LockBuilder::try_acquire).
+    /// Begins the acquisition of the lock called `name`: 1 to 512 bytes that name the protected resource, such as `stock/42`. While another
+    /// holder has it, [`acquire`](LockBuilder::acquire) waits for up to 30 seconds; in a request handler set
+    /// [`wait`](LockBuilder::wait) to the time that the request allows, or use [`try_acquire`](LockBuilder::try_acquire).
     pub fn lock(&self, name: &str) -> LockBuilder {
         LockBuilder::new(self.locks(), name)
     }
 
-    /// The names of all locks that are held or cool, sorted. Walks the whole keyspace of a Redis, in small steps: for operators.
+    /// The names of all locks that are held or in their lock delay, sorted. Scans the whole keyspace of Redis, in small steps: for
+    /// operators.
     ///
     /// # Errors
     /// [`LockError::Link`].
@@ -47,64 +48,65 @@ impl LockBuilder {
         Self { locks, name, terms: LockTerms::default(), fence_floor: 0, stripes: None }
     }
 
-    /// All of [`LockTerms`] at once.
+    /// Sets all [`LockTerms`] at once.
     pub fn terms(mut self, terms: LockTerms) -> Self {
         self.terms = terms;
         self
     }
 
-    /// How long the lock stays taken after its holder has died. It is renewed every third of that. Default 30 s.
+    /// The lease: how long the lock stays taken after its holder has died. A live holder renews it every third of this. Default 30 s.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.terms = self.terms.ttl(ttl);
         self
     }
 
-    /// How long to wait while another holder has it: [`Wait::No`], a `Duration`, or [`Wait::Forever`]. Default 30 s.
+    /// How long to wait while another holder has the lock: [`Wait::No`], a `Duration`, or [`Wait::Forever`]. Default 30 s.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.terms = self.terms.wait(wait);
         self
     }
 
-    /// How long the lock may be held with renewals: then it is lost, so that a guard that was leaked or hangs does not keep it for
-    /// ever. Default an hour; `None` for no limit, as is a hundred years or more.
+    /// How long the lock may be held with renewals. After that it is lost, so that a leaked or hanging guard does not hold it forever.
+    /// Default an hour; `None`, or a hundred years and more, is no limit.
     pub fn max_hold(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.terms = self.terms.max_hold(limit);
         self
     }
 
-    /// How long the lock stays unavailable after its lease has run out (not after a release): time for a holder that was paused to
-    /// notice, for resources that check no fence. Default none.
+    /// How long the lock stays unavailable after its lease has expired (not after a release). It gives a paused holder time to notice the
+    /// loss, for resources that do not check fencing tokens. Default none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.terms = self.terms.lock_delay(delay);
         self
     }
 
-    /// A fence that was seen elsewhere, in the database say: the new one will be above it. Default none.
+    /// A fence that was seen elsewhere, for example in the database: the new fence will be above it. Default none.
     pub fn fence_above(mut self, seen: Fence) -> Self {
         self.fence_floor = seen.0;
         self
     }
 
-    /// What the holder says about itself to those who look (`evenkeel lock show`): at most 1 KiB. Default nothing.
-    pub fn metadata(mut self, words: impl Into<String>) -> Self {
-        self.terms = self.terms.metadata(words);
+    /// A description of the holder for operators (`evenkeel lock show`): at most 1 KiB. Default empty.
+    pub fn metadata(mut self, text: impl Into<String>) -> Self {
+        self.terms = self.terms.metadata(text);
         self
     }
 
     /// Waits for the lock.
     ///
-    /// Guaranteed: dropping this future at any point leaves nothing beyond a lease; what may have reached Redis is released.
-    /// Tasks of this process get it in the order in which they asked, and other processes in between. Needs a tokio runtime.
+    /// Guaranteed: dropping this future at any point leaves nothing beyond a lease; an acquisition that may have reached Redis is released.
+    /// Tasks of this process get the lock in the order in which they asked, with other processes in between. Needs a tokio runtime.
     ///
     /// # Errors
-    /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Link`] if Redis did not answer three times in a row (`LockError::Database`
-    /// of a database, [`LockError::NoQuorum`] of a Redlock); [`LockError::Invalid`] if it cannot work like this.
+    /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Link`] if Redis did not answer three times in a row
+    /// (`LockError::Database` for a database, [`LockError::NoQuorum`] for a Redlock); [`LockError::Invalid`] if the name or a setting is
+    /// invalid.
     pub async fn acquire(self) -> Result<Guard, LockError> {
         self.check_stripes().await?;
         acquire(&self.locks, self.wanted()?).await
     }
 
-    /// The lock if it is free now; `None` if not.
+    /// Acquires the lock if it is free now; `None` if it is taken.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire), without `Busy`.
@@ -113,7 +115,7 @@ impl LockBuilder {
         at_once(&self.locks, self.wanted()?).await
     }
 
-    /// Who holds the lock; `None` if it is free.
+    /// The holder of the lock; `None` if it is free.
     ///
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
@@ -121,16 +123,16 @@ impl LockBuilder {
         self.locks.store.inspect(&LockName::new(&self.name)?).await
     }
 
-    /// Takes the lock away from its holder, and ends its cooling. With `seen`, only from the holder with that fence. Answers
-    /// what was taken away. The former holder learns of it at its next renewal; what it writes until then only a fence refuses.
+    /// Breaks the lock: takes it away from its holder, and ends its lock delay. With `seen`, only from the holder with that fence. Returns
+    /// the former holder, which finds out at its next renewal; only a check of its fence rejects what it writes until then.
     ///
     /// # Errors
-    /// As [`inspect`](Self::inspect); after an unknown outcome look again.
+    /// As [`inspect`](Self::inspect); after an unknown outcome, inspect the lock again.
     pub async fn break_lock(&self, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
         self.locks.store.break_lock(&LockName::new(&self.name)?, seen).await
     }
 
-    /// One of the locks of these stripes.
+    /// Makes this one of the locks of these stripes.
     pub(crate) fn of_stripes(mut self, stripes: Stripes) -> Self {
         self.stripes = Some(stripes);
         self
@@ -143,7 +145,7 @@ impl LockBuilder {
         }
     }
 
-    /// How long it waits.
+    /// The waiting time.
     pub(crate) fn waits(&self) -> Wait {
         self.terms.wait
     }

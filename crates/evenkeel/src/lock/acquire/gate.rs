@@ -1,4 +1,4 @@
-//! The local queue: of all tasks of this process that want a name, one at a time contends for it or holds it.
+//! The local queue: of all tasks of this process that want one lock, one at a time contends for it or holds it.
 
 use crate::lock::hold::lease::Lease;
 use evenkeel_link::clock::Moment;
@@ -11,35 +11,35 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The gates of one process, each for as long as a task is at it.
+/// The local queues of one process, each removed when no task uses it.
 #[derive(Default)]
 pub(crate) struct Gates(Mutex<HashMap<LockName, Weak<Gate>>>);
 
-/// The queue before one name.
+/// The local queue for one lock.
 pub(crate) struct Gate {
     name: LockName,
     gates: Weak<Gates>,
-    /// Fair: first come, first served. Who leaves the queue hands his turn on.
+    /// Fair: first come, first served. A task that leaves the queue passes its turn on.
     turn: Arc<Semaphore>,
     queued: AtomicUsize,
-    /// The answer to those who leave the queue.
+    /// For the error of a task whose waiting time is over.
     free_at: Mutex<FreeAt>,
-    /// Kept while anybody is at the gate, so that each contender need not subscribe anew. Only who has the turn uses it.
+    /// Shared by all tasks of the queue, so that each contender need not subscribe anew. Only the task with the turn uses it.
     pub(crate) listener: tokio::sync::Mutex<Option<Box<dyn WakeListener>>>,
 }
 
-/// When the lock is free at the earliest, as far as this process knows.
+/// The earliest time at which the lock is free, as far as this process knows.
 #[derive(Default)]
 enum FreeAt {
     #[default]
     Unknown,
-    /// The store's last answer.
+    /// The store's last reply.
     At(Moment),
-    /// A task of this process holds it; and how long it cools after that.
+    /// A task of this process holds the lock; its lease, and the lock delay after it.
     After(Weak<Lease>, Duration),
 }
 
-/// The turn of one task; the next one's begins when it is dropped.
+/// The turn of one task. Dropping it passes the turn to the next task.
 pub(crate) struct Turn {
     gate: Arc<Gate>,
     _permit: OwnedSemaphorePermit,
@@ -73,7 +73,7 @@ impl Gate {
     pub(crate) async fn turn(self: &Arc<Self>) -> Turn {
         let _queued = Queued::new(&self.queued);
         loop {
-            // Nobody closes the semaphore; if somebody did, waiting for ever would be wrong, and so would going on.
+            // The semaphore is never closed.
             if let Ok(permit) = Arc::clone(&self.turn).acquire_owned().await {
                 return Turn { gate: Arc::clone(self), _permit: permit };
             }
@@ -81,13 +81,13 @@ impl Gate {
         }
     }
 
-    /// The turn, if it is nobody's.
+    /// Takes the turn, if no task has it.
     pub(crate) fn turn_now(self: &Arc<Self>) -> Option<Turn> {
         let permit = Arc::clone(&self.turn).try_acquire_owned().ok()?;
         Some(Turn { gate: Arc::clone(self), _permit: permit })
     }
 
-    /// In what time the lock is free at the earliest; nothing if that is not known.
+    /// The time until the lock is free at the earliest; zero if it is unknown.
     pub(crate) fn free_in(&self, now: Moment) -> Duration {
         match &*self.free_at.lock() {
             FreeAt::Unknown => Duration::ZERO,
@@ -98,17 +98,17 @@ impl Gate {
         }
     }
 
-    /// The store says when it is free.
+    /// Records the store's reply about when the lock is free.
     pub(crate) fn free_at(&self, moment: Moment) {
         *self.free_at.lock() = FreeAt::At(moment);
     }
 
-    /// A task of this process holds it from now on.
+    /// Records that a task of this process holds the lock.
     pub(crate) fn held(&self, lease: &Arc<Lease>, cooling: Duration) {
         *self.free_at.lock() = FreeAt::After(Arc::downgrade(lease), cooling);
     }
 
-    /// Whether anybody waits for the turn.
+    /// Whether a task waits for the turn.
     pub(crate) fn has_queue(&self) -> bool {
         self.queued.load(SeqCst) > 0
     }
@@ -124,14 +124,14 @@ impl Drop for Gate {
     fn drop(&mut self) {
         let Some(gates) = self.gates.upgrade() else { return };
         let mut all = gates.all();
-        // Another gate of this name may be there already.
+        // A new queue of this name may exist already.
         if all.get(&self.name).is_some_and(|gate| gate.strong_count() == 0) {
             all.remove(&self.name);
         }
     }
 }
 
-/// One task in the queue.
+/// Counts one task in the queue.
 struct Queued<'a>(&'a AtomicUsize);
 
 impl<'a> Queued<'a> {

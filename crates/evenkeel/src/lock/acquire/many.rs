@@ -1,4 +1,4 @@
-//! Several locks at once.
+//! The acquisition of several locks.
 
 use super::attempt::Wait;
 use super::builder::LockBuilder;
@@ -8,19 +8,19 @@ use evenkeel_protocol::lock::error::{LockError, Lost};
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// Several locks, taken one after another in the order of their names, so that callers that take several this way never deadlock.
+/// Several locks, acquired one after another in the order of their names, so that callers of [`Keel::lock_many`] never deadlock.
 ///
-/// Not guaranteed: atomicity. Others see some of them taken while the rest is waited for, and each has a lease and a fence of its own.
-/// Dropping them releases them in the background: where they must be free right after, await [`release`](Self::release).
-#[must_use = "the locks are given back as soon as the guards are dropped"]
+/// Not guaranteed: atomicity. Other processes see some of the locks taken while this one waits for the rest, and each lock has a lease and
+/// a fence of its own. Dropping them releases them in the background: where they must be free at once, await [`release`](Self::release).
+#[must_use = "the locks are released as soon as the guards are dropped"]
 #[derive(Debug)]
 pub struct Guards(Vec<Guard>);
 
 impl Keel {
-    /// Waits for all these locks, each asked for as `with` says (`|lock| lock.ttl(..)`). A name that is there twice counts once.
+    /// Waits for all these locks, each with the settings of `with` (`|lock| lock.ttl(..)`). A duplicate name counts once.
     ///
-    /// Guaranteed: all of them, or none: what was taken is given back when one fails, or when the future is dropped.
-    /// [`wait`](LockBuilder::wait) counts for the whole.
+    /// Guaranteed: all of the locks or none are held: if one fails or the future is dropped, the acquired ones are released.
+    /// [`wait`](LockBuilder::wait) limits the whole call.
     ///
     /// # Errors
     /// As [`LockBuilder::acquire`].
@@ -40,7 +40,7 @@ impl Keel {
                 Wait::UpTo(limit) => lock.wait(limit.saturating_sub(self.clock().now().since(began))),
                 Wait::No | Wait::Forever => lock,
             };
-            // Dropping `guards` on the way out gives back what was taken.
+            // An early return drops `guards`, which releases the acquired locks.
             guards.push(lock.acquire().await?);
         }
         Ok(Guards(guards))
@@ -48,12 +48,12 @@ impl Keel {
 }
 
 impl Guards {
-    /// The guard of each lock, in the order of the names.
+    /// The guards, in the order of the names.
     pub fn each(&self) -> &[Guard] {
         &self.0
     }
 
-    /// Looks at the clock: how one of the locks was lost, if one was.
+    /// Completes when one of the locks is lost.
     pub async fn lost(&self) -> Lost {
         let mut losses: Vec<_> = self.0.iter().map(|guard| Box::pin(guard.lost())).collect();
         poll_fn(|context| {
@@ -66,10 +66,10 @@ impl Guards {
         .await
     }
 
-    /// Gives all of them back, in the opposite order; what was found of each, in the order of the names.
+    /// Releases all locks, in reverse order; returns the results in the order of the names.
     ///
     /// # Errors
-    /// The first of [`Guard::release`]; all others are given back nevertheless.
+    /// The first error of [`Guard::release`]; the other locks are released all the same.
     pub async fn release(self) -> Result<Vec<Release>, LockError> {
         let mut found = Vec::with_capacity(self.0.len());
         let mut failed = None;

@@ -1,4 +1,4 @@
-//! Acquiring: from the builder through the local queue to a guard.
+//! Acquisitions: from the builder through the local queue to a guard.
 
 pub(crate) mod attempt;
 pub(crate) mod builder;

@@ -1,4 +1,4 @@
-//! What is asked for under a name: the lock as a whole, or permits of a pool. The one place where the two part.
+//! The mode of an acquisition: an exclusive lock, or permits of a pool. The only place that distinguishes the two.
 
 #[cfg(feature = "sql")]
 use crate::lock::hold::lease::Held;
@@ -10,21 +10,21 @@ use evenkeel_protocol::lock::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, 
 use evenkeel_protocol::lock::steps::WakeListener;
 use evenkeel_protocol::lock::steps::{Acquire, Acquired, Fence, Release, Released, Renewed};
 
-/// How something is held.
+/// The mode in which a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// By one.
+    /// One holder.
     Exclusive,
-    /// With other readers.
+    /// A reader of a read/write lock, together with other readers.
     Read,
-    /// Without any reader.
+    /// A writer of a read/write lock, without readers.
     Write,
-    /// So many permits of a semaphore.
+    /// `wanted` permits of a semaphore with `in_all` permits.
     Permits { wanted: u32, in_all: u32 },
 }
 
-/// What became of an acquisition.
-pub(crate) enum Answer {
+/// The store's reply to an acquisition.
+pub(crate) enum AcquireReply {
     Granted {
         fence: Fence,
         /// The owner recorded with the fence.
@@ -37,7 +37,7 @@ pub(crate) enum Answer {
 }
 
 impl Mode {
-    /// Whether the tasks of a process wait for their turn here, and not in the server's queue.
+    /// Whether the tasks of a process queue locally, and not in the server's queue.
     pub(crate) fn queues_here(self) -> bool {
         self == Self::Exclusive
     }
@@ -71,25 +71,27 @@ impl Mode {
 }
 
 impl LockStore {
-    /// Refuses a call that this store cannot take, before a caller waits for it.
+    /// Rejects a call that this store does not support, before the caller waits.
     pub(crate) fn check_in(&self, mode: Mode, call: &Acquire) -> Result<(), LockError> {
         if mode == Mode::Exclusive { self.check(call) } else { check_ask(&mode.ask(call)) }
     }
 
-    /// Asks for what `mode` says.
-    pub(crate) async fn ask(&self, mode: Mode, name: &LockName, call: &Acquire) -> Result<Answer, LockError> {
+    /// Makes the acquisition step of `mode`.
+    pub(crate) async fn ask(&self, mode: Mode, name: &LockName, call: &Acquire) -> Result<AcquireReply, LockError> {
         let Some(pool) = mode.pool(name) else {
             return Ok(match self.acquire(name, call).await? {
                 Acquired::Granted { fence, lease_left_ms } => {
-                    Answer::Granted { fence, signer: call.owner, lease_left_ms }
+                    AcquireReply::Granted { fence, signer: call.owner, lease_left_ms }
                 }
-                Acquired::Taken { free_in_ms } => Answer::Taken { free_in_ms },
+                Acquired::Taken { free_in_ms } => AcquireReply::Taken { free_in_ms },
             });
         };
         let ask = mode.ask(call);
         match self.pools()?.acquire(&pool, &ask).await? {
-            Asked::Granted { lease_left_ms, fence, signer } => Ok(Answer::Granted { fence, signer, lease_left_ms }),
-            Asked::Taken { free_in_ms } => Ok(Answer::Taken { free_in_ms }),
+            Asked::Granted { lease_left_ms, fence, signer } => {
+                Ok(AcquireReply::Granted { fence, signer, lease_left_ms })
+            }
+            Asked::Taken { free_in_ms } => Ok(AcquireReply::Taken { free_in_ms }),
             Asked::Differs { permits_in_all } => Err(LockError::Differs {
                 what: "semaphore",
                 name: name.to_string(),
@@ -119,7 +121,7 @@ impl LockStore {
         }
     }
 
-    /// Lifts the fence `mine` of a holder above what SQL has seen.
+    /// Raises the fence `mine` of a holder above the fence in SQL.
     #[cfg(feature = "sql")]
     pub(crate) async fn raise_in(&self, held: &Held, mine: Fence, seen: Fence) -> Result<Option<Fence>, LockError> {
         match held.mode.pool(&held.name) {
@@ -128,7 +130,7 @@ impl LockStore {
         }
     }
 
-    /// Releases without waiting where the store is in this process; `false` if a server must be asked.
+    /// Releases without waiting if the store is in this process; `false` if a server must be called.
     pub(crate) fn release_now_in(&self, mode: Mode, name: &LockName, call: Release) -> bool {
         match (mode.pool(name), self.pools()) {
             (Some(pool), Ok(pools)) => pools.release_now(&pool, call.owner),
@@ -136,7 +138,7 @@ impl LockStore {
         }
     }
 
-    /// Subscribes: from now on it is notified when it may be this owner's turn.
+    /// Subscribes to notifications that it may be this owner's turn.
     pub(crate) async fn listen_in(
         &self,
         mode: Mode,

@@ -1,44 +1,47 @@
-//! Why work under a fence failed, and what to do about it.
+//! [`FenceError`]: the errors of transactions with a fence.
 
 use crate::sql::SqlError;
 use evenkeel_protocol::lock::error::{LockError, Lost};
 use evenkeel_protocol::lock::steps::Fence;
 use std::sync::Arc;
 
-/// Why work under a fence failed.
+/// The error of a transaction with a fence.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError {
-    /// The database has seen a later holder: this one came too late, and nothing of its transaction happened. Stop; acquire
-    /// the lock again to begin anew.
-    #[error("the database refused fence {fence} of {name}: it has seen {}", seen.map_or("another row".to_owned(), |seen| seen.to_string()))]
+    /// The database has the fence of a later holder: this transaction was rejected and has changed nothing. Stop, and acquire the lock
+    /// again to begin anew.
+    #[error(
+        "the database rejected fence {fence} of {name}: {}",
+        seen.map_or("its row was deleted".to_owned(), |seen| format!("it has {seen}"))
+    )]
     Fenced {
-        /// The lock.
+        /// The name of the lock.
         name: String,
-        /// What the guard had.
+        /// The fence of the guard.
         fence: Fence,
-        /// What the row has; nothing if it was deleted.
+        /// The fence in the row; `None` if the row was deleted.
         seen: Option<Fence>,
     },
     /// The guard had lost its lock before anything was sent to the database.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// The database did not do it. Nothing of the transaction happened.
+    /// The database failed. The transaction has changed nothing.
     #[error(transparent)]
     Sql(#[from] SqlError),
-    /// The commit was sent and not answered: it may have happened. Read what it changed before doing it again.
-    #[error("the commit was not answered ({0}); read what it changed before doing it again")]
+    /// The commit was sent and not answered: the transaction may have been committed. Read the data before repeating the work.
+    #[error("the commit was not answered ({0}); read the data before repeating the work")]
     CommitUnknown(Arc<sqlx::Error>),
-    /// The guard has no row in the database yet, and none can be made within a transaction of yours.
-    #[error("the fence of this guard is not in the database yet; acquire it with `acquire_anchored`")]
+    /// The guard's fence is not in the database yet, and its row cannot be created in the caller's transaction.
+    #[error("the fence of this guard is not in the database yet; acquire the lock with `acquire_anchored`")]
     NotAnchored,
-    /// The lock could not be acquired, or its fence not be lifted.
+    /// The lock could not be acquired, or its fence could not be raised.
     #[error(transparent)]
     Lock(#[from] LockError),
 }
 
 impl FenceError {
-    /// Whether the same work may succeed when it is done again from its beginning, under the same guard.
+    /// Whether repeating the whole work with the same guard may succeed.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -48,7 +51,7 @@ impl FenceError {
         }
     }
 
-    /// Whether this guard came too late: a later holder has the lock, or may have it.
+    /// Whether the guard has lost its lock: a later holder has it, or may have it.
     #[must_use]
     pub fn is_fenced(&self) -> bool {
         matches!(self, Self::Fenced { .. } | Self::Lost(_))

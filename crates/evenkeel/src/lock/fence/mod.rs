@@ -1,7 +1,7 @@
-//! The fence at the database: a row per lock name that refuses every holder below the highest fence it has seen.
+//! The check of fencing tokens in the database: a row per lock name rejects every holder with a lower fence than the highest stored one.
 //!
-//! It is stored **before the first read** it protects. A fence that is only checked when something is written comes too late: two
-//! holders may have read the same state by then, and both write.
+//! A holder stores its fence **before the first read** that it protects. A check at the first write would be too late: two holders may have
+//! read the same state by then, and both would write.
 
 mod error;
 mod rows;
@@ -20,25 +20,25 @@ use evenkeel_protocol::lock::error::{LockError, LossReason};
 use evenkeel_protocol::lock::steps::{FLOOR_MAX, Fence};
 use sqlx::Pool;
 
-/// How often a fence that fell behind is lifted before the database is taken to have another one every time.
+/// How often an outdated fence is raised before the operation fails.
 const RAISES_MAX: u32 = 8;
 
 impl Guard {
-    /// Begins a transaction that nobody with an older fence can disturb, nor be disturbed by: its first statement stores this
-    /// guard's fence in the row of the lock's name, and holds that row until the end.
+    /// Begins a transaction that is isolated from all holders with older fences: its first statement stores this guard's fence in the row
+    /// of the lock's name, and keeps that row locked until the transaction ends.
     ///
-    /// **Guarantee (K1).** Whatever this transaction reads was committed by holders up to this one; and once it is open, every
-    /// holder with a lower fence is refused, whether it was paused, cut off or slow. Committing is safe even if the lock has been
-    /// lost meanwhile: the next holder's transaction waits for the row.
-    /// **Not guaranteed:** anything about reads outside this transaction (use [`LockBuilder::acquire_anchored`]), about statements
-    /// that go past the lock, or about replicas: read from the primary.
+    /// **Guarantee (K1).** Everything this transaction reads was committed by holders up to this one; and once the transaction is open,
+    /// every holder with a lower fence is rejected, whether it was paused, disconnected or slow. Committing is safe even if the lock has
+    /// been lost meanwhile, because the next holder's transaction waits for the row.
+    /// **Not guaranteed:** anything about reads outside this transaction (use [`LockBuilder::acquire_anchored`]), about statements that
+    /// bypass the lock, or about replicas: read from the primary.
     ///
-    /// The server ends the connection of a process that stands still in the transaction for about a ttl (not SQLite).
+    /// The server closes the connection of a process that is idle in the transaction for about a ttl (not SQLite).
     /// [`migrate`](crate::sql::migrate) must have run.
     ///
     /// # Errors
-    /// [`FenceError::Fenced`]: a later holder has been here, and this guard is lost. [`FenceError::Lost`]. [`FenceError::Sql`]:
-    /// nothing was begun; try again if it [`is_retryable`](FenceError::is_retryable).
+    /// [`FenceError::Fenced`]: a later holder has stored its fence, and this guard is lost. [`FenceError::Lost`]. [`FenceError::Sql`]:
+    /// the transaction was not begun; try again if it [`is_retryable`](FenceError::is_retryable).
     pub async fn begin<DB: Database>(&self, pool: &Pool<DB>) -> Result<FencedTransaction<DB>, FenceError> {
         let lease = self.lease();
         for _ in 0..RAISES_MAX {
@@ -47,9 +47,11 @@ impl Guard {
             }
             let fence = self.fence();
             let opening = transaction::open(pool, lease, fence);
-            // Whoever holds the row is given as long as this lease lasts.
+            // Another transaction may hold the row for as long as this lease lasts.
             let opened = lease.locks.clock.timeout(lease.remaining(), opening).await;
-            match opened.map_err(|_| SqlError::Busy("another holder's transaction kept the row of the lock"))?? {
+            match opened
+                .map_err(|_| SqlError::Busy("the transaction of another holder has the row of the lock locked"))??
+            {
                 Some(transaction) => {
                     lease.stored();
                     return Ok(transaction);
@@ -57,12 +59,12 @@ impl Guard {
                 None => self.heal(pool, fence).await?,
             }
         }
-        Err(FenceError::Sql(SqlError::Busy("the fence was overtaken again and again; try later")))
+        Err(FenceError::Sql(SqlError::Busy("the database had a higher fence at every attempt; try again later")))
     }
 
-    /// Stores the fence in a transaction of yours that has read nothing yet: the first statement after its `BEGIN`, or after
-    /// [`Keel::begin`](crate::Keel::begin) of a unit of work (`guard.fence_first(work.tx())`). The row is held until its end; how
-    /// long a process may stand still in it is up to you. The guard must be [anchored](LockBuilder::acquire_anchored).
+    /// Stores the fence in the caller's transaction, which must not have read anything yet: as the first statement after its `BEGIN`, or
+    /// after [`Keel::begin`](crate::Keel::begin) of a unit of work (`guard.fence_first(work.tx())`). The row stays locked until the
+    /// transaction ends; the caller limits its idle time. The guard must be [anchored](LockBuilder::acquire_anchored).
     ///
     /// # Errors
     /// As [`begin`](Self::begin), and [`FenceError::NotAnchored`]. After any error roll the transaction back.
@@ -82,12 +84,12 @@ impl Guard {
         Err(self.refused(fence, seen))
     }
 
-    /// Commits the fence by itself, so that what is read after it, in whatever way, is not older than the last holder's work.
+    /// Commits the fence in a transaction of its own, so that all later reads see the work of earlier holders.
     async fn anchor<DB: Database>(&self, pool: &Pool<DB>) -> Result<(), FenceError> {
         self.begin(pool).await?.commit().await
     }
 
-    /// The row refused the fence, or is not there. Before anything was read under this guard both can be mended.
+    /// Creates a missing row, or raises an outdated fence. Both are possible only before anything was read under this guard.
     async fn heal<DB: Database>(&self, pool: &Pool<DB>, fence: Fence) -> Result<(), FenceError> {
         let lease = self.lease();
         let held = &lease.held;
@@ -96,13 +98,13 @@ impl Guard {
         let is_new = !lease.is_stored() || !guard("lock_heal_before_reading");
         match seen {
             Some(seen) if seen.0 > FLOOR_MAX && guard("lock_fence_of_nobody") => Err(LockError::Invalid(format!(
-                "the row of {} in evenkeel_guards has the fence {seen}, which no lock has had: another program wrote it. \
-                 Correct the row; at most {FLOOR_MAX} is taken",
+                "the row of {} in evenkeel_guards has the invalid fence {seen}, which another program wrote; correct the row: the \
+                 highest fence is {FLOOR_MAX}",
                 held.name
             ))
             .into()),
             None if is_new => Ok(rows::create::<DB>(&mut connection, &held.name).await?),
-            // Redis has forgotten a fence that SQL remembers.
+            // Redis has lost a fence that SQL has.
             Some(seen) if is_new && seen >= fence => match lease.locks.store.raise_in(held, fence, seen).await? {
                 Some(raised) => {
                     lease.raise_fence(raised);
@@ -110,13 +112,13 @@ impl Guard {
                 }
                 None => Err(self.refused(fence, Some(seen))),
             },
-            // The row was made by somebody else in between: try again.
+            // Another process has created the row in between: try again.
             Some(seen) if seen <= fence => Ok(()),
             seen => Err(self.refused(fence, seen)),
         }
     }
 
-    /// A later holder has been here: this one is over.
+    /// Marks the lease as lost to a later holder.
     fn refused(&self, fence: Fence, seen: Option<Fence>) -> FenceError {
         self.lease().lose(LossReason::Fenced);
         FenceError::Fenced { name: self.name().to_string(), fence, seen }
@@ -124,11 +126,11 @@ impl Guard {
 }
 
 impl LockBuilder {
-    /// Like [`acquire`](Self::acquire), and commits the fence to the database of `pool` before the guard is handed out: for work
-    /// that reads outside the transaction it writes in. Its writes still belong into [`Guard::begin`], where the fence is checked.
+    /// Like [`acquire`](Self::acquire), and commits the fence to the database of `pool` before it returns the guard: for work that reads
+    /// outside the transaction in which it writes. The writes still belong in [`Guard::begin`], where the fence is checked.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire) and [`Guard::begin`]; the lock is given back then.
+    /// As [`acquire`](Self::acquire) and [`Guard::begin`]; after an error the lock is released.
     pub async fn acquire_anchored<DB: Database>(self, pool: &Pool<DB>) -> Result<Guard, FenceError> {
         let guard = self.acquire().await?;
         guard.anchor(pool).await?;
@@ -137,11 +139,11 @@ impl LockBuilder {
 }
 
 impl RwBuilder {
-    /// Like [`acquire`](Self::acquire), and commits the fence to the database of `pool` before the guard is handed out. Readers that
-    /// share a fence store it one after another and read together from then on.
+    /// Like [`acquire`](Self::acquire), and commits the fence to the database of `pool` before it returns the guard. Readers that share a
+    /// fence store it one after another, and read concurrently afterwards.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire) and [`Guard::begin`]; the lock is given back then.
+    /// As [`acquire`](Self::acquire) and [`Guard::begin`]; after an error the lock is released.
     pub async fn acquire_anchored<DB: Database>(self, pool: &Pool<DB>) -> Result<Guard, FenceError> {
         let guard = self.acquire().await?;
         guard.anchor(pool).await?;

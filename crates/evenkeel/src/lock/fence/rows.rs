@@ -1,4 +1,4 @@
-//! The rows of `evenkeel_guards`: one per lock name, made outside of any business transaction.
+//! The rows of `evenkeel_guards`: one per lock name, created outside of the caller's transactions.
 
 use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
 use evenkeel_link::Token;
@@ -6,9 +6,9 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::Fence;
 
-// One statement that checks and stores. An upsert with the greater of two fences, and a read of what became of it, let a lower
-// fence pass on databases that count a row as changed only if it differs; `writes` makes every hit a change. A Redis that has
-// forgotten its fences can hand one out twice: the owner tells the two holders apart.
+// One statement checks and stores. An upsert of the greater fence followed by a read would accept a lower fence on databases that count a
+// row as changed only if it differs, so `writes` makes every match a change. A Redis that has lost its fences can grant one twice, so the
+// owner distinguishes the two holders.
 static STORE: Statement = Statement::new(
     "UPDATE evenkeel_guards SET fence = ?, owner = ?, writes = writes + 1 \
      WHERE name = ? AND (fence < ? OR (fence = ? AND owner = ?))",
@@ -27,7 +27,7 @@ static CREATE_MYSQL: Statement =
 static CREATE: Statement =
     Statement::new("INSERT INTO evenkeel_guards (name, fence, writes) VALUES (?, 0, 0) ON CONFLICT (name) DO NOTHING");
 
-/// Stores a fence, if no other owner's was seen that is as high. Holds the row until the transaction ends.
+/// Stores a fence, unless another owner has stored one that is as high. Locks the row until the transaction ends.
 pub(super) async fn store<DB: Database>(
     connection: &mut DB::Connection,
     name: &LockName,
@@ -44,7 +44,7 @@ pub(super) async fn store<DB: Database>(
     Ok(DB::execute(connection, statement.text::<DB>(), &values).await.map_err(SqlError::of::<DB>)? == 1)
 }
 
-/// The highest fence that was stored; nothing if there is no row.
+/// The highest stored fence; `None` if there is no row.
 pub(super) async fn seen<DB: Database>(
     connection: &mut DB::Connection,
     name: &LockName,
@@ -53,7 +53,7 @@ pub(super) async fn seen<DB: Database>(
     Ok(row.map(|row| row.count(0)).transpose()?.map(Fence))
 }
 
-/// Makes the row, if it is not there.
+/// Creates the row, if it does not exist.
 pub(super) async fn create<DB: Database>(connection: &mut DB::Connection, name: &LockName) -> Result<(), SqlError> {
     let statement = if DB::KIND == Kind::MySql { &CREATE_MYSQL } else { &CREATE };
     let values = [Value::Text(name.as_str())];

@@ -1,4 +1,4 @@
-//! [`FencedTransaction`]: a transaction that begins with the fence.
+//! [`FencedTransaction`]: a transaction that begins by storing the fence.
 
 use super::error::FenceError;
 use super::rows;
@@ -12,25 +12,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// A transaction whose first statement stored the fence of a guard; made by [`Guard::begin`](crate::lock::Guard::begin). Dropped,
-/// it is rolled back.
+/// A transaction whose first statement has stored the fence of a guard; created by [`Guard::begin`](crate::lock::Guard::begin). Dropping
+/// it rolls it back.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct FencedTransaction<DB: Database> {
-    /// Nothing once it is over.
+    /// `None` once the transaction has ended.
     transaction: Option<Transaction<'static, DB>>,
     fence: Fence,
 }
 
 impl<DB: Database> FencedTransaction<DB> {
-    /// The connection in its transaction: what a statement is executed on. Do not end the transaction through it.
+    /// The connection of the transaction, for executing statements. Do not end the transaction through it.
     ///
     /// # Errors
-    /// None in practice: [`SqlError::Lost`] if the transaction were over.
+    /// [`SqlError::Lost`] if the transaction has ended, which does not happen in practice.
     pub fn tx(&mut self) -> Result<&mut DB::Connection, FenceError> {
         self.transaction.as_deref_mut().ok_or(FenceError::Sql(SqlError::Lost))
     }
 
-    /// The fence it stored.
+    /// The stored fence.
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.fence
@@ -39,7 +39,8 @@ impl<DB: Database> FencedTransaction<DB> {
     /// Commits.
     ///
     /// # Errors
-    /// [`FenceError::Sql`]: it was not committed, do the work again if it is retryable. [`FenceError::CommitUnknown`]: nobody said.
+    /// [`FenceError::Sql`]: the transaction was not committed; repeat the work if the error is retryable. [`FenceError::CommitUnknown`]:
+    /// the outcome is unknown.
     pub async fn commit(mut self) -> Result<(), FenceError> {
         self.ended().await?.commit().await.map_err(|error| match error {
             error @ sqlx::Error::Database(_) => FenceError::Sql(SqlError::of::<DB>(error)),
@@ -47,15 +48,15 @@ impl<DB: Database> FencedTransaction<DB> {
         })
     }
 
-    /// Rolls back. (Dropping it does the same, later.)
+    /// Rolls back. (Dropping the transaction does the same, later.)
     ///
     /// # Errors
-    /// [`FenceError::Sql`] if the database did not answer; it rolls back all the same when it notices that nobody is there.
+    /// [`FenceError::Sql`] if the database did not answer; it rolls back when it detects the closed connection.
     pub async fn rollback(mut self) -> Result<(), FenceError> {
         Ok(self.ended().await?.rollback().await.map_err(SqlError::of::<DB>)?)
     }
 
-    /// The transaction without its limit: only this one is to end when nothing happens, not the connection in its pool.
+    /// Takes the transaction and resets the idle timeout, which must not apply to the connection in its pool.
     async fn ended(&mut self) -> Result<Transaction<'static, DB>, FenceError> {
         if DB::KIND == Kind::MySql {
             DB::script(self.tx()?, DEFAULT_MYSQL).await.map_err(SqlError::of::<DB>)?;
@@ -66,14 +67,14 @@ impl<DB: Database> FencedTransaction<DB> {
 
 impl<DB: Database> Drop for FencedTransaction<DB> {
     fn drop(&mut self) {
-        // Without a runtime the pool cannot take its connection back either.
+        // Without a runtime the pool does not take the connection back, so nothing needs to be reset.
         if let Some(mut transaction) = self.transaction.take()
             && DB::KIND == Kind::MySql
             && let Ok(runtime) = Handle::try_current()
         {
             runtime.spawn(async move {
                 if let Err(error) = DB::script(&mut transaction, DEFAULT_MYSQL).await {
-                    tracing::debug!(%error, "a limit of idle time was not put back");
+                    tracing::debug!(%error, "the idle timeout of a connection could not be reset");
                 }
                 drop(transaction);
             });
@@ -87,13 +88,13 @@ impl<DB: Database> fmt::Debug for FencedTransaction<DB> {
     }
 }
 
-/// No holder stands still in its transaction for longer, however long its lease is.
+/// The longest idle timeout of a transaction, for any lease.
 const IDLE_MAX: Duration = Duration::from_secs(86_400);
 
 const DEFAULT_MYSQL: &str = "SET SESSION wait_timeout = DEFAULT";
 static IDLE_POSTGRES: Statement = Statement::new("SELECT set_config('idle_in_transaction_session_timeout', ?, true)");
 
-/// Opens the transaction; nothing if the row is not there or refuses the fence.
+/// Opens the transaction; `None` if the row does not exist or rejects the fence.
 pub(super) async fn open<DB: Database>(
     pool: &Pool<DB>,
     lease: &Lease,
@@ -101,7 +102,7 @@ pub(super) async fn open<DB: Database>(
 ) -> Result<Option<FencedTransaction<DB>>, FenceError> {
     let of = SqlError::of::<DB>;
     let mut transaction = pool.begin_with(DB::BEGIN).await.map_err(of)?;
-    // First: whatever is read before could be older than what the last holder has written.
+    // The first statement: an earlier read could miss the writes of the last holder.
     if guard("lock_fence_first") && !rows::store::<DB>(&mut transaction, &lease.held.name, lease.signer, fence).await? {
         transaction.rollback().await.map_err(of)?;
         return Ok(None);
@@ -111,7 +112,7 @@ pub(super) async fn open<DB: Database>(
     Ok(Some(fenced))
 }
 
-/// A process that stands still in the transaction must not keep the row for much longer than its lease.
+/// Sets an idle timeout, so that a paused process does not keep the row locked for much longer than its lease.
 async fn end_when_idle<DB: Database>(connection: &mut DB::Connection, lease: Duration) -> Result<(), sqlx::Error> {
     if !guard("lock_idle_timeout") {
         return Ok(());
@@ -119,17 +120,17 @@ async fn end_when_idle<DB: Database>(connection: &mut DB::Connection, lease: Dur
     match DB::KIND {
         Kind::MySql => end_when_quiet::<DB>(connection, lease).await,
         Kind::Postgres => {
-            // PostgreSQL takes no more than 24 days, MySQL is told a day at most.
+            // PostgreSQL accepts at most 24 days; both databases get a day at most.
             let longest = if guard("lock_idle_timeout_bounded") { IDLE_MAX } else { Duration::MAX };
             let ms = lease.min(longest).as_millis().max(1).to_string();
             Row::<DB>::all(connection, &IDLE_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
         }
-        // Whoever stands still keeps the file locked, for all programs: there is no server to end it.
+        // SQLite has no server that could end an idle transaction, which keeps the file locked.
         Kind::Sqlite => Ok(()),
     }
 }
 
-/// MySQL and MariaDB end this connection when nothing is sent for `span`, or a little longer.
+/// Makes MySQL and MariaDB close this connection when it is idle for `span`, or a little longer.
 pub(in crate::lock) async fn end_when_quiet<DB: Database>(
     connection: &mut DB::Connection,
     span: Duration,
@@ -139,7 +140,7 @@ pub(in crate::lock) async fn end_when_quiet<DB: Database>(
     DB::script(connection, text).await
 }
 
-/// MySQL takes no parameter here; seconds, and the statement that sets them.
+/// Seconds, and the statement that sets them, because MySQL accepts no parameter here.
 const WAIT_TIMEOUTS: [(f64, &str); 9] = [
     (1.0, "SET SESSION wait_timeout = 1"),
     (2.0, "SET SESSION wait_timeout = 2"),

@@ -1,4 +1,4 @@
-//! [`Guard`]: the lock is held while this lives.
+//! [`Guard`]: a held lock.
 
 use super::lease::Lease;
 use evenkeel_link::support::{Backoff, guard};
@@ -10,35 +10,35 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Tries of a release without an answer.
+/// The maximum number of attempts of a release without a reply.
 const TRIES: u32 = 3;
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(200), delay_max: Duration::from_millis(200) };
 
-/// A held lock. It is renewed in the background, and given back when this is dropped.
+/// A held lock. It is renewed in the background, and released when this is dropped.
 ///
-/// Dropping never blocks: a keel in memory has the lock free at once, while Redis is asked in the background, so that a
-/// [`try_acquire`](crate::lock::LockBuilder::try_acquire) right after it may still find the lock taken. Where that matters, await
+/// Dropping never blocks: in the embedded store the lock is free at once; on Redis the release runs in the background, so that a
+/// [`try_acquire`](crate::lock::LockBuilder::try_acquire) right after the drop may still find the lock taken. Where that matters, await
 /// [`release`](Self::release).
 ///
-/// Guaranteed: this guard learns that its lease is over no later than the next time it looks at the clock ([`lost`](Self::lost),
+/// Guaranteed: the guard detects the end of its lease no later than at its next check of the clock ([`lost`](Self::lost),
 /// [`run`](Self::run), [`is_lost`](Self::is_lost)).
-/// Not guaranteed: that no other holder acts meanwhile. A process that stands still cannot look at a clock, so what the lock protects
-/// must check the [`fence`](Self::fence).
-#[must_use = "the lock is given back as soon as the guard is dropped"]
+/// Not guaranteed: that no other holder acts meanwhile. A paused process cannot check a clock, so the protected resource must check the
+/// [`fence`](Self::fence).
+#[must_use = "the lock is released as soon as the guard is dropped"]
 pub struct Guard {
     lease: Arc<Lease>,
-    /// Whether the release has been seen to.
+    /// Whether the release was sent and answered.
     released: bool,
 }
 
-/// What [`Guard::release`] found.
+/// The result of [`Guard::release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// It was held, and is free now.
+    /// The lock was held, and is free now.
     Released,
-    /// It was not held any more. Another holder may have acted since; the fence keeps them apart.
+    /// The lock was no longer held. Another holder may have acted since; the fences distinguish them.
     AlreadyLost,
-    /// It is free now, but whether this call freed it is not known: an earlier try had no answer.
+    /// The lock is free now, but it is unknown whether this call released it, because an earlier attempt was not answered.
     Unconfirmed,
 }
 
@@ -47,45 +47,45 @@ impl Guard {
         Self { lease, released: false }
     }
 
-    /// What it shares with its renewal.
+    /// The lease, shared with the renewal.
     #[cfg(feature = "sql")]
     pub(crate) fn lease(&self) -> &Lease {
         &self.lease
     }
 
-    /// What is locked.
+    /// The name of the lock.
     #[must_use]
     pub fn name(&self) -> &LockName {
         &self.lease.held.name
     }
 
-    /// The fence of this acquisition: higher than that of every holder before. A resource that refuses lower fences than it has
-    /// seen is safe from them.
+    /// The fencing token of this acquisition: higher than that of every earlier holder. A resource that rejects lower fences than it has
+    /// seen is protected from earlier holders.
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.lease.fence()
     }
 
-    /// What is left of the lease without another renewal; zero once it is lost.
+    /// The remaining time of the lease without another renewal; zero once the lock is lost.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.lease.remaining()
     }
 
-    /// Looks at the clock: whether the lock is lost. Once it is, it stays so.
+    /// Checks the clock and returns whether the lock is lost. A lost lock stays lost.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.lease.lost_now().is_some()
     }
 
-    /// Ready when the lock is lost, once and for ever: at the deadline of the last confirmed lease, at the latest 250 ms after
-    /// it when the process runs again; or when a renewal finds that another holder has it.
+    /// Completes when the lock is lost: at the deadline of the last confirmed lease, or, after a pause of the process, at most 250 ms after
+    /// it runs again; or when a renewal finds that the lock is gone.
     pub async fn lost(&self) -> Lost {
         self.lease.lost().await
     }
 
-    /// Ready when less than a third of the lease is left: renewals have failed, or [`max_hold`](crate::lock::LockBuilder::max_hold) is
-    /// near. Time to come to an end.
+    /// Completes when less than a third of the lease is left, because renewals have failed or
+    /// [`max_hold`](crate::lock::LockBuilder::max_hold) is near. The holder should finish its work.
     pub async fn expiring_soon(&self) {
         loop {
             let spare = self.lease.remaining().saturating_sub(self.lease.length / 3);
@@ -96,27 +96,27 @@ impl Guard {
         }
     }
 
-    /// Runs `future` while the lock is held. If it is lost, the future is dropped, and never polled again.
+    /// Runs `future` while the lock is held. If the lock is lost, the future is dropped and not polled again.
     ///
     /// # Errors
-    /// [`Lost`]: the future was dropped in the middle of whatever it did.
+    /// [`Lost`]: the future was dropped before it was ready.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
         run_until(self.lease.lost(), future).await
     }
 
-    /// Gives the lock back and says what is known about it.
+    /// Releases the lock and returns its state at the release.
     ///
-    /// Guaranteed: after this returned no renewal is sent any more, and if it is no error, the next in the queue has been notified. If
-    /// the future is dropped before, the lock is given back as if the guard had been dropped.
+    /// Guaranteed: after this has returned, no renewal is sent, and unless it is an error, the next waiter has been notified. If the future
+    /// is dropped before, the lock is released as if the guard had been dropped.
     ///
     /// # Errors
-    /// [`LockError::Link`]: Redis did not answer; the lock ends with its lease, nothing is to be done.
+    /// [`LockError::Link`]: Redis did not answer; the lock ends with its lease, and the caller need not do anything.
     pub async fn release(mut self) -> Result<Release, LockError> {
         let lease = Arc::clone(&self.lease);
         let was_lost = lease.lost_now().is_some();
         lease.latch.close();
         lease.end_renewals();
-        // What was sent before goes first; then the release is the last word.
+        // A renewal in progress completes first, so that the release is the last command.
         lease.renewals_over().await;
         let mut doubt = false;
         for attempt in 1.. {
@@ -124,7 +124,7 @@ impl Guard {
                 Ok(found) => {
                     self.released = true;
                     lease.locks.metrics.released(found);
-                    // The next of this process goes on now, not before.
+                    // The next task of this process continues only after the release.
                     drop(lease.take_turn());
                     return Ok(match found {
                         Released::Released { .. } => Release::Released,
@@ -136,7 +136,7 @@ impl Guard {
                     doubt |= error.outcome_unknown();
                     lease.locks.clock.sleep(RETRY.delay(0)).await;
                 }
-                // Dropping `self` leaves it to the reaper, which tries until the lease has ended.
+                // Dropping `self` passes the release to the reaper, which retries until the lease has expired.
                 Err(error) => return Err(error),
             }
         }
@@ -144,12 +144,12 @@ impl Guard {
     }
 }
 
-/// Polls `future` until it is ready, or `lost` is.
+/// Polls `future` until it or `lost` is ready.
 pub(crate) async fn run_until<F: Future>(lost: impl Future<Output = Lost>, future: F) -> Result<F::Output, Lost> {
     let mut lost = std::pin::pin!(lost);
     let mut future = std::pin::pin!(future);
     poll_fn(|context| {
-        // First the clock: after a pause the future must not go on as if nothing had happened.
+        // The clock is checked first, so that the future does not continue after a pause in which the lock was lost.
         if guard("lock_run_looks_first")
             && let Poll::Ready(lost) = lost.as_mut().poll(context)
         {

@@ -1,19 +1,19 @@
-//! The state of a lease, as a few bits that are changed at once: held until it is closed or lost, and never held again.
+//! The state of a lease as atomic bits: held until it is closed or lost, and never held again.
 //!
-//! Free of tokio and of clocks, so that all interleavings of a drop with a renewal can be tried: `latch_orders.rs` beside it tries
-//! the orders of the steps, `tests/it/hermetic/latch_loom.rs` compiles this file once more, with loom's atomics.
+//! It uses neither tokio nor clocks, so that tests can explore all interleavings of a drop with a renewal: `latch_orders.rs` explores the
+//! orders of the steps, and `tests/it/hermetic/latch_loom.rs` compiles this file with loom's atomics.
 
 use super::atomics::Ordering::SeqCst;
 use super::atomics::{AtomicU8, AtomicU64};
 
-/// A renewal is on its way.
+/// A renewal is in progress.
 const RENEWING: u8 = 1;
-/// Its guard has let go.
+/// The guard was released or dropped.
 const CLOSED: u8 = 2;
-/// It has run out, or was taken.
+/// The lease has expired, or was taken away.
 const LOST: u8 = 4;
-/// The renewal that is on its way must see to the release.
-const OWED: u8 = 8;
+/// The renewal in progress must send the release when it ends.
+const RELEASE_PENDING: u8 = 8;
 
 /// Whether a lease is held, until when, and who sends its release.
 pub(crate) struct Latch {
@@ -22,7 +22,7 @@ pub(crate) struct Latch {
 }
 
 impl Latch {
-    /// Held until `deadline_ns`.
+    /// A latch that is held until `deadline_ns`.
     pub(crate) fn new(deadline_ns: u64) -> Self {
         Self { bits: AtomicU8::new(0), deadline_ns: AtomicU64::new(deadline_ns) }
     }
@@ -31,12 +31,12 @@ impl Latch {
         self.deadline_ns.load(SeqCst)
     }
 
-    /// Moves the deadline on, never back.
+    /// Moves the deadline forward, never back.
     pub(crate) fn extend(&self, deadline_ns: u64) {
         self.deadline_ns.fetch_max(deadline_ns, SeqCst);
     }
 
-    /// Neither closed nor lost.
+    /// Whether it is neither closed nor lost.
     pub(crate) fn is_held(&self) -> bool {
         self.bits.load(SeqCst) & (CLOSED | LOST) == 0
     }
@@ -45,35 +45,34 @@ impl Latch {
         self.bits.load(SeqCst) & LOST != 0
     }
 
-    /// Whether a renewal is on its way.
+    /// Whether a renewal is in progress.
     pub(crate) fn is_renewing(&self) -> bool {
         self.bits.load(SeqCst) & RENEWING != 0
     }
 
-    /// Notes that it was lost; `true` for the one call that did it. What is closed is not lost any more.
+    /// Marks the lease as lost; `true` for the one call that did so. A closed lease cannot be lost.
     pub(crate) fn lose(&self) -> bool {
         self.change(|bits| (bits & (CLOSED | LOST) == 0).then_some(bits | LOST)).is_some()
     }
 
-    /// A renewal may be sent; `false` if the lease is not held.
+    /// Begins a renewal; `false` if the lease is not held.
     pub(crate) fn begin_renewal(&self) -> bool {
         self.change(|bits| (bits & (CLOSED | LOST) == 0).then_some(bits | RENEWING)).is_some()
     }
 
-    /// The renewal is over; `true` if its sender must now see to the release.
+    /// Ends a renewal; `true` if the caller must now send the release.
     pub(crate) fn end_renewal(&self) -> bool {
-        self.bits.fetch_and(!RENEWING, SeqCst) & OWED != 0
+        self.bits.fetch_and(!RENEWING, SeqCst) & RELEASE_PENDING != 0
     }
 
-    /// From now on no renewal begins. Who calls this sends the release once none is on its way.
+    /// Prevents further renewals. The caller sends the release once no renewal is in progress.
     pub(crate) fn close(&self) {
         self.bits.fetch_or(CLOSED, SeqCst);
     }
 
-    /// The same for a caller who cannot wait: `true` if he must see to the release, `false` if the renewal that is on its way
-    /// does.
+    /// The same for a caller that cannot wait: `true` if the caller must send the release, `false` if the renewal in progress does.
     pub(crate) fn close_at_once(&self) -> bool {
-        self.bits.fetch_or(CLOSED | OWED, SeqCst) & RENEWING == 0
+        self.bits.fetch_or(CLOSED | RELEASE_PENDING, SeqCst) & RENEWING == 0
     }
 
     fn change(&self, change: impl Fn(u8) -> Option<u8>) -> Option<u8> {

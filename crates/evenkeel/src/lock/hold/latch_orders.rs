@@ -1,4 +1,4 @@
-//! The latch by itself: every order of the steps of a drop and of a renewal.
+//! Tests the latch with every order of the steps of a drop and a renewal.
 
 use super::latch::Latch;
 
@@ -11,35 +11,35 @@ fn lost_lease_stays_lost() {
 }
 
 #[test]
-fn a_closed_lease_is_not_lost() {
+fn closed_lease_is_not_lost() {
     let latch = Latch::new(10);
     latch.close();
     assert!(!latch.lose() && !latch.is_lost() && !latch.begin_renewal());
 }
 
 #[test]
-fn one_of_the_two_sends_the_release() {
+fn release_is_sent_once_by_drop_or_renewal() {
     let latch = Latch::new(10);
     assert!(latch.begin_renewal());
-    assert!(!latch.close_at_once(), "the renewal is on its way");
+    assert!(!latch.close_at_once(), "a renewal is in progress");
     assert!(latch.end_renewal());
     let latch = Latch::new(10);
     assert!(latch.begin_renewal() && !latch.end_renewal());
     assert!(latch.close_at_once());
 }
 
-/// What a thread does next with the latch; each is one atomic change, so the orders of these are all there are.
+/// The next step of a thread. Each step is one atomic change, so the orders of the steps are all interleavings.
 #[derive(Clone, Copy, Default)]
 struct Thread {
     at: u8,
     flag: bool,
 }
 
-/// What reached the server, in order: renewals and releases.
+/// The renewals and releases that reached the server, in order.
 #[derive(Clone, Default)]
 struct Sent(Vec<&'static str>);
 
-/// One step of the renewal: begin, send, end, and the release it may owe. `false` once it is over.
+/// One step of the renewal: begin, send, end, and the release if it must send it. `false` once it has ended.
 fn renew(latch: &Latch, thread: &mut Thread, sent: &mut Sent) -> bool {
     match thread.at {
         0 => thread.flag = latch.begin_renewal(),
@@ -52,7 +52,7 @@ fn renew(latch: &Latch, thread: &mut Thread, sent: &mut Sent) -> bool {
     thread.at <= 4
 }
 
-/// One step of a drop: close, and the release unless the renewal owes it.
+/// One step of a drop: close, and the release unless the renewal must send it.
 fn let_go(latch: &Latch, thread: &mut Thread, sent: &mut Sent) -> bool {
     match thread.at {
         0 => thread.flag = latch.close_at_once(),
@@ -63,10 +63,10 @@ fn let_go(latch: &Latch, thread: &mut Thread, sent: &mut Sent) -> bool {
     thread.at <= 2
 }
 
-/// (L1) In some order of the two, a watchdog outlived its lock. Here: every order of every step.
+/// (L1) A watchdog outlived its lock in one order of the steps. This test checks every order.
 #[test]
-fn whatever_the_order_one_release_is_sent_and_no_renewal_after_it() {
-    // Each bit of the number says who goes next.
+fn every_order_sends_one_release_and_no_later_renewal() {
+    // Each bit of the number selects the thread of the next step.
     for order in 0..1_u32 << 9 {
         let (latch, mut sent) = (Latch::new(10), Sent::default());
         let (mut renewal, mut drop) = (Thread::default(), Thread::default());
@@ -83,7 +83,7 @@ fn whatever_the_order_one_release_is_sent_and_no_renewal_after_it() {
 }
 
 #[test]
-fn a_deadline_moves_on_only() {
+fn deadline_only_moves_forward() {
     let latch = Latch::new(10);
     latch.extend(20);
     latch.extend(15);

@@ -1,4 +1,4 @@
-//! One held lock, as its guard, its renewal and the reaper share it.
+//! The state of one held lock, shared by its guard, its renewal and the reaper.
 
 use super::latch::Latch;
 use crate::lock::acquire::gate::Turn;
@@ -17,32 +17,32 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-/// Who waits for a loss looks at the clock at least so often: a timer stands still while the machine sleeps, the clock does not.
+/// The longest interval between checks of the clock while waiting for a loss: a timer stops while the machine sleeps, the clock does not.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// One held lock.
 pub(crate) struct Lease {
     pub(crate) locks: Locks,
     pub(crate) held: Held,
-    /// The owner recorded with its fence.
+    /// The owner recorded with the fence.
     #[cfg(feature = "sql")]
     pub(crate) signer: Token,
     pub(crate) length: Duration,
     pub(crate) latch: Latch,
     fence: AtomicU64,
-    /// A database has stored the fence: work may rest on what was read since.
+    /// A database has stored the fence, so the holder may have read protected data since.
     #[cfg(feature = "sql")]
     is_stored: std::sync::atomic::AtomicBool,
     reason: OnceLock<LossReason>,
-    /// Its place at the head of the local queue, until the lock is given back or lost.
+    /// Its turn in the local queue, until the lock is released or lost.
     turn: Mutex<Option<Turn>>,
-    /// The lease was lost, or a renewal is over.
+    /// Notified when the lease is lost or a renewal has ended.
     changed: Notify,
     renewal: OnceLock<AbortHandle>,
     since: Moment,
 }
 
-/// What is held, by whom.
+/// A held lock and its owner.
 #[derive(Clone)]
 pub(crate) struct Held {
     pub(crate) name: LockName,
@@ -50,15 +50,15 @@ pub(crate) struct Held {
     pub(crate) owner: Token,
 }
 
-/// How an acquisition was answered.
+/// A granted acquisition.
 pub(crate) struct Grant {
     pub(crate) fence: Fence,
     /// The owner recorded with the fence: this owner, or the first of the readers that share it.
     #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "only a database stores fences"))]
     pub(crate) signer: Token,
-    /// When the lease ends, counted from when the answered attempt was sent.
+    /// The end of the lease, counted from the time at which the granted attempt was sent.
     pub(crate) deadline: Moment,
-    /// How long it is without renewals.
+    /// The length of the lease without renewals.
     pub(crate) length: Duration,
 }
 
@@ -83,7 +83,7 @@ impl Lease {
         })
     }
 
-    /// The task that renews it; ended with the lease.
+    /// Records the task that renews the lease; it is aborted with the lease.
     pub(crate) fn renewed_by(&self, renewal: AbortHandle) {
         if let Err(renewal) = self.renewal.set(renewal) {
             renewal.abort();
@@ -105,7 +105,7 @@ impl Lease {
         self.fence.fetch_max(fence.0, SeqCst);
     }
 
-    /// A database has stored the fence.
+    /// Records that a database has stored the fence.
     #[cfg(feature = "sql")]
     pub(crate) fn stored(&self) {
         self.is_stored.store(true, SeqCst);
@@ -116,7 +116,7 @@ impl Lease {
         self.is_stored.load(SeqCst)
     }
 
-    /// What is left of the lease; nothing once it is lost.
+    /// The remaining time of the lease; zero once it is lost.
     pub(crate) fn remaining(&self) -> Duration {
         if self.latch.is_lost() {
             return Duration::ZERO;
@@ -125,12 +125,12 @@ impl Lease {
         deadline.saturating_sub(self.locks.clock.now().on_clock())
     }
 
-    /// Moves the deadline on to `length` after `sent`.
+    /// Moves the deadline forward to `left` after `sent`.
     pub(crate) fn extend(&self, sent: Moment, left: Duration) {
         self.latch.extend(nanoseconds(sent + left));
     }
 
-    /// Looks at the clock: whether, and how, the lease was lost.
+    /// Checks the clock; returns how the lease was lost, if it was.
     pub(crate) fn lost_now(&self) -> Option<Lost> {
         if self.latch.is_held() && self.remaining().is_zero() && guard("lock_local_deadline") {
             self.lose(LossReason::Expired);
@@ -138,22 +138,22 @@ impl Lease {
         self.latch.is_lost().then(|| Lost { reason: self.reason.get().copied().unwrap_or(LossReason::Expired) })
     }
 
-    /// Once and for ever.
+    /// Marks the lease as lost.
     pub(crate) fn lose(&self, reason: LossReason) {
-        // Before the latch, so that whoever sees it lost knows why; the first reason stays.
+        // Set before the latch, so that every reader of a lost latch finds a reason; the first reason stays.
         if self.latch.is_held() {
             let _ = self.reason.set(reason);
         }
         if self.latch.lose() {
             self.locks.metrics.lost(reason);
             tracing::warn!(name = %self.held.name, %reason, "a lock was lost");
-            // Others of this process may try: whoever still believes in this lease has been told.
+            // The next task of this process may try, because the latch already shows the loss to this holder.
             drop(self.take_turn());
             self.changed.notify_waiters();
         }
     }
 
-    /// Ready when the lease is lost; never if it is given back before.
+    /// Completes when the lease is lost; never if it is released before.
     pub(crate) async fn lost(&self) -> Lost {
         loop {
             let changed = self.changed.notified();
@@ -169,7 +169,7 @@ impl Lease {
         }
     }
 
-    /// Ready when no renewal is on its way.
+    /// Completes when no renewal is in progress.
     pub(crate) async fn renewals_over(&self) {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -181,31 +181,31 @@ impl Lease {
         }
     }
 
-    /// The renewal that was on its way is over, however it ended.
+    /// Records that the renewal in progress has ended, with any result.
     pub(crate) fn renewal_over(self: &Arc<Self>) {
         let must_release = self.latch.end_renewal();
         self.changed.notify_waiters();
         if must_release {
-            self.locks.reaper.hand_over(&self.locks, self.debt());
+            self.locks.reaper.hand_over(&self.locks, self.pending_release());
         }
     }
 
-    /// Its guard was dropped: nothing is waited for, and somebody sees to the release.
+    /// Releases in the background after the guard was dropped: here, or when the renewal in progress ends.
     pub(crate) fn let_go(self: &Arc<Self>) {
         let must_release = self.latch.close_at_once();
         self.end_renewals();
         if must_release {
-            self.locks.reaper.hand_over(&self.locks, self.debt());
+            self.locks.reaper.hand_over(&self.locks, self.pending_release());
         }
     }
 
-    /// The release that is owed; with it goes the turn.
-    pub(crate) fn debt(&self) -> Debt {
+    /// The pending release, which takes the turn along.
+    pub(crate) fn pending_release(&self) -> PendingRelease {
         let until = Moment::from_clock(Duration::from_nanos(self.latch.deadline_ns()));
-        Debt { held: self.held.clone(), until, turn: self.take_turn() }
+        PendingRelease { held: self.held.clone(), until, turn: self.take_turn() }
     }
 
-    /// The call that gives it back.
+    /// The call that releases the lock.
     pub(crate) fn release_call(&self) -> Release {
         let turn = self.turn.lock();
         let waits = turn.as_ref().is_some_and(|turn| turn.gate().has_queue());
@@ -224,12 +224,12 @@ impl Drop for Lease {
     }
 }
 
-/// A release that must still be sent.
-pub(crate) struct Debt {
+/// A release that is still to be sent.
+pub(crate) struct PendingRelease {
     pub(crate) held: Held,
-    /// About then the lease ends by itself.
+    /// The approximate end of the lease.
     pub(crate) until: Moment,
-    /// The next in the local queue goes on when this is dropped.
+    /// Dropping it lets the next task of the local queue continue.
     pub(crate) turn: Option<Turn>,
 }
 

@@ -1,4 +1,4 @@
-//! Holding: a guard, the lease behind it, its renewal, and the release of what was dropped.
+//! Held locks: the guard, its lease and renewal, and the background release of dropped guards.
 
 pub(crate) mod guard;
 pub(crate) mod latch;
@@ -8,7 +8,7 @@ pub(crate) mod lease;
 pub(crate) mod reaper;
 pub(crate) mod renewal;
 
-/// What the latch is made of; loom puts its own in their place.
+/// The atomics of the latch; a test replaces them by loom's.
 mod atomics {
     pub(super) use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 }

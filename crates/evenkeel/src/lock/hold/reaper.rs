@@ -1,6 +1,6 @@
-//! Sends the releases that nobody waits for: of guards that were dropped and of acquisitions that were cancelled.
+//! The reaper: sends releases in the background, of dropped guards and of canceled acquisitions.
 
-use super::lease::{Debt, Held};
+use super::lease::{Held, PendingRelease};
 use crate::lock::store::LockStore;
 use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
@@ -16,33 +16,33 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-/// Releases on their way at once.
+/// The maximum number of concurrent releases.
 const AT_ONCE: usize = 64;
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
-/// A lease whose renewal was not answered may end so much later than we know.
+/// How much later than known a lease may end whose renewal was not answered.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Takes debts over on their way to the store. Its task has a share of the queue only, and each debt its own handle of the store: so
-/// an idle task keeps no connection, and what is still owed when the locks are gone is paid before the connection ends.
+/// Sends pending releases to the store. Its task owns only a share of the queue, and each release has its own handle on the store: so an
+/// idle task does not keep a connection open, and releases that are pending when the locks are dropped are sent before it closes.
 pub(crate) struct Reaper {
     queue: Arc<Queue>,
     running: Mutex<Option<Background>>,
 }
 
-/// Debts, and those who work them off.
+/// The queue of pending releases.
 struct Queue {
-    owed: Mutex<VecDeque<Owed>>,
+    releases: Mutex<VecDeque<QueuedRelease>>,
     added: Notify,
-    /// Debts that are neither paid nor given up.
+    /// The number of releases that are neither answered nor given up.
     pending: watch::Sender<usize>,
-    /// The locks are gone: what is owed is sent once more, then the task ends.
+    /// The locks were dropped: each pending release is sent once more, then the task ends.
     is_closed: AtomicBool,
     clock: Clock,
     metrics: Gauges,
 }
 
-struct Owed {
-    debt: Debt,
+struct QueuedRelease {
+    release: PendingRelease,
     process: Token,
     store: LockStore,
 }
@@ -58,12 +58,12 @@ impl Reaper {
             pending: gauge!("evenkeel_lock_releases_pending"),
             success: gauge!("evenkeel_lock_reaper_last_success_seconds"),
         };
-        let (owed, added, is_closed) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
-        let queue = Queue { owed, added, pending: watch::Sender::new(0), is_closed, clock, metrics };
+        let (releases, added, is_closed) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
+        let queue = Queue { releases, added, pending: watch::Sender::new(0), is_closed, clock, metrics };
         Self { queue: Arc::new(queue), running: Mutex::default() }
     }
 
-    /// Sees to it that somebody works off the queue. Needs the runtime that the locks are acquired on.
+    /// Starts the task that sends the releases, unless it runs. Needs the runtime on which the locks are acquired.
     pub(crate) fn start(&self, store: &LockStore) {
         if store.is_embedded() {
             return;
@@ -76,22 +76,22 @@ impl Reaper {
         }
     }
 
-    /// Takes a debt over. Never blocks, needs no runtime: an embedded store is released at once, Redis by the reaper's task.
-    pub(crate) fn hand_over(&self, locks: &Locks, debt: Debt) {
-        let owed = Owed { debt, process: locks.process, store: locks.store.clone() };
-        let Held { name, mode, .. } = &owed.debt.held;
-        if locks.store.release_now_in(*mode, name, owed.call()) {
+    /// Takes a release over. Never blocks and needs no runtime: in the embedded store it happens at once, on Redis in the reaper's task.
+    pub(crate) fn hand_over(&self, locks: &Locks, release: PendingRelease) {
+        let queued = QueuedRelease { release, process: locks.process, store: locks.store.clone() };
+        let Held { name, mode, .. } = &queued.release.held;
+        if locks.store.release_now_in(*mode, name, queued.call()) {
             return;
         }
         self.queue.pending.send_modify(|pending| *pending += 1);
-        self.queue.owed().push_back(owed);
+        self.queue.releases().push_back(queued);
         self.queue.added.notify_one();
     }
 
-    /// Ready when nothing is owed any more.
+    /// Completes when no release is pending.
     pub(crate) async fn drained(&self) {
         self.queue.run_once().await;
-        // The sender lives in `self`, so waiting cannot fail.
+        // The sender is in `self`, so waiting cannot fail.
         let _ = self.queue.pending.subscribe().wait_for(|pending| *pending == 0).await;
     }
 }
@@ -101,7 +101,7 @@ impl Drop for Reaper {
         self.queue.is_closed.store(true, SeqCst);
         let running = self.running.get_mut().take();
         if let Some(running) = running.filter(|_| guard("lock_reaper_sends_last")) {
-            // It ends by itself, once what is owed was sent.
+            // The task ends by itself, once the pending releases were sent.
             running.leave();
             self.queue.added.notify_one();
         }
@@ -109,74 +109,74 @@ impl Drop for Reaper {
 }
 
 impl Queue {
-    /// Works off what comes until the locks are gone.
+    /// Sends releases until the locks are dropped.
     async fn work(self: Arc<Self>) {
         loop {
             self.run_once().await;
-            if self.is_closed.load(SeqCst) && self.owed().is_empty() && guard("lock_reaper_ends") {
+            if self.is_closed.load(SeqCst) && self.releases().is_empty() && guard("lock_reaper_ends") {
                 return;
             }
             self.added.notified().await;
         }
     }
 
-    /// Works off what is in the queue.
+    /// Sends the releases in the queue.
     async fn run_once(self: &Arc<Self>) {
-        let mut paying = JoinSet::new();
-        while let Some(owed) = self.take() {
+        let mut sending = JoinSet::new();
+        while let Some(queued) = self.take() {
             let queue = Arc::clone(self);
-            let paid = Paid(self.pending.clone());
-            paying.spawn(async move {
-                queue.pay(&owed).await;
-                drop((owed, paid));
+            let completed = Completed(self.pending.clone());
+            sending.spawn(async move {
+                queue.send(&queued).await;
+                drop((queued, completed));
             });
-            if paying.len() >= AT_ONCE {
-                paying.join_next().await;
+            if sending.len() >= AT_ONCE {
+                sending.join_next().await;
             }
         }
-        while paying.join_next().await.is_some() {}
+        while sending.join_next().await.is_some() {}
         self.metrics.pending.set(*self.pending.borrow() as f64);
         self.metrics.success.set(self.clock.unix_ms() as f64 / 1000.0);
     }
 
-    /// Tries until it is answered, the lease has ended by itself, or the locks are dropped.
-    async fn pay(&self, owed: &Owed) {
-        let Held { name, mode, .. } = &owed.debt.held;
+    /// Repeats a release until it is answered, the lease has expired, or the locks are dropped.
+    async fn send(&self, queued: &QueuedRelease) {
+        let Held { name, mode, .. } = &queued.release.held;
         for attempt in 0.. {
             let is_last = self.is_closed.load(SeqCst);
-            match owed.store.release_in(*mode, name, owed.call()).await {
+            match queued.store.release_in(*mode, name, queued.call()).await {
                 Ok(_) => return,
-                Err(error) if error.is_retryable() && !is_last && self.clock.now() < owed.debt.until + GRACE => {
+                Err(error) if error.is_retryable() && !is_last && self.clock.now() < queued.release.until + GRACE => {
                     self.clock.sleep(RETRY.delay(attempt)).await;
                 }
                 Err(error) => {
-                    tracing::warn!(%name, %error, "a lock was not given back; it ends with its lease");
+                    tracing::warn!(%name, %error, "a lock could not be released; it ends with its lease");
                     return;
                 }
             }
         }
     }
 
-    fn take(&self) -> Option<Owed> {
-        self.owed().pop_front()
+    fn take(&self) -> Option<QueuedRelease> {
+        self.releases().pop_front()
     }
 
-    fn owed(&self) -> MutexGuard<'_, VecDeque<Owed>> {
-        self.owed.lock()
+    fn releases(&self) -> MutexGuard<'_, VecDeque<QueuedRelease>> {
+        self.releases.lock()
     }
 }
 
-impl Owed {
+impl QueuedRelease {
     fn call(&self) -> Release {
-        let waits = self.debt.turn.as_ref().is_some_and(|turn| turn.gate().has_queue());
-        Release { owner: self.debt.held.owner, process: self.process, waits }
+        let waits = self.release.turn.as_ref().is_some_and(|turn| turn.gate().has_queue());
+        Release { owner: self.release.held.owner, process: self.process, waits }
     }
 }
 
-/// Counts a debt as paid, however its task ends.
-struct Paid(watch::Sender<usize>);
+/// Counts a release as complete when it is dropped, however its task ends.
+struct Completed(watch::Sender<usize>);
 
-impl Drop for Paid {
+impl Drop for Completed {
     fn drop(&mut self) {
         self.0.send_modify(|pending| *pending = pending.saturating_sub(1));
     }

@@ -1,4 +1,4 @@
-//! Keeps a lease alive, and notices when that has failed.
+//! Renews a lease, and detects its loss.
 
 use super::lease::{Held, Lease};
 use evenkeel_link::clock::Moment;
@@ -8,9 +8,9 @@ use evenkeel_protocol::lock::steps::Renewed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A lease is renewed so often while it lasts.
+/// The number of renewals per lease.
 const TIMES_A_LEASE: u32 = 3;
-/// After a renewal without an answer.
+/// The backoff after an unanswered renewal.
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_millis(200) };
 
 /// Starts the task that renews `lease` until it is closed or lost. Needs a runtime.
@@ -27,7 +27,7 @@ async fn keep(lease: Arc<Lease>) {
     }
 }
 
-/// When to renew next.
+/// The schedule of renewals.
 struct Renewal {
     every: Duration,
     /// `None` once the lease has reached its limit.
@@ -38,12 +38,12 @@ struct Renewal {
 impl Renewal {
     fn new(lease: &Lease) -> Self {
         let every = (lease.length / TIMES_A_LEASE).max(Duration::from_millis(1));
-        // The first one counts from the deadline, too: the acquisition may have taken its time.
+        // The first renewal counts from the deadline, because the acquisition may have taken long.
         let due = lease.locks.clock.now() + lease.remaining().saturating_sub(lease.length - every);
         Self { every, due: Some(due), failures: 0 }
     }
 
-    /// When there is something to do; `None` if the lease is not held any more.
+    /// The time of the next renewal or of the deadline; `None` if the lease is no longer held.
     fn next_look(&self, lease: &Lease) -> Option<Moment> {
         if lease.lost_now().is_some() || !lease.latch.is_held() {
             return None;
@@ -52,7 +52,7 @@ impl Renewal {
         Some(self.due.map_or(deadline, |due| due.min(deadline)))
     }
 
-    /// Renews the lease if that is due. Takes no longer than the lease.
+    /// Renews the lease if a renewal is due. Takes no longer than the lease.
     async fn run_once(&mut self, lease: &Arc<Lease>) {
         let (clock, metrics) = (&lease.locks.clock, &lease.locks.metrics);
         if lease.lost_now().is_some() || self.due.is_none_or(|due| clock.now() < due) {
@@ -80,10 +80,10 @@ impl Renewal {
                     Renewed::Lost => lease.lose(LossReason::Gone),
                 }
             }
-            // Whether it happened is not known: try again until the deadline, then the lease is lost.
+            // The outcome is unknown: retry until the deadline, at which the lease is lost.
             Ok(Err(error)) => {
                 metrics.renewals_unknown.increment(1);
-                tracing::debug!(name = %lease.held.name, %error, "a renewal failed; it is tried again until the lease ends");
+                tracing::debug!(name = %lease.held.name, %error, "a renewal failed; retrying until the lease ends");
                 self.due = Some(clock.now() + RETRY.delay(self.failures).min(self.every));
                 self.failures = self.failures.saturating_add(1);
             }
@@ -92,7 +92,7 @@ impl Renewal {
     }
 }
 
-/// A renewal is on its way while this lives, also if its task is ended meanwhile.
+/// Marks a renewal as in progress until it is dropped, also if its task is aborted.
 struct Sending<'a>(&'a Arc<Lease>);
 
 impl<'a> Sending<'a> {

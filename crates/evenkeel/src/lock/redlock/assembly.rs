@@ -1,5 +1,5 @@
-//! Which servers take part. One that is new, was flushed, or was started again may have forgotten locks: it sits out the longest ttl,
-//! and comes back above the highest fence that a majority of the others knows.
+//! The membership of servers. A server that is new, was flushed, or was restarted may have lost locks: it is excluded for the longest ttl,
+//! and rejoins with a fence floor above the highest fence of a majority of the others.
 
 use super::quorum::{ask, majority};
 use super::servers::Servers;
@@ -9,10 +9,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How often servers that are away, or sit out, are looked at.
+/// The interval of checks while servers are unreachable or excluded.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Starts the loop that looks after the servers for as long as they live. Needs a runtime.
+/// Starts the loop that admits servers, until they are dropped. Needs a runtime.
 pub(super) fn start(servers: &Arc<Servers>) -> Background {
     let (weak, wake) = (Arc::downgrade(servers), Arc::clone(&servers.outsider_seen));
     let clock = servers.clock.clone();
@@ -37,7 +37,7 @@ async fn keep(servers: Weak<Servers>, wake: Arc<Notify>, clock: evenkeel_link::c
     }
 }
 
-/// Connects what is not connected, looks at all servers, and admits those that may take part again. Answers whether all do.
+/// Connects to all servers, checks them, and admits those that may take part again. Returns whether all take part.
 pub(super) async fn run_once(servers: &Servers) -> bool {
     let nodes = &servers.nodes;
     ask(nodes.iter().map(connect), |_| false).await;
@@ -51,7 +51,7 @@ pub(super) async fn run_once(servers: &Servers) -> bool {
         .collect();
     let all_answered = standings.iter().all(Result::is_ok);
     let mut count = members.len();
-    // All of them without a mark: a new Redlock (or one that lost all its memory at once, and knows no better).
+    // No server has a mark: the Redlock is new (or all servers have lost their data, which looks the same).
     let is_new = all_answered && members.is_empty();
     for (node, standing) in nodes.iter().zip(&standings) {
         let Ok(Standing::Out { left_ms, mark }) = standing else { continue };
@@ -61,19 +61,19 @@ pub(super) async fn run_once(servers: &Servers) -> bool {
         let Some(floor) = floor(servers, &members, all_answered).await else { continue };
         if matches!(servers.within(node.admit(*mark, floor)).await, Ok(true)) {
             count += 1;
-            tracing::info!(floor, "a server of a Redlock takes part");
+            tracing::info!(floor, "a server was admitted to a Redlock");
         }
     }
     servers.metrics.members.set(count as f64);
     count == nodes.len()
 }
 
-/// What the fences of a server that comes back must be above: read after it has sat out, from so many others that the fence of
-/// every acquisition it may have forgotten is among theirs.
+/// The fence floor of an admitted server: read after its exclusion, from so many members that they have the fence of every acquisition that
+/// it may have lost.
 async fn floor(servers: &Servers, members: &[&Node], all_answered: bool) -> Option<u64> {
     let known = ask(members.iter().map(|node| node.fence_max()), |_| false).await;
     let known: Vec<u64> = known.into_iter().flatten().filter_map(Result::ok).collect();
-    // When a majority has forgotten at once, what all the others know must do.
+    // If a majority has lost its data at once, the fences of all the others have to be enough.
     let is_enough = known.len() >= majority(servers.nodes.len()) || (all_answered && known.len() == members.len());
     is_enough.then(|| known.into_iter().max().unwrap_or(0))
 }

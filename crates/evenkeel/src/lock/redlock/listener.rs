@@ -1,4 +1,4 @@
-//! Notifications of several servers that a lock may be free.
+//! Notifications from several servers that a lock may be free.
 
 use super::quorum::majority;
 use async_trait::async_trait;
@@ -8,14 +8,14 @@ use evenkeel_protocol::lock::steps::{Call, WakeListener};
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// Is notified when a lock may be free.
+/// A listener that is notified when a lock may be free.
 ///
-/// A holder that gives it back does so on a majority; a contender that got too few servers clears up on a minority, and must not
-/// wake everybody who waits: they would wake each other for ever.
+/// A holder releases the lock on a majority of servers, a failed contender on a minority. Notifications of a minority are ignored, because
+/// otherwise contenders would wake each other forever (a thundering herd).
 pub(crate) struct RedlockListener {
     listeners: Vec<NodeListener>,
-    /// Which of them sent a notification since the last time.
-    told: Vec<bool>,
+    /// Which servers have sent a notification since the last wake-up.
+    notified: Vec<bool>,
     enough: usize,
 }
 
@@ -23,13 +23,13 @@ impl RedlockListener {
     pub(super) fn new(listeners: Vec<NodeListener>, servers: usize) -> Self {
         // With listeners on fewer than a majority of servers, all of them count.
         let enough = majority(servers).min(listeners.len());
-        Self { told: vec![false; listeners.len()], listeners, enough }
+        Self { notified: vec![false; listeners.len()], listeners, enough }
     }
 }
 
 #[async_trait]
 impl WakeListener for RedlockListener {
-    /// Ready when a majority has said that another holder released the lock, or when that may have been missed.
+    /// Completes when a majority has reported a release, or when a notification may have been missed.
     async fn called(&mut self, process: Token) -> Call {
         loop {
             let (at, is_message) = {
@@ -45,9 +45,9 @@ impl WakeListener for RedlockListener {
                 })
                 .await
             };
-            self.told[at] = true;
-            if !is_message || self.told.iter().filter(|told| **told).count() >= self.enough {
-                self.told.fill(false);
+            self.notified[at] = true;
+            if !is_message || self.notified.iter().filter(|notified| **notified).count() >= self.enough {
+                self.notified.fill(false);
                 return Call::You;
             }
         }

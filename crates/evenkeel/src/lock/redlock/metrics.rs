@@ -1,8 +1,8 @@
-//! Metrics of the servers of a Redlock; those of its locks are in the metrics of all locks.
+//! The metrics of the servers of a Redlock; its locks are counted in the metrics of all locks.
 
 use metrics::{Counter, Gauge, counter, gauge};
 
-/// The handles of one Redlock.
+/// The metric handles of one Redlock.
 pub(super) struct RedlockMetrics {
     pub(super) members: Gauge,
     pub(super) cleared: Counter,

@@ -1,4 +1,4 @@
-//! A lock over several independent servers, of which a majority counts: it outlives the loss of a minority of them.
+//! [`Redlock`]: locks on several independent servers, held on a majority of them, which survive the loss of a minority.
 //!
 //! ```
 //! use evenkeel::lock::{Redlock, Release};
@@ -13,12 +13,12 @@
 //! # }
 //! ```
 //!
-//! What it hands out is a [`Guard`](super::Guard) like any other. There is no semaphore and no shared lock on a Redlock: with
-//! majorities alone, more permits can be out than there are.
+//! An acquisition returns a [`Guard`](super::Guard) like that of any other lock. A Redlock has no semaphores and no read/write locks,
+//! because majorities alone cannot prevent that more permits are granted than exist.
 //!
-//! In this folder: [`Redlock`] is the surface; `quorum_lock` has the steps, `round` one round of an acquisition, `rounds` what is
-//! remembered of them; `servers` asks all `node`s (`redis_node`, `memory_node`) with the arithmetic of `quorum`; `assembly` decides
-//! which of them take part; `listener` is notified when a lock may be free.
+//! In this folder: `quorum_lock` has the steps, `round` one round of an acquisition, and `rounds` the state of all rounds; `servers` calls
+//! all servers, with the arithmetic of `quorum`; `assembly` decides which servers take part; `listener` is notified when a lock may be
+//! free.
 
 mod assembly;
 mod listener;
@@ -48,24 +48,24 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long one server may take to answer.
+/// The default deadline of a call to one server.
 const NODE_TIMEOUT: Duration = Duration::from_millis(200);
-/// The longest ttl of any lock.
+/// The default of the longest ttl of any lock.
 const TTL_MAX: Duration = Duration::from_secs(60);
-/// Fewer servers are no better than one; more only cost.
+/// The possible numbers of servers. Fewer are no better than one; more only cost.
 const SERVERS: RangeInclusive<usize> = 3..=15;
-/// What a longest ttl may be: no lease is shorter or longer.
+/// The possible values of the longest ttl.
 const TTLS: RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_millis(u32::MAX as u64);
-/// In less no server answers.
+/// The shortest deadline of a call to one server.
 const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
-/// Locks over several independent servers. Cheap to clone.
+/// Locks on several independent servers. Cheap to clone.
 ///
-/// **Guarantee.** A lock is held by at most one guard at a time, as long as a majority of the servers keeps what it acknowledged and no
-/// clock runs more than 1 % apart; fences rise from holder to holder. One that is away, slow, or was started again without its data
-/// changes nothing of that: it takes part again after the longest ttl.
-/// **Not guaranteed:** that a paused or slow holder does not act after its lease, as with any lock: what it protects must check the
-/// [fence](super::Guard::fence) (`Guard::begin`, with the feature `sql`). Nor anything when all servers lose their memory at once.
+/// **Guarantee.** A lock is held by at most one guard at a time, as long as a majority of the servers keeps its acknowledged writes and the
+/// clocks' rates differ by at most 1 %; fences rise from holder to holder. A server that is unreachable, slow, or was restarted without its
+/// data does not affect this: it takes part again after the longest ttl.
+/// **Not guaranteed:** that a paused or slow holder does not act after its lease, as with any lock: the protected resource must check the
+/// [fence](super::Guard::fence) (`Guard::begin`, with the feature `sql`). Nor anything when all servers lose their data at once.
 #[derive(Clone)]
 pub struct Redlock {
     locks: Locks,
@@ -75,8 +75,8 @@ pub struct Redlock {
 }
 
 impl Redlock {
-    /// Locks over the Redis servers that these URLs name, each of its own: no replicas of one another.
-    /// [`LinkOptions::from_url`] tells what a URL may say.
+    /// Locks on the Redis servers at these URLs, which must be independent: no replicas of one another.
+    /// [`LinkOptions::from_url`] describes the URLs.
     ///
     /// # Errors
     /// As [`RedlockBuilder::connect`].
@@ -84,8 +84,8 @@ impl Redlock {
         Self::builder().connect(urls).await
     }
 
-    /// Like [`connect`](Self::connect), and it is no error that the servers are away: until a majority can be reached, acquisitions
-    /// fail with [`LockError::NoQuorum`]. For services that start during an outage.
+    /// Like [`connect`](Self::connect), but unreachable servers are no error: acquisitions fail with [`LockError::NoQuorum`] until a
+    /// majority can be reached. For services that start during an outage.
     ///
     /// # Errors
     /// As [`RedlockBuilder::connect_lazy`].
@@ -93,15 +93,15 @@ impl Redlock {
         Self::builder().connect_lazy(urls).await
     }
 
-    /// Locks over so many models of a server in this process: for trying things out, and for tests.
+    /// Locks on `servers` models of a server in this process, for experiments and tests.
     ///
     /// # Errors
-    /// [`LockError::Invalid`]: there must be 3 to 15.
+    /// [`LockError::Invalid`]: the number of servers is not between 3 and 15.
     pub fn memory(servers: usize) -> Result<Self, LockError> {
         Self::builder().memory(servers)
     }
 
-    /// Names what is not the default first.
+    /// Begins a Redlock with other settings than the defaults.
     #[must_use]
     pub fn builder() -> RedlockBuilder {
         RedlockBuilder { node_timeout: NODE_TIMEOUT, ttl_max: TTL_MAX, clock: Clock::system() }
@@ -112,7 +112,7 @@ impl Redlock {
         LockBuilder::new(&self.locks, name)
     }
 
-    /// The names of all locks that a majority holds, sorted. Walks the whole keyspace of each Redis: for operators.
+    /// The names of all locks that are held on a majority, sorted. Scans the whole keyspace of each Redis: for operators.
     ///
     /// # Errors
     /// [`LockError::NoQuorum`].
@@ -120,7 +120,7 @@ impl Redlock {
         self.locks.store.held().await
     }
 
-    /// Lets releases that are on their way finish, for at most `deadline`, then closes the connections, for all clones.
+    /// Waits for releases in progress, for at most `deadline`, then closes the connections of all clones.
     pub async fn shutdown(&self, deadline: Duration) {
         let began = self.locks.clock.now();
         self.locks.drain(deadline).await;
@@ -150,24 +150,24 @@ impl ExclusiveLocks for Redlock {
     }
 }
 
-/// What tests do to a Redlock.
+/// Methods for tests.
 #[cfg(feature = "testing")]
 impl Redlock {
-    /// The same servers, as another process knows them.
+    /// A Redlock on the same servers, like that of another process.
     #[must_use]
     pub fn another_process(&self) -> Self {
         let (nodes, clock) = (self.servers.nodes.clone(), self.locks.clock.clone());
         Self::over(&Servers::new(nodes, clock.clone(), NODE_TIMEOUT, self.servers.ttl_max), clock)
     }
 
-    /// Lets a server in memory forget everything, as one that was started again without its data.
+    /// Makes a server in memory lose its data, like a restart without persistence.
     pub fn forget(&self, server: usize) {
         if let Some(Node::Memory(node)) = self.servers.nodes.get(server) {
             node.forget();
         }
     }
 
-    /// Lets in the servers that may take part again; whether all do now.
+    /// Admits the servers that may take part again; returns whether all take part.
     pub async fn assemble(&self) -> bool {
         assembly::run_once(&self.servers).await
     }
@@ -178,14 +178,14 @@ impl Redlock {
         self.steps.clone()
     }
 
-    /// On which servers the lock is held, in anybody's name.
+    /// Whether the lock is held on each server, by any owner.
     pub async fn held_on(&self, name: &LockName) -> Vec<bool> {
         let seen = self.servers.all(|node| node.inspect(name)).await;
         seen.into_iter().map(|seen| matches!(seen, Ok(Some(_)))).collect()
     }
 }
 
-/// Names what is not the default before a [`Redlock`] is opened.
+/// The settings of a [`Redlock`], before it is opened.
 #[derive(Clone, Debug)]
 pub struct RedlockBuilder {
     node_timeout: Duration,
@@ -194,22 +194,22 @@ pub struct RedlockBuilder {
 }
 
 impl RedlockBuilder {
-    /// How long one server may take to answer before it counts as away. Far below the ttl. Default 200 ms.
+    /// The deadline of a call to one server. Choose it far below the ttl. Default 200 ms.
     #[must_use]
     pub fn node_timeout(mut self, timeout: Duration) -> Self {
         self.node_timeout = timeout;
         self
     }
 
-    /// The longest ttl that any program uses on these servers: longer ones are refused, and a server that was started again sits out so
-    /// long. The same in all programs. Default 60 s.
+    /// The longest ttl that any program uses on these servers: longer ones are rejected, and a restarted server is excluded for this time.
+    /// It must be the same in all programs. Default 60 s.
     #[must_use]
     pub fn ttl_max(mut self, ttl: Duration) -> Self {
         self.ttl_max = ttl;
         self
     }
 
-    /// Takes the time from a clock that a test moves.
+    /// Uses the clock of a test.
     #[cfg(feature = "testing")]
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
@@ -228,18 +228,18 @@ impl RedlockBuilder {
         Ok(Redlock::over(&servers, self.clock.clone()))
     }
 
-    /// See [`Redlock::connect`]. Servers that are away are connected to when they come back. When none of the servers knows this
-    /// Redlock, and all of them answer, they begin it; else those that do not know it sit out the [longest ttl](Self::ttl_max).
+    /// See [`Redlock::connect`]. Unreachable servers are connected when they are back. If all servers answer and none of them knows this
+    /// Redlock, all of them join at once; otherwise servers that do not know it are excluded for the [longest ttl](Self::ttl_max).
     ///
     /// # Errors
-    /// [`LockError::Invalid`]: the number of servers, or an address, cannot work. [`LockError::NoQuorum`]: fewer than a majority can
-    /// be reached now; it names each that cannot, and why.
+    /// [`LockError::Invalid`]: the number of servers, or an address, is invalid. [`LockError::NoQuorum`]: fewer than a majority can be
+    /// reached now; the error names each unreachable server and the reason.
     pub async fn connect(&self, urls: &[&str]) -> Result<Redlock, LockError> {
         let options: Result<Vec<LinkOptions>, _> = urls.iter().map(|url| LinkOptions::from_url(url)).collect();
         self.connect_with(options.map_err(LockError::Link)?).await
     }
 
-    /// Like [`connect`](Self::connect), with options changed after the URLs were read.
+    /// Like [`connect`](Self::connect), with options instead of URLs.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -254,7 +254,7 @@ impl RedlockBuilder {
     /// See [`Redlock::connect_lazy`]. Each server is tried once before this returns, and every second from then on.
     ///
     /// # Errors
-    /// [`LockError::Invalid`]: the number of servers, or an address, cannot work. [`LockError::NoQuorum`]: so many servers refuse this
+    /// [`LockError::Invalid`]: the number of servers, or an address, is invalid. [`LockError::NoQuorum`]: so many servers reject this
     /// program (password, version) that no majority is left.
     pub async fn connect_lazy(&self, urls: &[&str]) -> Result<Redlock, LockError> {
         let options: Result<Vec<LinkOptions>, _> = urls.iter().map(|url| LinkOptions::from_url(url)).collect();
@@ -263,7 +263,7 @@ impl RedlockBuilder {
         if error.is_retryable() { Ok(redlock) } else { Err(error) }
     }
 
-    /// With the servers that can be reached; the others are tried again every second.
+    /// Opens the Redlock with the reachable servers; the others are retried every second.
     async fn open(&self, options: Vec<LinkOptions>) -> Result<(Redlock, Arc<Servers>), LockError> {
         self.check(options.len())?;
         let nodes = options.into_iter().map(|options| Node::Redis(RedisNode::new(options, self.clock.clone())));
@@ -273,21 +273,21 @@ impl RedlockBuilder {
         Ok((redlock, servers))
     }
 
-    /// Refuses numbers that cannot work.
+    /// Rejects invalid settings.
     fn check(&self, servers: usize) -> Result<(), LockError> {
         let refuse = |sentence| Err(LockError::Invalid(sentence));
         if !SERVERS.contains(&servers) {
             let (least, most) = (SERVERS.start(), SERVERS.end());
             return refuse(format!(
-                "a Redlock of {servers} servers; it takes {least} to {most}, and an odd number is best"
+                "a Redlock of {servers} servers; it needs {least} to {most}, and an odd number is best"
             ));
         }
         if self.node_timeout < NODE_TIMEOUT_MIN {
-            return refuse(format!("a `node_timeout` of {:?}; the least is {NODE_TIMEOUT_MIN:?}", self.node_timeout));
+            return refuse(format!("a `node_timeout` of {:?}; the minimum is {NODE_TIMEOUT_MIN:?}", self.node_timeout));
         }
         if !TTLS.contains(&self.ttl_max) {
             let (least, most) = (TTLS.start(), TTLS.end());
-            return refuse(format!("a `ttl_max` of {:?}; it takes {least:?} to {most:?}", self.ttl_max));
+            return refuse(format!("a `ttl_max` of {:?}; it must be between {least:?} and {most:?}", self.ttl_max));
         }
         Ok(())
     }

@@ -1,15 +1,15 @@
-//! Asking several servers at once, and counting what they say.
+//! Concurrent calls to several servers, and the arithmetic of majorities.
 
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// How many of so many servers any two majorities share one of.
+/// The size of a majority: any two majorities share a server.
 pub(super) const fn majority(servers: usize) -> usize {
     servers / 2 + 1
 }
 
-/// Runs all futures at once until `is_enough` is known, or all are ready. What is not ready by then is `None`: its command was
-/// sent, and its answer is not waited for.
+/// Runs all futures concurrently until `is_enough` is true or all are ready. A future that is not ready by then is `None`: its command was
+/// sent, and its reply is ignored.
 pub(super) async fn ask<F: Future>(
     futures: impl Iterator<Item = F>,
     is_enough: impl Fn(&[Option<F::Output>]) -> bool,
@@ -17,7 +17,7 @@ pub(super) async fn ask<F: Future>(
     let mut running: Vec<_> = futures.map(Box::pin).collect();
     let mut answers: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
     poll_fn(move |context| {
-        // All of them first: what is dropped later has at least been sent.
+        // Polls all futures before it returns, so that the command of each one is sent.
         for (future, answer) in running.iter_mut().zip(&mut answers) {
             if answer.is_none()
                 && let Poll::Ready(output) = future.as_mut().poll(context)
@@ -33,7 +33,7 @@ pub(super) async fn ask<F: Future>(
     .await
 }
 
-/// The greatest value that at least `count` of these reach; 0 if there are not so many.
+/// The greatest value that at least `count` of these values reach; 0 if there are fewer than `count`.
 pub(super) fn reached_by(count: usize, values: impl Iterator<Item = u64>) -> u64 {
     let mut values: Vec<u64> = values.collect();
     values.sort_unstable_by(|left, right| right.cmp(left));
@@ -54,14 +54,14 @@ mod tests {
     }
 
     #[test]
-    fn a_majority_reaches_the_second_of_three() {
+    fn majority_of_three_is_two() {
         assert_eq!(reached_by(2, [10, 30, 20].into_iter()), 20);
         assert_eq!(reached_by(3, [10, 20].into_iter()), 0);
         assert_eq!(reached_by(0, [10].into_iter()), 0);
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_more_than_enough() {
+    async fn round_ends_once_a_majority_decided() {
         let slow: std::pin::Pin<Box<dyn Future<Output = u8>>> = Box::pin(pending());
         let futures: Vec<std::pin::Pin<Box<dyn Future<Output = u8>>>> =
             vec![slow, Box::pin(ready(1)), Box::pin(ready(2))];

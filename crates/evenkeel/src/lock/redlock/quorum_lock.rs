@@ -1,4 +1,4 @@
-//! [`QuorumLock`]: the steps of a lock over several servers, of which a majority counts.
+//! [`QuorumLock`]: the steps of a lock that is held on a majority of several servers.
 
 use super::assembly;
 use super::quorum::{ask, reached_by};
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The steps over several servers. Cheap to clone; clones share what they remember.
+/// The steps on several servers. Cheap to clone; clones share their state.
 #[derive(Clone)]
 pub(crate) struct QuorumLock(Arc<Servers>);
 
@@ -26,14 +26,14 @@ impl QuorumLock {
         Self(servers)
     }
 
-    /// What is remembered of an acquisition; what was never begun here has its caller's owner.
+    /// The owner on the servers and the state of an acquisition; an acquisition of another process has the caller's owner.
     fn round(&self, owner: Token) -> (Token, Option<Round>) {
         let round = self.0.rounds.get(owner);
         (round.as_ref().map_or(owner, |round| round.owner), round)
     }
 
-    /// Brings the lock back to servers that do not know of it: they were away, or have been let in since. They are not counted in
-    /// this renewal; later ones may need them.
+    /// Acquires the lock again on servers that do not have it, because they were unreachable or were admitted since. They are not counted
+    /// in this renewal; later ones may need them.
     async fn rejoin(&self, name: &LockName, owner: Token, round: &Round, lease_ms: u64, lost: &[usize]) {
         let servers = &self.0;
         let held = servers.clock.now().since(round.began);
@@ -49,7 +49,7 @@ impl QuorumLock {
             waits: false,
             ..round.call.clone()
         };
-        // Before anything is sent: the release must refuse what comes after it.
+        // Recorded before the calls, because the release must reject calls that arrive after it.
         servers.rounds.rejoins(owner);
         servers.metrics.rejoins.increment(lost.len() as u64);
         let asked = lost.iter().map(|at| servers.within(servers.nodes[*at].acquire(name, &call, true)));
@@ -59,7 +59,7 @@ impl QuorumLock {
         }
     }
 
-    /// What each server knows of the lock.
+    /// The holder of the lock on each server.
     async fn looked_at(&self, name: &LockName) -> Result<Vec<Option<Holder>>, LockError> {
         let seen = self.0.all(|node| node.inspect(name)).await;
         let answered = seen.iter().filter(|seen| seen.is_ok()).count();
@@ -69,7 +69,7 @@ impl QuorumLock {
         Ok(seen.into_iter().map(|seen| seen.ok().flatten()).collect())
     }
 
-    /// Who has a majority of what was seen.
+    /// The holder on a majority of the servers.
     fn holder(&self, seen: &[Option<Holder>]) -> Option<Holder> {
         let mut by_owner: HashMap<Token, Vec<&Holder>> = HashMap::new();
         seen.iter().flatten().for_each(|holder| by_owner.entry(holder.owner).or_default().push(holder));
@@ -95,7 +95,7 @@ impl LockSteps for QuorumLock {
         self.0.look_after();
         let mut ended = round::play(&self.0, name, call).await?;
         if matches!(ended, Ended::TooFew { .. }) {
-            // Servers that may take part again may only wait to be let in.
+            // Excluded servers may be ready to be admitted.
             assembly::run_once(&self.0).await;
             ended = round::play(&self.0, name, call).await?;
         }
@@ -123,7 +123,7 @@ impl LockSteps for QuorumLock {
         }
         let needed = self.0.majority();
         if left.len() < needed {
-            // So many have lost it that no majority can be left; of those that did not answer nothing is known.
+            // Lost if the servers that did not report a loss are fewer than a majority; otherwise the outcome is unknown.
             let is_lost = self.0.nodes.len() - lost.len() < needed;
             return if is_lost { Ok(Renewed::Lost) } else { Err(self.0.too_few(left.len())) };
         }
@@ -170,7 +170,7 @@ impl LockSteps for QuorumLock {
     async fn raise(&self, name: &LockName, owner: Token, seen: Fence) -> Result<Option<Fence>, LockError> {
         let (known, _) = self.round(owner);
         let mut above = seen;
-        // Twice: what one server lifts it to, the others must reach, too.
+        // Twice, because the other servers must reach the highest fence of the first call.
         for _ in 0..2 {
             let answers = self.0.all(|node| node.raise(name, known, above)).await;
             let fences: Vec<u64> = answers
@@ -204,7 +204,7 @@ impl LockSteps for QuorumLock {
         if seen.is_some_and(|seen| seen != holder.fence) {
             return Ok(None);
         }
-        // Each server's own fence, so that a later holder is left alone.
+        // With each server's own fence, so that a later holder is not affected.
         let its = on_each.iter().zip(&self.0.nodes).filter_map(|(found, node)| {
             let found = found.as_ref().filter(|found| found.owner == holder.owner)?;
             Some(self.0.within(node.break_lock(name, found.fence)))
@@ -226,7 +226,7 @@ impl LockSteps for QuorumLock {
         check(call)?;
         if call.lease_ms > milliseconds(self.0.ttl_max) {
             return Err(LockError::Invalid(format!(
-                "a ttl of {} ms on a Redlock that was told of none above {:?}; see `RedlockBuilder::ttl_max`",
+                "a ttl of {} ms on a Redlock whose longest ttl is {:?}; see `RedlockBuilder::ttl_max`",
                 call.lease_ms, self.0.ttl_max
             )));
         }
@@ -235,17 +235,19 @@ impl LockSteps for QuorumLock {
 }
 
 impl QuorumLock {
-    /// Connects, and looks who takes part.
+    /// Connects to the servers, and admits those that may take part.
     pub(super) async fn open(&self) {
         assembly::run_once(&self.0).await;
         self.0.look_after();
     }
 
-    /// Waits until what was given back is gone on every server that can be reached, then closes the connections.
+    /// Waits until releases have completed on every reachable server, then closes the connections.
     pub(super) async fn shutdown(&self, deadline: Duration) {
         let began = self.0.clock.now();
         if self.0.clock.timeout(deadline, self.0.cleared()).await.is_err() {
-            tracing::warn!("some servers of a Redlock did not take releases in time; those end with their leases");
+            tracing::warn!(
+                "some servers of a Redlock did not answer releases in time; the locks end there with their leases"
+            );
         }
         self.0.shutdown(deadline.saturating_sub(self.0.clock.now().since(began))).await;
     }

@@ -1,4 +1,4 @@
-//! One round of an acquisition: asking all servers, agreeing on the fence, and clearing up if it was for nothing.
+//! One round of an acquisition: asks all servers, agrees on the fence, and releases what a failed round was granted.
 
 use super::quorum::reached_by;
 use super::servers::{Servers, drift_ms, release_of};
@@ -11,16 +11,17 @@ use evenkeel_protocol::lock::steps::{Acquire, Acquired, Fence};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// After a round in which several contenders got some servers each: at random, so that they do not meet again.
+/// The backoff after a split round, in which several contenders were granted some servers each; with jitter, so that they do not collide
+/// again.
 const SPLIT: Backoff = Backoff { delay_min: Duration::from_millis(40), delay_max: Duration::from_millis(40) };
 
 /// How a round ended.
 pub(super) enum Ended {
     /// A majority granted the lock.
     Granted { fence: Fence, lease_left_ms: u64 },
-    /// Others have it, or some of the servers.
+    /// Other owners have the lock, or some of the servers.
     Taken { free_in_ms: u64 },
-    /// So few servers take part that nobody can have it.
+    /// Fewer than a majority of servers take part.
     TooFew { taking_part: usize },
 }
 
@@ -32,7 +33,7 @@ struct Grant {
     lease_left_ms: u64,
 }
 
-/// What the servers said, each at its place.
+/// The votes of the servers, in their order; `None` without a reply.
 struct Votes(Vec<Option<Result<Vote, LockError>>>);
 
 impl Votes {
@@ -47,7 +48,7 @@ impl Votes {
         votes.filter_map(grant).collect()
     }
 
-    /// When the servers are free that have it in somebody else's name.
+    /// The times until the lock is free on servers where another owner has it, sorted.
     fn taken(&self) -> Vec<u64> {
         let taken = |vote: &Option<_>| match vote {
             Some(Ok(Vote::Counts(Acquired::Taken { free_in_ms }))) => Some(*free_in_ms),
@@ -62,7 +63,7 @@ impl Votes {
         self.0.iter().any(|vote| matches!(vote, Some(Ok(Vote::Outsider))))
     }
 
-    /// Whether a server may hold the lock in this round's name.
+    /// Whether a server may have granted the lock to this round.
     fn may_have_left_something(&self) -> bool {
         self.0.iter().any(|vote| match vote {
             None | Some(Ok(Vote::Counts(Acquired::Granted { .. }))) => true,
@@ -98,7 +99,7 @@ pub(super) async fn play(servers: &Arc<Servers>, name: &LockName, call: &Acquire
         let fence = grants.iter().map(|grant| grant.fence).max().unwrap_or(0);
         if agree(servers, name, owner, fence, &grants).await {
             servers.rounds.held(call.owner, fence);
-            // At the end of this lease a majority still has it, by clocks that run a little apart.
+            // A majority still has the lock at the end of this lease, also with drifting clocks.
             let left_ms = reached_by(needed, grants.iter().map(|grant| grant.lease_left_ms));
             return Ok(Ended::Granted {
                 fence: Fence(fence),
@@ -114,9 +115,9 @@ pub(super) async fn play(servers: &Arc<Servers>, name: &LockName, call: &Acquire
     Ok(failed(&votes, &grants, needed))
 }
 
-/// Writes the fence back to the servers that granted a lower one, so that a majority remembers it: any later majority shares one of
-/// them. The greatest of what the servers grant is not enough: a holder that got 5 and 9 had 9, and the next one, with 6 and 2, 6.
-/// Counted are servers of this round only: one that came in later has not taken part in choosing the fence.
+/// Writes the fence back to the servers that granted a lower one, so that a majority has it, which shares a server with any later majority.
+/// The greatest granted fence alone is not enough: a holder that was granted 5 and 9 has 9, and the next one, with 6 and 2, has 6. Only
+/// servers of this round count: a server that was admitted later has not taken part in choosing the fence.
 async fn agree(servers: &Servers, name: &LockName, owner: Token, fence: u64, grants: &[Grant]) -> bool {
     let needed = servers.majority();
     let mut agreed = grants.iter().filter(|grant| grant.fence == fence).count();
@@ -137,7 +138,7 @@ async fn agree(servers: &Servers, name: &LockName, owner: Token, fence: u64, gra
     agreed >= needed
 }
 
-/// Gives back what this round got, and what it may have got without our hearing of it.
+/// Releases what this round was granted, and what it may have been granted by servers without a reply.
 async fn clear_up(
     servers: &Arc<Servers>,
     name: &LockName,
@@ -146,13 +147,13 @@ async fn clear_up(
     grants: &[Grant],
     votes: &Votes,
 ) {
-    // Before anything is sent: what comes late must not meet a later round.
+    // A new owner before the releases, so that a late release does not affect a later round.
     servers.rounds.renew_owner(call.owner);
     servers.metrics.cleared.increment(1);
     let skipped: Vec<bool> = votes.0.iter().map(|vote| !matches!(vote, Some(Ok(_)))).collect();
     let release = release_of(owner, call.process, call.waits);
     let mut answers = servers.release_everywhere(name, release, false, &skipped);
-    // What was granted is free again when this returns; the rest follows.
+    // Waits for the releases of known grants only.
     let mut answered = 0;
     while answered < grants.len()
         && let Some(answer) = answers.recv().await
@@ -164,14 +165,14 @@ async fn clear_up(
 fn failed(votes: &Votes, grants: &[Grant], needed: usize) -> Ended {
     let taken = votes.taken();
     let taking_part = grants.len() + taken.len();
-    // Some said nothing because enough was known without them.
+    // Some servers have no vote because the round ended without them.
     let unheard = votes.0.iter().filter(|vote| vote.is_none()).count();
     if taking_part + unheard < needed {
         return Ended::TooFew { taking_part };
     }
     let split_ms = u64::try_from(SPLIT.delay(0).as_millis()).unwrap_or(1).max(1);
     let free_in_ms = match taken.get(needed - 1) {
-        // Nobody can have a majority before so many are free.
+        // No owner can have a majority before this many servers are free.
         Some(free_in_ms) if grants.is_empty() => *free_in_ms,
         _ => split_ms,
     };

@@ -1,7 +1,7 @@
-//! What this process remembers of its acquisitions on several servers.
+//! The state of this process's acquisitions on several servers.
 //!
-//! Each round of an acquisition that may have left something behind has an owner of its own: the releases that clear up after it may
-//! come late, and must not take back what a later round of the same acquisition was granted.
+//! A round of an acquisition that may have been granted servers gets an owner of its own: its releases may arrive late, and must not
+//! release what a later round of the same acquisition was granted.
 
 use evenkeel_link::Token;
 use evenkeel_link::clock::{Clock, Moment};
@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// From here on what nobody has asked for in a long time is looked for and forgotten.
+/// From this number on, entries that were not used for a long time are removed.
 const MANY: usize = 4_096;
 
-/// The acquisitions of one process, by the owner that the caller knows. Cheap to clone.
+/// The acquisitions of one process, by the caller's owner. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Rounds {
     all: Arc<Mutex<HashMap<Token, Round>>>,
@@ -23,29 +23,29 @@ pub(super) struct Rounds {
     forgotten_after: Duration,
 }
 
-/// The present round of one acquisition.
+/// The current round of one acquisition.
 #[derive(Clone)]
 pub(super) struct Round {
-    /// The owner that the servers know.
+    /// The owner on the servers.
     pub(super) owner: Token,
-    /// What was asked for.
+    /// The call of the acquisition.
     pub(super) call: Acquire,
     /// The fence, once the lock is held.
     pub(super) fence: u64,
-    /// A rejoin may be on its way.
+    /// A rejoin may be in progress.
     pub(super) has_rejoined: bool,
-    /// When the lock was asked for first.
+    /// The start of the first round.
     pub(super) began: Moment,
     touched: Moment,
 }
 
 impl Rounds {
-    /// Nothing is remembered for longer than a lease of `ttl_max` may last, and some.
+    /// Entries are kept for twice the longest lease.
     pub(super) fn new(clock: Clock, ttl_max: Duration) -> Self {
         Self { all: Arc::default(), clock, forgotten_after: ttl_max * 2 }
     }
 
-    /// The owner to ask with.
+    /// Begins or repeats a round; returns its owner.
     pub(super) fn begin(&self, call: &Acquire) -> Token {
         let now = self.clock.now();
         let mut all = self.all();
@@ -57,7 +57,7 @@ impl Rounds {
         all.entry(call.owner).or_insert(new).owner
     }
 
-    /// What is asked with from now on is told apart from what was asked before.
+    /// Gives later rounds another owner than the rounds so far.
     pub(super) fn renew_owner(&self, caller: Token) {
         if let Some(round) = self.all().get_mut(&caller)
             && guard("redlock_round_owner")
@@ -66,17 +66,17 @@ impl Rounds {
         }
     }
 
-    /// Notes the fence of a lock that is held.
+    /// Records the fence of a held lock.
     pub(super) fn held(&self, caller: Token, fence: u64) {
         self.change(caller, |round| round.fence = round.fence.max(fence));
     }
 
-    /// Notes that a rejoin is sent.
+    /// Records that a rejoin is sent.
     pub(super) fn rejoins(&self, caller: Token) {
         self.change(caller, |round| round.has_rejoined = true);
     }
 
-    /// What is remembered of an acquisition.
+    /// The state of an acquisition.
     pub(super) fn get(&self, caller: Token) -> Option<Round> {
         let now = self.clock.now();
         let mut all = self.all();
@@ -85,7 +85,7 @@ impl Rounds {
         Some(round.clone())
     }
 
-    /// The round got nothing, and left nothing: it need not be remembered, unless another one of this acquisition did.
+    /// Removes an acquisition whose round was granted nothing, unless an earlier round may have been.
     pub(super) fn got_nothing(&self, caller: Token) {
         let mut all = self.all();
         if all.get(&caller).is_some_and(|round| round.owner == caller && round.fence == 0) {
@@ -93,7 +93,7 @@ impl Rounds {
         }
     }
 
-    /// The acquisition is over.
+    /// Removes a completed acquisition.
     pub(super) fn end(&self, caller: Token) {
         self.all().remove(&caller);
     }
@@ -114,10 +114,10 @@ mod tests {
     use super::*;
     use bytes::Bytes;
 
-    /// The release of a round that had failed came late, to a server that had granted the next round, and that server's vote had
-    /// been counted: two holders.
+    /// The late release of a failed round reached a server that had granted the next round and whose vote was counted, so there were two
+    /// holders.
     #[test]
-    fn a_round_that_may_have_left_something_is_not_continued() {
+    fn uncertain_round_is_not_continued() {
         let rounds = Rounds::new(Clock::system(), Duration::from_secs(60));
         let (owner, process) = (Token::random(), Token::random());
         let (lease_ms, cooling_ms, hold_ms_max, fence_floor) = (1_000, 0, None, 0);

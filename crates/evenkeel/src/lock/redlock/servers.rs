@@ -1,4 +1,4 @@
-//! The servers of one Redlock, and how they are asked.
+//! The servers of one Redlock, and the calls to them.
 
 use super::assembly;
 use super::listener::RedlockListener;
@@ -19,24 +19,24 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, watch};
 
-/// What a server's clock may run faster or slower than ours while a lease lasts: this share of it, and a little.
+/// The tolerated drift of a server's clock during a lease: this share of the lease, plus `DRIFT_MS`.
 const DRIFT_SHARE: u64 = 100;
 const DRIFT_MS: u64 = 2;
-/// Between tries of a release that had no answer.
+/// The backoff between attempts of an unanswered release.
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
 
-/// The servers of one Redlock, and what one process knows of its acquisitions on them.
+/// The servers of one Redlock, and the state of one process's acquisitions on them.
 pub(super) struct Servers {
     pub(super) nodes: Vec<Node>,
     pub(super) clock: Clock,
     pub(super) rounds: Rounds,
-    /// No lease is longer; what has forgotten locks sits out so long.
+    /// The longest lease, for which a server without its data is excluded.
     pub(super) ttl_max: Duration,
     pub(super) metrics: RedlockMetrics,
-    /// Somebody met a server that does not take part.
+    /// Notified when a call meets a server that does not take part.
     pub(super) outsider_seen: Arc<Notify>,
     node_timeout: Duration,
-    /// Releases that are still tried on some server.
+    /// The number of releases in progress on servers.
     clearing: watch::Sender<usize>,
     assembly: Mutex<Option<Background>>,
 }
@@ -56,7 +56,7 @@ impl Servers {
         })
     }
 
-    /// Sees to it that servers that come back are let in. Needs the runtime that the locks are acquired on.
+    /// Starts the loop that admits servers, unless it runs. Needs the runtime on which the locks are acquired.
     pub(super) fn look_after(self: &Arc<Self>) {
         let mut assembly = self.assembly.lock();
         if assembly.as_ref().is_none_or(Background::is_over) {
@@ -68,21 +68,23 @@ impl Servers {
         majority(self.nodes.len())
     }
 
-    /// How long what may have forgotten locks sits out: the longest lease, by a clock that may be fast.
+    /// How long a server without its data is excluded: the longest lease, by a clock that may be fast.
     pub(super) fn sit_out_ms(&self) -> u64 {
         let ttl_max_ms = milliseconds(self.ttl_max);
         ttl_max_ms + drift_ms(ttl_max_ms)
     }
 
-    /// One server's answer, for which nobody waits longer than its time-out.
+    /// Awaits the reply of one server, with a deadline.
     pub(super) async fn within<T>(&self, asked: impl Future<Output = Result<T, LockError>>) -> Result<T, LockError> {
         match self.clock.timeout(self.node_timeout, asked).await {
             Ok(answer) => answer,
-            Err(_) => Err(LockError::Link(LinkError::NoAnswer { reason: "the time-out of one server passed" })),
+            Err(_) => {
+                Err(LockError::Link(LinkError::NoAnswer { reason: "one server did not answer within its timeout" }))
+            }
         }
     }
 
-    /// Asks all servers at once, until `is_enough` is known.
+    /// Calls all servers concurrently, until `is_enough` is true.
     pub(super) async fn until<'a, T, F>(
         &'a self,
         ask_one: impl Fn(&'a Node) -> F,
@@ -94,7 +96,7 @@ impl Servers {
         ask(self.nodes.iter().map(|node| self.within(ask_one(node))), is_enough).await
     }
 
-    /// Asks all servers at once and waits for each as long as it may take.
+    /// Calls all servers concurrently and waits for all replies.
     pub(super) async fn all<'a, T, F>(&'a self, ask_one: impl Fn(&'a Node) -> F) -> Vec<Result<T, LockError>>
     where
         F: Future<Output = Result<T, LockError>>,
@@ -102,8 +104,8 @@ impl Servers {
         self.until(ask_one, |_| false).await.into_iter().flatten().collect()
     }
 
-    /// Sends a release to every server, and goes on sending it to those that do not answer, until the lease has ended by itself.
-    /// Needs no further help: dropping what is returned changes nothing. First answers only, in the order in which they come.
+    /// Sends a release to every server in the background, and repeats it on servers that do not answer until the lease has expired.
+    /// Dropping the receiver does not stop it. The receiver gets the first reply of each server, in the order of arrival.
     pub(super) fn release_everywhere(
         self: &Arc<Self>,
         name: &LockName,
@@ -111,27 +113,27 @@ impl Servers {
         buries: bool,
         skipped: &[bool],
     ) -> mpsc::UnboundedReceiver<Result<Released, LockError>> {
-        let (told, answers) = mpsc::unbounded_channel();
+        let (replies, answers) = mpsc::unbounded_channel();
         let until = self.clock.now() + self.ttl_max;
         let buries = buries.then(|| milliseconds(self.ttl_max));
         for (at, node) in self.nodes.iter().enumerate() {
             if skipped.get(at).copied().unwrap_or(false) && !guard("redlock_release_everywhere") {
                 continue;
             }
-            let (servers, node, name, told) = (Arc::clone(self), node.clone(), name.clone(), told.clone());
+            let (servers, node, name, replies) = (Arc::clone(self), node.clone(), name.clone(), replies.clone());
             let clearing = Clearing::new(&self.clearing);
             tokio::spawn(async move {
                 let _clearing = clearing;
-                let mut told = Some(told);
+                let mut replies = Some(replies);
                 for attempt in 0.. {
                     let answer = servers.within(node.release(&name, call, buries)).await;
                     let is_over = match &answer {
                         Ok(_) => true,
                         Err(error) => !error.is_retryable() || servers.clock.now() >= until,
                     };
-                    if let Some(told) = told.take() {
-                        // Whoever asked may have heard enough.
-                        told.send(answer).ok();
+                    if let Some(replies) = replies.take() {
+                        // Fails only if the caller has dropped the receiver.
+                        replies.send(answer).ok();
                     }
                     if is_over {
                         return;
@@ -143,13 +145,13 @@ impl Servers {
         answers
     }
 
-    /// Ready when no release is tried any more.
+    /// Completes when no release is in progress.
     pub(super) async fn cleared(&self) {
-        // The sender lives in `self`, so waiting cannot fail.
+        // The sender is in `self`, so waiting cannot fail.
         let _ = self.clearing.subscribe().wait_for(|clearing| *clearing == 0).await;
     }
 
-    /// Subscribes to a lock on as many servers as answer.
+    /// Subscribes to the notifications of a lock on all servers that answer.
     pub(super) async fn listen(&self, name: &LockName) -> Result<RedlockListener, LockError> {
         let listeners: Vec<Result<NodeListener, LockError>> = self.all(|node| node.listen(name)).await;
         let listeners: Vec<NodeListener> = listeners.into_iter().filter_map(Result::ok).collect();
@@ -159,7 +161,7 @@ impl Servers {
         }
     }
 
-    /// The names that a majority holds, sorted.
+    /// The names of locks that are held on a majority, sorted.
     pub(super) async fn held(&self) -> Result<Vec<LockName>, LockError> {
         let lists = ask(self.nodes.iter().map(Node::held), |_| false).await;
         let lists: Vec<Vec<LockName>> = lists.into_iter().flatten().filter_map(Result::ok).collect();
@@ -179,12 +181,12 @@ impl Servers {
         ask(links, |_| false).await;
     }
 
-    /// How many servers have been reached.
+    /// The number of connected servers.
     pub(super) fn reached(&self) -> usize {
         self.nodes.iter().filter(|node| matches!(node, Node::Redis(node) if node.is_connected())).count()
     }
 
-    /// Too few servers take part.
+    /// The error for too few servers that take part.
     pub(super) fn too_few(&self, taking_part: usize) -> LockError {
         let has_ended = |node: &Node| matches!(node, Node::Redis(node) if node.has_runtime_ended());
         if self.nodes.iter().any(has_ended) {
@@ -203,7 +205,7 @@ impl Servers {
     }
 }
 
-/// What a lease of so many ms is shorter by.
+/// The tolerated drift of a lease in ms, by which it is shortened.
 pub(super) fn drift_ms(lease_ms: u64) -> u64 {
     if guard("redlock_drift") { lease_ms / DRIFT_SHARE + DRIFT_MS } else { 0 }
 }
@@ -212,7 +214,7 @@ pub(super) fn milliseconds(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A release is tried on some server while this lives.
+/// Counts a release as in progress until it is dropped.
 struct Clearing(watch::Sender<usize>);
 
 impl Clearing {
@@ -228,7 +230,7 @@ impl Drop for Clearing {
     }
 }
 
-/// Names what a release is sent for.
+/// Makes the call of a release.
 pub(super) fn release_of(owner: Token, process: Token, waits: bool) -> Release {
     Release { owner, process, waits }
 }

@@ -1,4 +1,4 @@
-//! Locks that several hold at once, or that many keys share.
+//! Locks with several concurrent holders, and locks that many keys share.
 
 pub(crate) mod rw;
 pub(crate) mod semaphore;

@@ -13,21 +13,21 @@ use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::pool::steps::{Kind, Pool, PoolHolder, PoolState};
 use evenkeel_protocol::lock::steps::Fence;
 
-/// A lock that many readers hold at once (up to 500), or one writer.
+/// A lock that many readers (up to 500) or one writer can hold at the same time.
 ///
-/// Who waits has a place in a queue, in the order of asking over all processes: a waiting writer keeps readers back who asked later,
-/// for ten seconds; then it lets them pass for ten seconds, and so on, until the readers that were there have gone. So neither
-/// starves, and no reader waits for long because of a writer that itself waits for a long one.
+/// Waiters queue in the order in which they asked, over all processes: a waiting writer blocks readers that asked later for ten seconds,
+/// then lets them pass for ten seconds, and so on, until the earlier readers have released the lock. So neither side starves, and no reader
+/// waits long for a writer that itself waits for a long-running reader.
 ///
-/// Each holder has a lease of its own. The fence of a writer is above all before it; readers that hold it at the same time share one.
-/// What a reader's fence protects is said in docs/spec/lock.md.
+/// Each holder has a lease of its own. The fence of a writer is above all earlier ones; concurrent readers share one fence.
+/// docs/spec/lock.md specifies what a reader's fence protects.
 #[derive(Clone)]
 pub struct RwLock {
     locks: Locks,
     name: String,
 }
 
-/// What may be said about a read/write lock before it is acquired. All of it has defaults.
+/// The settings of an acquisition of a read/write lock. Every setting has a default.
 #[must_use = "a builder does nothing until `acquire`"]
 #[derive(Clone)]
 pub struct RwBuilder {
@@ -39,8 +39,8 @@ pub struct RwBuilder {
 }
 
 impl Keel {
-    /// The read/write lock called `name`: 1 to 512 bytes that say what it protects. It has nothing in common with the lock of that
-    /// name that [`lock`](Self::lock) acquires, except the row of fences in SQL: use a name for one of the two.
+    /// The read/write lock called `name`: 1 to 512 bytes that name the protected resource. It is independent of the lock of the same name
+    /// of [`lock`](Self::lock), except for the row of fences in SQL: use a name for only one of the two.
     ///
     /// ```
     /// # use evenkeel::Keel;
@@ -61,8 +61,8 @@ impl Keel {
         RwLock { locks: self.locks().clone(), name: name.to_owned() }
     }
 
-    /// The names of the read/write locks that are in use, or were in the last two days; sorted. Walks the whole keyspace of a Redis,
-    /// in small steps: for operators.
+    /// The names of the read/write locks that were in use in the last two days, sorted. Scans the whole keyspace of Redis, in small steps:
+    /// for operators.
     ///
     /// # Errors
     /// [`LockError::Link`].
@@ -82,7 +82,7 @@ impl RwLock {
         self.builder(Mode::Write)
     }
 
-    /// Who holds it, and how many wait; `None` if it was not used lately. A writer holds all 500 permits, a reader one.
+    /// The holders and the number of waiters; `None` if the lock was not used recently. A writer holds all 500 permits, a reader one.
     ///
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
@@ -90,11 +90,11 @@ impl RwLock {
         self.locks.store.pools()?.inspect(&self.pool()?).await
     }
 
-    /// Takes the lock away from `owner` ([`inspect`](Self::inspect) names it), or from everybody. Answers from whom. They learn of it
-    /// at their next renewals; what a writer writes until then only a fence refuses.
+    /// Takes the lock away from `owner` (see [`inspect`](Self::inspect)), or from all holders. Returns the former holders, which find out
+    /// at their next renewals; only a check of the fence rejects what a writer writes until then.
     ///
     /// # Errors
-    /// As [`inspect`](Self::inspect); after an unknown outcome look again.
+    /// As [`inspect`](Self::inspect); after an unknown outcome, inspect the lock again.
     pub async fn break_holds(&self, owner: Option<Token>) -> Result<Vec<PoolHolder>, LockError> {
         self.locks.store.pools()?.break_holds(&self.pool()?, owner).await
     }
@@ -112,7 +112,7 @@ impl RwLock {
 impl RwBuilder {
     setters!("the lock");
 
-    /// A fence that was seen elsewhere, in the database say: this one will be above it. Default none.
+    /// A fence that was seen elsewhere, for example in the database: the new fence will be above it. Default none.
     pub fn fence_above(mut self, seen: Fence) -> Self {
         self.fence_floor = seen.0;
         self
@@ -125,12 +125,12 @@ impl RwBuilder {
     ///
     /// # Errors
     /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Link`] if Redis did not answer three times in a row;
-    /// [`LockError::Invalid`] if it cannot work like this.
+    /// [`LockError::Invalid`] if the name or a setting is invalid.
     pub async fn acquire(self) -> Result<Guard, LockError> {
         acquire(&self.locks, self.wanted()?).await
     }
 
-    /// The lock if it is to be had now; `None` if not.
+    /// Acquires the lock if it is available now; `None` if it is taken.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire), without `Busy`.

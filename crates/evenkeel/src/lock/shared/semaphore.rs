@@ -1,4 +1,4 @@
-//! [`Semaphore`]: as many at once as there are permits, over all processes.
+//! [`Semaphore`]: a distributed semaphore.
 
 use crate::keel::Keel;
 use crate::lock::acquire::attempt::{Wanted, acquire, at_once};
@@ -15,17 +15,17 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// A number of permits that the processes of a fleet share, each held under a lease.
+/// A number of permits shared by the processes of a fleet, each held under a lease.
 ///
-/// Who waits has a place in a queue, in the order of asking over all processes; who asks for many permits keeps those back who asked
-/// later, for ten seconds, then lets them pass for ten seconds, and so on.
+/// Waiters queue in the order in which they asked, over all processes; a waiter for many permits blocks later ones for ten seconds, then
+/// lets them pass for ten seconds, and so on.
 ///
-/// **There is no fence.** Those who hold permits at the same time have no order, so a resource cannot tell who came too late. A
-/// process that was paused beyond its lease goes on next to the one that got its permit: for a moment more work together than there
-/// are permits. Use it to bound load, not to protect data.
+/// **There is no fence.** Concurrent holders have no order, so a resource cannot reject an outdated one. A process that is paused beyond
+/// its lease continues next to the process that got its permit, so for a moment there are more holders than permits. Use a semaphore to
+/// limit load, not to protect data.
 ///
-/// The number of permits is stored at the first use; a program that names another number is refused ([`LockError::Differs`]) until
-/// all agree, or [`resize`](Self::resize) changed it.
+/// The number of permits is stored at the first use; a program with another number is rejected ([`LockError::Differs`]) until all programs
+/// agree, or [`resize`](Self::resize) changes it.
 #[derive(Clone)]
 pub struct Semaphore {
     locks: Locks,
@@ -33,7 +33,7 @@ pub struct Semaphore {
     permits: u32,
 }
 
-/// What may be said about permits before they are acquired. All of it has defaults.
+/// The settings of an acquisition of permits. Every setting has a default.
 #[must_use = "a builder does nothing until `acquire`"]
 #[derive(Clone)]
 pub struct PermitsBuilder {
@@ -42,17 +42,17 @@ pub struct PermitsBuilder {
     terms: LockTerms,
 }
 
-/// Held permits of a semaphore. They are renewed in the background, and given back when this is dropped: in memory at once, on Redis in
-/// the background, so that a [`try_acquire`](PermitsBuilder::try_acquire) right after the drop may find none. Where that matters, await
-/// [`release`](Self::release).
-#[must_use = "the permits are given back as soon as this is dropped"]
+/// Held permits of a semaphore. They are renewed in the background, and released when this is dropped: in the embedded store at once, on
+/// Redis in the background, so that a [`try_acquire`](PermitsBuilder::try_acquire) right after the drop may find none. Where that matters,
+/// await [`release`](Self::release).
+#[must_use = "the permits are released as soon as this is dropped"]
 pub struct Permits {
     guard: Guard,
     count: u32,
 }
 
 impl Keel {
-    /// The semaphore called `name` with so many permits: 1 to 500.
+    /// The semaphore called `name` with `permits` permits: 1 to 500.
     ///
     /// ```
     /// # use evenkeel::Keel;
@@ -74,8 +74,8 @@ impl Keel {
         Semaphore { locks: self.locks().clone(), name: name.to_owned(), permits }
     }
 
-    /// The names of the semaphores that are in use, or were in the last two days; sorted. Walks the whole keyspace of a Redis, in
-    /// small steps: for operators.
+    /// The names of the semaphores that were in use in the last two days, sorted. Scans the whole keyspace of Redis, in small steps: for
+    /// operators.
     ///
     /// # Errors
     /// [`LockError::Link`].
@@ -85,7 +85,7 @@ impl Keel {
 }
 
 impl Semaphore {
-    /// Begins the acquisition of `permits` at once: all of them, or none.
+    /// Begins the acquisition of `permits` permits together: all of them or none.
     pub fn take(&self, permits: u32) -> PermitsBuilder {
         PermitsBuilder { semaphore: self.clone(), wanted: permits, terms: LockTerms::default() }
     }
@@ -98,8 +98,8 @@ impl Semaphore {
         self.take(1).acquire().await
     }
 
-    /// Stores this handle's number of permits as that of the semaphore: programs with the old number are refused from then on. Who
-    /// holds some keeps them, so after a decrease none is granted until enough were given back.
+    /// Stores this handle's number of permits as that of the semaphore: programs with the old number are rejected from then on. Holders
+    /// keep their permits, so after a decrease none is granted until enough were released.
     ///
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
@@ -107,7 +107,7 @@ impl Semaphore {
         self.locks.store.pools()?.resize(&self.pool()?, self.permits).await
     }
 
-    /// Who holds permits, and how many wait; `None` if it was not used lately.
+    /// The holders of permits and the number of waiters; `None` if the semaphore was not used recently.
     ///
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
@@ -115,11 +115,11 @@ impl Semaphore {
         self.locks.store.pools()?.inspect(&self.pool()?).await
     }
 
-    /// Takes permits away from `owner` ([`inspect`](Self::inspect) names it), or from everybody. Answers from whom. They learn of it
-    /// at their next renewals, and go on until then.
+    /// Takes permits away from `owner` (see [`inspect`](Self::inspect)), or from all holders. Returns the former holders, which find out at
+    /// their next renewals and continue until then.
     ///
     /// # Errors
-    /// As [`inspect`](Self::inspect); after an unknown outcome look again.
+    /// As [`inspect`](Self::inspect); after an unknown outcome, inspect the semaphore again.
     pub async fn break_holds(&self, owner: Option<Token>) -> Result<Vec<PoolHolder>, LockError> {
         self.locks.store.pools()?.break_holds(&self.pool()?, owner).await
     }
@@ -139,13 +139,13 @@ impl PermitsBuilder {
     ///
     /// # Errors
     /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Differs`] if the semaphore has another number of permits;
-    /// [`LockError::Link`] if Redis did not answer three times in a row; [`LockError::Invalid`] if it cannot work like this.
+    /// [`LockError::Link`] if Redis did not answer three times in a row; [`LockError::Invalid`] if the name or a setting is invalid.
     pub async fn acquire(self) -> Result<Permits, LockError> {
         let guard = acquire(&self.semaphore.locks, self.wanted()?).await?;
         Ok(Permits { guard, count: self.wanted })
     }
 
-    /// The permits if they are to be had now; `None` if not.
+    /// Acquires the permits if they are available now; `None` if not.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire), without `Busy`.
@@ -167,19 +167,19 @@ impl Permits {
         self.guard.name()
     }
 
-    /// How many they are.
+    /// The number of permits.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// What is left of the lease without another renewal; zero once they are lost.
+    /// The remaining time of the lease without another renewal; zero once the permits are lost.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.guard.remaining()
     }
 
-    /// Looks at the clock: whether they are lost. Once they are, they stay so.
+    /// Checks the clock and returns whether the permits are lost. Lost permits stay lost.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.guard.is_lost()
@@ -195,18 +195,18 @@ impl Permits {
         self.guard.expiring_soon().await;
     }
 
-    /// Runs `future` while the permits are held. If they are lost, the future is dropped, and never polled again.
+    /// Runs `future` while the permits are held. If they are lost, the future is dropped and not polled again.
     ///
     /// # Errors
-    /// [`Lost`]: the future was dropped in the middle of whatever it did.
+    /// [`Lost`]: the future was dropped before it was ready.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
         self.guard.run(future).await
     }
 
-    /// Gives them back and says what is known about it, as [`Guard::release`].
+    /// Releases the permits and returns their state, as [`Guard::release`].
     ///
     /// # Errors
-    /// [`LockError::Link`]: Redis did not answer; they end with their lease, nothing is to be done.
+    /// [`LockError::Link`]: Redis did not answer; the permits end with their lease, and the caller need not do anything.
     pub async fn release(self) -> Result<Release, LockError> {
         self.guard.release().await
     }

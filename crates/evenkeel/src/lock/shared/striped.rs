@@ -8,14 +8,14 @@ use crate::lock::hold::guard::Guard;
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
 
-/// Most stripes.
+/// The maximum number of stripes.
 const STRIPES_MAX: u32 = 4_096;
 
-/// A fixed number of locks that many keys share: a key always has the same one. (The literature's segmented lock.)
+/// A fixed number of locks that many keys share: a key always has the same lock. (Also called lock striping or a segmented lock.)
 ///
-/// It bounds the number of names (rows of `evenkeel_guards`, keys of fences) where there are millions of keys; keys of one stripe
-/// wait for each other. The number of stripes is stored when the first lock is acquired; a program that names another number is
-/// refused ([`LockError::Differs`]): two programs that divide the keys differently would not keep each other out.
+/// It limits the number of lock names (rows of `evenkeel_guards`, keys of fences) for millions of keys; keys of one stripe wait for each
+/// other. The number of stripes is stored when the first lock is acquired; a program with another number is rejected
+/// ([`LockError::Differs`]), because two programs that divide the keys differently would not exclude each other.
 #[derive(Clone)]
 pub struct StripedLock {
     keel: Keel,
@@ -24,7 +24,7 @@ pub struct StripedLock {
 }
 
 impl Keel {
-    /// `stripes` locks under one name, as a power of two or not: 1 to 4096.
+    /// A striped lock with `stripes` stripes: 1 to 4096, not necessarily a power of two.
     ///
     /// # Errors
     /// [`LockError::Invalid`] for a number out of range, or an empty name.
@@ -34,13 +34,13 @@ impl Keel {
 }
 
 impl StripedLock {
-    /// See [`Keel::striped_lock`]. Nothing is sent before a lock is asked for.
+    /// See [`Keel::striped_lock`]. Nothing is sent before the first acquisition.
     ///
     /// # Errors
     /// As [`Keel::striped_lock`].
     pub fn open(keel: &Keel, name: &str, stripes: u32) -> Result<Self, LockError> {
         if stripes == 0 || stripes > STRIPES_MAX {
-            return Err(LockError::Invalid(format!("{stripes} stripes; a striped lock takes 1 to {STRIPES_MAX}")));
+            return Err(LockError::Invalid(format!("{stripes} stripes; a striped lock has 1 to {STRIPES_MAX}")));
         }
         if name.is_empty() {
             return Err(LockError::Invalid("a striped lock needs a name".to_owned()));
@@ -49,9 +49,9 @@ impl StripedLock {
         Ok(Self { keel: keel.clone(), name: name.to_owned(), stripes })
     }
 
-    /// Stores this handle's number of stripes as that of the lock, for a change of that number: programs with the old one are refused
-    /// from then on, at the latest ten seconds later. Locks of the old division that are still held do not exclude those of the new
-    /// one: call it when no program works with the old number any more.
+    /// Stores this handle's number of stripes as that of the lock, to change it: programs with the old number are rejected at most ten
+    /// seconds later. Held locks of the old number do not exclude those of the new one: call this when no program uses the old number any
+    /// more.
     ///
     /// # Errors
     /// [`LockError::Link`].
@@ -62,7 +62,7 @@ impl StripedLock {
     /// The stripe of a key: the same in every process and every version of this library.
     #[must_use]
     pub fn stripe(&self, key: &[u8]) -> u32 {
-        // FNV-1a: fixed for ever, and good enough to spread keys over a few stripes.
+        // FNV-1a: fixed forever, and good enough to distribute keys among a few stripes.
         let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
@@ -75,7 +75,7 @@ impl StripedLock {
         self.keel.lock(&self.name_of(self.stripe(key))).of_stripes(self.stripes.clone())
     }
 
-    /// The locks of several keys, each once, in order: as [`Keel::lock_many`].
+    /// Acquires the locks of several keys, each once and in order, as [`Keel::lock_many`].
     ///
     /// # Errors
     /// As [`LockBuilder::acquire`], and [`LockError::Differs`].

@@ -1,4 +1,4 @@
-//! The number of stripes of a striped lock, agreed upon by all programs that use it.
+//! The number of stripes of a striped lock, which all its programs must share.
 
 use crate::lock::store::locks::Locks;
 use evenkeel_link::clock::Moment;
@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number may be changed: it is looked at anew after so long.
+/// The interval after which the stored number is read again, because it may change.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// The number of stripes of one lock, as this program says it. Cheap to clone.
+/// The number of stripes of one lock in this program. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Stripes(Arc<Inner>);
 
@@ -20,7 +20,7 @@ struct Inner {
     locks: Locks,
     name: LockName,
     count: u32,
-    /// When the stored number was last seen to be this one.
+    /// When the stored number last equaled this one.
     agreed: Mutex<Option<Moment>>,
 }
 
@@ -33,10 +33,10 @@ impl Stripes {
         self.0.count
     }
 
-    /// Refuses to go on if another number is stored; stores this one if none is.
+    /// Fails if another number is stored; stores this one if none is.
     pub(crate) async fn check(&self) -> Result<(), LockError> {
         let Inner { locks, name, count, .. } = &*self.0;
-        // Before it is asked: from then on it may change.
+        // Read before the call, because the number may change from then on.
         let now = locks.clock.now();
         if self.agreed().is_some_and(|agreed| now.since(agreed) < LOOK) {
             return Ok(());
@@ -50,7 +50,7 @@ impl Stripes {
         Ok(())
     }
 
-    /// Stores this number, whatever was stored before.
+    /// Stores this number, replacing any other.
     pub(crate) async fn store(&self) -> Result<(), LockError> {
         let Inner { locks, name, count, .. } = &*self.0;
         locks.store.restripe(name, *count).await

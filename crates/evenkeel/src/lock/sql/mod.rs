@@ -1,5 +1,5 @@
-//! Exclusive locks that a database keeps instead of Redis: in rows with a lease, or its own advisory locks. Both are stores of locks
-//! like Redis, so the guards, their renewal, the local queue and the reaper are the same.
+//! Exclusive locks in a database instead of Redis: rows with a lease, or advisory locks. Both implement the steps of a lock store like
+//! Redis, so guards, renewal, local queue and reaper are the same.
 
 mod advisory;
 mod row_locks;
@@ -16,10 +16,10 @@ use evenkeel_protocol::lock::error::LockError;
 use std::future::Future;
 use std::time::Duration;
 
-/// A database that says nothing for so long is taken not to answer.
+/// The deadline of a statement.
 const STEP: Duration = Duration::from_secs(5);
 
-/// Runs a step; whether one that takes too long happened is not known.
+/// Runs a step with a deadline, after which its outcome is unknown.
 async fn bounded<DB: Database, T>(
     clock: &Clock,
     step: impl Future<Output = Result<T, sqlx::Error>>,
@@ -27,6 +27,6 @@ async fn bounded<DB: Database, T>(
     match clock.timeout(STEP, step).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) => Err(LockError::from(SqlError::of::<DB>(error))),
-        Err(_) => Err(LockError::from(SqlError::Busy("the database has not answered a lock's statement for 5 s"))),
+        Err(_) => Err(LockError::from(SqlError::Busy("the database did not answer a lock's statement within 5 s"))),
     }
 }

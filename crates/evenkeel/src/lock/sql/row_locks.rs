@@ -6,7 +6,7 @@ use crate::keel::Keel;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks, fenced};
-use crate::lock::store::locks::{Kept, Locks};
+use crate::lock::store::locks::{Locks, StoreKind};
 use crate::sql::{Database, SqlError, Value};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
@@ -17,29 +17,29 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Locks that are rows with a lease in a database: no Redis is asked. Cheap to clone; made by [`Keel::row_locks`].
+/// Locks as rows with a lease in a database, without Redis. Cheap to clone; created by [`Keel::row_locks`].
 ///
-/// **Guarantee.** As [`Keel::lock`], with the database's clock in the place of Redis': one holder at a time, fences that rise, renewal
-/// that checks the owner and never creates, loss that is noticed, acquisitions and guards that may be dropped anywhere. The
-/// [`Guard`](crate::lock::Guard)s are the same, [`begin`](crate::lock::Guard::begin) with them.
-/// **Not guaranteed.** An order between processes: who waits asks again every 50 to 100 ms (tasks of one process queue here, and one of
-/// them asks). A holder that is paused beyond its lease acts on unless its fence is checked.
+/// **Guarantee.** As [`Keel::lock`], with the clock of the database instead of that of Redis: one holder at a time, rising fences, renewals
+/// that check the owner and never create a lock, detection of a loss, acquisitions and guards that may be dropped at any point. The
+/// [`Guard`](crate::lock::Guard)s are the same, including [`begin`](crate::lock::Guard::begin).
+/// **Not guaranteed.** An order between processes: waiters poll every 50 to 100 ms (the tasks of one process queue locally, and one of them
+/// polls). A holder that is paused beyond its lease acts on unless its fence is checked.
 ///
-/// Renewals take connections from the pool: one that work can exhaust for longer than a lease loses locks. Give the locks a small
-/// pool of their own then. [`migrate`](crate::sql::migrate) must have run.
+/// Renewals take connections from the pool: if other work can exhaust the pool for longer than a lease, locks are lost. Give the locks a
+/// small pool of their own then. [`migrate`](crate::sql::migrate) must have run.
 pub struct RowLocks<DB: Database> {
     locks: Locks,
     pool: Pool<DB>,
 }
 
 impl Keel {
-    /// Locks in rows of the database of `pool`. Those of one pool share a queue in this process;
-    /// [`shutdown`](Self::shutdown) waits for their releases, too.
+    /// Locks in rows of the database of `pool`. The locks of one pool share a local queue in this process, and
+    /// [`shutdown`](Self::shutdown) also waits for their releases.
     pub fn row_locks<DB: Database>(&self, pool: &Pool<DB>) -> RowLocks<DB> {
-        // A pool has no name; its options are kept for as long as it lives, so their place is one.
+        // The address of a pool's options identifies the pool, because they exist as long as it does.
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
         let make = || -> Arc<dyn LockSteps> { Arc::new(RowLock::new(pool.clone(), self.clock().clone())) };
-        let locks = self.locks().other(Kept::Rows(TypeId::of::<DB>()), place, make);
+        let locks = self.locks().other(StoreKind::Rows(TypeId::of::<DB>()), place, make);
         RowLocks { locks, pool: pool.clone() }
     }
 }
@@ -50,7 +50,7 @@ impl<DB: Database> RowLocks<DB> {
         LockBuilder::new(&self.locks, name)
     }
 
-    /// The names of all locks that are held or cool, sorted.
+    /// The names of all locks that are held or in their lock delay, sorted.
     ///
     /// # Errors
     /// [`LockError::Database`].
@@ -58,8 +58,8 @@ impl<DB: Database> RowLocks<DB> {
         self.locks.store.held().await
     }
 
-    /// Deletes the rows of locks that were not held for `unused`; how many there were. Fences of a name that comes again are above
-    /// the database's time in µs, so they rise unless its clock was set back by more than `unused`.
+    /// Deletes the rows of locks that were not held for `unused`; returns their number. New fences of a deleted name are at least the
+    /// database's time in µs, so they rise unless its clock was set back by more than `unused`.
     ///
     /// # Errors
     /// [`LockError::Database`].
@@ -80,7 +80,7 @@ impl<DB: Database> ExclusiveLocks for RowLocks<DB> {
     }
 }
 
-// By hand: the database need not be `Clone` or `Debug`.
+// Not derived, because the database need not be `Clone` or `Debug`.
 impl<DB: Database> Clone for RowLocks<DB> {
     fn clone(&self) -> Self {
         Self { locks: self.locks.clone(), pool: self.pool.clone() }

@@ -1,6 +1,6 @@
-//! The statements on `evenkeel_locks`. Each decides and changes in one, by the database's clock: `{now}` is read there.
+//! The statements on `evenkeel_locks`. Each one decides and changes atomically, by the database's clock (`{now}`).
 //!
-//! Those called `.._WITHOUT_..` lack one condition: what a test puts in their place to see it missed.
+//! Statements called `.._WITHOUT_..` lack one condition, for tests that must fail without it.
 
 use crate::sql::Statement;
 
@@ -50,7 +50,7 @@ macro_rules! raise {
     };
 }
 
-/// Takes what is free. Values: floor, owner, lease, cooling, hold, words, lease, name.
+/// Takes a free lock. Values: floor, owner, lease, cooling, hold, words, lease, name.
 pub(super) static ACQUIRE: Statement =
     acquire!("{greatest}(fence + 1, {now} * 1000, ? + 1)", "(owner IS NULL OR ends_at + cooling_ms <= {now})");
 pub(super) static ACQUIRE_WITHOUT_FREE: Statement =
@@ -58,12 +58,12 @@ pub(super) static ACQUIRE_WITHOUT_FREE: Statement =
 pub(super) static ACQUIRE_WITHOUT_PREVIOUS: Statement =
     acquire!("{greatest}({now} * 1000, ? + 1)", "(owner IS NULL OR ends_at + cooling_ms <= {now})");
 
-/// Lets a lease count from now, if that makes it longer. Values: lease, lease, name, lease, owner.
+/// Extends a lease from now, if that makes it longer. Values: lease, lease, name, lease, owner.
 pub(super) static RENEW: Statement = renew!("owner = ?", "ends_at > {now}");
 pub(super) static RENEW_WITHOUT_OWNER: Statement = renew!("(owner = ? OR owner IS NOT NULL)", "ends_at > {now}");
 pub(super) static RENEW_WITHOUT_ENDED: Statement = renew!("owner = ?", "ends_at > 0");
 
-/// A lease from the future was written before the clock was set back: it counts from now. Values: name, owner.
+/// Shortens a lease that was written before the clock was set back: it counts from now. Values: name, owner.
 pub(super) static MEND: Statement = Statement::new(
     "UPDATE evenkeel_locks SET ends_at = {now} + lease_ms WHERE name = ? AND owner = ? AND ends_at > {now} + lease_ms",
 );
@@ -100,7 +100,7 @@ pub(super) static CREATE: Statement = Statement::new(
 pub(super) static HELD: Statement =
     Statement::new("SELECT name FROM evenkeel_locks WHERE owner IS NOT NULL AND ends_at + cooling_ms > {now}");
 
-/// Value: for how long nobody held it.
+/// Value: the time in ms for which the lock was not held.
 pub(super) static PRUNE: Statement = Statement::new(
     "DELETE FROM evenkeel_locks WHERE (owner IS NULL OR ends_at + cooling_ms <= {now}) AND ends_at <= {now} - ?",
 );

@@ -1,5 +1,5 @@
-//! The steps of docs/spec/lock.md on rows of `evenkeel_locks`. Each decision is one statement by the database's clock; what it found is
-//! read after it.
+//! The steps of docs/spec/lock.md on rows of `evenkeel_locks`. Each decision is one statement by the database's clock; the row is read
+//! after it.
 
 use super::{bounded, row_statements as say};
 use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
@@ -18,34 +18,34 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Nobody holds a lock for longer: a limit for those without one.
+/// The longest hold, also of locks without a limit.
 const HOLD_MS_MAX: u64 = 1 << 48;
-/// Who waits asks again after half of this to all of it.
+/// The polling interval of waiters, with jitter from half of this to all of it.
 const ASK: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_millis(100) };
 
-/// The steps in rows of one database: what [`RowLocks`](super::RowLocks) stands on. [`migrate`](crate::sql::migrate) must have run.
+/// The steps of [`RowLocks`](super::RowLocks) in rows of one database. [`migrate`](crate::sql::migrate) must have run.
 pub struct RowLock<DB: Database> {
     pool: Pool<DB>,
     clock: Clock,
-    /// Acquisitions on their way, by owner. One whose caller has gone may still reach the database, on a connection of its own: its
-    /// release must not overtake it.
+    /// The number of acquisitions in progress, by owner. One whose caller was dropped may still reach the database on a connection of its
+    /// own, and its release must not overtake it.
     asking: Arc<watch::Sender<HashMap<Token, usize>>>,
 }
 
-/// An acquisition is on its way while this lives.
-struct OnItsWay {
+/// Counts an acquisition as in progress until it is dropped.
+struct InProgress {
     asking: Arc<watch::Sender<HashMap<Token, usize>>>,
     owner: Token,
 }
 
-impl OnItsWay {
+impl InProgress {
     fn begin(asking: &Arc<watch::Sender<HashMap<Token, usize>>>, owner: Token) -> Self {
         asking.send_modify(|asking| *asking.entry(owner).or_default() += 1);
         Self { asking: Arc::clone(asking), owner }
     }
 }
 
-impl Drop for OnItsWay {
+impl Drop for InProgress {
     fn drop(&mut self) {
         self.asking.send_modify(|asking| {
             if let Some(count) = asking.get_mut(&self.owner) {
@@ -58,11 +58,11 @@ impl Drop for OnItsWay {
     }
 }
 
-/// A row, as it was a moment ago.
+/// A row as it was read.
 struct Seen {
     owner: Option<Token>,
     fence: Fence,
-    /// Below zero once it is over.
+    /// Negative once the lease has expired.
     lease_left_ms: i64,
     cooling_ms: i64,
     held_ms: u64,
@@ -71,13 +71,13 @@ struct Seen {
 }
 
 impl<DB: Database> RowLock<DB> {
-    /// The steps over this pool. `clock` bounds how long an answer is waited for; leases go by the database's.
+    /// The steps on this pool. `clock` is used for deadlines of statements; leases use the database's clock.
     #[must_use]
     pub fn new(pool: Pool<DB>, clock: Clock) -> Self {
         Self { pool, clock, asking: Arc::new(watch::Sender::new(HashMap::new())) }
     }
 
-    /// The step of an acquisition, to its end.
+    /// Executes the step of an acquisition.
     async fn ask(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
         let hold_ms = call.hold_ms_max.unwrap_or(HOLD_MS_MAX).min(HOLD_MS_MAX);
         let lease = Value::count(call.lease_ms.min(hold_ms));
@@ -102,7 +102,7 @@ impl<DB: Database> RowLock<DB> {
             self.send(create, &[Value::Text(name.as_str())]).await?;
             seen = self.then_see(name, statement, &values).await?.1;
         }
-        // A row that is deleted again and again: try later.
+        // The row was deleted in between twice: try later.
         let Some(seen) = seen else { return Ok(Acquired::Taken { free_in_ms: 1 }) };
         if seen.is_held_by(call.owner) {
             return Ok(Acquired::Granted { fence: seen.fence, lease_left_ms: seen.lease_left_ms() });
@@ -113,7 +113,7 @@ impl<DB: Database> RowLock<DB> {
         Ok(Acquired::Taken { free_in_ms: seen.free_in_ms().unwrap_or(1) })
     }
 
-    /// Sends a statement, then looks at the row; nothing if there is none.
+    /// Executes a statement, then reads the row; `None` if there is none.
     async fn then_see(
         &self,
         name: &LockName,
@@ -139,7 +139,7 @@ impl<DB: Database> RowLock<DB> {
     }
 }
 
-// By hand: the database need not be `Clone`.
+// Not derived, because the database need not be `Clone`.
 impl<DB: Database> Clone for RowLock<DB> {
     fn clone(&self) -> Self {
         Self { pool: self.pool.clone(), clock: self.clock.clone(), asking: Arc::clone(&self.asking) }
@@ -162,7 +162,7 @@ async fn see<DB: Database>(connection: &mut DB::Connection, name: &LockName) -> 
 }
 
 impl Seen {
-    /// Written before the clock was set back.
+    /// Whether the lease was written before the clock was set back.
     fn is_from_future(&self) -> bool {
         self.owner.is_some() && self.lease_left_ms > self.lease_ms && guard("row_lock_lease_from_future")
     }
@@ -172,7 +172,7 @@ impl Seen {
         u64::try_from(left).unwrap_or(0)
     }
 
-    /// When it is free at the earliest; nothing if it is free.
+    /// The time until the lock is free at the earliest; `None` if it is free.
     fn free_in_ms(&self) -> Option<u64> {
         self.owner?;
         let left = if self.is_from_future() { self.lease_ms } else { self.lease_left_ms };
@@ -186,14 +186,14 @@ impl Seen {
 
 #[async_trait]
 impl<DB: Database> LockSteps for RowLock<DB> {
-    /// In a task of its own, so that it goes on to its end when its caller has gone.
+    /// Runs in a task of its own, so that it completes when its caller is dropped.
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
         check(call)?;
         let (me, name, call) = (self.clone(), name.clone(), call.clone());
-        let on_its_way = OnItsWay::begin(&self.asking, call.owner);
+        let in_progress = InProgress::begin(&self.asking, call.owner);
         let asked = tokio::spawn(async move {
             let answer = me.ask(&name, &call).await;
-            drop(on_its_way);
+            drop(in_progress);
             answer
         });
         asked.await.unwrap_or_else(|_| Err(LockError::from(SqlError::Interrupted)))
@@ -219,7 +219,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
     }
 
     async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
-        // It ends by itself: each of its statements is bounded. The sender lives in `self`.
+        // The wait ends, because each statement of an acquisition has a deadline. The sender is in `self`.
         let _ = self.asking.subscribe().wait_for(|asking| !asking.contains_key(&call.owner)).await;
         let statement = match (guard("row_lock_release_owner"), guard("row_lock_release_ended")) {
             (false, _) => &say::RELEASE_WITHOUT_OWNER,
@@ -228,7 +228,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
         };
         let values = [Value::Text(name.as_str()), Value::Bytes(call.owner.as_bytes())];
         if self.send(statement, &values).await? {
-            // Nobody knows here who waits elsewhere: they ask.
+            // The number of waiters is unknown, because they poll.
             return Ok(Released::Released { others_waiting: 0 });
         }
         let is_held = self.see(name).await?.is_some_and(|seen| seen.free_in_ms().is_some());
@@ -279,11 +279,11 @@ impl<DB: Database> LockSteps for RowLock<DB> {
     }
 
     fn no_answer(&self) -> LockError {
-        SqlError::Busy("the time to wait for the lock was over before the database answered").into()
+        SqlError::Busy("the database did not answer within the time to wait for the lock").into()
     }
 }
 
-/// A database sends no notification, so waiters poll, not in step with each other.
+/// Polls instead of listening, because a database sends no notification; with jitter, so that waiters do not poll in step.
 struct Asking(Clock);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What the locks of one keel share.
+//! The state that the locks of one keel share.
 
 use super::LockStore;
 use crate::keel::Backend;
@@ -27,20 +27,20 @@ pub(crate) struct Locks(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) store: LockStore,
     pub(crate) clock: Clock,
-    /// Names this process where several wait.
+    /// Identifies this process among waiting ones.
     pub(crate) process: Token,
     pub(crate) gates: Arc<Gates>,
     pub(crate) reaper: Reaper,
     pub(crate) metrics: LockMetrics,
-    /// Locks that are kept in databases, one set for each pool and kind: all who ask for them share a queue, and one shutdown.
+    /// Locks in databases, one set per pool and kind: all callers share its local queue and its shutdown.
     #[cfg(feature = "sql")]
-    others: Mutex<HashMap<(Kept, usize), Locks>>,
+    others: Mutex<HashMap<(StoreKind, usize), Locks>>,
 }
 
-/// What keeps locks that are neither in this process nor on Redis.
+/// The kind of store of locks that are neither in this process nor on Redis.
 #[cfg(feature = "sql")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kept {
+pub(crate) enum StoreKind {
     Rows(TypeId),
     Advisory(TypeId),
 }
@@ -54,13 +54,13 @@ impl Locks {
         Self::over(LockStore::new(steps), clock)
     }
 
-    /// Locks over the same store, as those of another process.
+    /// Locks on the same store, like those of another process.
     #[cfg(all(feature = "testing", feature = "cache"))]
     pub(crate) fn another_process(&self) -> Self {
         Self::over(self.store.clone(), self.clock.clone())
     }
 
-    /// Waits until what was dropped is given back, for at most `deadline`.
+    /// Waits until the locks of dropped guards are released, for at most `deadline`.
     pub(crate) async fn drain(&self, deadline: Duration) {
         let drained = async {
             self.reaper.drained().await;
@@ -70,16 +70,16 @@ impl Locks {
             }
         };
         if self.clock.timeout(deadline, drained).await.is_err() {
-            tracing::warn!("some locks were not given back in time; they end with their leases");
+            tracing::warn!("some locks were not released in time; they end with their leases");
         }
     }
 
-    /// The locks that are kept so at the pool in this place of memory; made if there are none yet. What is made must keep the pool, so
-    /// that no other comes to the same place.
+    /// The locks of this kind in the database of the pool at address `place`; created with `make` if there are none yet. They must keep the
+    /// pool, so that its address is not reused.
     #[cfg(feature = "sql")]
-    pub(crate) fn other(&self, kept: Kept, place: usize, make: impl FnOnce() -> Arc<dyn LockSteps>) -> Self {
+    pub(crate) fn other(&self, kind: StoreKind, place: usize, make: impl FnOnce() -> Arc<dyn LockSteps>) -> Self {
         let mut others = self.others.lock();
-        let other = others.entry((kept, place));
+        let other = others.entry((kind, place));
         other.or_insert_with(|| Self::over(LockStore::new(make()), self.clock.clone())).clone()
     }
 
@@ -88,7 +88,7 @@ impl Locks {
         self.others.lock().values().cloned().collect()
     }
 
-    /// Locks over this store, as those of a process of its own.
+    /// Locks on this store, like those of a separate process.
     pub(crate) fn over(store: LockStore, clock: Clock) -> Self {
         let reaper = Reaper::new(clock.clone());
         let (process, gates, metrics) = (Token::random(), Arc::default(), LockMetrics::register());

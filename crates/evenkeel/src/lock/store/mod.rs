@@ -1,4 +1,4 @@
-//! The steps of all locks of a keel, over whatever it keeps its state in.
+//! The steps of all locks of a keel, on the keel's store.
 
 pub(crate) mod locks;
 
@@ -8,7 +8,7 @@ use evenkeel_protocol::lock::steps::LockSteps;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Where the locks of a keel are. Cheap to clone.
+/// The store of a keel's locks. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct LockStore {
     steps: Arc<dyn LockSteps>,
@@ -20,11 +20,11 @@ impl LockStore {
         Self { pools: steps.pools(), steps }
     }
 
-    /// The permits that several hold at once.
+    /// The steps of pools, for read/write locks and semaphores.
     pub(crate) fn pools(&self) -> Result<&dyn PoolSteps, LockError> {
-        // Neither a Redlock nor a database offers them by its type.
-        let refused = || "read/write locks and semaphores are kept on one Redis or in this process only";
-        self.pools.as_deref().ok_or_else(|| LockError::Invalid(refused().to_owned()))
+        // A Redlock and a database have no pools.
+        let rejected = || "read/write locks and semaphores require one Redis or the embedded store";
+        self.pools.as_deref().ok_or_else(|| LockError::Invalid(rejected().to_owned()))
     }
 }
 

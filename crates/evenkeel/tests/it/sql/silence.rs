@@ -23,7 +23,7 @@ async fn silence<DB: Sql>() {
             Err(_) => clock.advance(Duration::from_millis(100)),
         }
     };
-    assert!(error.to_string().contains("has not answered a lock's statement for 5 s"), "{error}");
+    assert!(error.to_string().contains("did not answer a lock's statement within 5 s"), "{error}");
     assert!(error.is_retryable() && error.outcome_unknown(), "{error:?}");
     other.rollback().await.unwrap();
     // Whatever was requested without a reply is released after it.

@@ -1,4 +1,4 @@
-//! [`AdvisoryLocks`]: the database's own locks by name, each held by a connection of its own.
+//! [`AdvisoryLocks`]: the advisory locks of a database, each held by a connection of its own.
 
 mod session;
 mod shared;
@@ -10,7 +10,7 @@ use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 use crate::lock::hold::guard::{Guard, Release};
-use crate::lock::store::locks::{Kept, Locks};
+use crate::lock::store::locks::{Locks, StoreKind};
 use crate::sql::Database;
 use evenkeel_protocol::lock::error::{LockError, Lost};
 use evenkeel_protocol::lock::steps::Fence;
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use steps::AdvisorySteps;
 
-/// A database with advisory locks: `sqlx::MySql` (`GET_LOCK`) and `sqlx::Postgres` (`pg_advisory_lock`). SQLite has none: a program
-/// that asks it for one does not compile.
+/// A database with advisory locks: `sqlx::MySql` (`GET_LOCK`) and `sqlx::Postgres` (`pg_advisory_lock`). SQLite has none, so a program that
+/// uses them with it does not compile.
 pub trait AdvisoryDatabase: Database {}
 
 #[cfg(feature = "mysql")]
@@ -33,28 +33,28 @@ impl AdvisoryDatabase for sqlx::MySql {}
 #[cfg(feature = "postgres")]
 impl AdvisoryDatabase for sqlx::Postgres {}
 
-/// The database's own locks by name. No table is needed and nothing is written. Cheap to clone; made by [`Keel::advisory_locks`].
+/// The advisory locks of a database, by name. They need no table and write nothing. Cheap to clone; created by [`Keel::advisory_locks`].
 ///
-/// **Guarantee.** The server gives a lock to one connection at a time, and each holder here has a connection of its own, outside
-/// the pool. The server ends it when it hears nothing for about the ttl, so a holder that died, was cut off or stands still is followed
-/// after that; the guard counts as lost no later. When the connection ends the lock is lost; the guard learns that at its next renewal,
-/// every third of the ttl, which is a day at most. Waiters stand in the server's own queue, a second at a time.
+/// **Guarantee.** The server grants a lock to one connection at a time, and each holder has a connection of its own, outside the pool. The
+/// server closes a connection that is idle for about the ttl, so a holder that died, was disconnected or is paused loses the lock after
+/// that time; its guard counts as lost no later. When the connection ends, the lock is lost; the guard detects that at its next renewal,
+/// every third of the ttl, which is a day at most. Waiters wait in the server's queue, for a second at a time.
 ///
-/// **Not guaranteed.** An order among those that wait for longer than a second. A fence: there is none, so a holder that was paused can act after another one (use
-/// [`Keel::row_locks`] or [`Keel::lock`] where that matters). Anything across servers: replicas and the members of a cluster each have
+/// **Not guaranteed.** An order among waiters of more than a second. A fence: there is none, so a paused holder can act after a later one
+/// (use [`Keel::row_locks`] or [`Keel::lock`] where that matters). Anything across servers: replicas and the members of a cluster each have
 /// locks of their own. Anything through a pooler that shares server connections among clients by transaction or statement (pgbouncer in
-/// these modes): the lock stays with a connection that another client uses next. Name the server itself in the URL.
+/// these modes): the lock stays with a connection that another client uses next. Use the address of the server itself in the URL.
 ///
-/// Names are hashed: MySQL takes 64 characters for the whole server, PostgreSQL a number of 64 bits for a database. Two names with the
-/// same number would exclude each other, which nobody will see.
+/// Names are hashed: to 64 characters for a MySQL server, and to a number of 64 bits for a PostgreSQL database. Two names with the same
+/// hash would exclude each other, which is practically impossible.
 pub struct AdvisoryLocks<DB: AdvisoryDatabase> {
     locks: Locks,
     database: PhantomData<fn() -> DB>,
 }
 
 impl Keel {
-    /// Advisory locks of the server that `pool` reaches. Its connections are not used, only the way it makes them: each lock that
-    /// is held, and each name that is waited for, has one more.
+    /// The advisory locks of the database of `pool`. Only the connect options of the pool are used: each held lock, and each name with
+    /// waiters, has a connection of its own.
     ///
     /// ```compile_fail
     /// # async fn run(keel: evenkeel::Keel, pool: sqlx::SqlitePool) {
@@ -64,14 +64,14 @@ impl Keel {
     pub fn advisory_locks<DB: AdvisoryDatabase>(&self, pool: &Pool<DB>) -> AdvisoryLocks<DB> {
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
         let make = || -> Arc<dyn LockSteps> { Arc::new(AdvisorySteps::new(pool.clone(), self.clock().clone())) };
-        let locks = self.locks().other(Kept::Advisory(TypeId::of::<DB>()), place, make);
+        let locks = self.locks().other(StoreKind::Advisory(TypeId::of::<DB>()), place, make);
         AdvisoryLocks { locks, database: PhantomData }
     }
 }
 
 impl<DB: AdvisoryDatabase> AdvisoryLocks<DB> {
-    /// Waits for the lock called `name` as long as `terms` say. Dropping the future at any point leaves nothing but a connection that
-    /// is being closed.
+    /// Waits for the lock called `name`, for at most the time in `terms`. Dropping the future at any point leaves nothing but a connection
+    /// that is being closed.
     ///
     /// # Errors
     /// [`LockError::Busy`]; [`LockError::Database`] if the database did not answer; [`LockError::Invalid`] for a lock delay or
@@ -81,7 +81,7 @@ impl<DB: AdvisoryDatabase> AdvisoryLocks<DB> {
         Ok(AdvisoryGuard(lock.acquire().await?))
     }
 
-    /// The lock if it is free now; `None` if not.
+    /// Acquires the lock if it is free now; `None` if it is taken.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire), without `Busy`.
@@ -101,13 +101,13 @@ impl<DB: AdvisoryDatabase> ExclusiveLocks for AdvisoryLocks<DB> {
     }
 }
 
-/// A held advisory lock: as [`Guard`], without a fence.
-#[must_use = "the lock is given back as soon as the guard is dropped"]
+/// A held advisory lock: like [`Guard`], without a fence.
+#[must_use = "the lock is released as soon as the guard is dropped"]
 #[derive(Debug)]
 pub struct AdvisoryGuard(Guard);
 
 impl AdvisoryGuard {
-    /// What is locked.
+    /// The name of the lock.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name().as_str()
@@ -133,7 +133,7 @@ impl AdvisoryGuard {
     /// As [`Guard::run`].
     ///
     /// # Errors
-    /// [`Lost`]: the future was dropped in the middle of whatever it did.
+    /// [`Lost`]: the future was dropped before it was ready.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
         self.0.run(future).await
     }
@@ -177,7 +177,7 @@ impl ExclusiveGuard for AdvisoryGuard {
     }
 }
 
-// By hand: the database need not be `Clone` or `Debug`.
+// Not derived, because the database need not be `Clone` or `Debug`.
 impl<DB: AdvisoryDatabase> Clone for AdvisoryLocks<DB> {
     fn clone(&self) -> Self {
         Self { locks: self.locks.clone(), database: PhantomData }

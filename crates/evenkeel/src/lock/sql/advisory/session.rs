@@ -1,4 +1,4 @@
-//! A connection of its own, outside the pool, that may hold one advisory lock.
+//! A connection outside the pool that may hold one advisory lock.
 
 use super::AdvisoryDatabase;
 use crate::lock::fence::end_when_quiet;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use sqlx::{ConnectOptions, Connection, Pool};
 use std::time::Duration;
 
-// The name holds that of the database, for MySQL counts its locks on the whole server; hashed it has 64 characters, as many as fit.
+// The name includes that of the database, because MySQL's locks are those of the whole server; its hash has 64 characters, the maximum.
 macro_rules! mysql {
     ($before:literal, $after:literal) => {
         Statement::new(concat!(
@@ -27,23 +27,23 @@ static HELD_MYSQL: Statement = mysql!("CONNECTION_ID() = IS_USED_LOCK", ")");
 static UNLOCK_MYSQL: Statement = mysql!("RELEASE_LOCK", ")");
 
 static TRY_POSTGRES: Statement = Statement::new("SELECT pg_try_advisory_lock(?)::int::bigint");
-/// Waits as long as `lock_timeout` says; then it is an error.
+/// Waits for at most `lock_timeout`, after which it is an error.
 static WAIT_POSTGRES: Statement = Statement::new("SELECT 1::bigint FROM pg_advisory_lock(?)");
 static HELD_POSTGRES: Statement = Statement::new(
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() \
      AND objsubid = 1 AND ((classid::bigint << 32) | objid::bigint) = ?",
 );
 static UNLOCK_POSTGRES: Statement = Statement::new("SELECT pg_advisory_unlock(?)::int::bigint");
-/// A wait that timed out just when it was granted counts twice.
+/// A wait that timed out when it was granted may have counted twice.
 static UNLOCK_ALL_POSTGRES: Statement = Statement::new("SELECT 1::bigint FROM pg_advisory_unlock_all()");
 static QUIET_POSTGRES: Statement =
     Statement::new("SELECT set_config('idle_session_timeout', ?, false), set_config('lock_timeout', '1000', false)");
 
-/// A connection of its own. Dropped, it is closed, and the server frees what it held.
+/// A connection outside the pool. Dropping it closes it, and the server releases its lock.
 pub(super) struct Session<DB: AdvisoryDatabase>(DB::Connection);
 
 impl<DB: AdvisoryDatabase> Session<DB> {
-    /// Connects. The server ends the connection once it has been quiet for `lease`, or a little longer.
+    /// Connects. The server closes the connection once it has been idle for `lease`, or a little longer.
     pub(super) async fn open(pool: &Pool<DB>, lease: Duration) -> Result<Self, sqlx::Error> {
         let mut session = Self(pool.connect_options().connect().await?);
         session.end_when_quiet(lease).await?;
@@ -71,18 +71,18 @@ impl<DB: AdvisoryDatabase> Session<DB> {
     /// Waits for the lock in the server's queue, for about a second.
     pub(super) async fn wait_lock(&mut self, name: &LockName) -> Result<bool, sqlx::Error> {
         match self.ask([&WAIT_MYSQL, &WAIT_POSTGRES], name).await {
-            // Granted and timed out at the same moment happens; asked again it is there.
+            // The lock may be granted at the moment of the timeout; another attempt then finds it.
             Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("55P03") => self.try_lock(name).await,
             answer => answer,
         }
     }
 
-    /// Whether this connection, and no other that a pooler gave us in its place, holds the lock.
+    /// Whether this connection holds the lock, and not another one that a pooler has substituted.
     pub(super) async fn is_held(&mut self, name: &LockName) -> Result<bool, sqlx::Error> {
         self.ask([&HELD_MYSQL, &HELD_POSTGRES], name).await
     }
 
-    /// Gives the lock back; whether it was held.
+    /// Releases the lock; returns whether it was held.
     pub(super) async fn unlock(&mut self, name: &LockName) -> Result<bool, sqlx::Error> {
         let was_held = self.ask([&UNLOCK_MYSQL, &UNLOCK_POSTGRES], name).await?;
         if DB::KIND == Kind::Postgres {
@@ -91,10 +91,10 @@ impl<DB: AdvisoryDatabase> Session<DB> {
         Ok(was_held)
     }
 
-    /// Says good-bye.
+    /// Closes the connection in order.
     pub(super) async fn close(self) {
         if let Err(error) = self.0.close().await {
-            tracing::debug!(%error, "a connection of an advisory lock was not closed in order");
+            tracing::debug!(%error, "the connection of an advisory lock could not be closed in order");
         }
     }
 
@@ -109,7 +109,7 @@ impl<DB: AdvisoryDatabase> Session<DB> {
     }
 }
 
-/// The name as PostgreSQL takes it.
+/// The number of a lock's name for PostgreSQL.
 fn number(name: &LockName) -> i64 {
     let digest = Sha256::new().chain_update("evenkeel/lock/").chain_update(name.as_str()).finalize();
     digest.iter().take(8).fold(0_i64, |number, byte| (number << 8) | i64::from(*byte))
@@ -120,7 +120,7 @@ mod tests {
     use super::{LockName, number};
 
     #[test]
-    fn the_number_of_a_name_is_the_same_for_ever() {
+    fn advisory_number_of_a_name_never_changes() {
         let number = |name: &str| number(&LockName::new(name).unwrap_or_else(|error| unreachable!("{error}")));
         assert_eq!(number("stock/42"), number("stock/42"));
         assert_ne!(number("stock/42"), number("stock/43"));

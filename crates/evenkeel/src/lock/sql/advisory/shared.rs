@@ -1,4 +1,4 @@
-//! What the steps and the waiters of one server's advisory locks share: the connections that hold one.
+//! The state that the steps and the waiters of one server's advisory locks share: the connections with locks.
 
 use super::AdvisoryDatabase;
 use super::session::Session;
@@ -15,29 +15,29 @@ pub(super) struct Shared<DB: AdvisoryDatabase> {
     seats: Mutex<HashMap<LockName, Seat<DB>>>,
 }
 
-/// A lock that is held.
+/// A held lock.
 pub(super) struct Holding<DB: AdvisoryDatabase> {
-    /// Nothing once the connection has ended.
+    /// `None` once the connection has ended.
     pub(super) session: tokio::sync::Mutex<Option<Session<DB>>>,
-    /// When it ends at the latest.
+    /// The limit of the hold.
     pub(super) limit: Option<Moment>,
 }
 
 /// The place of this process in the server's queue for a name.
 enum Seat<DB: AdvisoryDatabase> {
-    /// A task waits there; its number.
+    /// A task waits there, identified by the token.
     Waiting(Token),
-    /// It has the lock, and nobody has taken it over yet.
+    /// The connection has the lock, and no contender has taken it over yet.
     Granted(Session<DB>),
 }
 
-/// What a contender finds.
+/// The state that a contender finds.
 pub(super) enum Found<DB: AdvisoryDatabase> {
-    /// Nobody of this process waits in the server's queue.
+    /// No task of this process waits in the server's queue.
     Nothing,
-    /// Somebody does, and has not got the lock.
+    /// A task waits, and does not have the lock yet.
     Waiting,
-    /// The lock.
+    /// A connection with the lock.
     Granted(Session<DB>),
 }
 
@@ -61,7 +61,7 @@ impl<DB: AdvisoryDatabase> Shared<DB> {
         self.held().remove(&owner)
     }
 
-    /// Takes over what a waiter got.
+    /// Takes over the connection of a waiter that has the lock.
     pub(super) fn take(&self, name: &LockName) -> Found<DB> {
         let mut seats = self.seats();
         match seats.remove(name) {
@@ -78,12 +78,12 @@ impl<DB: AdvisoryDatabase> Shared<DB> {
         matches!(self.seats().get(name), Some(Seat::Granted(_)))
     }
 
-    /// A task begins to wait.
+    /// Records that a task begins to wait.
     pub(super) fn wait(&self, name: &LockName, waiter: Token) {
         self.seats().insert(name.clone(), Seat::Waiting(waiter));
     }
 
-    /// The task `waiter` got the lock. If nobody wants it any more, the connection is closed, and the next one gets it.
+    /// Records that the task `waiter` has the lock. If no contender is left, the connection is closed, which releases the lock.
     pub(super) fn grant(&self, name: &LockName, waiter: Token, session: Session<DB>) {
         let mut seats = self.seats();
         if matches!(seats.get(name), Some(Seat::Waiting(seat)) if *seat == waiter) {
@@ -91,15 +91,15 @@ impl<DB: AdvisoryDatabase> Shared<DB> {
         }
     }
 
-    /// The task `waiter` has stopped waiting.
-    pub(super) fn stand_up(&self, name: &LockName, waiter: Token) {
+    /// Records that the task `waiter` has stopped waiting.
+    pub(super) fn stop_waiting(&self, name: &LockName, waiter: Token) {
         let mut seats = self.seats();
         if matches!(seats.get(name), Some(Seat::Waiting(seat)) if *seat == waiter) {
             seats.remove(name);
         }
     }
 
-    /// Nobody wants the lock any more.
+    /// Gives up the place in the queue, when no contender is left.
     pub(super) fn leave(&self, name: &LockName) {
         let seat = self.seats().remove(name);
         drop(seat);

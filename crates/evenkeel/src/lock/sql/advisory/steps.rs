@@ -1,5 +1,5 @@
-//! The steps of a lock over connections that hold the server's own. The lease is the connection: the server ends one that is quiet for
-//! as long, and each renewal is a question whether it still holds the lock.
+//! The steps of advisory locks. The lease is the connection: the server closes a connection that is idle for the length of the lease, and
+//! each renewal checks that the connection still holds the lock.
 
 use super::AdvisoryDatabase;
 use super::session::Session;
@@ -20,11 +20,12 @@ use sqlx::Pool;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Who waits stands in the server's queue; this only says when to look whether that is still so.
+/// The interval at which a waiter checks its place in the server's queue.
 const LOOK_MS: u64 = 1_000;
 /// The longest lease.
 const LEASE_MS_MAX: u64 = 86_400_000;
-const ASK_THE_SERVER: &str = "the server knows who holds an advisory lock, not the library: see `pg_locks`, or `performance_schema.metadata_locks`";
+const ASK_THE_SERVER: &str =
+    "the library cannot list advisory locks; query `pg_locks` or `performance_schema.metadata_locks`";
 
 /// The steps on one server.
 pub(super) struct AdvisorySteps<DB: AdvisoryDatabase> {
@@ -38,12 +39,12 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
         Self { pool, clock, shared: Arc::default() }
     }
 
-    /// A connection that has got the lock; nothing if another connection has it.
+    /// A connection that holds the lock; `None` if another connection has it.
     async fn session(&self, name: &LockName, lease: Duration) -> Result<Option<Session<DB>>, sqlx::Error> {
         match self.shared.take(name) {
             Found::Waiting => Ok(None),
             Found::Granted(mut session) => {
-                // Its lease counts from now, and what was granted a while ago may be gone.
+                // The lease counts from now, and a lock that was granted earlier may be lost already.
                 session.end_when_quiet(lease).await?;
                 Ok(session.is_held(name).await?.then_some(session))
             }
@@ -58,8 +59,8 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
         }
     }
 
-    /// Whether the holder's connection has the lock still. In a task of its own: whoever stops waiting for the answer must not cut the
-    /// connection in the middle of it.
+    /// Whether the holder's connection still has the lock. Runs in a task of its own, so that a dropped caller does not interrupt the
+    /// statement.
     async fn is_held(&self, name: &LockName, holding: Arc<Holding<DB>>) -> Result<bool, LockError> {
         let (clock, name) = (self.clock.clone(), name.clone());
         let asked = tokio::spawn(async move {
@@ -73,7 +74,7 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
             if is_held {
                 *session = Some(open);
             }
-            // Unless it was put back, the connection ends here: nobody knows what a connection holds that does not answer.
+            // Otherwise the connection is dropped, because the state of an unanswered connection is unknown.
             Ok(is_held)
         });
         asked.await.unwrap_or_else(|_| Err(LockError::from(SqlError::Interrupted)))
@@ -86,7 +87,7 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
         LockSteps::check(self, call)?;
         let now = self.clock.now();
         if let Some(holding) = self.shared.holding(call.owner) {
-            // The answer to an earlier try was lost.
+            // The reply to an earlier attempt was lost.
             if self.is_held(name, Arc::clone(&holding)).await? {
                 return Ok(granted(lease(call.lease_ms, &holding, now)));
             }
@@ -121,7 +122,7 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
                 tokio::spawn(session.close());
                 Ok(if was_held { Released::Released { others_waiting: 0 } } else { Released::Nothing })
             }
-            // The connection ends here, and the lock with it.
+            // Dropping the connection releases the lock.
             Err(error) => {
                 tracing::debug!(%name, %error, "the connection of an advisory lock had ended");
                 Ok(Released::Nothing)
@@ -152,21 +153,21 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
 
     fn check(&self, call: &Acquire) -> Result<(), LockError> {
         check(call)?;
-        // The server is told to end a connection that is quiet for so long; MySQL's and PostgreSQL's limits are near.
+        // The lease is the idle timeout of the connection, which MySQL and PostgreSQL limit.
         if call.lease_ms > LEASE_MS_MAX && guard("advisory_lock_lease_bounded") {
             return Err(LockError::Invalid(format!(
-                "a ttl of {} ms; an advisory lock takes a day at most",
+                "a ttl of {} ms; the longest of an advisory lock is a day",
                 call.lease_ms
             )));
         }
         if call.cooling_ms > 0 || !call.words.is_empty() {
-            return Err(LockError::Invalid("an advisory lock has neither a lock delay nor metadata".to_owned()));
+            return Err(LockError::Invalid("an advisory lock does not support a lock delay or metadata".to_owned()));
         }
         Ok(())
     }
 
     fn no_answer(&self) -> LockError {
-        SqlError::Busy("the time to wait for the lock was over before the database answered").into()
+        SqlError::Busy("the database did not answer within the time to wait for the lock").into()
     }
 }
 
@@ -174,7 +175,7 @@ fn granted(lease_left_ms: u64) -> Acquired {
     Acquired::Granted { fence: Fence(0), lease_left_ms }
 }
 
-/// What is left of a lease that counts from `now`, up to the limit.
+/// The remaining time of a lease that counts from `now`, up to the limit of the hold.
 fn lease<DB: AdvisoryDatabase>(lease_ms: u64, holding: &Holding<DB>, now: Moment) -> u64 {
     let left = holding.limit.map(|limit| u64::try_from(limit.since(now).as_millis()).unwrap_or(u64::MAX));
     left.map_or(lease_ms, |left| left.min(lease_ms))

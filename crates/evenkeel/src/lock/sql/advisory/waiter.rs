@@ -1,4 +1,4 @@
-//! Waits in the server's own queue for a lock, on a connection that then holds it.
+//! Waits in the server's queue for a lock, on a connection that then holds it.
 
 use super::AdvisoryDatabase;
 use super::session::Session;
@@ -15,14 +15,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// What was granted and not taken over ends by itself after this.
+/// The idle timeout of a connection with a lock that no contender takes over.
 const QUIET: Duration = Duration::from_secs(10);
-/// After an error; whoever wants the lock asks himself then.
+/// The pause after an error, after which the contender asks by itself.
 const PAUSE: Duration = Duration::from_millis(100);
-/// So many waits of a second in a row that nobody asked for, and the task ends.
+/// The task ends after this number of waits in a row without a contender.
 const UNWANTED_MAX: u32 = 2;
 
-/// Stands in the queue for one name while somebody of this process wants it.
+/// Waits in the queue for one name while a task of this process wants the lock.
 pub(super) struct Waiter<DB: AdvisoryDatabase> {
     shared: Arc<Shared<DB>>,
     pool: Pool<DB>,
@@ -33,14 +33,14 @@ pub(super) struct Waiter<DB: AdvisoryDatabase> {
 }
 
 impl<DB: AdvisoryDatabase> Waiter<DB> {
-    /// Stands in the queue from now on, so that what is given back after this is not slept through. Needs a runtime.
+    /// Begins to wait in the server's queue, so that no later release is missed. Needs a runtime.
     pub(super) fn start(shared: Arc<Shared<DB>>, pool: Pool<DB>, clock: Clock, name: LockName) -> Self {
         let mut waiter = Self { shared, pool, clock, name, wanted: Arc::default(), task: None };
         waiter.wait();
         waiter
     }
 
-    /// Starts the task, if none is there; told when it is over.
+    /// Starts the task, unless it runs; the receiver is notified when it has ended.
     fn wait(&mut self) -> watch::Receiver<bool> {
         self.wanted.store(true, SeqCst);
         if let Some((_, over)) = &self.task
@@ -71,7 +71,7 @@ impl<DB: AdvisoryDatabase> WakeListener for Waiter<DB> {
     async fn called(&mut self, _process: Token) -> Call {
         if !self.shared.is_granted(&self.name) {
             let mut over = self.wait();
-            // The task ends also when its sender is gone.
+            // A dropped sender means that the task has ended, too.
             let _ = over.wait_for(|over| *over).await;
         }
         Call::You
@@ -87,7 +87,7 @@ impl<DB: AdvisoryDatabase> Drop for Waiter<DB> {
     }
 }
 
-/// The task.
+/// The waiting task.
 struct Waiting<DB: AdvisoryDatabase> {
     shared: Arc<Shared<DB>>,
     clock: Clock,
@@ -109,7 +109,7 @@ impl<DB: AdvisoryDatabase> Waiting<DB> {
         }
     }
 
-    /// The connection that holds the lock; nothing if nobody wants it any more.
+    /// The connection that holds the lock; `None` if no contender is left.
     async fn wait(&self, pool: &Pool<DB>) -> Result<Option<Session<DB>>, sqlx::Error> {
         let mut session = Session::open(pool, QUIET).await?;
         let mut unwanted = 0;
@@ -126,7 +126,7 @@ impl<DB: AdvisoryDatabase> Waiting<DB> {
 
 impl<DB: AdvisoryDatabase> Drop for Waiting<DB> {
     fn drop(&mut self) {
-        self.shared.stand_up(&self.name, self.me);
+        self.shared.stop_waiting(&self.name, self.me);
         self.end.send_replace(true);
     }
 }
