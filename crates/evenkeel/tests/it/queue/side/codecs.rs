@@ -84,7 +84,7 @@ async fn body_of_unknown_codec_is_dead_with_the_codec_name(rig: Rig) {
     let twin: Queue<String> = rig.process().await.queue("numbers").build().await.unwrap();
     ended(&twin, &fine).await;
     office.close().await;
-    for (id, words) in [(own, "of the codec 77"), (text, "five")] {
+    for (id, words) in [(own, "by codec 77"), (text, "five")] {
         assert_eq!(state(&twin, &id).await, Some(State::Dead));
         let Some(Found::Live { job, .. }) = twin.find(&id).await.unwrap() else { panic!("{words}: it is gone") };
         let history: String = job.error_notes().map(|note| String::from_utf8_lossy(&note.text).into_owned()).collect();
