@@ -36,7 +36,7 @@ async fn check(effects: &mut Effects, cache: &Cache<i64, i64>, strong: &Cache<i6
         refused(effects.revoke(queue, JobId::named(b"a"))),
     ];
     for words in said {
-        assert!(words.contains("another Redis") && words.contains("begin the work with"), "{words}");
+        assert!(words.contains("another Redis") && words.contains("begin the unit of work with"), "{words}");
     }
 }
 

@@ -287,7 +287,10 @@ async fn mariadb_address_without_a_database_is_rejected() {
     let (server, _) = database.url.rsplit_once('/').unwrap();
     let pool = pool::<MySql>(server, 1).await;
     for error in [run_migrations(&pool, &both(), TABLE).await.unwrap_err(), migrate(&pool).await.unwrap_err()] {
-        assert!(matches!(error, SqlError::Migration(_)) && error.to_string().contains("names no database"), "{error}");
+        assert!(
+            matches!(error, SqlError::Migration(_)) && error.to_string().contains("has no database name"),
+            "{error}"
+        );
     }
 }
 
