@@ -1,7 +1,6 @@
 //! The operator's handle on a topic: its jobs on all shards, independent of their type.
 //!
 //! ```
-//! # use evenkeel::queue::job::{JobId, Priority};
 //! # use evenkeel::queue::topic::Place;
 //! # async fn look(keel: &evenkeel::Keel) -> Result<(), evenkeel::queue::QueueError> {
 //! let mail = keel.topic("mail").await?;
