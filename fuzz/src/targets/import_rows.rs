@@ -1,4 +1,4 @@
-//! Files that somebody imports: TSV, CSV and JSON lines from anywhere.
+//! Files that a user imports: TSV, CSV and JSON lines from anywhere.
 #![expect(clippy::panic, reason = "a target panics if a promise is broken")]
 
 use super::Target;

@@ -38,7 +38,7 @@ impl OwnAddress {
         }
     }
 
-    /// The base URL without a trailing slash, where no request is at hand.
+    /// The base URL without a trailing slash, for callers that have no request.
     #[must_use]
     pub fn base(&self) -> String {
         self.url(&Host(None), "").trim_end_matches('/').to_owned()

@@ -12,14 +12,13 @@ use crate::queue::sharding::router::Router;
 use bytes::Bytes;
 use evenkeel_link::clock::{Clock, UnixMs};
 #[cfg(feature = "sql")]
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::codec::Codec;
 use evenkeel_protocol::queue::error::QueueError;
 #[cfg(feature = "testing")]
 use evenkeel_protocol::queue::grow::GrowSteps;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::register::TopicRecord;
-use evenkeel_protocol::queue::retry_delay::ms;
 use evenkeel_protocol::queue::steps::{Found, Reschedule, Rescheduled, Revoked, Shard, When};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The delay between the attempts of a job.
 
-pub use evenkeel_link::support::ms;
+use evenkeel_link::support::ms;
 use std::time::Duration;
 
 /// The delay between a failed attempt and the next one.

@@ -127,7 +127,7 @@ async fn refused_connections_leave_open_ones_intact() {
     assert_eq!(increment(&mut setup.client().await).await.unwrap(), 2);
 }
 
-/// The two crash points of every command: it did not happen, or it happened and nobody was told.
+/// The two crash points of every command: the command was not executed, or it was executed and its reply was lost.
 #[tokio::test]
 async fn cut_before_command_and_before_reply_differ_in_effect() {
     let setup = setup().await;

@@ -6,10 +6,9 @@ use super::payload::Packed;
 use crate::cache::core::Core;
 use crate::cache::reading::found::Found;
 use crate::cache::settings::freshness::Source;
-use crate::cache::settings::span_ms;
 use bytes::Bytes;
 use evenkeel_link::LinkError;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::{Fill, Filled};
 
@@ -92,7 +91,7 @@ impl<V: 'static> Core<V> {
             soft_ms: lifetime.soft_ms,
             hard_ms: lifetime.hard_ms,
             spare_ms: self.settings.spare_ms(),
-            suspect_ms: span_ms(self.settings.suspect_ttl),
+            suspect_ms: ms(self.settings.suspect_ttl),
             from_replica,
         }
     }

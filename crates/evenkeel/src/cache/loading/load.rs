@@ -12,12 +12,12 @@ use crate::cache::metrics::Shed;
 use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::found::{Found, Stale, Tier};
 use crate::cache::reading::wake_up::Wait;
+use crate::cache::settings::AfterWait;
 use crate::cache::settings::freshness::{Source, WhileWriting};
-use crate::cache::settings::{AfterWait, span_ms};
 use crate::cache::store::StoreEpoch;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::{Backoff, guard};
+use evenkeel_link::support::{Backoff, guard, ms};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::{Generation, Grant, Lease, Leased, Why};
 use std::sync::Arc;
@@ -370,7 +370,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         let lease = Lease {
             token,
             generation: Generation::random(),
-            lease_ms: span_ms(self.settings.lease),
+            lease_ms: ms(self.settings.lease),
             life_ms: self.settings.life_ms(),
             why,
             schema: self.schema,
@@ -441,7 +441,7 @@ impl<V: Send + Sync + 'static> Core<V> {
 
     /// Best effort: a lease that is not released expires.
     async fn give_back(&self, lease: &HeldLease, completion: &Completion<V>, retry_after: Duration) {
-        let given_back = self.store.abandon(completion.key(), lease.token, span_ms(retry_after)).await;
+        let given_back = self.store.abandon(completion.key(), lease.token, ms(retry_after)).await;
         if let Err(error) = given_back {
             tracing::debug!(cache = %self.name, %error, "the release of a lease failed; the lease expires by itself");
         }

@@ -2,8 +2,7 @@
 //! arrived in between.
 
 use super::{DefaultHashBuilder, Entry, Evictions, FlushEpoch, Near, OVERHEAD_BYTES, Slot, SlotRef, Weight, count};
-use crate::cache::settings::span_ms;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::cache::header::Value;
 use quick_cache::sync::{GuardResult, PlaceholderGuard};
 use std::sync::Arc;
@@ -51,7 +50,7 @@ impl<V> Reservation<'_, V> {
             .soft_until_ms
             .min(value.hard_until_ms)
             .min(filling.ends_at_ms)
-            .min(value.loaded_at_ms.saturating_add(span_ms(near.settings.age_max)));
+            .min(value.loaded_at_ms.saturating_add(ms(near.settings.age_max)));
         if near.flush_epoch() != flush_epoch {
             return near.metrics.raced.increment(1);
         }

@@ -5,6 +5,7 @@
 
 use super::store::{PlainStore, entry_of};
 use bytes::Bytes;
+use evenkeel_link::support::ms;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::header::{Entry, Header};
 use evenkeel_protocol::cache::steps::{Fill, Filled, Invalidation};
@@ -29,7 +30,7 @@ pub(super) async fn invalidate(
     schema: u32,
 ) -> Result<(), CacheError> {
     let Some(version) = with.floor else { return store.delete(key).await };
-    let ttl_ms = u64::try_from(MARK_TTL.as_millis()).unwrap_or(u64::MAX);
+    let ttl_ms = ms(MARK_TTL);
     let mark = Entry {
         header: Header {
             schema,

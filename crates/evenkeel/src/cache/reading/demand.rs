@@ -3,8 +3,7 @@
 use super::found::{Found, Stale};
 use crate::cache::loading::flight::{Known, Tick};
 use crate::cache::settings::freshness::{Freshness, Source};
-use crate::cache::settings::span_ms;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::header::{Value, Verdict};
 use evenkeel_protocol::cache::steps::Why;
@@ -91,7 +90,7 @@ impl ReadPolicy {
     /// read.
     pub(crate) fn why(self, plain: Why) -> Why {
         match self.0 {
-            Freshness::Bounded(age_max) => Why::Older(span_ms(age_max)),
+            Freshness::Bounded(age_max) => Why::Older(ms(age_max)),
             Freshness::AtLeast(version) => Why::Below(version),
             _ => plain,
         }

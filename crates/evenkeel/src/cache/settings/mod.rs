@@ -6,7 +6,7 @@ pub(crate) mod log_limit;
 pub(crate) mod switches;
 
 use self::freshness::{Freshness, Source, WhileWriting};
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::{Mode, SPAN_MS_MAX};
 use std::time::Duration;
@@ -158,11 +158,6 @@ impl Draft {
     }
 }
 
-/// Milliseconds, as the steps expect them; `SPAN_MAX` keeps real values far below the limit.
-pub(crate) fn span_ms(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
 impl Settings {
     /// Fills in defaults and rejects settings that cannot work.
     pub(crate) fn check(cache: &str, draft: &Draft) -> Result<Self, CacheError> {
@@ -173,12 +168,12 @@ impl Settings {
 
     /// How long the entry must live so that a fill finds it: the load budget, and as much again for the fill command itself.
     pub(crate) fn life_ms(&self) -> u64 {
-        span_ms(self.load_budget.saturating_mul(2).max(self.lease))
+        ms(self.load_budget.saturating_mul(2).max(self.lease))
     }
 
     /// The replica lag, as the steps expect it: 0 if loaders read the primary.
     pub(crate) fn lag_ms(&self) -> u64 {
-        span_ms(self.replica_lag_max)
+        ms(self.replica_lag_max)
     }
 
     /// Where a load that accepts `wanted` may read.
@@ -189,7 +184,7 @@ impl Settings {
 
     /// How long the store retains a value after its lease for readers whose load fails.
     pub(crate) fn spare_ms(&self) -> u64 {
-        self.fail_safe.map_or(0, span_ms)
+        self.fail_safe.map_or(0, ms)
     }
 
     /// What an invalidation does with the old value. A value that expires at once is useless unless there is a fail-safe.
@@ -197,7 +192,7 @@ impl Settings {
         if self.keep.is_zero() && self.fail_safe.is_none() {
             return Mode::Purge;
         }
-        Mode::Expire { keep_ms: span_ms(self.keep) }
+        Mode::Expire { keep_ms: ms(self.keep) }
     }
 
     /// The lifetime of a value stored now. `draw` is uniform in 0..1 and adds jitter, so that values that were stored together
@@ -207,7 +202,7 @@ impl Settings {
         let hard = ttl.mul_f64(1.0 + self.spread * (2.0 * draw - 1.0));
         // An absent row may live for less than the refresh window; half its lifetime prevents a refresh at every read.
         let window = if absent { self.refresh_window.min(hard / 2) } else { self.refresh_window };
-        Lifetime { soft_ms: span_ms(hard.saturating_sub(window)), hard_ms: span_ms(hard) }
+        Lifetime { soft_ms: ms(hard.saturating_sub(window)), hard_ms: ms(hard) }
     }
 
     fn complete(cache: &str, draft: &Draft) -> Result<Self, String> {

@@ -5,11 +5,10 @@ use super::replay::Replayer;
 use crate::cache::core::Core;
 use crate::cache::key::KeyBytes;
 use crate::cache::metrics::CacheMetrics;
-use crate::cache::settings::span_ms;
 use crate::cache::store::Store;
 use evenkeel_link::Token;
 use evenkeel_link::clock::{Clock, Moment};
-use evenkeel_link::support::{guard, in_groups};
+use evenkeel_link::support::{guard, in_groups, ms};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::{BeginWrite, Begun, Ended, Renewed};
 use parking_lot::{Mutex, MutexGuard};
@@ -185,7 +184,7 @@ impl OpenWindow {
             return Err(CacheError::WindowLost);
         }
         let sent = inner.clock.now();
-        let window_ms = span_ms(inner.window);
+        let window_ms = ms(inner.window);
         let renewals = inner.keys.iter().map(|key| inner.store.renew_write(key.as_slice(), inner.token, window_ms));
         let mut until: Option<Moment> = None;
         for renewed in in_groups(renewals).await {
@@ -327,8 +326,8 @@ impl<V: Send + Sync + 'static> Core<V> {
         let begin = BeginWrite {
             token,
             invalidation: demand.invalidation(),
-            window_ms: span_ms(self.settings.window),
-            suspect_ms: span_ms(self.settings.transaction_max),
+            window_ms: ms(self.settings.window),
+            suspect_ms: ms(self.settings.transaction_max),
             schema: self.schema,
         };
         match self.store.begin_write(key, &begin).await? {

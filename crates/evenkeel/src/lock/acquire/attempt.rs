@@ -9,7 +9,7 @@ use crate::lock::hold::renewal;
 use crate::lock::store::locks::Locks;
 use bytes::Bytes;
 use evenkeel_link::Token;
-use evenkeel_link::support::{Backoff, guard};
+use evenkeel_link::support::{Backoff, guard, ms};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{Acquire, HOLD_MS_MAX, check_spans};
@@ -53,7 +53,6 @@ impl Wanted {
             ));
         }
         check_spans(terms.ttl, terms.hold_max)?;
-        let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         let call = Acquire {
             owner: Token::random(),
             process: locks.process,

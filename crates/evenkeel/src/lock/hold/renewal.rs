@@ -2,7 +2,7 @@
 
 use super::lease::{Held, Lease};
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::{Backoff, guard};
+use evenkeel_link::support::{Backoff, guard, ms};
 use evenkeel_protocol::lock::error::LossReason;
 use evenkeel_protocol::lock::steps::Renewed;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl Renewal {
         }
         let Some(_sending) = Sending::begin(lease) else { return };
         let sent = clock.now();
-        let length_ms = u64::try_from(lease.length.as_millis()).unwrap_or(u64::MAX);
+        let length_ms = ms(lease.length);
         let Held { name, mode, owner } = &lease.held;
         let renew = lease.locks.store.renew_in(*mode, name, *owner, length_ms);
         let counted_from = |sent: Moment| if guard("lock_deadline_from_send") { sent } else { clock.now() };

@@ -4,10 +4,10 @@ use super::assembly;
 use super::quorum::{ask, reached_by};
 use super::round::{self, Ended};
 use super::rounds::Round;
-use super::servers::{Servers, drift_ms, milliseconds, release_of};
+use super::servers::{Servers, drift_ms, release_of};
 use async_trait::async_trait;
 use evenkeel_link::Token;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{
@@ -37,7 +37,7 @@ impl QuorumLock {
     async fn rejoin(&self, name: &LockName, owner: Token, round: &Round, lease_ms: u64, lost: &[usize]) {
         let servers = &self.0;
         let held = servers.clock.now().since(round.began);
-        let limit = round.call.hold_ms_max.map(|limit| limit.saturating_sub(milliseconds(held)));
+        let limit = round.call.hold_ms_max.map(|limit| limit.saturating_sub(ms(held)));
         if limit == Some(0) {
             return;
         }
@@ -224,7 +224,7 @@ impl LockSteps for QuorumLock {
 
     fn check(&self, call: &Acquire) -> Result<(), LockError> {
         check(call)?;
-        if call.lease_ms > milliseconds(self.0.ttl_max) {
+        if call.lease_ms > ms(self.0.ttl_max) {
             return Err(LockError::Invalid(format!(
                 "a ttl of {} ms on a Redlock whose longest ttl is {:?}; see `RedlockBuilder::ttl_max`",
                 call.lease_ms, self.0.ttl_max

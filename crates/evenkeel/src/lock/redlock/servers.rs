@@ -6,7 +6,7 @@ use super::metrics::RedlockMetrics;
 use super::quorum::{ask, majority};
 use super::rounds::Rounds;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::{Background, Backoff, guard};
+use evenkeel_link::support::{Background, Backoff, guard, ms};
 use evenkeel_link::{LinkError, Token};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
@@ -70,7 +70,7 @@ impl Servers {
 
     /// How long a server without its data is excluded: the longest lease, by a clock that may be fast.
     pub(super) fn sit_out_ms(&self) -> u64 {
-        let ttl_max_ms = milliseconds(self.ttl_max);
+        let ttl_max_ms = ms(self.ttl_max);
         ttl_max_ms + drift_ms(ttl_max_ms)
     }
 
@@ -115,7 +115,7 @@ impl Servers {
     ) -> mpsc::UnboundedReceiver<Result<Released, LockError>> {
         let (replies, answers) = mpsc::unbounded_channel();
         let until = self.clock.now() + self.ttl_max;
-        let buries = buries.then(|| milliseconds(self.ttl_max));
+        let buries = buries.then(|| ms(self.ttl_max));
         for (at, node) in self.nodes.iter().enumerate() {
             if skipped.get(at).copied().unwrap_or(false) && !guard("redlock_release_everywhere") {
                 continue;
@@ -208,10 +208,6 @@ impl Servers {
 /// The tolerated drift of a lease in ms, by which it is shortened.
 pub(super) fn drift_ms(lease_ms: u64) -> u64 {
     if guard("redlock_drift") { lease_ms / DRIFT_SHARE + DRIFT_MS } else { 0 }
-}
-
-pub(super) fn milliseconds(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Counts a release as in progress until it is dropped.

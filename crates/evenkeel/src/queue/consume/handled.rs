@@ -1,8 +1,8 @@
 //! The result of a handler, and its conversion to a settlement.
 
 use bytes::Bytes;
-use evenkeel_link::support::guard;
-use evenkeel_protocol::queue::retry_delay::{RetryDelay, ms};
+use evenkeel_link::support::{guard, ms};
+use evenkeel_protocol::queue::retry_delay::RetryDelay;
 use evenkeel_protocol::queue::steps::Outcome;
 use std::time::Duration;
 

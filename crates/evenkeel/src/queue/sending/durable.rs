@@ -2,11 +2,10 @@
 
 use crate::queue::settings::Durability;
 use crate::queue::store::queues::Queues;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_link::{Blocking, Link, LinkError};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::redis::RedisQueue;
-use evenkeel_protocol::queue::retry_delay::ms;
 use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard};
 use redis::Value;
 use std::time::Duration;

@@ -5,10 +5,10 @@ use crate::queue::queue::Queue;
 use crate::queue::sharding::router::Router;
 use crate::queue::store::QueueStore;
 use bytes::Bytes;
+use evenkeel_link::support::ms;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, JobId, JobSpec, Keep};
 use evenkeel_protocol::queue::record::encode_job;
-use evenkeel_protocol::queue::retry_delay::ms;
 use evenkeel_protocol::queue::steps::{Put, PutChange, When};
 
 /// The change of one job that follows the commit of a transaction.

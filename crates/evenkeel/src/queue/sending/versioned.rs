@@ -2,9 +2,9 @@
 
 use super::builder::Order;
 use crate::queue::queue::Queue;
+use evenkeel_link::support::ms;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{JobId, Keep};
-use evenkeel_protocol::queue::retry_delay::ms;
 use evenkeel_protocol::queue::steps::{Put, PutAnswer, PutChange};
 
 impl<T: Send + Sync + 'static> Order<'_, T> {

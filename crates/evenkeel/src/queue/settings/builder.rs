@@ -9,15 +9,15 @@ use crate::queue::sharding::router::Router;
 #[cfg(feature = "sql")]
 use crate::queue::sql::{JobRows, JobTable, SqlTable, keep_sweeping};
 use crate::queue::store::QueueStore;
-#[cfg(feature = "sql")]
-use evenkeel_link::support::Background;
 use evenkeel_link::support::guard;
+#[cfg(feature = "sql")]
+use evenkeel_link::support::{Background, ms};
 use evenkeel_protocol::codec::json::Json;
 use evenkeel_protocol::codec::{Codec, check_id};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::Retries;
 use evenkeel_protocol::queue::register::TopicRecord;
-use evenkeel_protocol::queue::retry_delay::{RetryDelay, ms};
+use evenkeel_protocol::queue::retry_delay::RetryDelay;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,10 +5,10 @@ pub(crate) mod registration;
 pub(crate) mod server;
 
 use crate::queue::sharding::shards::SHARDS_MAX;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::Retries;
-use evenkeel_protocol::queue::retry_delay::{RetryDelay, ms};
+use evenkeel_protocol::queue::retry_delay::RetryDelay;
 use evenkeel_protocol::queue::steps::Limits;
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use crate::keel::Keel;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Row, Statement, Trouble, Value};
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use sqlx::Pool;
 use std::fmt;
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl<DB: Database> Inbox<DB> {
         // A message without a time counts as sent now.
         let sent_at = message.sent_at.map_or(i64::MAX, |time| i64::try_from(time.0).unwrap_or(i64::MAX));
         let sent_at = if guard("inbox_parks_old") { sent_at } else { i64::MAX };
-        let values = [name[0], name[1], Value::Int(sent_at), Value::count(span_ms(self.retention))];
+        let values = [name[0], name[1], Value::Int(sent_at), Value::count(ms(self.retention))];
         let inserted = if DB::KIND == Kind::MySql {
             // `INSERT IGNORE` would ignore errors other than a duplicate, and the row count of `ON DUPLICATE KEY UPDATE` is
             // ambiguous.
@@ -164,10 +164,6 @@ fn check_name(what: &str, name: &[u8]) -> Result<(), SqlError> {
         )));
     }
     Ok(())
-}
-
-pub(super) fn span_ms(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 // Implemented by hand: the database type need not be `Clone` or `Debug`.

@@ -1,9 +1,9 @@
 //! Removes messages that are older than the retention, in batches.
 
-use super::once::{Inbox, span_ms};
+use super::once::Inbox;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Statement, Value};
-use evenkeel_link::support::{Background, guard};
+use evenkeel_link::support::{Background, guard, ms};
 use std::time::Duration;
 
 /// The rows of one statement, few enough that its locks are held for milliseconds.
@@ -31,7 +31,7 @@ impl<DB: Database> Inbox<DB> {
     /// [`SqlError::Database`]; the call may be repeated.
     pub async fn run_once(&self) -> Result<u64, SqlError> {
         let kept = if guard("inbox_keeps_for_skew") { self.retention.saturating_add(SKEW_MAX) } else { self.retention };
-        let values = [Value::count(span_ms(kept)), Value::Int(BATCH)];
+        let values = [Value::count(ms(kept)), Value::Int(BATCH)];
         let statement = if DB::KIND == Kind::MySql { &DELETE_MYSQL } else { &DELETE_OTHERS };
         let mut connection = self.pool.acquire().await?;
         let deleted =

@@ -2,10 +2,9 @@
 
 use super::core::Core;
 use super::rows::NEVER;
-use super::settings::ms;
 use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
 use crate::sql::error::SqlError;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use metrics::gauge;
 
 /// The maximum number of batches in one run; the rest is left to the next.

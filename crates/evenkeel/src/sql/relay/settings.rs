@@ -69,8 +69,3 @@ pub(super) fn unrouted_pause(age: Duration) -> Duration {
 
 /// The delay before the results of locked keys are stored again.
 pub(super) const LOCKED_RETRY: Duration = Duration::from_millis(500);
-
-/// The duration in milliseconds for the database.
-pub(super) fn ms(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}

@@ -5,13 +5,13 @@ use super::deliver::{Delivery, UnitOutcome};
 use super::gate::Gate;
 use super::metrics::Worker;
 use super::rows::{self, Claimed, WAITS};
-use super::settings::{AWAY, BACKLOG_MAX, BACKLOG_STEP, ms, unrouted_pause};
+use super::settings::{AWAY, BACKLOG_MAX, BACKLOG_STEP, unrouted_pause};
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::WorkId;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::{crash_point, guard};
+use evenkeel_link::support::{crash_point, guard, ms};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

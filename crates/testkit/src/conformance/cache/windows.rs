@@ -150,7 +150,7 @@ pub async fn end_of_expired_window_invalidates_later_value<B: Backend>(backend: 
 }
 
 /// The reply to the end of a window is lost. The repeat cannot know whether the first call still found the window, and a
-/// writer that is told it was open when it had expired takes a stale read for impossible.
+/// writer that gets the reply `Closed` for an expired window rules out a stale read that did happen.
 pub async fn repeated_end_never_reports_an_open_window<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let [in_time, late] = [Token::random(), Token::random()];

@@ -10,7 +10,7 @@ use crate::sql::SqlError;
 use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::clock::{Clock, Moment};
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{
@@ -177,6 +177,6 @@ fn granted(lease_left_ms: u64) -> Acquired {
 
 /// The remaining time of a lease that counts from `now`, up to the limit of the hold.
 fn lease<DB: AdvisoryDatabase>(lease_ms: u64, holding: &Holding<DB>, now: Moment) -> u64 {
-    let left = holding.limit.map(|limit| u64::try_from(limit.since(now).as_millis()).unwrap_or(u64::MAX));
+    let left = holding.limit.map(|limit| ms(limit.since(now)));
     left.map_or(lease_ms, |left| left.min(lease_ms))
 }

@@ -5,7 +5,8 @@ use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::WorkId;
 use crate::sql::relay::rows::begin;
-use crate::sql::relay::settings::{RETENTION_MIN, ms};
+use crate::sql::relay::settings::RETENTION_MIN;
+use evenkeel_link::support::ms;
 use std::future::Future;
 use std::time::Duration;
 

@@ -176,7 +176,3 @@ fn confirmed(appended: &Appended) -> Result<Confirmed, SinkError> {
 fn refused(error: &LinkError) -> SinkError {
     if error.is_retryable() { SinkError::Away(error.to_string()) } else { SinkError::Retry(error.to_string()) }
 }
-
-fn ms(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}

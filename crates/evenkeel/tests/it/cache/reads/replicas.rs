@@ -94,7 +94,7 @@ impl Replicas {
         state.replica = state.primary.clone();
     }
 
-    /// What a reader gets, and which server its load was told to read.
+    /// What a reader gets, and which server its load reads.
     async fn read(&self, rows: &Rows, freshness: Freshness) -> (String, Option<Source>) {
         self.0.lock().unwrap().asked = None;
         let replicas = self.clone();

@@ -93,7 +93,7 @@ async fn waiting_batch_wakes_on_notification(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
-/// The value is stored after the waiter was told to wait, and before it reads the entry to be notified of changes.
+/// The value is stored after the reply that makes the waiter wait, and before the waiter reads the entry to be notified of changes.
 async fn value_stored_before_waiter_sleeps_is_noticed(rig: Rig) {
     let (loads, gate) = (rig.rows().await, StepGate::default());
     let waits = rig.rows_with(|builder| builder.gate(&gate)).await;
