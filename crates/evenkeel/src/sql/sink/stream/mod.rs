@@ -14,7 +14,7 @@ pub(crate) use redis::SCRIPTS;
 
 use super::{Confirmed, Envelope, Sink, SinkError};
 use crate::keel::{Backend, Keel};
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_link::{Link, LinkError};
 use futures_util::future::join_all;
 use std::time::Duration;
