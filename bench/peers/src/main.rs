@@ -1,7 +1,7 @@
-//! Other caches, asked over standard input: a question is one JSON object a line, the answer one number, operations a second.
+//! Benchmarks of other caches, requested over standard input: a request is one JSON object per line, the reply one number (operations per second).
 //!
-//! A process of its own, so that neither their features nor their background threads touch what they are compared with. Whoever
-//! starts it has chosen the core it runs on.
+//! A process of its own, so that neither their features nor their background threads affect the measurement of
+//! Evenkeel. The parent process chooses the core on which it runs.
 
 mod local;
 mod shared;

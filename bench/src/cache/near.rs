@@ -66,7 +66,7 @@ async fn warm<K: CacheKey + Debug>(cache: &Cache<K, Bytes>, keys: impl Iterator<
     Ok(())
 }
 
-/// Reads a second of random ones out of `KEYS` keys; `read` tells whether it found something.
+/// Reads a second of random ones out of `KEYS` keys; `read` returns whether it found a value.
 async fn hits(span: Duration, read: impl AsyncFn(u64) -> Result<bool>) -> Result<f64> {
     let mut random = SmallRng::seed_from_u64(1);
     let (start, mut reads) = (Instant::now(), 0_u64);

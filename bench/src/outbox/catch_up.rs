@@ -23,7 +23,7 @@ fn rows(plan: &Plan) -> u64 {
     if plan.quick { 20_000 } else { 1_000_000 }
 }
 
-/// Beside others it is done several times.
+/// The number of rows for a comparison with a peer, which is repeated several times.
 fn rows_beside(plan: &Plan) -> u64 {
     rows(plan) / 10
 }

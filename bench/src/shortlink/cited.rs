@@ -27,7 +27,7 @@ const VISITS: usize = 100_000;
 /// Room near for a part of the links only, so that the tiers share the work.
 const NEAR_SHARE: usize = 4;
 
-/// Imports the addresses, lets visitors follow them from a cold start, and tells what each tier served.
+/// Imports the addresses, lets visitors follow them from a cold start, and returns what each tier served.
 pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
     let file = std::env::var_os(FILE).map_or_else(|| PathBuf::from(SAMPLE), PathBuf::from);
     let addresses = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;

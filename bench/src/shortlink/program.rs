@@ -49,17 +49,17 @@ impl Behind {
         Ok(())
     }
 
-    /// Starts the service on it, with nothing in its memory yet, and nothing to come near: its shared cache is measured.
+    /// Starts the service on it with cold caches and without a near cache: its shared cache is measured.
     pub(crate) fn serve(&self) -> Result<Program> {
         self.serve_with(&["--near", "0"])
     }
 
-    /// The same with links at hand, as it is by default.
+    /// The same with the default near cache.
     pub(crate) fn serve_near(&self) -> Result<Program> {
         self.serve_with(&[])
     }
 
-    /// The same with room for so many links at hand.
+    /// The same with a near cache of so many links.
     pub(crate) fn serve_with_room(&self, links: usize) -> Result<Program> {
         self.serve_with(&["--near", &links.to_string()])
     }

@@ -15,7 +15,7 @@
 //! * [`CommandTrace`] — the commands that a Redis executed, to count round trips.
 //! * [`eventually`] — polls for an event of another process, with a deadline and a clear error.
 //!
-//! Functions return [`anyhow::Result`]: the error of a missing server or a failed start tells what to do.
+//! Functions return [`anyhow::Result`]: the error of a missing server or a failed start says what to do.
 
 pub mod browser;
 #[cfg(feature = "suites")]

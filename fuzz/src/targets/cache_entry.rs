@@ -1,4 +1,4 @@
-//! Cache entries: whatever stands under a key in Redis. Any bytes may be read; what is understood is written back the same.
+//! Cache entries: the decoder accepts any bytes, and an entry that it decodes is encoded to the same bytes.
 
 use super::Target;
 use bytes::Bytes;

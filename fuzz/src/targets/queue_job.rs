@@ -1,4 +1,4 @@
-//! Job records: whatever stands under a job's key in Redis.
+//! Job records: the decoder accepts any bytes under a job's key.
 
 use super::Target;
 use bytes::Bytes;

@@ -99,7 +99,7 @@ pub(crate) struct ImportFlags {
     /// Comma-separated column names, for a file without a header line; an empty name skips its column
     #[arg(long, value_name = "NAMES")]
     pub(crate) columns: Option<String>,
-    /// File format, if the extension does not tell
+    /// File format, if the file has another extension
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<FormatFlag>,
     /// Import into the running service at this URL, such as http://127.0.0.1:8080
@@ -118,7 +118,7 @@ pub(crate) struct ExportFlags {
     /// File ending in .tsv, .csv, .jsonl or .ndjson, or - for standard output
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// File format, if the extension does not tell
+    /// File format, if the file has another extension
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<FormatFlag>,
     /// Export from the running service at this URL, such as http://127.0.0.1:8080

@@ -95,7 +95,7 @@ impl Config {
     }
 }
 
-/// Refuses combinations that contradict each other.
+/// Rejects combinations that contradict each other.
 fn check_modes(consistency: CacheMode, write_mode: WriteMode, near: Option<usize>) -> Result<()> {
     if consistency != CacheMode::Strong {
         return Ok(());

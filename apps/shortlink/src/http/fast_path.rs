@@ -1,7 +1,7 @@
 //! [`FastPath`]: answers redirects from the near cache before the router.
 //!
 //! Most requests are visits of recently visited links. For those, the router and its middleware would cost more than the response
-//! itself. Every other request goes through the router; a visitor cannot tell the two apart.
+//! itself. Every other request goes through the router; both give the same responses.
 
 use super::app::App;
 use super::redirect;

@@ -97,9 +97,9 @@ async fn pairs(manager: &LockManager, tasks: usize, span: Duration) -> Result<f6
     Ok(pairs as f64 / start.elapsed().as_secs_f64())
 }
 
-/// From the release until the last one who waits has had it, for each of them, in ms. The first holds; each waits once.
+/// The time from the first release until the last waiter has had the lock, divided by the number of waiters, in ms. Each waits once.
 async fn hand_over(managers: Vec<LockManager>) -> Result<f64> {
-    let [first, others @ ..] = managers.as_slice() else { bail!("nobody holds it") };
+    let [first, others @ ..] = managers.as_slice() else { bail!("there are no lock managers") };
     let guard = first.acquire("peer/hot", TTL).await?;
     let mut running = JoinSet::new();
     for manager in others.iter().cloned() {

@@ -14,7 +14,7 @@ const REPLY_BYTES_MAX: usize = 256;
 /// Bytes of the reply that an error message shows.
 const SHOWN_MAX: usize = 40;
 
-/// The meaning of a failed handshake. If the client library's error does not tell, a second connection reads the server's reply as plain
+/// The meaning of a failed handshake. If the client library's error is not specific, a second connection reads the server's reply as plain
 /// bytes: a Redis above its `maxclients` limit sends an error before the first command and closes the connection, and a server that is
 /// not Redis replies in its own protocol.
 pub(crate) async fn of_handshake(connector: &Connector, error: &RedisError) -> OpenError {

@@ -1,7 +1,7 @@
 //! Shard migration: the steps that move jobs when a topic gets more shards.
 //!
 //! A *closed* shard accepts no new item that belongs to another shard. Such items are *given*: removed from every index and
-//! numbered. Their new shard *adopts* them, each number once and in order; after that the old shard drops them (`gone`). A process that
+//! numbered. Their new shard *receives* them, each number once and in order; after that the old shard drops them (`gone`). A process that
 //! migrates may die at any point, and any number of processes may migrate at once: the numbers make every step idempotent.
 //! docs/spec/queue.md is the specification.
 

@@ -1,4 +1,4 @@
-//! The record of a job: one string of a 40-byte header, optional fields, the body and the notes; or a completion record (stamp).
+//! The record of a job: one string of a 40-byte header, optional fields, the body and the notes; or a completion record.
 //!
 //! docs/spec/queue.md has the table of offsets. The scripts in `shared/` read and write the same bytes.
 
@@ -13,7 +13,7 @@ use evenkeel_link::support::guard;
 
 /// Length of the fixed header.
 pub const HEADER_BYTES: usize = 40;
-/// Length of a stamp.
+/// Length of a completion record.
 pub const STAMP_BYTES: usize = 24;
 
 const FORMAT_JOB: u8 = 1;

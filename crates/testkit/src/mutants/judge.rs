@@ -1,4 +1,4 @@
-//! The guards of the inbox, and of the rows that judge jobs.
+//! The guards of the inbox, and of the rows of `Durability::Sql`.
 
 use super::{Mutant, mutant};
 

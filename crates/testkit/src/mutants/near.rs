@@ -1,4 +1,4 @@
-//! The guards of near caches and of what the store tells.
+//! The guards of near caches and of the store's notifications.
 
 use super::{Mutant, mutant};
 

@@ -32,7 +32,7 @@ pub enum Side {
     BeforeAnswer,
 }
 
-/// Keep it and pass a clone to the builder.
+/// Holds protocol steps of a cache and makes them fail, for tests. Pass a clone to the builder.
 #[derive(Clone, Debug, Default)]
 pub struct StepGate(Arc<Inner>);
 

@@ -346,7 +346,7 @@ impl JobRows {
     /// Logs a failed update of the store. The result stands, because the row is changed and no delivery of another version starts.
     fn store_updated<A>(&self, what: &str, updated: Result<A, QueueError>) {
         if let Err(error) = updated {
-            tracing::warn!(queue = %self.topic, %error, "{what} in its row but not yet in the store; the row decides");
+            tracing::warn!(queue = %self.topic, %error, "{what} in its row, not yet in the store; the row is the source of truth");
         }
     }
 }

@@ -108,7 +108,7 @@ impl<DB: Database> Work<DB> {
     /// [`outcome_unknown`](SqlError::outcome_unknown): it was not committed, and no effect ever happens. A lost reply is not an
     /// error: the row decides. Once the database has acknowledged the commit, no error is returned, whatever happens afterwards.
     /// **Guarantee (U2).** The effects are carried out before this returns, if their destinations accept them within a second;
-    /// [`Committed::carried_out`] tells. A relay carries out the rest.
+    /// [`Committed::carried_out`] reports. A relay carries out the rest.
     ///
     /// # Errors
     /// [`SqlError::Lost`], [`SqlError::Database`], [`SqlError::Poisoned`], [`SqlError::Window`]: rolled back; see

@@ -26,7 +26,7 @@ const FAST_PATH_MAX: Duration = Duration::from_secs(1);
 pub struct Committed {
     /// The id of the unit of work.
     pub id: WorkId,
-    /// Whether all effects have been carried out already. `false` is not a failure: [`left`](Self::left) tells what a relay carries
+    /// Whether all effects have been carried out already. `false` is not a failure: [`left`](Self::left) reports what a relay carries
     /// out.
     pub carried_out: bool,
     /// The effects that are left to a relay.

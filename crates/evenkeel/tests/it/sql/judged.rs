@@ -1,4 +1,4 @@
-//! `Durability::Sql`: the row is the judge, and what the store loses comes back from it (Q1).
+//! `Durability::Sql`: the row is the source of truth, and jobs that the store loses are restored from it (Q1).
 
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;

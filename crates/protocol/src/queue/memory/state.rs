@@ -53,9 +53,9 @@ pub(crate) struct ShardState {
     pub(crate) number: u16,
     /// The topic's number of shards, once it has grown.
     pub(crate) shards: Option<u16>,
-    /// Items that were given to other shards and are not known to have been adopted yet.
+    /// Items that were sent to other shards and are not known to have been received yet.
     pub(crate) leaving: BTreeMap<u16, BTreeMap<u64, Parcel>>,
-    /// The last sequence number given to each other shard, and adopted from each.
+    /// The last sequence number sent to each other shard, and received from each.
     pub(crate) last_given: HashMap<u16, u64>,
     pub(crate) last_adopted: HashMap<u16, u64>,
 }

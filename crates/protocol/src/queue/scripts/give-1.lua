@@ -1,4 +1,4 @@
--- Removes items that belong to other shards from every index of this one and keeps them until their shard has adopted them.
+-- Removes items that belong to other shards from every index of this one and keeps them until their shard has received them.
 -- KEYS 1 shard    ARGV for each: kind (1: 1 job, 2 schedule), id (16)
 -- Replies a byte for each: 0 unknown, or belongs here · 1 given · 2 leased: not yet
 -- Cost O(log n) each. A repeat finds nothing.

@@ -1,5 +1,5 @@
--- Drops the items that their new shard has adopted.
--- KEYS 1 shard    ARGV 1 number of the other shard, 2 the last sequence number that it has adopted, 3 limit
+-- Deletes the items that their new shard has received.
+-- KEYS 1 shard    ARGV 1 number of the other shard, 2 the last sequence number that it has received, 3 limit
 -- Replies the number of items that remain for that shard
 -- Cost O(limit log n). Safe to repeat.
 local key = tag .. ':leaving:' .. ARGV[1]

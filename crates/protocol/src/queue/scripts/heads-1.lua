@@ -8,7 +8,7 @@ local function found(id)
   local j, how, version = open(raw)
   if how then return { -1, how, version, 0 } end
   if not j then
-    -- An expired stamp counts as absent.
+    -- An expired completion record counts as absent.
     if raw == '' or string.byte(raw, 1) == 2 then return false end
     return { -2, 0, NO_VERSION, 0 }
   end

@@ -1,6 +1,6 @@
 -- The items that were given to another shard, in the order of their removal.
 -- KEYS 1 shard    ARGV 1 number of the other shard, 2 limit, 3 "1" returns the first regardless of its size
--- Replies sequence, label (24: kind 1, id 16, place 1, score 6), record of each; an expired stamp has no record.
+-- Replies sequence, label (24: kind 1, id 16, place 1, score 6), record of each; an expired completion record has no record.
 -- For a first record above 1 MiB only its length, in place of the record: the caller requests it separately
 -- Cost O(limit log n + records), 4 MiB unless ARGV 3 is "1". Writes nothing.
 local ALONE_MAX, room = 1048576, 4194304

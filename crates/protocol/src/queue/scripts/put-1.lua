@@ -1,5 +1,5 @@
 -- Upserts jobs by version, or withdraws them: the newest version wins, whatever state the job is in.
--- KEYS 1 shard    ARGV for each: id, version (8 bytes), when ("" withdraws, "!5" died at 5), record (or the stamp rule 1, window 6)
+-- KEYS 1 shard    ARGV for each: id, version (8 bytes), when ("" withdraws, "!5" died at 5), record (or the retention rule 1, window 6)
 -- Replies for each: 1 applied (also for a repeat) · 0 superseded by a newer version · 2 belongs to another shard
 -- Cost O(log n) a job
 local before = earliest()

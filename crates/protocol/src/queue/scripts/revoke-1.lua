@@ -1,7 +1,7 @@
 -- Revokes jobs that are not running.
 -- KEYS 1 shard    ARGV ids
 -- Replies a byte for each: 0 unknown · 1 revoked · 2 revoked after a lease expired · 3 running · 4 dead · 16 + how it had ended
--- Cost O(log n) an id. A repeat finds the stamp and gets the same reply.
+-- Cost O(log n) an id. A repeat finds the completion record and gets the same reply.
 local lease_now = lease_clock()
 local answers = {}
 

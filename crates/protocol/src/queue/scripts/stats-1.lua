@@ -1,6 +1,6 @@
 -- The statistics of a shard.
 -- KEYS 1 shard    ARGV names of totals
--- Replies now, waiting by priority (4), ready, oldest due (-1), leased, lapsed, dead, workers, markers, paused until (-1), then the totals
+-- Replies now, waiting by priority (4), ready, oldest due (-1), leased, expired leases, dead, workers, markers, paused until (-1), then the totals
 -- Cost O(log n). Writes nothing.
 local lease_now = NOW + meta.back + math.max(meta.seen - NOW, 0)
 local reply, ready, heard_after = { NOW }, 0, '-inf'

@@ -13,7 +13,7 @@ local function wait(id, j, due, alone)
   call('ZADD', DUE[j.flags % 4], text(due), id)
 end
 
--- With `ended`, the key of a record that leaves no stamp is collected there, and the caller deletes it.
+-- With `ended`, the key of a record that leaves no completion record is collected there, and the caller deletes it.
 local function finish(id, j, how, ended)
   add('bytes', -(j.size or call('STRLEN', JOB .. id)))
   local until_ms = keep_until(j.rule, j.window, how, j.enqueued)

@@ -1,4 +1,4 @@
--- Decodes and encodes heads of records and stamps; docs/spec/queue.md has the tables of offsets.
+-- Decodes and encodes heads of records and completion records; docs/spec/queue.md has the tables of offsets.
 -- Cost O(1), the body is never copied.
 local NOBODY, NO_VERSION = string.rep('\0', 16), string.rep('\0', 8)
 local STARTED, DISCARD, NOTES, LAPSED = 4, 8, 16, 32
@@ -11,7 +11,7 @@ local function has(flags, flag)
   return bit.band(flags, flag) ~= 0
 end
 
--- The job in a record; or nil and, for a stamp that has not expired: how it ended, version, expiry, end time.
+-- The job in a record; or nil and, for a completion record that has not expired: how it ended, version, expiry, end time.
 local function open(raw)
   local format = raw and string.byte(raw, 1)
   if format == 2 then

@@ -2,7 +2,7 @@
 -- Returns a verdict: 0 lost · 1 settled · 2 died · 3 discarded. Cost O(log n).
 local ACK, FAIL, SNOOZE, RELEASE, KILL = 0, 1, 2, 3, 4
 local FAILED, KILLED = 1, 4
--- Replaces the decoded job where a completed job leaves no stamp: most do not, and then the record need not be decoded.
+-- Replaces the decoded job where a completed job leaves no completion record: most do not, and then the record need not be decoded.
 local PLAIN = { rule = 0, size = nil }
 
 local function note_error(id, j, class, text)

@@ -28,8 +28,8 @@ pub async fn repeated_lease_returns_the_same_grant<B: Backend>(backend: &B) {
     assert_eq!(granted(cache.lease_with(&ask).await), first);
 }
 
-/// A reader finds nothing, is stopped, and asks for a lease when the value has long been stored: it would load without need,
-/// and the others would wait for it.
+/// A reader misses, is paused, and asks for a lease after the value has been stored: a lease would make it load needlessly, and
+/// other readers wait for it.
 pub async fn lease_after_fill_returns_the_value<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -40,7 +40,7 @@ pub async fn lease_after_fill_returns_the_value<B: Backend>(backend: &B) {
     let Leased::Granted(_) = cache.lease(Why::Stale).await else { panic!("a stale value has not landed") };
 }
 
-/// A client whose idea of the server's time is off refreshes a value over and over.
+/// A client with a wrong estimate of the server's time would refresh a value repeatedly.
 pub async fn refresh_is_granted_only_when_due<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -106,7 +106,7 @@ pub async fn lease_after_failed_load_is_delayed<B: Backend>(backend: &B) {
     let failed = granted(cache.lease_with(&ask).await);
     cache.abandon(ask.token, 5_000).await;
     cache.advance(1_000).await;
-    cache.abandon(ask.token, 5_000).await; // a repeat asks for no more patience
+    cache.abandon(ask.token, 5_000).await; // a repeat does not extend the delay
     assert_eq!(cache.lease(Why::Miss).await, Leased::Failing { retry_after_ms: 4_000 });
     cache.advance(4_000).await;
     let next = cache.grant().await;

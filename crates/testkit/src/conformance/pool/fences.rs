@@ -60,7 +60,7 @@ pub async fn shared_fence_exceeds_its_floor<P: PoolSteps>(world: &World<P>) -> R
     Ok(())
 }
 
-/// SQL has seen a fence that Redis forgot. The first reader raises the shared fence above it; the others adopt that: if each
+/// SQL has seen a fence that Redis forgot. The first reader raises the shared fence above it; the others take that one: if each
 /// raised it once more, the last would exclude all the others.
 pub async fn shared_fence_is_raised_once<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let (fence, _) = world.enter(&reader(1)).await?;

@@ -153,7 +153,7 @@ fn ask(kind: Kind, number: u8, near: Fence, random: &mut StdRng) -> Ask {
     }
 }
 
-/// What must be so whatever was called: no more are held than there are, a writer is alone, fences never fall. It is judged on one of
+/// The invariants after every call: no more permits are held than exist, a writer holds alone, fences never fall. They are checked on one of
 /// the two: they have agreed.
 async fn judge<P: PoolSteps>(world: &World<P>, pool: &Pool, fence: &mut Fence) -> Result<()> {
     let Some(state) = world.pools.inspect(pool).await? else { return Ok(()) };

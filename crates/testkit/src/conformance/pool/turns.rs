@@ -72,7 +72,7 @@ pub async fn permits_are_reserved_for_earlier_waiters<P: PoolSteps>(world: &Worl
     Ok(())
 }
 
-/// A waiter that gives up says so, and blocks no other waiter any more.
+/// A waiter that gives up leaves the queue, so that later waiters are not blocked.
 pub async fn waiter_that_leaves_does_not_block_others<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     world.shut_for(&waiting(writer(2))).await?;

@@ -76,7 +76,7 @@ async fn page_bans_and_unbans_link() {
         .problem(404, "unknown-code");
 }
 
-/// An export has the bans, and an import brings them back.
+/// An export contains the bans, and an import restores them.
 #[tokio::test]
 async fn bans_are_exported_and_imported() {
     let (server, other) = (Server::start(), Server::start());

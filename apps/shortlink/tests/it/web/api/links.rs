@@ -100,7 +100,7 @@ async fn if_match_refuses_change_of_newer_version() {
     let first = change(&tag, "https://example.com/2").await;
     assert_eq!(first.status, 200);
     change(&tag, "https://example.com/3").await.problem(412, "version-conflict");
-    change("\"tag-of-somebody-else\"", "https://example.com/3").await.problem(412, "version-conflict");
+    change("\"tag-of-another-client\"", "https://example.com/3").await.problem(412, "version-conflict");
     assert_eq!(api.get(&path).await.value()["target"], "https://example.com/2");
     assert_eq!(change(first.header("etag").unwrap(), "https://example.com/4").await.status, 200);
     assert_eq!(change("*", "https://example.com/5").await.status, 200);

@@ -63,7 +63,7 @@ async fn life_without_redis(server: &Server, load: &mut Load) -> String {
     }
     let code = load.code();
     let consistency = load.edit(&server.client, &code, "https://example.com/edited/meanwhile").await;
-    assert_eq!(consistency, "eventual", "the database has it, the cache could not be told");
+    assert_eq!(consistency, "eventual", "the database has the edit, the invalidation is pending");
     // From now on this instance must not serve the cached state, which the visitors check as well.
     let followed = server.client.get(&format!("/{code}")).await;
     assert_eq!(followed.header("location"), Some("https://example.com/edited/meanwhile"));
@@ -234,7 +234,7 @@ async fn effects_of_killed_process_are_done_by_other_instance() {
     let headers = [("content-type", "application/json")];
     let body = br#"{"target":"https://example.com/after"}"#;
     let edit = one.client.try_send("PATCH", &format!("/api/links/{code}"), &headers, body).await;
-    assert!(edit.is_err(), "whoever made the edit was not told of it");
+    assert!(edit.is_err(), "the client received no response to its edit");
     assert!(!one.child.wait().await.unwrap().success());
     assert_eq!(other.client.get(&format!("/api/links/{code}")).await.value()["target"], "https://example.com/after");
     let told = eventually("the other instance sees to it", || async {

@@ -29,7 +29,7 @@ async fn becomes_ready(client: &Client, redis: &str) {
     ready.await.unwrap();
 }
 
-/// Probes are answered, and every refusal names what is missing.
+/// Checks that the probes respond, and that every rejected request names the missing dependency.
 async fn waits_for_the_database(server: &Server, what: &str) {
     let client = &server.client;
     assert_eq!(client.get("/healthz").await.status, 200);

@@ -79,10 +79,10 @@ async fn write_completes_after_client_hangs_up() {
     let path = format!("/{code}");
     assert_eq!(server.client.get(&path).await.header("location"), Some("https://example.com/before"));
 
-    // Somebody else holds the row, so the write begins and waits for it.
+    // Another transaction holds the row, so the write begins and waits for it.
     let pool = sqlx::PgPool::connect(&database.url).await.unwrap();
-    let mut somebody = pool.begin().await.unwrap();
-    sqlx::query("SELECT 1 FROM links WHERE code = $1 FOR UPDATE").bind(&code).execute(&mut *somebody).await.unwrap();
+    let mut other = pool.begin().await.unwrap();
+    sqlx::query("SELECT 1 FROM links WHERE code = $1 FOR UPDATE").bind(&code).execute(&mut *other).await.unwrap();
     let body = r#"{"target":"https://example.com/after"}"#;
     let head = "host: localhost\r\ncontent-type: application/json\r\ncontent-length";
     let request = format!("PATCH /api/links/{code} HTTP/1.1\r\n{head}: {}\r\n\r\n{body}", body.len());
@@ -96,12 +96,12 @@ async fn write_completes_after_client_hangs_up() {
     });
     waits.await.unwrap();
 
-    // The client hangs up, and the service has noticed when it hangs up, too.
+    // The client closes its side; the service closes the connection once it has noticed that.
     client.shutdown().await.unwrap();
     let mut answer = Vec::new();
     let ended = client.read_to_end(&mut answer).await;
     assert!(ended.is_err() || answer.is_empty(), "{answer:?}");
-    somebody.rollback().await.unwrap();
+    other.rollback().await.unwrap();
     let arrived = testkit::eventually("the edit shows", || async {
         let followed = server.client.get(&path).await;
         (followed.header("location") == Some("https://example.com/after")).then_some(())

@@ -35,7 +35,7 @@ async fn loader_error_reaches_all_waiters_and_is_not_cached(rig: Rig) {
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
 }
 
-/// Without patience after a failure, each of a thousand waiters repeats the load that just failed, one after another.
+/// Without a retry delay after a failure, each of a thousand waiters repeats the load that just failed, one after another.
 async fn failed_load_is_not_repeated_by_its_waiters(rig: Rig) {
     let (failing, db) = (rig.rows().await, Db::with("a"));
     db.fail(Some(DbError("away")));

@@ -48,8 +48,8 @@ async fn readers_in_other_processes_wait_for_the_load(rig: Rig) {
     assert_eq!((second, db.loads()), (some("a"), 1));
 }
 
-/// H1: single flight without a cut breaks reading one's own writes: a reader that starts after the invalidation joins the load
-/// that read the row before the write.
+/// H1: single-flight alone breaks read-your-writes: a reader that starts after the invalidation joins the load that read the row
+/// before the write.
 async fn read_after_invalidation_does_not_join_earlier_load(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     let (mut load, before) = (db.hold(), reader(&rows, &db));

@@ -192,7 +192,7 @@ async fn fence_first_loses_no_update_across_failover() -> Result<()> {
     boxed(all(&both, &both, false)).await
 }
 
-/// (fences are made of the server's time: a new primary whose clock is behind hands out fences that the database has seen)
+/// Fences are derived from the server's time: a new primary whose clock is behind issues fences that the database has seen.
 #[tokio::test]
 async fn fence_first_survives_failover_to_an_earlier_clock() -> Result<()> {
     let both = [(Way::Begin, Fate::FailedOverBack), (Way::Anchor, Fate::FailedOverBack)];

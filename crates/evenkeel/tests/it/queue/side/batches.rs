@@ -223,7 +223,7 @@ async fn lost_delivery_does_not_affect_its_batch(rig: Rig) {
     office.close().await;
 }
 
-/// A handler whose jobs can no longer be settled would continue for as long as it likes.
+/// Otherwise a handler would continue although none of its jobs can be settled.
 async fn batch_whose_leases_are_all_lost_is_dropped(rig: Rig) {
     let mail = rig.mail().await;
     let (office, mut cases) = office(&mail, 2, 4);

@@ -79,7 +79,7 @@ async fn late_result_changes_nothing(rig: Rig) {
     supersede(&mail, id).await;
     let newer = desk.next().await;
     older.answer(Err("too late".to_owned()));
-    // Once this one is done, the older one's result has been judged.
+    // Once this one is done, the older one's result has been settled.
     mail.now(&"after".to_owned()).await.unwrap();
     assert_eq!(desk.done().await, "after");
     let Some(Found::Live { state, job, .. }) = mail.find(&id).await.unwrap() else { panic!("it is gone") };

@@ -48,7 +48,7 @@ async fn sender_registers_its_topic_again_after_a_flush() {
     in_time(story).await;
 }
 
-/// After a flush a queue with a limit took in whatever came.
+/// After a flush a queue with a limit accepted every job.
 #[tokio::test]
 async fn limits_are_set_again_after_a_flush() {
     let story = async {

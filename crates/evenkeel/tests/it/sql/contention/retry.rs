@@ -109,7 +109,7 @@ async fn panicking_or_hanging_work_frees_rows_and_connections<DB: Sql>(rig: Rig<
     assert_eq!((left, rig.units().await), (9, 9), "nothing of theirs was committed");
 }
 
-/// The work runs at least once, and at most as often as configured, whatever the pauses are.
+/// The work runs at least once, and at most as often as configured, for every delay.
 #[tokio::test]
 async fn every_extreme_retry_policy_is_accepted() {
     let keel = Keel::memory();

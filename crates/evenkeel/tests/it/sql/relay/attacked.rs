@@ -254,10 +254,10 @@ async fn unreadable_rows_do_not_delay_other_works() {
     let parked = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL AND message_key = 'a'";
     assert_eq!(stage.number(parked).await, 1);
     let looked = relay.run_once().await.unwrap();
-    assert!(!looked.next.is_zero(), "a row of an unknown state is no reason to look without a pause");
+    assert!(!looked.next.is_zero(), "a row of an unknown state does not make the relay poll without a pause");
 }
 
-/// Every setting at 0, at the least there is, and at the most: a relay that has them works, and fails nothing.
+/// A relay works with every setting at 0, at its minimum and at its maximum.
 #[tokio::test]
 async fn relay_works_with_extreme_settings() {
     type Set = fn(RelayBuilder<Db>, Duration) -> RelayBuilder<Db>;

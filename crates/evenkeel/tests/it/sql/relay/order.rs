@@ -1,4 +1,4 @@
-//! Order: nothing is passed over, whatever order commits come in; and each key keeps its own.
+//! No committed row is skipped, in whatever order transactions commit, and the messages of each key stay in order.
 
 use super::WRITERS;
 use super::recorder::{Careless, Recorder};

@@ -32,7 +32,7 @@ pub(super) struct Copies {
     /// A server was away when the one before was sent: the answer was lost, or another effect of the same work had to wait.
     pub(super) after_an_outage: u64,
     /// Neither, but more than a second passed, or passed between the transaction and the one before: the sender was slower
-    /// than the relay's patience, which begins with the row.
+    /// than the relay's `unrouted_max`, which counts from the row's creation.
     pub(super) late: u64,
     pub(super) unexplained: u64,
 }

@@ -247,7 +247,7 @@ async fn batch_reads_and_fills_the_near_cache(rig: Rig) {
     for _ in 0..2 {
         read_both(&rows, &db).await;
     }
-    assert_eq!(tier(&rows, &db).await, Tier::Near, "a batch brought it");
+    assert_eq!(tier(&rows, &db).await, Tier::Near, "a batch stored it");
     // A batch that asked the store would wait at this gate forever.
     let _held = gate.hold(Step::Read, Side::BeforeSend);
     assert_eq!(read_both(&rows, &db).await, HashMap::from([(1, some("a")), (2, None)]));

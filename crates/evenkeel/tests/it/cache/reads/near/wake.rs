@@ -131,7 +131,7 @@ async fn waiter_sends_two_requests_for_any_wait() {
     .await;
 }
 
-/// A failed load leaves patience behind, which only time ends: then the waiter loads.
+/// After a failed load no lease is granted until the retry delay has elapsed: then the waiter loads.
 #[tokio::test]
 async fn waiter_continues_after_the_failure_delay() {
     in_time(async {
