@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const HEAD: &str = "# Results\n\nMeasured by `cargo xtask bench NAME` on the machine each section names. Ours and the peer alternate within one run;\n`ratio` is the median of the rounds' ratios, `spread` the distance from the lowest to the highest, as a part of it.\n";
+const HEAD: &str = "# Results\n\nMeasured by `cargo xtask bench NAME` on the machine that each section names. Ours and the peer alternate within one run;\n`ratio` is the median of the rounds' ratios, `spread` the difference between the highest and the lowest, as a part of the median.\n";
 
 /// Prints each row as it is measured, and saves the rows so far, so that an interrupted run keeps them.
 pub(crate) struct Keeper {

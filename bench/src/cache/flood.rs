@@ -70,10 +70,10 @@ pub(crate) async fn run(plan: &Plan, server: &Server) -> Result<Vec<Row>> {
         Row::alone(BENCH, format!("flushed, {READS_PER_SECOND} reads/s of {KEYS} keys: {what}"), unit, value, None)
     };
     Ok(vec![
-        row(&format!("loads at once, at most ({LOADS_MAX} allowed)"), "loads", peak as f64),
-        row("wait of those served, p99", "ms", waits.value_at_quantile(0.99) as f64 / 1e3),
+        row(&format!("concurrent loads, maximum ({LOADS_MAX} permitted)"), "loads", peak as f64),
+        row("latency of served reads, p99", "ms", waits.value_at_quantile(0.99) as f64 / 1e3),
         row("served", "reads", waits.len() as f64),
-        row("turned away", "reads", shed as f64),
+        row("rejected", "reads", shed as f64),
     ])
 }
 

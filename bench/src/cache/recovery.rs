@@ -32,8 +32,8 @@ pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {
     let spread = Some((highest - lowest) / middle);
     let row = |name: &str, value: f64, spread| Row::alone(BENCH, name.to_owned(), "s", value, spread);
     Ok(vec![
-        row("killed Redis is back until the first hit, median", middle, spread),
-        row("killed Redis is back until the first hit, longest", highest, None),
+        row("from the restart of a killed Redis to the first hit, median", middle, spread),
+        row("from the restart of a killed Redis to the first hit, longest", highest, None),
     ])
 }
 

@@ -19,9 +19,9 @@ const PLACES: [Where; 2] = [Where::Together, Where::Apart];
 /// What a client sends for a lock. Ours sends scripts only, in which Redis counts other commands, too; others take theirs by `SET`.
 const OURS: [&str; 6] = ["eval", "evalsha", "subscribe", "unsubscribe", "ssubscribe", "sunsubscribe"];
 const THEIRS: [&str; 3] = ["eval", "evalsha", "set"];
-const WHY_LATE: &str = "the release is told to processes by a message, and then they ask";
+const WHY_LATE: &str = "processes receive a notification of the release and then send a request";
 const WHY_MORE: &str =
-    "every process that waits listens first and then asks once more, so that it cannot miss a release";
+    "each waiting process subscribes first and then sends one more request, so that it misses no release";
 
 pub(crate) async fn run(plan: &Plan, stand: &Stand) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
@@ -73,7 +73,7 @@ async fn waits(plan: &Plan, stand: &Stand, peer: &Peer, place: Where, waiters: u
     let late = Row::compared(BENCH, title.clone(), "ms", peer.name, found).where_behind(WHY_LATE);
     let count =
         compare(plan, |_| commands(stand, waiters, &OURS, ours()), |_| commands(stand, waiters, &THEIRS, theirs()));
-    let title = format!("commands per {title}, for 100 ms before");
+    let title = format!("commands per {title}, including the 100 ms before the release");
     Ok([late, Row::compared(BENCH, title, "commands", peer.name, count.await?).where_behind(WHY_MORE)])
 }
 

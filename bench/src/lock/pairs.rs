@@ -16,7 +16,7 @@ const TASKS: [usize; 2] = [1, 64];
 const UNIT: &str = "pairs/s";
 const RAW: &str = "SET NX PX, and a script that compares and deletes";
 /// Why fewer of ours can be had of one Redis.
-const WHY: &str = "a script mints and keeps a fence, and looks for other processes that wait; each guard has a task that renews it. \
+const WHY: &str = "a script issues and stores a fencing token, and looks for waiting processes; a task renews each guard. \
                    The others have none of these";
 
 /// Names that are lent to one task at a time.

@@ -11,7 +11,7 @@ use std::time::Duration;
 const LOCKS: u64 = 10_000;
 /// Ours are renewed every third of it.
 const TTL: Duration = Duration::from_secs(3);
-const WHY: &str = "a renewal keeps all that is known of the holder: a record of fifty bytes is read and written anew";
+const WHY: &str = "a renewal reads and writes the whole record of the holder, about fifty bytes";
 
 /// What one side did.
 #[derive(Clone, Copy)]

@@ -34,13 +34,13 @@ pub(super) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, redis: &Redis,
     forget(stand).await?;
     works(stand, redis, count, Kind::Invalidation).await?;
     let carried = drained(stand, redis, Sinks::none()).await?;
-    let title = format!("relay after an outage, {count} works with one invalidation, {database}");
+    let title = format!("relay after an outage, {count} units of work with one invalidation, {database}");
     let works = Row::alone(BENCH, title, "rows/s", count as f64 / carried.as_secs_f64(), None);
     forget(stand).await?;
     ordered(stand, count).await?;
     let keel = Keel::connect(&redis.url()).await?;
     let sent = drained(stand, redis, Sinks::to(StreamSink::new(&keel))).await?;
-    let title = format!("relay after an outage, {count} messages of {KEYS} keys for Redis streams, {database}");
+    let title = format!("relay after an outage, {count} messages of {KEYS} keys to Redis streams, {database}");
     let messages = Row::alone(BENCH, title, "rows/s", count as f64 / sent.as_secs_f64(), None);
     forget(stand).await?;
     redis.command::<()>(&["FLUSHALL"]).await?;
@@ -66,7 +66,7 @@ pub(super) async fn beside<DB: Bank>(
         found.push((count as f64 / took.as_secs_f64(), theirs));
     }
     forget(stand).await?;
-    let title = format!("relay after an outage, {count} works with one message, PostgreSQL");
+    let title = format!("relay after an outage, {count} units of work with one message, PostgreSQL");
     Ok(vec![Row::compared(BENCH, title, "rows/s", PEER, compared(&found))])
 }
 

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 const PEER: &str = "bare transaction, no effect";
-const BY_HAND: &str = "one UPDATE and one INSERT by hand, which nobody carries out";
+const BY_HAND: &str = "one UPDATE and one INSERT by hand, without a relay";
 /// Longer than this an effect does not take; the fast path gives up before.
 const MICROS_MAX: u64 = 10_000_000;
 
@@ -66,7 +66,8 @@ pub(crate) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, database: &str
             rate(tasks, span, move |random| by_hand(stand.clone(), random))
         };
         let by_hand = compare(&plan.lengthened().shortened(), ours, peer).await?;
-        let title = format!("one UPDATE and one invalidation beside an INSERT by hand, {database}, {tasks} at once");
+        let title =
+            format!("one UPDATE and one invalidation, compared with an INSERT by hand, {database}, {tasks} at once");
         rows.push(Row::compared(BENCH, title, "commits/s", BY_HAND, by_hand));
         let times = times.lock();
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {

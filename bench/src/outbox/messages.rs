@@ -50,8 +50,9 @@ pub(super) async fn late<DB: Bank>(plan: &Plan, stand: &Stand<DB>, redis: &Redis
         let _ = stop.send(());
         running.await?;
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
-            let title =
-                format!("from the commit to the sink, relay elsewhere, {how}, {name}, {database}, 50 commits a second");
+            let title = format!(
+                "from the commit to the sink, relay in another process, {how}, {name}, {database}, 50 commits a second"
+            );
             rows.push(Row::alone(BENCH, title, "ms", sink.quantile(quantile), None));
         }
     }

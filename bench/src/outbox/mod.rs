@@ -32,8 +32,8 @@ const TASKS: [usize; 2] = [1, 8];
 /// The outbox that is compared with, and why others are not.
 const PEER: &str = "oxide-outbox (outbox-core 0.6.0, outbox-postgres 0.3.0)";
 const ABSENT: [&str; 2] = [
-    "outbox-pattern-processor 0.3.6 (its relay sends to SQS, SNS or HTTP only: the broker would be what is measured)",
-    "obix 0.2.10 (readers follow the table themselves: there is no relay that catches up)",
+    "outbox-pattern-processor 0.3.6 (its relay sends to SQS, SNS or HTTP only, so the broker would be measured)",
+    "obix 0.2.10 (readers poll the table themselves, so there is no relay to measure)",
 ];
 
 /// Test servers keep nothing safe; these are the defaults again, with room for a million rows.

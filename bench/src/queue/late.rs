@@ -84,5 +84,5 @@ fn late(jobs: usize, lead_ms: u64, plan: &Plan) -> Question {
 }
 
 fn title(part: &str, waiting: usize) -> String {
-    format!("from due to begun, {PER_SECOND} jobs/s, {waiting} waiting: {part}")
+    format!("from due time to start, {PER_SECOND} jobs/s, {waiting} waiting: {part}")
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
             keeper.keep(gathered("memory", memory::run(plan).await))?;
         }
         if plan.asks_for("sends") {
-            keeper.keep(gathered("jobs taken in", sends::run(plan).await))?;
+            keeper.keep(gathered("jobs enqueued", sends::run(plan).await))?;
         }
         if plan.asks_for("work") {
             keeper.keep(gathered("jobs handled", work::run(plan).await))?;

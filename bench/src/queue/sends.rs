@@ -16,7 +16,7 @@ use std::time::Duration;
 const RAW: &str = "SET + ZADD, unchecked";
 const UNIT: &str = "jobs/s";
 /// What a job of ours costs more than elsewhere.
-const WHY: &str = "ours also looks whether the id has ended, and counts jobs and bytes for its limits";
+const WHY: &str = "ours also checks whether a job with the id has ended, and counts jobs and bytes for its limits";
 /// Concurrent senders of single jobs.
 const TASKS: [usize; 2] = [1, 64];
 
@@ -55,7 +55,7 @@ fn ways(has_bulk: bool) -> Vec<(usize, usize)> {
 }
 
 fn title(tasks: usize, bulk: usize) -> String {
-    if bulk == 0 { format!("jobs taken in, {tasks} at once") } else { format!("jobs taken in, {bulk} a call") }
+    if bulk == 0 { format!("jobs enqueued, {tasks} at once") } else { format!("jobs enqueued, {bulk} a call") }
 }
 
 async fn ours(sides: &Sides, tasks: usize, bulk: usize, span: Duration) -> Result<f64> {

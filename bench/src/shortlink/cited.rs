@@ -42,13 +42,13 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
     let tiers = Tiers::of(&service)?;
     let (rate, spread) =
         repeat(plan, |span| Ok(redirects(&service, &visits, Pace::Closed { ms: millis(span) })?.rate()))?;
-    let name = format!("{} addresses by citation counts, a quarter of them near", cited.len());
+    let name = format!("{} addresses by citation counts, a quarter of them in the near cache", cited.len());
     let part = |row: &str, part: f64| {
-        Row::alone(BENCH, format!("{name}: {row} of the first {VISITS} visits"), "%", part * 100.0, None)
+        Row::alone(BENCH, format!("{name}: {row}, of the first {VISITS} visits"), "%", part * 100.0, None)
     };
     Ok(vec![
         Row::alone(BENCH, format!("redirects, {name}"), "redirects/s", rate, Some(spread)),
-        part("served from near", tiers.near / tiers.all()),
+        part("served from the near cache", tiers.near / tiers.all()),
         part("served from the store", tiers.store / tiers.all()),
         part("served without a load", (tiers.near + tiers.store) / tiers.all()),
     ])

@@ -17,7 +17,7 @@ const SPAN: Duration = Duration::from_secs(2);
 pub(crate) fn run(plan: &Plan, name: &str, behind: &Behind) -> Result<Row> {
     let service = behind.serve()?;
     let (middle, spread) = repeat(plan, |span| Ok(create(&service.address, span)?.rate()))?;
-    Ok(Row::alone(BENCH, format!("links made, {name}"), "links/s", middle, Some(spread)))
+    Ok(Row::alone(BENCH, format!("links created, {name}"), "links/s", middle, Some(spread)))
 }
 
 /// Makes links and returns their codes.
