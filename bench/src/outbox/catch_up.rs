@@ -76,7 +76,7 @@ enum Kind {
     Message,
 }
 
-/// So many works that wait: one is committed, and copied.
+/// So many waiting units of work: one is committed, and copied.
 async fn works<DB: Bank>(stand: &Stand<DB>, redis: &Redis, count: u64, kind: Kind) -> Result<()> {
     // It has no sink, so a message is left.
     let keel = Keel::connect(&redis.url()).await?;

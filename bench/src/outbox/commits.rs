@@ -96,7 +96,7 @@ async fn bare<DB: Bank>(stand: Stand<DB>, size: Size, account: u64) -> Result<()
     Ok(())
 }
 
-/// Its ids are in the order of time, as those of works are.
+/// Its ids are in the order of time, as those of units of work.
 async fn by_hand<DB: Bank>(stand: Stand<DB>, random: u64) -> Result<()> {
     let mut transaction = stand.pool.begin().await?;
     DB::add(&mut transaction, i64::try_from(random % ACCOUNTS)?).await?;

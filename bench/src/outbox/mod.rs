@@ -107,11 +107,11 @@ pub(crate) trait Bank: Database {
     /// Makes the tables.
     fn fill(connection: &mut Self::Connection) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Copies the one work that waits so often, as works that wait, too.
+    /// Copies the one waiting unit of work this many times.
     fn copy_work(connection: &mut Self::Connection, times: u64)
     -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// More than 0 while a work or a key waits.
+    /// More than 0 while a unit of work or a key waits.
     fn waiting(connection: &mut Self::Connection) -> impl Future<Output = Result<i64, sqlx::Error>> + Send;
 
     /// Sends statements as they are.

@@ -1,4 +1,4 @@
-//! The effects of a work, as a row of the outbox holds them.
+//! The effects of a unit of work, as a row of the outbox contains them.
 
 use super::Target;
 use bytes::{BufMut, Bytes};

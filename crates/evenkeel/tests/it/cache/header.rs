@@ -1,4 +1,4 @@
-//! The entry header: what is written is read back, and any bytes at all are answered without a panic.
+//! The entry header: an encoded header decodes to itself, and no input makes the decoder panic.
 
 use bytes::Bytes;
 use evenkeel::Token;
@@ -80,7 +80,7 @@ proptest! {
             *first = format;
         }
         if let Ok(entry) = Entry::parse(bytes.into()) {
-            // Whatever was understood is written in a form that is understood the same way.
+            // A decoded header is encoded to bytes that decode to the same header.
             prop_assert_eq!(Entry::parse(entry.to_bytes()), Ok(entry));
         }
     }

@@ -1,4 +1,4 @@
-//! What only a real Redis can show: expiry of its keys, keys of another type, no memory.
+//! Tests that need a real Redis: expiry of its keys, keys of another type, exhausted memory.
 
 use evenkeel::Token;
 use evenkeel::cache::CacheError;
@@ -64,8 +64,8 @@ async fn set_memory(server: &Redis, bytes: &str) {
     server.command::<()>(&["CONFIG", "SET", "maxmemory", bytes]).await.unwrap();
 }
 
-/// Redis is full and refuses every write. A load can wait; an invalidation cannot: the old value would be served on and on,
-/// and a load from before it would be stored once there is room again.
+/// Redis is out of memory and rejects every write. A load can be retried; an invalidation must succeed: otherwise the old value is
+/// served until it expires, and an earlier load is stored once there is memory again.
 #[tokio::test]
 async fn invalidation_succeeds_when_redis_is_out_of_memory() {
     let (server, redis) = without_memory().await;

@@ -1,4 +1,4 @@
-//! The published protocols on both backends: what each keeps out, and what it lets in.
+//! The published protocols on both backends: which stale fills each rejects, and which it accepts.
 
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, CacheError, Protocol};
@@ -60,7 +60,7 @@ async fn after_a_stale_fill(pair: Pair) -> u64 {
     read(&writer, 2).await
 }
 
-/// What a reader gets whose own load would return `version`.
+/// The value that a reader receives if its own load returns `version`.
 async fn read(cache: &Cache<u64, Row>, version: u64) -> u64 {
     let load = |_: &u64| async move { Ok::<_, Infallible>(Some(Row { version })) };
     cache.get(&7, load).await.unwrap().unwrap().version
@@ -88,7 +88,7 @@ async fn version_protocol_rejects_stale_fill_on_redis() {
     assert_eq!(after_a_stale_fill(on_redis(Protocol::Version).await).await, 2);
 }
 
-/// Halves of a version are compared as numbers: 2^32 is above 2^32 - 1, whatever the lower half says.
+/// The halves of a version are compared as numbers: 2^32 is above 2^32 - 1 although its lower half is smaller.
 #[tokio::test]
 async fn version_protocol_compares_the_upper_half_on_redis() {
     let Pair { writer, _server, .. } = on_redis(Protocol::Version).await;
@@ -98,7 +98,7 @@ async fn version_protocol_compares_the_upper_half_on_redis() {
     assert_eq!(read(&writer, 1 << 40).await, (1 << 32) + 5, "this one was stored");
 }
 
-/// While the delay of the second delete runs, the old value is served. That is what this protocol cannot help.
+/// Until the second delete the old value is served: a limit of this protocol.
 #[tokio::test]
 async fn double_delete_serves_stale_fill_until_second_delete() {
     let protocol = Protocol::DelayedDoubleDelete { delay: Duration::from_secs(3_600) };
@@ -120,7 +120,7 @@ async fn second_delete_survives_its_writer(reader: Cache<u64, Row>, writer: impl
         slow_reader.get(&7, load).await.unwrap().unwrap().version
     });
     row_is_read.await.unwrap();
-    // Its runtime ends with it, and everything it had in mind.
+    // Its runtime ends with it, and so do its pending deletes.
     let ended = tokio::task::spawn_blocking(|| tokio::runtime::Runtime::new().unwrap().block_on(writer));
     ended.await.unwrap();
     go_on.send(()).unwrap();

@@ -1,4 +1,4 @@
-//! Loaders and writers over a network that delays, repeats and loses calls: nothing older than it may be is ever served.
+//! Loaders and writers over a network that delays, repeats and loses calls: no read returns an older value than its guarantee permits.
 
 use testkit::conformance::cache::schedules::{Writing, nothing_old_is_served};
 use testkit::conformance::cache::{InMemory, OnRedis};

@@ -1,4 +1,4 @@
-//! The embedded store keeps its bound, evicts what is not read first, and never an entry with an open update window.
+//! The embedded store stays within its bound, evicts unread entries first, and never an entry with an open update window.
 
 use bytes::Bytes;
 use evenkeel::Token;

@@ -288,7 +288,7 @@ fn missing_row_lock_shows_a_stale_read() {
     assert!(broken(Some(Rule::HeldRow)).contains(&NONE_STALE));
 }
 
-/// (A fence of one owner) The second reader had the same fence and another name: it was refused, though no writer had come.
+/// With one owner per fence, the second reader, with the same fence and another owner, was rejected without a writer.
 #[test]
 fn readers_with_separate_names_reject_each_other() {
     assert!(broken(Some(Rule::SharedSigner)).contains(&BOTH_READ));

@@ -1,4 +1,4 @@
-//! Locks: their protocol on both backends, and that they agree; then the user's side.
+//! Locks: the protocol on both backends, their agreement, and the user's side.
 
 mod exclusive;
 mod fence;

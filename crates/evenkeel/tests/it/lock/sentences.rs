@@ -1,4 +1,4 @@
-//! Sentences of the documentation of locks on SQL that no other story shows.
+//! Documented guarantees of locks on SQL that no other test covers.
 
 use evenkeel::Keel;
 use evenkeel::lock::{AdvisoryDatabase, LockError, LockName, LockTerms};

@@ -9,7 +9,7 @@ use sqlx::{MySql, Pool, Postgres, Sqlite};
 use std::time::Duration;
 use testkit::conformance::exclusive::Served;
 
-/// What a collation takes for one name, or a driver for the end of a text.
+/// Names that a collation may treat as equal, or that a driver may truncate.
 const NAMES: [&str; 8] = ["a", "A", "a ", "\u{e4}", "a\u{308}", "\u{df}", "ss", "%_'\"\\"];
 
 async fn everything_at_its_extremes(locks: &dyn ExclusiveLocks) {

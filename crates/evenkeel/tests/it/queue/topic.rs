@@ -63,7 +63,7 @@ async fn pages(topic: &Topic, limit: usize) -> Result<Vec<JobId>> {
     }
 }
 
-/// What operators do with jobs that wait, on whichever backend.
+/// Operations on waiting jobs, on either backend.
 async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     let ids = given(topic, 20).await?;
     let shards: BTreeSet<u16> = ids.iter().map(|id| id.shard(SHARDS)).collect();
@@ -198,7 +198,7 @@ async fn redrive_with_a_rate_spreads_its_letters() -> Result<()> {
     Ok(())
 }
 
-/// An alert that is repeated at every poll is soon ignored; so is one that is never cleared.
+/// An alert must neither be repeated at every poll nor remain after its cause.
 #[tokio::test]
 async fn alerts_are_raised_and_cleared_once() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
@@ -212,7 +212,7 @@ async fn alerts_are_raised_and_cleared_once() -> Result<()> {
     let mut watch = Watch::new(topic.clone(), limits);
     assert_eq!(watch.look().await?, []);
     for number in 0..4 {
-        // Due a second ago: late by more than nothing, whatever the clock's step.
+        // Due a second ago, which is late at any resolution of the clock.
         let due = When::At(topic.stats().await?.total.now - 1_000);
         topic.add(new(&format!("letter {number}"), due)).await?;
     }
@@ -220,7 +220,7 @@ async fn alerts_are_raised_and_cleared_once() -> Result<()> {
         alerts.iter().map(|alert| (alert.kind, alert.raised)).collect()
     };
     assert_eq!(kinds(&watch.look().await?), [(AlertKind::Backlog, true), (AlertKind::Idle, true)]);
-    assert_eq!(watch.look().await?, [], "said once");
+    assert_eq!(watch.look().await?, [], "reported once");
 
     // Two outcomes, two jobs that keep running; a millisecond passes meanwhile.
     let fate = |body: &[u8]| (body.last()? % 2 == 0).then(|| Outcome::Dead { reason: Bytes::new() });
@@ -255,7 +255,7 @@ async fn unreadable_record_does_not_hide_others() -> Result<()> {
     let (_, shards) = by_hand(&keel)?;
     let shard = &shards[usize::from(ids[1].shard(SHARDS))];
     let key = [shard.tag().as_bytes(), b":job:", &ids[1].0].concat();
-    // The rule for what stays after its end is a number that no version has had.
+    // The retention rule is a number that no version has used.
     let spoil = redis::cmd("SETRANGE").arg(&key).arg(3).arg(b"\xfa").to_owned();
     keel.link().context("on Redis")?.command(&key, &spoil).await?;
     let page = topic.peek(Place::Waiting, None, 10).await?;

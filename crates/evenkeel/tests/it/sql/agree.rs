@@ -23,7 +23,7 @@ on_each_database! {
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY_MS: u64 = 86_400_000;
 
-/// Where the jobs are that are operated upon.
+/// The store of the jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
     Redis,
@@ -104,7 +104,7 @@ impl Desk {
         self.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
     }
 
-    /// Does it, and returns the expected state of the job, as long as Redis loses nothing.
+    /// Executes the operation, and returns the expected state of the job if Redis loses nothing.
     async fn act(&self, act: Act, id: JobId) -> Fate {
         let topic = &self.topic;
         let waits = |hours, body: &str| Fate::Waits(hours, body.to_owned());
@@ -158,7 +158,7 @@ impl Desk {
         }
     }
 
-    /// What has become of the job, as the program and the operator see it alike, in lists and in figures.
+    /// The state of the job, which the program's and the operator's lists and statistics report alike.
     async fn agreed(&self, id: JobId) -> Fate {
         let (program, operator) = (self.queue.find(&id).await.unwrap(), self.topic.job(id).await.unwrap());
         assert_eq!(format!("{program:?}"), format!("{operator:?}"));
@@ -182,7 +182,7 @@ impl Desk {
         fate
     }
 
-    /// One row of the table: what an operator did holds, and both sides say so.
+    /// One case: the operator's change persists, and both sides report it.
     async fn plays(&self, act: Act, id: JobId, is_flushed: bool) {
         let told = self.act(act, id).await;
         let is_lost = is_flushed && self.kept == Kept::Redis;
@@ -338,7 +338,7 @@ async fn operators_and_programs_agree_on_shards<DB: Tested>(place: Place<DB>) {
     }
 }
 
-/// Rows that the store has, in other places than they say, and rows that it does not have make one list without gaps.
+/// Rows whose jobs are in the store at other times, and rows whose jobs are not in the store, form one list without gaps.
 async fn page_of_rows_and_store_is_complete_and_ordered<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place, Kept::RowsAlone).await;
     let mut sent = Vec::new();

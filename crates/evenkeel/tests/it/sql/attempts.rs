@@ -249,7 +249,7 @@ async fn dead_in_store(stage: &Stage) -> JobId {
     id
 }
 
-/// A store that was set back, or whose worker died between the row and the store, has it as it was.
+/// A store that lost its latest writes, or whose worker died between the row and the store, has the older state.
 async fn job_with_a_dead_row_does_not_run<DB: Tested>(place: Place<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = stage.queue.now(&1).await.unwrap();
@@ -265,7 +265,7 @@ async fn job_with_a_dead_row_does_not_run<DB: Tested>(place: Place<DB>) {
     assert!(runs.try_recv().is_err(), "it ran");
 }
 
-/// The row says that it is dead, and the store still thinks that it runs.
+/// The row is dead, while the job still runs in the store.
 async fn dead_letter_of_a_dead_worker_is_deleted<DB: Tested>(place: Place<DB>) {
     let stage = Stage::on_redis(&place).await;
     let topic = stage.queue.topic();
@@ -295,7 +295,7 @@ async fn death_known_only_to_the_store_survives_flush<DB: Tested>(place: Place<D
     assert_eq!(stage.found(id).await, (State::Dead, 1, Some("no use".to_owned())));
 }
 
-/// The operator's process died in between, or a failover set the store back.
+/// The operator's process died between the two, or a failover lost the store's latest writes.
 async fn letter_redriven_in_its_row_alone_runs<DB: Tested>(place: Place<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = dead_in_store(&stage).await;
@@ -321,7 +321,7 @@ async fn only_failed_attempts_cost_a_statement_mariadb() {
     let pool = MySqlPoolOptions::new().max_connections(1).connect(&database.url).await.unwrap();
     migrate(&pool).await.unwrap();
     let queue: Queue<u32> = Keel::memory().queue("tried").retries(0).sql(&pool).build().await.unwrap();
-    // That of the begin, and that of the failure. What is done is deleted.
+    // One for the start, one for the failure. The row of a completed job is deleted.
     for (fails, expected) in [(false, 1), (true, 2)] {
         let id = queue.now(&1).await.unwrap();
         let before = updates_so_far(&pool).await;

@@ -41,7 +41,7 @@ pub(super) struct Place<DB: Database> {
     _database: park::Database,
 }
 
-/// What a test does to a database as its user.
+/// The statements that a test executes as a user of the database.
 pub(super) trait Tested: Database {
     async fn open() -> (park::Database, Pool<Self>);
     /// Runs a statement; the number of rows that it touched.

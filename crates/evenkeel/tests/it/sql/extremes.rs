@@ -1,5 +1,5 @@
-//! Every parameter of units of work, of their outbox and of sinks at zero, one, its bounds, just above them, and at its largest: it is taken,
-//! shortened as documented, or refused in a sentence, and the next work commits.
+//! Every parameter of units of work, of their outbox and of sinks at zero, one, its bounds, just above them, and at its largest: it is accepted,
+//! shortened as documented, or rejected with an error, and the next unit of work commits.
 
 use super::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;

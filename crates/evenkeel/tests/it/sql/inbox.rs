@@ -21,7 +21,7 @@ fn inbox<DB: Tested>(place: &Place<DB>) -> Inbox<DB> {
     Keel::memory().inbox(&place.pool)
 }
 
-/// Asks in its own transaction, and commits.
+/// Checks a message in a transaction of its own, and commits.
 async fn ask<DB: Tested>(place: &Place<DB>, inbox: &Inbox<DB>, message: impl Into<MessageId> + Send) -> Once {
     let mut transaction = place.pool.begin().await.unwrap();
     let once = inbox.once(&mut transaction, "group", message).await.unwrap();
@@ -41,7 +41,7 @@ async fn message_is_new_once_for_each_group<DB: Tested>(place: Place<DB>) {
         Once::Seen,
         "in one transaction, too"
     );
-    // The transaction is well after a message that was known.
+    // A known message leaves the transaction usable.
     assert_eq!(inbox.once(&mut transaction, "another", "payment/8").await.unwrap(), Once::Fresh);
     transaction.commit().await.unwrap();
     assert!(inbox.once(&mut place.pool.acquire().await.unwrap(), "", "x").await.is_err(), "a group has a name");
@@ -93,7 +93,7 @@ async fn concurrent_workers_on_one_message_have_one_effect<DB: Tested>(place: Pl
             let (inbox, pool) = (inbox.clone(), place.pool.clone());
             tokio::spawn(async move {
                 for round in 0..20 {
-                    // A deadlock is an answer like any other: the message comes again.
+                    // A deadlock is an ordinary error: the message is redelivered.
                     while attempt(&inbox, &pool, &format!("message/{round}"), (round + worker) % 3 == 0).await.is_err()
                     {
                     }
@@ -186,7 +186,7 @@ async fn retention_removes_old_but_not_parked_messages<DB: Tested>(place: Place<
     assert_eq!(ask(&place, &inbox, "within the skew").await, Once::Seen);
 }
 
-/// The default collations of MySQL take `a`, `A` and `a ` for one key: the second and third message were dropped.
+/// The default collations of MySQL treat `a`, `A` and `a ` as one key: the second and third message were dropped.
 async fn inbox_names_differ_by_every_byte<DB: Tested>(place: Place<DB>) {
     let inbox = inbox(&place);
     for name in [&b"a"[..], b"A", b"a ", b"\xc3\xa4", b"a\x00", b"\xff"] {

@@ -31,7 +31,7 @@ on_each_database! {
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A queue as another process opens it, with its own embedded store: as after a restart.
+/// The queue of another process with an embedded store of its own, as after a restart.
 async fn opened<DB: Tested>(place: &Place<DB>) -> Queue<u32> {
     Keel::memory().queue("judged").retries(Retries::Unlimited).sql(&place.pool).build().await.unwrap()
 }
@@ -43,7 +43,7 @@ async fn on_redis<DB: Tested>(place: &Place<DB>, redis: &Redis) -> Queue<u32> {
     keel.queue("judged").sql(&place.pool).build().await.unwrap()
 }
 
-/// Consumes until dropped; returns what ran.
+/// Consumes until dropped; returns the jobs that ran.
 fn consuming(queue: &Queue<u32>) -> (JoinHandle<()>, mpsc::UnboundedReceiver<u32>) {
     let (ran, runs) = mpsc::unbounded_channel();
     let consumer = queue.consume(move |job: Delivery<u32>| {
@@ -117,14 +117,14 @@ async fn finished_job_is_not_restored<DB: Tested>(place: Place<DB>) {
     until_no_row_lives(&place).await;
     task.abort();
     let _ = task.await;
-    // A store that was set back delivers it again: as a stale copy, and after a total loss.
+    // A store that lost writes delivers the job again: as a stale copy, and after a total loss.
     drop(queue);
     let queue = opened(&place).await;
     assert_eq!(queue.sweep_once().await.unwrap().put_back, 0);
     assert!(matches!(queue.find(&done).await.unwrap(), Some(Found::Ended(stamp)) if stamp.end == End::Done));
     let again = queue.job(&2).id("done").enqueue().await.unwrap();
     assert_eq!(again.answer, Enqueued::Ended(End::Done), "its row remembers it, though the store does not");
-    // A job that is not worth keeping is ended by the store, and the sweep ends its row.
+    // The store discards the job, and the sweep ends its row.
     let failing = queue.consume(|_: Delivery<u32>| async { Err::<(), _>("no") });
     let task = tokio::spawn(async move { failing.run(std::future::pending()).await.unwrap() });
     let discarded = queue.job(&3).retries(0).discard_exhausted().enqueue().await.unwrap().id;
@@ -269,7 +269,7 @@ async fn enqueue_is_accepted_while_redis_is_away<DB: Tested>(place: Place<DB>) {
     assert!(waits(&queue, &sent.id).await);
 }
 
-/// A Redis that lost its fences (a flush, and a clock behind) hands out lower ones: the row refuses them until they are above.
+/// A Redis that lost its fences (a flush, and a clock that is behind) issues lower ones: the row rejects them until they are higher.
 async fn next_fence_exceeds_the_fence_in_the_row<DB: Tested>(place: Place<DB>) {
     let queue = opened(&place).await;
     let id = queue.now(&1).await.unwrap();

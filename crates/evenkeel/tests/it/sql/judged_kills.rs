@@ -1,4 +1,4 @@
-//! `Durability::Sql` under SIGKILL: a process dies between the row and Redis, on the way in and on the way out.
+//! `Durability::Sql` under SIGKILL: a process dies between the row and Redis, when a job is enqueued and when it ends.
 
 use super::databases::Tested;
 use evenkeel::Keel;
@@ -28,7 +28,7 @@ async fn queue(open: &Open) -> Queue<u32> {
     let options = SqliteConnectOptions::from_str(&open.database).unwrap().busy_timeout(Duration::from_secs(60));
     let pool = SqlitePool::connect_with(options).await.unwrap();
     let keel = Keel::connect(&open.redis).await.unwrap();
-    // A short lease, so that the test is.
+    // A short lease, to keep the test short.
     let builder = keel.queue("judged").visibility(Duration::from_secs(1)).retries(0);
     builder.sql(&pool).build().await.unwrap()
 }
@@ -102,7 +102,7 @@ async fn worker_death_after_its_row_is_dead_keeps_dead_letter() {
     let open = |sends| Open { redis: redis.url(), database: database.url.clone(), sends, fails: true };
     let queue = queue(&open(true)).await;
     let id = queue.now(&7).await.unwrap();
-    // It fails for the last time, its row says so, and Redis does not.
+    // Its last attempt fails; the row has that result, Redis does not.
     dies_at("job_row_ended", &open(false)).await;
     let dead = "SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1 AND dead = 1 AND errors = 1";
     assert_eq!(Sqlite::number(&mut pool.acquire().await.unwrap(), dead).await, 1);

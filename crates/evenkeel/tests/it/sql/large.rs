@@ -43,7 +43,7 @@ async fn send<DB: Sql>(rig: &Rig<DB>, size: usize) -> bool {
     is_taken
 }
 
-/// A work with a bit of everything, and a message of another program that is taken once.
+/// A unit of work with every kind of effect, and a message of another program that is processed once.
 async fn small<DB: Sql>(rig: &Rig<DB>, number: u64) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.invalidate(&rig.stock, &1).unwrap();

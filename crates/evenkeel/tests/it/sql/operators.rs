@@ -62,7 +62,7 @@ impl Desk {
         self.queue.delay(HOUR, &number).await.unwrap()
     }
 
-    /// Redis loses everything, or not; then the rows are compared with it.
+    /// Makes Redis lose everything, if requested; then sweeps the rows.
     async fn then(&self, is_flushed: bool) {
         if is_flushed {
             self.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
@@ -70,7 +70,7 @@ impl Desk {
         self.queue.sweep_once().await.unwrap();
     }
 
-    /// What the store has of a job, whatever the rows say.
+    /// The store's state of a job, without its row.
     async fn in_store(&self, id: JobId) -> Option<Found> {
         let (steps, shard) = self.queue.steps(&id);
         steps.job(&shard, id).await.unwrap()
@@ -338,7 +338,7 @@ async fn queue_with_rows_is_rejected_without_its_database<DB: Tested>(place: Pla
     assert!(desk.keel.topic("judged").await.unwrap().needs_database(), "the attempt has not hidden it");
 }
 
-/// The same operations where no rows decide: their answers hold for as long as Redis does.
+/// The same operations without rows: their results persist for as long as Redis keeps its data.
 #[tokio::test]
 async fn operators_agree_without_rows() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

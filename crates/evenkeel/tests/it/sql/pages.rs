@@ -1,4 +1,4 @@
-//! Pages by due time read from an index what they answer, however many rows there are.
+//! Pages by due time read only their rows from an index, however large the table is.
 
 use super::databases::Place;
 use evenkeel::Keel;
@@ -14,7 +14,7 @@ use testkit::park;
 const JOBS: u32 = 2_000;
 const PAGE: usize = 10;
 
-/// Rows alone: none of them is near enough for the store.
+/// Rows alone: all of them are beyond the horizon.
 async fn many<DB: Database>(pool: &Pool<DB>) -> Topic {
     let hour = Duration::from_secs(3_600);
     let queue: Queue<u32> = Keel::memory().queue("paged").sql(pool).horizon(hour).build().await.unwrap();

@@ -128,7 +128,7 @@ impl<DB: Sql> Rig<DB> {
         DB::number(&mut self.pool.acquire().await.unwrap(), sql).await.unwrap().unwrap_or(0)
     }
 
-    /// How many works are in this state.
+    /// The number of units of work in this state.
     pub(super) async fn works(&self, state: i64) -> i64 {
         self.number(&format!("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = {state}")).await
     }

@@ -47,7 +47,7 @@ pub async fn release_starts_no_lock_delay<L: LockSteps>(world: &World<L>) -> Res
     Ok(())
 }
 
-/// A busy process won its own lock again and again: it was awake, the waiters were not.
+/// A busy process acquired the lock repeatedly, before the notified waiters ran.
 pub async fn releasing_process_yields_to_waiters<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;

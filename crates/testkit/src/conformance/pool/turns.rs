@@ -6,7 +6,7 @@ use anyhow::Result;
 use evenkeel_protocol::lock::pool::steps::{PoolSteps, TURN_MS, WAITING_MS};
 use evenkeel_protocol::lock::steps::Released;
 
-/// Readers that came and went in turns kept a writer out forever.
+/// Overlapping readers starved a writer.
 pub async fn waiting_writer_blocks_later_readers<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     assert_eq!(world.shut_for(&waiting(writer(2))).await?, LEASE_MS);

@@ -1,5 +1,5 @@
 //! C1: histories of eventual reads, single and in batches, of three keels on one Redis, one of them with another schema. Loads
-//! take longer than their budget, entries are deleted and overwritten by others, switches are thrown, connections are cut.
+//! take longer than their budget, other programs delete and overwrite entries, operators disable reads and fills, connections are cut.
 //!
 //! An eventual read that began after an acknowledged invalidation must not return a value older than that.
 
@@ -23,7 +23,7 @@ const TASKS: u64 = 6;
 const OPERATIONS: usize = 40;
 const KEYS: u64 = 3;
 
-/// What was tried, and what it came to.
+/// The counts of histories and of their results.
 #[derive(Debug, Default, Serialize)]
 struct Eventual {
     /// The last of the seeds counted.
@@ -68,7 +68,7 @@ async fn run(seeds: std::ops::RangeInclusive<u64>) -> Eventual {
     all
 }
 
-/// One process's share, and what all share.
+/// One process, and the state that all processes share.
 #[derive(Clone)]
 struct Process {
     number: u64,
@@ -80,7 +80,7 @@ struct World {
     /// The database: each row is its version.
     rows: Mutex<HashMap<u64, u64>>,
     history: Recorder<u64>,
-    /// Past all caches.
+    /// A connection that uses no cache.
     hand: Keel,
     prefix: String,
     told: Mutex<Eventual>,
@@ -181,7 +181,7 @@ impl Process {
         }
     }
 
-    /// A commit, then its invalidation: only what answers `Done` is acknowledged.
+    /// A commit, then its invalidation, which is acknowledged only with `Done`.
     async fn write(&self, key: u64) {
         let write = {
             let mut rows = self.world.rows.lock().unwrap();
@@ -198,7 +198,7 @@ impl Process {
         }
     }
 
-    /// Deletes an entry, or puts something else in its place, past all caches.
+    /// Deletes or overwrites an entry without a cache.
     async fn spoil(&self, key: u64, deletes: bool) {
         let entry = format!("{}:c:row:{{{key}}}", self.world.prefix);
         let mut command = redis::cmd(if deletes { "DEL" } else { "SET" });

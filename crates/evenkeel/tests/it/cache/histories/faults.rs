@@ -1,4 +1,4 @@
-//! What goes wrong in one history, drawn from its seed.
+//! The faults of one history, drawn from its seed.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -18,7 +18,7 @@ pub(super) struct Fleet {
     _folder: TempDir,
 }
 
-/// What happened.
+/// The result of a history.
 #[derive(Debug, Default)]
 pub(super) struct Played {
     pub(super) history: History<u64>,
@@ -36,18 +36,18 @@ pub(super) struct Played {
     pub(super) paused: bool,
 }
 
-/// A history in the making.
+/// A running history.
 struct Play<'a> {
     workers: Vec<Worker>,
     faults: &'a Faults,
     played: Played,
-    /// Writes of which the end is not known yet, by process and number.
+    /// Writes whose end is not yet known, by process and number.
     pending: HashMap<(usize, u64), Operation<u64>>,
     begun: [u32; PROCESSES],
     committed: [u32; PROCESSES],
     runs: [bool; PROCESSES],
     killed: Option<usize>,
-    /// The process that is paused, and how much the others are yet to do.
+    /// The paused process, and the number of operations until it continues.
     paused: Option<(usize, u32)>,
 }
 
@@ -75,7 +75,7 @@ impl Fleet {
         Self { workers, proxies, _folder: folder }
     }
 
-    /// Lets all of them begin, and listens until the last one has ended.
+    /// Starts all processes, and receives their messages until the last one has ended.
     pub(super) async fn play(self, faults: &Faults) -> Played {
         let Self { mut workers, proxies, _folder } = self;
         for worker in &mut workers {
@@ -171,7 +171,7 @@ impl Play<'_> {
         if told != *paused {
             *left = left.saturating_sub(1);
         }
-        // The last running process may itself be paused: no other one would send a message again.
+        // If the last running process is paused, no other process sends a message that could resume it.
         let others_run = (0..PROCESSES).any(|process| process != *paused && self.runs[process]);
         if *left == 0 || !others_run {
             self.workers[*paused].process().resume().unwrap();
@@ -195,7 +195,7 @@ impl Played {
 }
 
 async fn create(database: &std::path::Path) {
-    // A write-ahead log outlives a killed process; a power failure is not what is tested.
+    // A write-ahead log survives a killed process; power failures are not tested.
     let options = SqliteConnectOptions::new().filename(database).create_if_missing(true);
     let options = options.journal_mode(sqlx::sqlite::SqliteJournalMode::Wal);
     let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.unwrap();

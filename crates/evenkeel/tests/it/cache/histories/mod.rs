@@ -1,5 +1,5 @@
 //! C2: histories of fresh reads and of writes in update windows, of three processes with eight tasks each, while connections
-//! are cut, processes are paused, and a writer is killed inside its window. The truth is a SQLite file.
+//! are cut, processes are paused, and a writer is killed inside its window. The source of truth is a SQLite file.
 //!
 //! A history is linearizable, or it is one in which a commit was acknowledged after its window had expired (a pause was
 //! longer than a window): those are counted apart, with the resulting staleness.
@@ -25,7 +25,7 @@ async fn fresh_reads_stay_linearizable_under_faults() {
     assert!(tally.fresh_reads > 500 && tally.writes > 50, "a check of nothing shows nothing: {tally}");
 }
 
-/// The same checker, and writers without windows: what the windows keep away is there to be found.
+/// With writers that open no windows, the same checker finds violations.
 #[tokio::test]
 async fn checker_finds_violation_without_windows() {
     for seed in 1..=20 {
@@ -53,7 +53,7 @@ async fn run(seeds: std::ops::RangeInclusive<u64>, mutant: Option<&str>) -> Tall
     for seed in seeds {
         let faults = Faults::draw(seed);
         let played = Fleet::start(&server, seed, mutant).await.play(&faults).await;
-        // Without windows none can have expired: no history is set apart.
+        // Without windows none can have expired: no history is counted separately.
         let seed = Seed::judge(seed, &played, mutant.is_none());
         println!("{}", serde_json::to_string(&seed).unwrap());
         if let Verdict::Violation(timeline) = &seed.verdict {

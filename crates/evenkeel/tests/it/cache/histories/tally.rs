@@ -1,4 +1,4 @@
-//! What the checkers say of each history, and the sums.
+//! The checkers' result for each history, and the sums.
 
 use super::fleet::Played;
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub(super) struct Seed {
     paused: bool,
 }
 
-/// What it shows.
+/// The result of one history.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
@@ -31,7 +31,7 @@ pub(super) enum Verdict {
         stale_reads: usize,
         staleness_ms_max: f64,
     },
-    /// It should have been linearizable, and is not.
+    /// It is not linearizable, although no window had expired.
     Violation(String),
 }
 

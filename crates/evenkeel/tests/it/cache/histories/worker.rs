@@ -1,4 +1,4 @@
-//! One process of the fleet: eight tasks that read fresh and write in windows, and say what they saw.
+//! One process of the fleet: eight tasks that read fresh and write in windows, and report what they observed.
 
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, Freshness, OpenWindow, Tier, WhileWriting, WriteError};
@@ -18,7 +18,7 @@ const TASKS: u64 = 8;
 const OPERATIONS: usize = 30;
 const KEYS: u64 = 4;
 
-/// What a process is to do.
+/// A command to a process.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) seed: u64,
@@ -28,7 +28,7 @@ pub(super) struct Plan {
     pub(super) database: PathBuf,
 }
 
-/// What a process says.
+/// A message of a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Told {
     Ready,
@@ -42,7 +42,7 @@ pub(super) enum Told {
         number: u64,
         operation: Operation<u64>,
     },
-    /// The commit has answered; its window was still open, or it was not.
+    /// The commit was acknowledged; whether its window was still open.
     Committed {
         is_covered: bool,
     },
@@ -67,11 +67,11 @@ struct Process {
     process: u64,
 }
 
-/// How the statement went.
+/// The result of the statement.
 enum Failure {
     /// Rolled back.
     Refused,
-    /// The commit did not answer.
+    /// The commit received no reply.
     Unknown,
 }
 

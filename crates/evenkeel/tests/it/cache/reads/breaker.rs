@@ -1,4 +1,4 @@
-//! A store that does not answer costs a few readers its timeout, and not all of them.
+//! The circuit breaker: only a few readers wait for the timeout of a store that does not respond.
 
 use super::db::Db;
 use super::rig::{Rig, Rows, find, get, no_answer, reader, row, some};
@@ -72,7 +72,7 @@ async fn half_open_breaker_lets_one_reader_probe(rig: Rig) {
     let mut probe = gate.hold(Step::Read, Side::BeforeSend);
     let first = reader(&rows, &db);
     probe.reached().await;
-    // Were they let through, they would find the value, and not load.
+    // Readers that the breaker admitted would find the value and not load.
     for _ in 0..10 {
         assert_eq!(tier(&rows, &db).await, Tier::Loader);
     }
@@ -103,7 +103,7 @@ async fn dropped_probe_lets_the_next_reader_probe(rig: Rig) {
     assert_eq!(tier(&rows, &db).await, Tier::Store);
 }
 
-/// C7: a read can do without the store; an invalidation that does without it is a stale value somewhere else.
+/// C7: a read can bypass the store; an invalidation that bypasses it leaves a stale value in other processes.
 async fn open_breaker_does_not_block_invalidations(rig: Rig) {
     let (rows, db, _gate) = open(&rig).await;
     db.write(1, "b");

@@ -1,4 +1,4 @@
-//! What reads cost, as Redis itself reports it.
+//! The cost of reads, as Redis reports it.
 
 use super::db::Db;
 use super::rig::{find, get, some};

@@ -1,4 +1,4 @@
-//! C3 with a crowd: 256 readers in each of three processes want one key, and the database is asked once.
+//! C3, cache stampede: 256 readers in each of three processes read one key, and the database is queried once.
 
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, Side, Step, StepGate};
@@ -31,7 +31,7 @@ enum Tell {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 enum Told {
     Ready,
-    /// A reader has asked for a lease and has an answer.
+    /// A reader has received the reply to its lease.
     Asked,
     /// All readers have their value; this many loads began in this process for them.
     Read {
@@ -74,7 +74,7 @@ impl Crowd {
         self.0.iter_mut().for_each(|worker| worker.say(what).unwrap());
     }
 
-    /// Each says this next.
+    /// Waits until each process has sent this message.
     async fn hear(&mut self, what: &Told) {
         for worker in &mut self.0 {
             assert_eq!(worker.hear::<Told>().await.unwrap(), *what);
@@ -155,7 +155,7 @@ async fn open(url: &str, prefix: String, gate: &StepGate) -> Cache<u64, u64> {
     let mut options = LinkOptions::from_url(url).unwrap();
     options.prefix = prefix;
     let keel = Keel::builder().connect_with(options).await.unwrap();
-    // A long lease: on a loaded machine the one load may take a while, and a second one would be right then.
+    // A long lease: on a loaded machine the load may take long, and after the lease a second load would be correct.
     let minute = Duration::from_secs(60);
     let rows = keel.cache("row").ttl(10 * minute).lease(minute).load_budget(minute).load_timeout(minute);
     rows.gate(gate).build().unwrap()

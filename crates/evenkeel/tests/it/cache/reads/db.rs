@@ -1,11 +1,11 @@
-//! The database of the tests: rows, a count of loads, and a hand on each load.
+//! The database of the tests: rows, a count of loads, and control over each load.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
 
-/// What a load may come to besides a row.
+/// The results of a load other than a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DbError(pub(super) &'static str);
 
@@ -35,7 +35,7 @@ struct State {
     running_peak: usize,
 }
 
-/// A load that has read its row and is not let go, or is going to be.
+/// A load that is held, or will be, after it has read its row.
 pub(super) struct HeldLoad {
     reached: oneshot::Receiver<()>,
     go: oneshot::Sender<()>,

@@ -192,13 +192,13 @@ async fn keys_and_batches_of_extreme_size_are_answered(rig: Rig) {
     }
 }
 
-/// The test's servers have no replicas, so that a window on one is refused in time, or when the builder is asked.
+/// The test's servers have no replicas, so a window on one is rejected after its timeout, or by the builder.
 async fn windows_with_extreme_settings_report_their_end(rig: Rig) {
     let keel = rig.process().await;
     for (number, span) in spans().into_iter().enumerate() {
         for count in [0, 1, u32::MAX] {
             let name = format!("row-{number}-{count}");
-            // An hour is waited for replicas that are not there.
+            // The call waits an hour for replicas that do not exist.
             if count > 0 && span > Duration::from_millis(10) {
                 continue;
             }
@@ -220,7 +220,7 @@ async fn windows_with_extreme_settings_report_their_end(rig: Rig) {
     }
 }
 
-/// Without room nothing is kept, and everything works.
+/// A store without capacity stores nothing, and reads succeed.
 #[tokio::test]
 async fn memory_of_extreme_size_serves_reads() {
     for bytes in COUNTS {

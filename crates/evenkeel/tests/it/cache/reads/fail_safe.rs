@@ -1,4 +1,4 @@
-//! What is served while the database is away or slow, and until when.
+//! The values that are served while the database is unavailable or slow, and until when.
 
 use super::db::{Db, DbError};
 use super::rig::{Rig, Rows, find, get, some};
@@ -54,7 +54,7 @@ async fn failed_load_serves_the_expired_value(rig: Rig) {
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
 }
 
-/// H10: each failed load gave the value another life, so while the database was away it never ended.
+/// H10: each failed load extended the value, so it never expired while the database was unavailable.
 async fn fail_safe_never_extends_a_value(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);
@@ -74,7 +74,7 @@ async fn fail_safe_never_extends_a_value(rig: Rig) {
     assert!(matches!(error, CacheError::Loader(_)), "{error:?}");
 }
 
-/// A fail-safe that serves what was to be seen no more is none.
+/// A purged value must not be served by the fail-safe either.
 async fn fail_safe_serves_invalidated_but_not_purged_values(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.fail_safe(HOUR)).await, Db::with("a"));
     get(&rows, &db).await;
@@ -91,7 +91,7 @@ async fn fail_safe_serves_invalidated_but_not_purged_values(rig: Rig) {
     }
 }
 
-/// After each failure a load is put off for a moment; readers with something to serve must not wait for that.
+/// After a failure the next load is delayed; readers with a value to serve must not wait for it.
 async fn repeatedly_failing_load_does_not_delay_readers(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);

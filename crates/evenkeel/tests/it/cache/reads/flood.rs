@@ -16,7 +16,7 @@ const KEYS: u64 = 10_000;
 const READERS: u64 = 500;
 const BOUND: usize = 16;
 
-/// Readers that find neither a load permit nor a place to wait when all arrive at once.
+/// The number of readers that get neither a load permit nor a waiter's place when all arrive at once.
 const SHED_MIN: usize = 500 - 300 - BOUND;
 
 /// Counts the loads that run at once. None ends before as many run as allowed, and as many readers were rejected as
@@ -50,7 +50,7 @@ impl Loads {
             });
             let _ = loads.peak.subscribe().wait_for(|peak| *peak >= BOUND).await;
             let _ = loads.shed.subscribe().wait_for(|shed| *shed >= SHED_MIN).await;
-            // Others get a chance to be one too many.
+            // Lets further loads start, if there are any.
             for _ in 0..4 {
                 tokio::task::yield_now().await;
             }
@@ -83,7 +83,7 @@ async fn read(rows: Rows, loads: Loads, reader: u64) -> (usize, usize) {
     (served, shed)
 }
 
-/// 500 readers at once want 10,000 different keys of a Redis that has just lost them all.
+/// 500 concurrent readers read 10,000 different keys of a Redis that has just lost them all.
 ///
 /// On a busy machine it took longer than the default load budget of three seconds to fill them: nine in ten were not stored, and the
 /// reader that is to find all of them met a load that waits for the flood.

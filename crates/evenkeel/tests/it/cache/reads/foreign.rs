@@ -77,7 +77,7 @@ async fn write_replaces_a_foreign_type() {
     .await;
 }
 
-/// It is put there while a load or a write is under way.
+/// It is stored during a load or a write.
 #[tokio::test]
 async fn foreign_type_during_load_or_write_fails_only_the_fill() {
     in_time(async {

@@ -117,12 +117,12 @@ async fn minimum_version_read_returns_no_older_version(rig: Rig) {
     get(&reading, &db).await;
     let found = find_as(&reading, &db, Freshness::AtLeast(7)).await.unwrap();
     assert_eq!((found.version, found.tier), (Some(7), Tier::Store));
-    // The invalidation has not come yet.
+    // The invalidation has not arrived yet.
     db.write(1, "8");
     let found = find_as(&reading, &db, Freshness::AtLeast(8)).await.unwrap();
     assert_eq!((found.version, found.tier), (Some(8), Tier::Loader));
     assert_eq!(find_as(&reading, &db, Freshness::AtLeast(8)).await.unwrap().tier, Tier::Store);
-    // A version that no row has yet: what the primary says is the answer.
+    // A version that no row has yet: the primary's value is returned.
     assert_eq!(find_as(&reading, &db, Freshness::AtLeast(9)).await.unwrap().version, Some(8));
     let blind = rig.rows_with(|builder| builder.schema(1)).await;
     let refused = find_as(&blind, &db, Freshness::AtLeast(8)).await.unwrap_err();
@@ -191,7 +191,7 @@ async fn get_plain(rows: &Rows, db: &Db) -> Option<String> {
 
 type Reader = JoinHandle<Result<Found<String>, CacheError>>;
 
-/// A fresh reader of row 1 that has found nothing and waits for the load that is under way.
+/// A fresh reader of row 1 that has missed and waits for the running load.
 async fn joined_reader(gate: &StepGate, rows: &Rows, db: &Db) -> Reader {
     let mut looks = gate.hold(Step::Read, Side::BeforeAnswer);
     let reader = fresh_reader(rows, db);

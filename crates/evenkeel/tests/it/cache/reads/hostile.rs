@@ -1,5 +1,5 @@
 //! User code that misbehaves: codec, loader, batch loader, key, version, weight and the closure of a write each panic, hang, block their
-//! thread, or are dropped. Whatever one read does, its neighbors are served, and the next read of its key is.
+//! thread, or are dropped. Other keys are served in the meantime, and so is the next read of the same key.
 
 use super::rig::{Rig, in_time};
 use crate::blocks::{block, block_again, unblock};
@@ -10,7 +10,7 @@ use std::future::pending;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Each story on both backends; some code blocks its thread, so there are several.
+/// Each story on both backends, with several threads, because some code blocks its thread.
 macro_rules! on_threads {
     ($($story:ident)+) => {
         mod memory {
@@ -40,7 +40,7 @@ on_threads! {
     misbehaving_write_closes_only_its_window
 }
 
-/// A value that may panic or block its thread where it is written, and where it is read.
+/// A value that may panic or block its thread when it is encoded, and when it is decoded.
 #[derive(Clone, Debug, PartialEq)]
 struct Body(String);
 
@@ -102,7 +102,7 @@ async fn panicking_codec_fails_only_the_fill(rig: Rig) {
     }
 }
 
-/// A load, whose fill encodes and reads back, and a hit, which decodes.
+/// A load, whose fill encodes and decodes, and a hit, which decodes.
 async fn blocking_codec_does_not_delay_other_keys(rig: Rig) {
     let bodies = bodies(&rig, |builder| builder).await;
     for key in ["encode blocks", "decode blocks"] {
@@ -221,7 +221,7 @@ async fn misbehaving_batch_loader_fails_only_its_batch(rig: Rig) {
     assert_eq!(read("well").await.unwrap().unwrap(), 2);
 }
 
-/// A key that panics where it is written.
+/// A key that panics when it is encoded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key(&'static str);
 

@@ -19,7 +19,7 @@ on_both! {
     reader_that_rejects_replica_load_reads_the_primary
 }
 
-/// The load of one process, with the old row in its hand.
+/// A load of one process that has read the old row.
 struct Scene {
     gate: StepGate,
     rows: Rows,

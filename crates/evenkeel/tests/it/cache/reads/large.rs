@@ -12,7 +12,7 @@ use testkit::park::redis;
 
 const MIB: usize = 1 << 20;
 const SIZES: [usize; 4] = [MIB, 2 * MIB, 8 * MIB, 20 * MIB];
-/// What the process may take at its highest, in terms of all values once.
+/// The peak memory of the process, as a multiple of the size of all values.
 const COPIES_MAX: u64 = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -20,7 +20,7 @@ async fn large_values_do_not_block_small_reads_in_memory() {
     in_time(large_and_small(Keel::memory_with(256 * MIB))).await;
 }
 
-/// The clock is the real one: deadlines that a large answer would break, break.
+/// With the real clock, so that a large reply can exceed a deadline.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn large_values_do_not_block_small_reads_on_redis() {
     let server = redis().await.unwrap();

@@ -21,7 +21,7 @@ fn reader_of(rows: &Rows, db: &Db, key: u64) -> Reader {
     tokio::spawn(async move { rows.get(&key, |key| db.find(*key)).await })
 }
 
-/// A flushed cache asks the database for every key at once.
+/// After a flush every key is loaded from the database at once.
 async fn concurrent_loads_never_exceed_loads_max(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.loads_max(4)).await, Db::new());
     let held: Vec<_> = (0..12).map(|_| db.hold()).collect();

@@ -1,4 +1,4 @@
-//! How long values live.
+//! The lifetime of values.
 
 use super::db::{Db, DbError};
 use super::rig::{Rig, find, get, some};
@@ -43,7 +43,7 @@ async fn absence_expires_after_its_own_ttl(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("a"));
 }
 
-/// H6: whole seconds, or a ttl that jitter takes below zero, made a cache that silently never caches.
+/// H6: with whole seconds, or a ttl that jitter makes negative, a cache silently stored nothing.
 async fn ttl_below_a_second_is_exact(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.ttl(Duration::from_millis(400)).refresh_window(Duration::ZERO)).await;
     let db = Db::with("a");
@@ -78,7 +78,7 @@ async fn invalidated_value_is_served_only_if_retained(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("b"));
 }
 
-/// H20: a fail-safe that serves what was to be seen no more (a revoked permission) is none.
+/// H20: the fail-safe must not serve a purged value, such as a revoked permission.
 async fn purged_value_is_never_served_again(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.keep(MINUTE)).await;
     let db = Db::with("a");
@@ -90,7 +90,7 @@ async fn purged_value_is_never_served_again(rig: Rig) {
     assert_eq!(error.loader_error::<DbError>(), Some(&DbError("away")));
 }
 
-/// H10: a failed load that prolongs the stale value makes it immortal while the database is down.
+/// H10: a failed load that extends the stale value makes it permanent while the database is down.
 async fn failed_loads_do_not_extend_a_retained_value(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.keep(MINUTE)).await;
     let db = Db::with("a");

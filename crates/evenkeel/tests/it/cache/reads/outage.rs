@@ -1,4 +1,4 @@
-//! Redis goes away, and comes back with less than it had.
+//! Outages of Redis, and a Redis that has lost writes.
 
 use super::db::Db;
 use super::rig::{Rows, find, get, reader, row, some};
@@ -154,7 +154,7 @@ async fn lost_invalidation_is_replayed_before_hits() {
     assert_eq!(get(&rows, &db).await, some("new"));
 }
 
-/// The permission of a lease ends with the connection it came by: what came after may not be what was before.
+/// A lease ends with its epoch: after a reconnect, the server may have lost writes.
 #[tokio::test]
 async fn load_across_lost_connection_is_not_stored() {
     let (redis, keel, rows) = fleet().await;
@@ -212,14 +212,14 @@ async fn read_of_silent_redis_ends_after_store_timeout() {
     assert_eq!(epoch(&keel), 1);
 }
 
-/// Reads until the store answers. (It may be slow to: the machine of the tests is.)
+/// Reads until the store responds, which may take long on a loaded machine.
 async fn until_stored(rows: &Rows, db: &Db) {
     while find(rows, db).await.unwrap().tier != Tier::Store {
         tokio::task::yield_now().await;
     }
 }
 
-/// What failed on one connection says nothing about the next: hits are hits again as soon as the link is back.
+/// Failures of an earlier epoch do not count: reads are hits again as soon as the link has reconnected.
 #[tokio::test]
 async fn new_connection_closes_the_breaker() {
     let (mut redis, keel, _) = fleet().await;

@@ -53,7 +53,7 @@ impl Recorder for Refusals {
     }
 }
 
-/// A load of row 1 with something in between; its reader gets the row all the same.
+/// A load of row 1 while `meanwhile` runs; its reader receives the row in any case.
 async fn load_with(rows: &Rows, meanwhile: impl AsyncFnOnce()) {
     let db = Db::with("a");
     let (mut load, reader) = (db.hold(), reader(rows, &db));

@@ -1,4 +1,4 @@
-//! A fleet on one store, with its time in the test's hand.
+//! A fleet on one store, whose time the test controls.
 
 use super::db::Db;
 pub(super) use crate::in_time;
@@ -22,7 +22,7 @@ enum Store {
     Redis { server: Box<SharedRedis>, hand: Keel },
 }
 
-/// A cache of rows as text, and what its readers would write.
+/// A cache of rows as text, and the loader of its readers.
 pub(super) type Rows = Cache<u64, String>;
 
 impl Rig {

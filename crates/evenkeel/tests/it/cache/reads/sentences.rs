@@ -1,4 +1,4 @@
-//! Sentences of the documentation that no other story shows.
+//! Documented guarantees that no other test covers.
 
 use super::db::Db;
 use super::rig::{Rig, get, some};

@@ -1,4 +1,4 @@
-//! Doing without the store for a while, at run time.
+//! Disabling reads and fills at run time.
 
 use super::db::Db;
 use super::rig::{Rig, find, get, reader, row, some};
@@ -46,7 +46,7 @@ async fn bypassed_reads_keep_loads_within_loads_max(rig: Rig) {
     assert_eq!((db.loads(), db.peak()), (12, 4));
 }
 
-/// A cache that stops its invalidations while its reads are off comes back with what was true before.
+/// Invalidations must continue while reads are disabled; otherwise outdated values are served afterwards.
 async fn bypassed_reads_do_not_stop_invalidations(rig: Rig) {
     let (rows, elsewhere, db) = (rig.rows().await, rig.rows().await, Db::with("a"));
     get(&rows, &db).await;

@@ -1,4 +1,4 @@
-//! Entries that the codec cannot read, and values that it cannot write so that it could.
+//! Entries that the codec cannot decode, and values that do not decode to themselves.
 
 use super::db::Db;
 use super::rig::{Rig, Rows, find, get, some};
@@ -78,7 +78,7 @@ async fn undecodable_entries_are_logged_once_a_minute(rig: Rig) {
     assert_eq!(db.loads(), 40, "the second round replaced them");
 }
 
-/// It is read back as another value than it was, or not at all.
+/// It decodes to another value, or not at all.
 #[derive(Clone, Serialize, Deserialize)]
 struct Secret {
     #[serde(skip_serializing)]

@@ -1,4 +1,4 @@
-//! What a reader gets, and what it costs.
+//! The values that readers receive, and the commands that they cost.
 
 use super::db::Db;
 use super::rig::{Rig, find, get, some};
@@ -88,7 +88,7 @@ async fn value_above_the_size_cap_is_returned_but_not_stored(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
-/// A key of ours that holds something else (an earlier cache, a foreign program) must neither be served nor stop the cache.
+/// A key with a value of another program must neither be served nor stop the cache.
 async fn foreign_bytes_are_treated_as_a_miss(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     rig.put(1, b"\"b\"").await;

@@ -58,7 +58,7 @@ async fn reader_above_waiters_max_is_rejected(rig: Rig) {
     assert_eq!(row(leader).await, some("a"));
     all_are_served(waiting).await;
     assert_eq!(db.loads(), 1);
-    // Places of waiters are freed.
+    // Waiters have left.
     rows.purge(&1).await.unwrap();
     all_are_served(crowd(&rows, &db, &[1, 1, 1])).await;
 }

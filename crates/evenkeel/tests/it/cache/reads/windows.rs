@@ -25,7 +25,7 @@ on_both! {
     open_window_is_renewed_and_closed_by_hand
 }
 
-/// A reader loads between the statement and the commit and stores the row as it was: nothing would end that.
+/// A reader loads between the statement and the commit and stores the old row: no later event would invalidate it.
 async fn readers_wait_while_a_window_is_open(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     get(&reading, &db).await;
@@ -109,7 +109,7 @@ async fn window_is_renewed_during_a_long_write(rig: Rig) {
     let (held, writer) = write_and_hold(&rows, &db, "new").await;
     for _ in 0..5 {
         let mut renewed = gate.hold(Step::RenewWrite, Side::BeforeAnswer);
-        // The loop has to be asleep before the clock moves.
+        // The renewal must be sleeping before the clock advances.
         settle().await;
         rig.advance(SECOND).await;
         renewed.reached().await;
@@ -133,7 +133,7 @@ async fn check_of_expired_window_asks_for_rollback(rig: Rig) {
     assert!(matches!(window.end().await, WindowEnd::Lapsed));
 }
 
-/// Nothing can keep a paused writer from committing late. Its end says so, and ends what was stored in between.
+/// A paused writer may commit late. The end of its window reports that, and invalidates the values stored in between.
 async fn late_commit_is_reported_and_invalidates_later_value(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let window = writing.begin_write(&1).await.unwrap();
@@ -211,7 +211,7 @@ async fn open_window_is_renewed_and_closed_by_hand(rig: Rig) {
     assert_eq!(find_as(&rows, &db, Freshness::AtLeast(8)).await.unwrap().version, Some(8));
 }
 
-/// Under the published protocols there is nothing that a strong write could rest on.
+/// The published protocols have no update windows, so a strong write is rejected.
 #[tokio::test]
 async fn published_protocols_reject_windows() {
     in_time(async {

@@ -1,4 +1,4 @@
-//! A holder in the middle of a read-modify-write of the shelf: in the test itself, and as a process that can be stopped and
+//! A holder during a read-modify-write of the shelf: in the test itself, and as a process that can be stopped and
 //! killed.
 
 use super::shelf::{Shelf, open};
@@ -11,7 +11,7 @@ use sqlx::{Pool, Transaction};
 use std::time::Duration;
 use testkit::process::{Station, Worker};
 
-/// The lease of a worker: as short as may be, for its end is waited for.
+/// The lease of a worker: short, because the tests wait for its end.
 pub(super) const SHORT: Duration = Duration::from_millis(900);
 /// The lease of the test's own holder.
 pub(super) const LONG: Duration = Duration::from_secs(60);
@@ -52,7 +52,7 @@ pub(super) struct Half<S: Shelf> {
 
 /// A holder whose next message to the database commits its change.
 pub(super) enum Ready<S: Shelf> {
-    /// The database has refused already.
+    /// The database has already rejected a statement.
     Refused,
     Put(PoolConnection<S>, i64),
     Commit(Transaction<'static, S>),
@@ -80,7 +80,7 @@ impl<S: Shelf> Half<S> {
         Ok(Self { guard, way, pool, connection, work, read })
     }
 
-    /// Does everything but what makes it so.
+    /// Executes everything except the commit.
     pub(super) async fn prepare(self) -> Result<(Guard, Ready<S>)> {
         let amount = self.read + 1;
         let ready = match self.way {
@@ -111,7 +111,7 @@ impl<S: Shelf> Half<S> {
         Ok((self.guard, ready))
     }
 
-    /// Writes what it made of what it read; whether the database took it.
+    /// Writes the result of its read; returns whether the database accepted it.
     pub(super) async fn write(self) -> Result<bool> {
         let (_guard, ready) = self.prepare().await?;
         ready.finish().await
@@ -119,7 +119,7 @@ impl<S: Shelf> Half<S> {
 }
 
 impl<S: Shelf> Ready<S> {
-    /// Makes it so; whether the database took it.
+    /// Commits; returns whether the database accepted it.
     pub(super) async fn finish(self) -> Result<bool> {
         match self {
             Self::Refused => Ok(false),
@@ -147,14 +147,14 @@ pub(super) async fn worker_that_has_read(world: &World) -> Result<Worker> {
     Ok(worker)
 }
 
-/// Lets a worker do everything but what makes it so.
+/// Lets a worker execute everything except the commit.
 pub(super) async fn prepared(worker: &mut Worker) -> Result<()> {
     worker.say("prepare")?;
     let _: String = worker.hear().await?;
     Ok(())
 }
 
-/// Lets a worker write; whether the database took it.
+/// Lets a worker commit; returns whether the database accepted it.
 pub(super) async fn written(mut worker: Worker) -> Result<bool> {
     prepared(&mut worker).await?;
     worker.say("go")?;

@@ -1,4 +1,4 @@
-//! The fence at the database: what a later holder has built on, no earlier one overwrites.
+//! The fence in the database: an earlier holder overwrites nothing after a later holder's transaction has begun.
 
 /// Each story on the databases it names.
 macro_rules! on_databases {

@@ -1,5 +1,5 @@
-//! K1 where a write outlives the lock, or the process, it was made under. Each story ends in both holders having tried to write one
-//! more than they read; an update is lost if the database took more writes than it shows.
+//! K1 for writes that arrive after their lock, or their process, has ended. In each story both holders try to write one more than they
+//! read; an update is lost if the database accepted more writes than its row shows.
 //!
 //! * **killed**: the process dies while its last message to the database is on its way, and the message arrives when the next
 //!   holder has read.
@@ -46,7 +46,7 @@ impl<S: Shelf> Place<'_, S> {
         Ok(S::amount(&mut *self.pool.acquire().await?).await?)
     }
 
-    /// Whether more writes were taken than can be seen.
+    /// Whether the database accepted more writes than the row shows.
     async fn has_lost(&self, first: bool, second: bool) -> Result<bool> {
         assert!(second, "the later holder is never refused");
         Ok(self.amount().await? < i64::from(first) + i64::from(second))
@@ -66,7 +66,7 @@ impl<S: Shelf> Place<'_, S> {
         worker.process().kill()?;
         let other = Half::read(keel.lock(SHELF).ttl(LONG).wait(Wait::Forever), &self.pool, way).await?;
         proxy.heal();
-        // Everything that was on the way has been delivered, and the server is done with it.
+        // All messages in flight have been delivered and processed.
         proxy.wait_until("the server closes", |counters| counters.open == 0).await?;
         let first = self.amount().await? > other.read;
         self.has_lost(first, other.write().await?).await
@@ -173,7 +173,7 @@ async fn fence_checked_only_at_write_loses_an_update() -> Result<()> {
     boxed(all(&mariadb, &postgres, true)).await
 }
 
-/// (a message that was on its way when its process died)
+/// A message in flight when its process died.
 #[tokio::test]
 async fn fence_first_rejects_late_update_of_killed_holder() -> Result<()> {
     let both = [(Way::Begin, Fate::Killed), (Way::Anchor, Fate::Killed)];

@@ -16,7 +16,7 @@ enum End {
     Flush,
 }
 
-/// Plays it; whether an update was lost.
+/// Runs the story; returns whether an update was lost.
 async fn play<S: Shelf>(database: &str, is_postgres: bool, way: Way, end: End) -> Result<bool> {
     let redis = Redis::start(RedisOptions::new()).await?;
     let pool = furnished::<S>(database).await?;

@@ -22,7 +22,7 @@ fn writer(keel: &Keel) -> RwBuilder {
     keel.rw_lock("shelf").write().ttl(TTL)
 }
 
-/// (A fence of one owner) The second reader had the same fence and another name: it was refused, though no writer had come.
+/// With one owner per fence, the second reader, with the same fence and another owner, was rejected without a writer.
 async fn readers_with_one_fence_all_pass<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let first = reader(&one).acquire_anchored(&stand.pool).await?;
@@ -55,7 +55,7 @@ async fn reader_rejects_an_earlier_writer<S: Shelf>(stand: Stand<S>) -> Result<(
     Ok(())
 }
 
-/// A reader that slept through its lease gets an error before it uses what it reads.
+/// A reader that was paused beyond its lease receives an error before it uses the data that it reads.
 async fn reader_after_a_later_writer_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = reader(&one).acquire_anchored(&stand.pool).await?;
@@ -66,7 +66,7 @@ async fn reader_after_a_later_writer_is_rejected<S: Shelf>(stand: Stand<S>) -> R
     Ok(())
 }
 
-/// (L5) Redis forgot, and its clock is behind. The first reader lifts the fence they share; the second takes that over, or it would
+/// (L5) Redis lost its data, and its clock is behind. The first reader raises the shared fence; the second must take that one, or it would
 /// shut the first one out.
 async fn lost_shared_fence_is_raised_for_all_readers<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;

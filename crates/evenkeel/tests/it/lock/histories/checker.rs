@@ -1,4 +1,4 @@
-//! Judges the holds of a history. It knows nothing of how they came about.
+//! Checks the holds of a history, independently of how it was produced.
 
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ pub(super) fn violations(holds: &[Hold]) -> Vec<String> {
     names.iter().flat_map(|name| overlaps(name, &of(name)).into_iter().chain(fences(name, &of(name)))).collect()
 }
 
-/// More held at one moment than there is room for.
+/// More holders at one moment than the capacity.
 fn overlaps(name: &str, holds: &[&Hold]) -> Vec<String> {
     let held_at = |at: Instant| -> u32 {
         holds.iter().filter(|hold| hold.from <= at && at < hold.end()).map(|hold| hold.weight).sum()

@@ -10,7 +10,7 @@ use testkit::proxy::Schedule;
 pub(super) struct Faults {
     /// What happens to the connection of each process.
     pub(super) connections: [Schedule; PROCESSES],
-    /// Which processes end without notice once their tasks have done this many operations together.
+    /// The processes that die once their tasks have executed this many operations together.
     pub(super) dies: [Option<u32>; PROCESSES],
 }
 

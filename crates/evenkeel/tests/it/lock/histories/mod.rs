@@ -59,11 +59,11 @@ async fn run(seeds: std::ops::RangeInclusive<u64>, on_redis: bool) -> Tally {
     all
 }
 
-/// What all processes of a history write down.
+/// The records of all processes of a history.
 #[derive(Default)]
 struct Notes {
     holds: Mutex<Vec<Hold>>,
-    /// What operators broke, and when.
+    /// The locks that operators broke, and when.
     broken: Mutex<HashMap<(&'static str, u64), Instant>>,
     tally: Mutex<Tally>,
 }
@@ -76,7 +76,7 @@ impl Notes {
         holds.len() - 1
     }
 
-    /// At this moment the guard was not lost.
+    /// Records that the guard was not lost at this moment.
     fn look(&self, hold: usize, at: Instant) {
         self.holds.lock().unwrap()[hold].until = at;
     }
@@ -135,7 +135,7 @@ async fn play(server: Option<&SharedRedis>, seed: u64) -> Tally {
     tally
 }
 
-/// What cannot be acquired within ten times the longest ttl: nothing may be left beyond a lease.
+/// The names that cannot be acquired within ten times the longest ttl: nothing may remain beyond a lease.
 async fn still_held(server: Option<&SharedRedis>, seed: u64, embedded: &evenkeel::Keel) -> Vec<String> {
     let keel = match server {
         None => embedded.another_process(),

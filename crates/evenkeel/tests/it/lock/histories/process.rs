@@ -1,4 +1,4 @@
-//! One process of a history: its own runtime, so that it can end without notice.
+//! One process of a history: a runtime of its own, which can end at any moment.
 
 use super::Notes;
 use super::checker::Hold;
@@ -19,7 +19,7 @@ pub(super) const LOCKS: [&str; 2] = ["till", "safe"];
 pub(super) const SHARED: &str = "ledger";
 pub(super) const DESKS: &str = "desks";
 pub(super) const PERMITS: u32 = 3;
-/// Readers that a read/write lock has room for.
+/// The maximum number of readers of a read/write lock.
 const READERS_MAX: u32 = 500;
 
 const TASKS: u64 = 4;
@@ -32,7 +32,7 @@ pub(super) struct Process {
     tasks: tokio::task::JoinHandle<()>,
 }
 
-/// Where a process finds its Redis; nothing for the embedded store.
+/// The address of a process's Redis; `None` for the embedded store.
 type Address = Option<(String, String)>;
 
 #[derive(Clone)]
@@ -64,7 +64,7 @@ impl Process {
                 None => embedded,
                 Some((url, prefix)) => match connect(url, prefix).await {
                     Ok(keel) => keel,
-                    // Its connection failed before it was there.
+                    // Its connection failed before it was open.
                     Err(_) => return,
                 },
             };
@@ -78,7 +78,7 @@ impl Process {
             while let Some(ended) = tasks.join_next().await {
                 if ended.unwrap() {
                     notes.count(|tally| tally.died += 1);
-                    // Guards that live are neither dropped nor released: the runtime takes everything with it.
+                    // Live guards are neither dropped nor released: they end with the runtime.
                     std::mem::forget(tasks);
                     return;
                 }
@@ -87,7 +87,7 @@ impl Process {
         Self { runtime: Some(runtime), tasks }
     }
 
-    /// Waits for its tasks, or its death.
+    /// Waits until its tasks have ended or it dies.
     pub(super) async fn ended(mut self) {
         (&mut self.tasks).await.unwrap();
         if let Some(runtime) = self.runtime.take() {
@@ -216,7 +216,7 @@ impl Held {
         }
     }
 
-    /// Whatever it answers: what is not confirmed ends with its lease.
+    /// Ignores the result: an unconfirmed hold ends with its lease.
     async fn release(self) {
         match self {
             Self::Guard(guard) => _ = guard.release().await,
@@ -231,7 +231,7 @@ fn terms(random: &mut StdRng) -> LockTerms {
     LockTerms::default().ttl(ttl).wait(wait).max_hold(MAX_HOLD)
 }
 
-/// Time that passes while something is held.
+/// Waits while something is held.
 async fn pass(span: Duration) {
     timeout(span, pending::<()>()).await.ok();
 }

@@ -1,4 +1,4 @@
-//! What was tried, and what it came to.
+//! The counts of histories and of their results.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub(super) struct Tally {
     /// Guards that were leaked, so that only `max_hold` ends them.
     pub(super) leaked: u64,
     pub(super) broken: u64,
-    /// Processes that ended in the middle of everything.
+    /// Processes that died during operations.
     pub(super) died: u64,
     pub(super) violations: u64,
 }

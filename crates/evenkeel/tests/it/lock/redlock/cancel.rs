@@ -1,4 +1,4 @@
-//! Futures that are dropped at their k-th poll, for every k: no server keeps anything, and nothing is renewed.
+//! Futures that are dropped at their k-th poll, for every k: no server retains a lock, and no lease is renewed.
 
 use super::fleet::{Fleet, NAME, TTL, is_free_everywhere, take};
 use crate::lock::side::cancel::polled;

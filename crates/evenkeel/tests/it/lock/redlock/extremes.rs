@@ -13,7 +13,7 @@ fn builders() -> Vec<(String, bool, evenkeel::lock::RedlockBuilder)> {
     for span in [Duration::ZERO, Duration::from_nanos(1), ms(49), ms(50), longest, longest + ms(1), Duration::MAX] {
         let works = span >= ms(50) && span <= longest;
         all.push((format!("ttl_max {span:?}"), works, Redlock::builder().ttl_max(span).node_timeout(ms(5_000))));
-        // As short as may be, a busy machine may not answer in time.
+        // With a shorter one a busy machine may not reply in time.
         if span >= ms(49) || span < ms(1) {
             let works = span >= ms(1);
             all.push((

@@ -14,7 +14,7 @@ use testkit::park::{SharedRedis, redis};
 pub(super) const SERVERS: usize = 3;
 /// The ttl of the stories.
 pub(super) const TTL: Duration = Duration::from_secs(30);
-/// What a lease is shorter by, so that clocks may run apart.
+/// The reduction of a lease that allows for clock drift.
 pub(super) const DRIFT: Duration = Duration::from_millis(302);
 /// The longest ttl.
 pub(super) const TTL_MAX: Duration = Duration::from_secs(40);
@@ -26,7 +26,7 @@ pub(super) const NAME: &str = "stock/42";
 pub(super) struct Fleet {
     clock: TestClock,
     store: Store,
-    /// By how much each server's clock is ahead of the processes'.
+    /// How far each server's clock is ahead of the processes'.
     ahead: Mutex<[Duration; SERVERS]>,
 }
 
@@ -107,7 +107,7 @@ impl Fleet {
         self.set_time().await;
     }
 
-    /// Lets time pass in small steps, with room for what it wakes.
+    /// Lets time pass in small steps, so that woken tasks run.
     pub(super) async fn pass(&self, span: Duration) {
         let step = Duration::from_millis(500);
         let mut left = span;
@@ -153,7 +153,7 @@ pub(super) async fn take(redlock: &Redlock) -> Guard {
     redlock.lock(NAME).ttl(TTL).acquire().await.unwrap()
 }
 
-/// On which servers the lock is held.
+/// The servers on which the lock is held.
 pub(super) async fn held_on(redlock: &Redlock) -> Vec<bool> {
     redlock.held_on(&LockName::new(NAME).unwrap()).await
 }
@@ -162,7 +162,7 @@ pub(super) async fn is_free_everywhere(redlock: &Redlock) -> bool {
     held_on(redlock).await == [false; SERVERS]
 }
 
-/// Time moves in leaps here, and no server is slow for that.
+/// Time advances in leaps here, which must not make a server appear slow.
 fn builder(clock: &TestClock) -> RedlockBuilder {
     Redlock::builder().clock(clock.clock()).ttl_max(TTL_MAX).node_timeout(Duration::from_secs(1_000_000))
 }

@@ -1,4 +1,4 @@
-//! Servers that were started again without their data, or flushed.
+//! Servers that were restarted without their data, or flushed.
 
 use super::fleet::{Fleet, NAME, SIT_OUT, TTL, held_on, take};
 use crate::lock::side::rig::until;
@@ -11,7 +11,7 @@ on_both! {
     renewal_restores_the_lock_on_an_empty_server
 }
 
-/// The holder has all three servers; two of them are started again empty, and are a majority.
+/// The holder has all three servers; two of them, a majority, are restarted empty.
 async fn empty_server_grants_no_lock_until_leases_end(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
@@ -32,8 +32,8 @@ async fn empty_server_grants_no_lock_until_leases_end(fleet: Fleet) {
     assert!(take(&two).await.fence() > guard.fence());
 }
 
-/// (an unsound fence) A server that lost its data gets back not its locks but a floor: otherwise, once each server has lost
-/// its data in turn, none remembers how high the fences were.
+/// A server that lost its data is given a fence floor instead of its locks: otherwise, once each server has lost its data in turn,
+/// no server knows how high the fences were.
 async fn fences_rise_though_every_server_forgets_in_turn(fleet: Fleet) {
     let redlock = fleet.process().await;
     let first = take(&redlock).await;

@@ -1,4 +1,4 @@
-//! Holding a lock on a majority: the same guard as everywhere.
+//! Holding a lock on a majority, with the same guard as other locks.
 
 use super::fleet::{DRIFT, Fleet, NAME, TTL, TTL_MAX, held_on, is_free_everywhere, take};
 use crate::lock::side::rig::until;
@@ -37,7 +37,7 @@ async fn one_holder_at_a_time_with_rising_fences(fleet: Fleet) {
     until(async || is_free_everywhere(&one).await).await;
 }
 
-/// A server whose clock is fast ends the lease before its holder thinks so.
+/// A server whose clock is fast ends the lease before its holder does.
 async fn lease_is_shortened_by_the_clock_drift(fleet: Fleet) {
     let guard = take(&fleet.process().await).await;
     assert_eq!(guard.remaining(), TTL - DRIFT);
@@ -85,7 +85,7 @@ async fn guard_ends_at_max_hold(fleet: Fleet) {
     fleet.pass(TTL).await;
     assert!(!guard.is_lost());
     assert_eq!(fleet.while_time_passes(guard.lost()).await.reason, LossReason::Expired);
-    // By its own clock it is over a little earlier than for the servers.
+    // Its own deadline is a little earlier than the servers'.
     fleet.pass(DRIFT * 2).await;
     assert!(two.lock(NAME).ttl(TTL).try_acquire().await.unwrap().is_some());
 }
@@ -157,7 +157,7 @@ async fn split_vote_is_resolved(fleet: Fleet) {
     fleet.while_time_passes(Box::pin(all)).await;
 }
 
-/// A server that sits out for less than a lease could forget one that is still believed in.
+/// A server that is excluded for less than a lease could grant a lock whose earlier holder still holds it.
 async fn ttl_above_ttl_max_is_rejected(fleet: Fleet) {
     let refused = fleet.process().await.lock(NAME).ttl(TTL_MAX + Duration::from_millis(1)).acquire().await;
     assert!(matches!(refused, Err(LockError::Invalid(_))), "{refused:?}");

@@ -1,4 +1,4 @@
-//! Processes that reach some of the servers only.
+//! Processes that can reach only some of the servers.
 
 use super::fleet::{Fleet, NAME, TTL, held_on, take};
 use crate::lock::side::rig::{in_time, until};
@@ -34,7 +34,7 @@ async fn fences_rise_though_server_clocks_differ() {
     .await;
 }
 
-/// A server whose answer was not waited for, or was lost, kept the lock of a contender that had failed for a whole lease.
+/// A server whose reply was lost, or came too late, kept the lock of a failed contender for a whole lease.
 #[tokio::test]
 async fn possible_grants_are_released_after_a_failed_round() {
     in_time(async {

@@ -1,4 +1,4 @@
-//! What a Redlock says of servers that refuse the program, or are none of ours.
+//! The errors of a Redlock about servers that reject the program, or are not Redis.
 
 use crate::lock::side::rig::in_time;
 use evenkeel::lock::{LockError, Redlock};
@@ -6,7 +6,7 @@ use testkit::servers::{OldRedis, Redis, RedisOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
-/// Two servers of three that refuse: no majority is left.
+/// Two servers of three reject the program: no majority is left.
 async fn error(urls: [&str; 3]) -> (LockError, LockError) {
     let connected = Redlock::connect(&urls).await.err().expect("a majority was reached");
     let lazy = Redlock::connect_lazy(&urls).await.err().unwrap_or_else(|| connected.clone());
@@ -17,7 +17,7 @@ fn host(url: &str) -> &str {
     url.rsplit(['@', '/']).next().unwrap()
 }
 
-/// It read "no quorum: the others are away".
+/// The error was "no quorum: the others are away".
 #[tokio::test]
 async fn wrong_password_error_names_the_server() {
     Box::pin(in_time(async {
@@ -35,7 +35,7 @@ async fn wrong_password_error_names_the_server() {
             assert!(!text.contains("mistaken") && !text.contains(host(&two.url())), "{text}");
             assert!(!error.is_retryable(), "{text}");
         }
-        // One that refuses leaves a majority of a Redlock that has begun.
+        // One rejecting server leaves a majority of an open Redlock.
         let all = [one.url(), two.url(), three.url()];
         Redlock::connect(&all.each_ref().map(String::as_str)).await.unwrap();
         let redlock = Redlock::connect(&[&first, &two.url(), &third]).await.unwrap();
@@ -62,7 +62,7 @@ async fn server_other_than_redis_is_named_in_the_error() {
             text.contains(&format!("{}: it is version 6.2.14; Evenkeel needs Redis 7.0", host(&old.url()))),
             "{text}"
         );
-        // What answers at the wrong address may be replaced by a Redis: a majority may still come.
+        // A Redis may replace the program that answers at the wrong address: a majority is still possible.
         assert!(refused.is_retryable(), "{text}");
     }))
     .await;

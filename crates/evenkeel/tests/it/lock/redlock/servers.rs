@@ -1,4 +1,4 @@
-//! Real servers that go away, return empty, or stop responding.
+//! Real servers that stop, restart empty, or stop responding.
 
 use super::fleet::NAME;
 use crate::lock::side::rig::{in_time, until};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
 use testkit::{CommandTrace, eventually};
 
-/// As short as may be, for its end is waited for.
+/// Short, because the tests wait for its end.
 const SHORT: Duration = Duration::from_millis(900);
 
 async fn three() -> Vec<Redis> {
@@ -23,7 +23,7 @@ async fn connect(servers: &[Redis], builder: &RedlockBuilder) -> Redlock {
     builder.connect(&urls).await.unwrap()
 }
 
-/// No test waits for a server that a busy machine delays.
+/// Long enough for a server on a busy machine.
 fn patient() -> RedlockBuilder {
     Redlock::builder().node_timeout(Duration::from_secs(5))
 }
@@ -47,7 +47,7 @@ async fn one_server_down_does_not_affect_the_lock() {
         assert!(next.fence() > fence);
         assert_eq!(next.release().await.unwrap(), Release::Released);
         assert!(one.lock(NAME).acquire().await.is_ok());
-        // A contender that arrives while it is away finds the others.
+        // A contender that arrives during its outage reaches the others.
         assert!(connect(&servers, &patient()).await.lock("other").acquire().await.is_ok());
     }))
     .await;
@@ -129,7 +129,7 @@ async fn restarted_server_grants_no_held_lock() {
     .await;
 }
 
-/// (L1) A watchdog outlived its lock.
+/// (L1) A watchdog renewed a lock after its release.
 #[tokio::test]
 async fn no_renewal_is_sent_after_release() {
     let servers = three().await;

@@ -112,7 +112,7 @@ async fn acquire_dropped_before_its_reply_leaves_nothing() {
     .await;
 }
 
-/// (L10) A client subscribed after it had failed, and slept through the release in between.
+/// (L10) A client subscribed after its attempt had failed, and missed a release in between.
 #[tokio::test]
 async fn release_before_the_subscription_wakes_the_waiter() {
     in_time(async {

@@ -131,7 +131,7 @@ async fn broken_lock_is_noticed_at_the_next_renewal(rig: Rig) {
     assert!(!other.is_lost());
 }
 
-/// (L7) A guard that was forgotten was renewed until its process ended.
+/// (L7) A leaked guard was renewed until its process ended.
 async fn guard_ends_at_max_hold(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("stock/42").ttl(TTL).max_hold(TTL * 2).acquire().await.unwrap();

@@ -57,7 +57,7 @@ async fn waiter_that_leaves_hands_on_its_turn(rig: Rig) {
     let staying = wait_for(&one, "staying", &order);
     tokio::task::yield_now().await;
     guard.release().await.unwrap();
-    // It has its turn, and asks the store; its future is not polled any more.
+    // It is first in the local queue and has sent its request; its future is not polled any more.
     drop(leaving);
     staying.await.unwrap();
 }
@@ -77,7 +77,7 @@ async fn release_wakes_another_process(rig: Rig) {
     task.await.unwrap();
 }
 
-/// A break calls no waiter by name. Each waiter releases the lock as soon as it has it, so that one or the other wakes each.
+/// A break notifies no particular waiter. Each waiter releases the lock once it has it, which wakes the next one.
 async fn break_wakes_every_waiting_process(rig: Rig) {
     let (one, two, three) = (rig.process().await, rig.process().await, rig.process().await);
     let _broken = take(&one).await;
@@ -93,7 +93,7 @@ async fn break_wakes_every_waiting_process(rig: Rig) {
     }
 }
 
-/// (L10) A client subscribed after it had failed, and slept through the release in between.
+/// (L10) A client subscribed after its attempt had failed, and missed a release in between.
 async fn release_between_attempt_and_wait_wakes_the_waiter(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
@@ -105,7 +105,7 @@ async fn release_between_attempt_and_wait_wakes_the_waiter(rig: Rig) {
     task.await.unwrap();
 }
 
-/// A busy process won its own lock again and again: it was awake, the waiters were not.
+/// A busy process acquired the lock repeatedly, before the notified waiters ran.
 async fn repeated_acquire_yields_to_other_processes(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let order = Arc::default();
@@ -136,7 +136,7 @@ async fn waiter_gets_the_lock_of_a_dead_holder_on_expiry(rig: Rig) {
     let guard = take(&one).await;
     let asked = two.lock("stock/42").wait(Wait::Forever).acquire();
     let (first, asked) = (guard.fence(), asked);
-    // Its process is stopped: it renews nothing.
+    // Its process is stopped, so it renews nothing.
     std::mem::forget(guard);
     let dead = one;
     let next = tokio::spawn(asked);

@@ -52,7 +52,7 @@ async fn asleep(keel: &Keel, number: u64) {
     }
 }
 
-/// Whatever was on its way has arrived by now, and has taken nothing.
+/// All requests in flight have arrived by now, and acquired nothing.
 async fn still_free(keel: &Keel) {
     for _ in 0..5 {
         assert!(is_free(keel).await, "it was taken once more");
@@ -107,7 +107,7 @@ async fn writer_release_wakes_readers(rig: Rig) {
     assert!(guards.iter().all(|guard| guard.fence() == guards[0].fence()));
 }
 
-/// Readers that came and went in turns kept a writer out forever.
+/// Overlapping readers starved a writer.
 async fn waiting_writer_is_not_starved(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = read(&one).await;
@@ -121,7 +121,7 @@ async fn waiting_writer_is_not_starved(rig: Rig) {
     drop(read(&one).await);
 }
 
-/// All later callers waited for a writer that had given up. Time is frozen: its place does not expire.
+/// All later callers waited for a writer that had given up. Time is frozen, so its place in the queue does not expire.
 async fn writer_that_stops_waiting_does_not_block_readers(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = read(&one).await;
@@ -173,7 +173,7 @@ async fn broken_reader_learns_of_its_loss(rig: Rig) {
     assert!(!other.is_lost());
 }
 
-/// (L7) A guard that was forgotten was renewed until its process ended.
+/// (L7) A leaked guard was renewed until its process ended.
 async fn shared_guard_ends_at_max_hold(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = reader(&one).max_hold(TTL * 2).acquire().await.unwrap();

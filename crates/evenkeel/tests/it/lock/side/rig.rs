@@ -1,4 +1,4 @@
-//! A fleet on one store, with its time in the test's hand.
+//! A fleet on one store, whose time the test controls.
 
 pub(in crate::lock) use crate::in_time;
 use evenkeel::clock::TestClock;
@@ -20,7 +20,7 @@ pub(in crate::lock) const TTL: Duration = Duration::from_secs(30);
 pub(in crate::lock) struct Rig {
     clock: TestClock,
     store: Store,
-    /// By how much the store's clock is ahead of the processes'.
+    /// How far the store's clock is ahead of the processes'.
     ahead_ms: AtomicU64,
 }
 
@@ -73,7 +73,7 @@ impl Rig {
         format!("{}:{rest}", server.prefix)
     }
 
-    /// The key of a lock that ends so.
+    /// The key of a lock with this suffix.
     pub(in crate::lock) fn key(&self, name: &str, ending: &str) -> String {
         self.key_of(&format!("l:{{{name}}}:{ending}"))
     }
@@ -102,7 +102,7 @@ impl Rig {
         self.set_time(self.now_ms()).await;
     }
 
-    /// The store forgets everything about a lock.
+    /// Deletes the store's data about a lock.
     pub(in crate::lock) async fn forget(&self, name: &str) {
         let Store::Redis { server, hand } = &self.store else { panic!("memory forgets nothing") };
         for ending in ["lock", "fence", "waiters", "rw", "permits"] {
@@ -111,7 +111,7 @@ impl Rig {
         }
     }
 
-    /// Lets time pass in small steps, with room for what it wakes.
+    /// Lets time pass in small steps, so that woken tasks run.
     pub(in crate::lock) async fn pass(&self, span: Duration) {
         let step = Duration::from_millis(500);
         let mut left = span;

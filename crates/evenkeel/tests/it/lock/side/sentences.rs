@@ -1,4 +1,4 @@
-//! Sentences of the documentation that no other story shows.
+//! Documented guarantees that no other test covers.
 
 use super::holds::{is_free, take};
 use super::rig::{Rig, TTL, until};

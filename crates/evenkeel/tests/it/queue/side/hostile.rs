@@ -48,7 +48,7 @@ const DEAD: Option<State> = Some(State::Dead);
 /// The job has ended.
 const DONE: Option<State> = None;
 
-/// What a job's body makes user code do, where the job is at the end, and what its history then says.
+/// The behavior of user code that a job's body requests, the final state of the job, and the last error of its history.
 const TABLE: [(&str, Option<State>, &str); 19] = [
     ("fine", DONE, ""),
     ("decode panics", DEAD, "undecodable: decoding panicked"),
@@ -71,7 +71,7 @@ const TABLE: [(&str, Option<State>, &str); 19] = [
     ("impossible fence", DEAD, "above the highest that a delivery can have"),
 ];
 
-/// A body that may panic or block where it is decoded, and panic where it is dropped.
+/// A body that may panic or block when it is decoded, and panic when it is dropped.
 #[derive(Serialize)]
 struct Body(String);
 
@@ -119,7 +119,7 @@ async fn handle(delivery: Delivery<Body>) -> Result<Handled, Oops> {
     match text.as_str() {
         "handler panics" => panic!("{text}"),
         "handler blocks" => block(),
-        // All that blocks has its neighbor served.
+        // The neighbors of blocking jobs are served.
         "fine" => unblock(),
         "endless snooze" => return Ok(Handled::Snooze(Duration::MAX)),
         "retry much later" => return Ok(Handled::Retry(Duration::MAX)),
@@ -163,7 +163,7 @@ impl Service<Delivery<Body>> for HostileService {
     }
 }
 
-/// Sends a job of each row, and answers which is which.
+/// Sends one job per row, and returns their ids.
 async fn send(mail: &Mail) -> BTreeMap<&'static str, JobId> {
     let mut ids = BTreeMap::new();
     for (body, ..) in TABLE {
@@ -239,7 +239,7 @@ async fn misbehaving_handler_in_a_batch_fails_only_its_delivery(rig: Rig) {
     .await;
     office.close().await;
 
-    // A handler that panics takes its batch with it, and nothing else.
+    // A handler that panics fails its batch and no other job.
     let panics = hostile.consume_batch(1, |batch: Batch<Body>| async move {
         let text = batch.deliveries[0].body.0.clone();
         assert_eq!(text, "fine", "on purpose");

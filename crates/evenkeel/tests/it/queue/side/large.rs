@@ -22,7 +22,7 @@ on_both! {
 }
 
 const MIB: usize = 1 << 20;
-/// What the process may take at its highest, in terms of all bodies once, which are all delivered at a time.
+/// The peak memory of the process, as a multiple of the size of all bodies, which are delivered at once.
 const COPIES_MAX: u64 = 2;
 
 /// A body that shows where each of its parts belongs.
@@ -40,7 +40,7 @@ async fn bulk(keel: &Keel) -> Queue<Bytes> {
     keel.queue("bulk").codec(Raw).body_bytes_max(32 * MIB).build().await.unwrap()
 }
 
-/// Which lives the link of this process has had; none in memory.
+/// The epochs that the link of this process has had; none in memory.
 fn epoch(keel: &Keel) -> Option<u64> {
     keel.link().map(|link| link.epoch().expect("the link is up").number())
 }
@@ -97,7 +97,7 @@ async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize) {
     assert!(peak <= COPIES_MAX * all, "{} MiB for {} MiB of bodies", peak >> 20, all >> 20);
 }
 
-/// All bodies of a claim came in one reply, which was given up and requested again, forever.
+/// All bodies of a claim came in one reply, which timed out and was requested again, forever.
 async fn large_bodies_do_not_block_small_jobs(rig: Rig) {
     all_arrive(&rig, vec![20 * MIB; 8], 16).await;
 }

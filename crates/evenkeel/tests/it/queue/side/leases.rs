@@ -1,4 +1,4 @@
-//! Leases: kept while a handler runs, and lost for good when they are lost.
+//! Leases: extended while a handler runs, and never regained once lost.
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, state};
@@ -140,7 +140,7 @@ async fn worker_is_counted_while_alive(rig: Rig) {
     killed.kill().await;
     for _ in 0..4 {
         rig.advance(Duration::from_secs(20)).await;
-        // Its heartbeat, and nothing else, moves the end of the lease.
+        // Only its heartbeat extends the lease.
         let until = rig.now_ms() + u64::try_from(lease.as_millis()).unwrap();
         while !matches!(mail.find(&id).await.unwrap(), Some(Found::Live { score, .. }) if score >= until) {
             tokio::task::yield_now().await;

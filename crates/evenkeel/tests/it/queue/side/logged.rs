@@ -1,4 +1,4 @@
-//! What the log says of jobs that fail.
+//! The log lines of failed jobs.
 
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};

@@ -1,4 +1,4 @@
-//! What a queue refuses when it is opened.
+//! Settings and servers that a queue rejects when it is opened.
 
 use evenkeel::Keel;
 use evenkeel::queue::{Durability, QueueError};
@@ -13,7 +13,7 @@ async fn refusal(keel: &Keel, durability: Durability) -> String {
     }
 }
 
-/// A Redis that evicts loses jobs without a word: bodies first, since they are the largest keys.
+/// A Redis that evicts keys loses jobs without an error: bodies first, because they are the largest keys.
 #[tokio::test]
 async fn redis_with_eviction_is_rejected_by_default() {
     let redis = Redis::start(RedisOptions::new().memory("64mb", "allkeys-lru")).await.unwrap();

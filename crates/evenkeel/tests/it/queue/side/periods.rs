@@ -1,4 +1,4 @@
-//! Jobs that come again and again.
+//! Periodic jobs.
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig};
@@ -83,7 +83,7 @@ async fn missed_ticks_are_skipped_or_made_up_for(rig: Rig) {
     }
 }
 
-/// A tick that is enqueued when its time has come is as late as its scheduler, and lost if that is dead.
+/// A tick that is enqueued at its due time is late if the scheduler is late, and lost if the scheduler is dead.
 async fn tick_is_enqueued_ahead_of_its_time(rig: Rig) {
     let mail = rig.mail().await;
     run_for_a_moment(&rig, &mail, Missed::One).await;
@@ -111,7 +111,7 @@ async fn newest_schedule_definition_wins_and_loses_no_tick(rig: Rig) {
     for wanted in ["22:14", "22:15"] {
         assert_eq!(rig.while_time_passes_by(Duration::from_secs(1), desk.done()).await, wanted);
     }
-    // Programs with another definition follow the newest one, also when its program is gone.
+    // Programs with another definition follow the newest one, even after its program has ended.
     minutely.abort();
     for wanted in ["22:16", "22:17"] {
         assert_eq!(rig.while_time_passes_by(Duration::from_secs(1), desk.done()).await, wanted);

@@ -6,7 +6,7 @@ use evenkeel::Keel;
 use evenkeel::queue::{JobId, QueueError};
 use std::time::Duration;
 
-/// Takes the topics out of the register, as a flush does.
+/// Removes the topics from the register, as a flush does.
 async fn forget_topics(rig: &Rig) -> Keel {
     let keel = rig.process().await;
     let key = format!("{}:q:topics", rig.prefix());

@@ -1,4 +1,4 @@
-//! A fleet on one store, with its time in the test's hand.
+//! A fleet on one store, whose time the test controls.
 
 pub(super) use crate::in_time;
 use evenkeel::clock::TestClock;
@@ -68,7 +68,7 @@ impl Rig {
         self.url().rsplit(':').next().and_then(|tail| tail.split(['/', '?']).next()?.parse().ok()).unwrap()
     }
 
-    /// What all keys of the store begin with.
+    /// The prefix of all keys of the store.
     pub(super) fn prefix(&self) -> &str {
         match &self.store {
             Store::Memory(_) => panic!("memory has no keys"),

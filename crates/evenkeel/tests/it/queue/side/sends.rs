@@ -1,4 +1,4 @@
-//! Jobs on their way in.
+//! Enqueueing jobs.
 
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};

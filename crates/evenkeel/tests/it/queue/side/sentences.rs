@@ -1,4 +1,4 @@
-//! What the documentation of a call says it refuses.
+//! Calls return the errors that their documentation names.
 
 use super::desk::Desk;
 use super::rig::{Rig, in_time, state};

@@ -1,4 +1,4 @@
-//! Jobs that may have killed their process: a few of them run next to others, and take none with them.
+//! Suspects, jobs that may have killed their process: few of them run at once, and they do no harm to other jobs.
 
 use super::desk::{Case, Desk, open};
 use super::rig::{Mail, Rig, state};
@@ -24,11 +24,11 @@ on_both! {
 }
 
 const LEASE_MS: u64 = 1_000;
-/// Of the topics here that have more than one.
+/// The number of shards of topics with several shards.
 const SHARDS: u8 = 2;
 const VISIBILITY: Duration = Duration::from_secs(30);
 
-/// Claims everything that is due in a shard, as a process that lives only for this.
+/// Claims all due jobs of a shard, like a process that ends afterwards.
 async fn claimed(steps: &dyn GrowSteps, shard: &Shard) -> (Worker, Vec<Delivered>) {
     let worker = Worker(*Token::random().as_bytes());
     let call = SettleAndClaim {
@@ -118,7 +118,7 @@ async fn suspects_run_together_with_high_concurrency(rig: Rig) {
     office.close().await;
 }
 
-/// A job of twenty seconds whose process was killed once kept 63 slots idle. What lives for longer than a lease is not what kills at once.
+/// A job of twenty seconds whose process was killed once kept 63 slots idle. A job that runs for longer than a lease does not kill at once.
 async fn surviving_suspect_frees_its_place(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.visibility(VISIBILITY)).await;
     let ids = crashed(&rig, &mail, &["first", "second"], 1).await;
@@ -156,7 +156,7 @@ async fn two_shards_share_the_suspect_places(rig: Rig) {
     office.close().await;
 }
 
-/// Its process may be gone a moment later: the store never learns what it does not have by then.
+/// The process may die a moment later, so its report must be in the store before the handler starts.
 async fn jobs_on_all_shards_are_shielded_before_a_suspect_starts(rig: Rig) {
     // No heartbeat comes meanwhile.
     let mail = rig.mail_with(|builder| builder.shards(SHARDS.into()).visibility(10 * VISIBILITY)).await;
@@ -184,7 +184,7 @@ async fn jobs_on_all_shards_are_shielded_before_a_suspect_starts(rig: Rig) {
     office.close().await;
 }
 
-/// Once the suspect has ended, its neighbors answer for themselves again.
+/// Once the suspect has ended, a crash counts against its neighbors again.
 async fn shield_ends_with_its_suspect(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.visibility(VISIBILITY)).await;
     let suspect = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);

@@ -12,14 +12,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Far above what any of this takes.
+/// Far above the duration of any step.
 const PATIENCE: Duration = Duration::from_secs(50);
 const JOBS: u32 = 40;
 
-/// What is read of an outage.
+/// The log lines of an outage.
 const OUTAGE: [&str; 2] = ["link is down", "link is up"];
 
-/// A consumer in the middle of its work: ten jobs are done, ten are held by their handlers, twenty are not due yet.
+/// A busy consumer: ten jobs are done, ten are held by their handlers, twenty are not yet due.
 struct Work {
     log: Log,
     redis: Redis,
@@ -71,12 +71,12 @@ impl Work {
         timeout(PATIENCE, state.wait_for(is_down)).await.unwrap().unwrap();
     }
 
-    /// Handlers that wait may end.
+    /// Lets waiting handlers end.
     fn open_the_gate(&self) {
         self.gate.send_replace(true);
     }
 
-    /// Everything is done at last, and so is a job that comes afterwards; `read` is what the operator has read of it.
+    /// Waits until all jobs are done, and a later one, too; `read` contains the log lines.
     async fn ends_well(mut self, read: &[&str]) {
         self.open_the_gate();
         let mut left: BTreeSet<u32> = (10..JOBS).collect();
@@ -153,7 +153,7 @@ async fn queue_drains_while_redis_is_out_of_memory() {
     for _ in 10..JOBS {
         timeout(PATIENCE, work.done.recv()).await.unwrap().unwrap();
     }
-    // What was held, what waited: all of it went through, and the last settlements go, too.
+    // All held and waiting jobs are done, and their last settlements are sent.
     work.redis.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await.unwrap();
     work.queue.job(&JOBS).id("after").enqueue().await.unwrap();
     assert_eq!(timeout(PATIENCE, work.done.recv()).await.unwrap(), Some(JOBS));

@@ -95,7 +95,7 @@ async fn locking_in_different_orders_is_a_deadlock_error<DB: Sql>(rig: Rig<DB>) 
     assert_eq!(conflicts, [Conflict::Deadlock]);
 }
 
-/// A limit that stayed with its connection would end the waits of the connection's next user from the pool.
+/// A limit that remained on its connection would apply to the next user of the connection.
 #[tokio::test]
 async fn lock_timeout_ends_with_its_transaction() {
     const LIMIT: &str = "SELECT CAST(@@SESSION.innodb_lock_wait_timeout AS SIGNED)";

@@ -1,4 +1,4 @@
-//! Several transactions want the same rows.
+//! Transactions that compete for the same rows.
 
 mod locking;
 mod retry;

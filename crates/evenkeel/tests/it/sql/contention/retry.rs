@@ -1,4 +1,4 @@
-//! Work that is done again after a conflict.
+//! Transactions that are repeated after a conflict.
 
 use crate::sql::rig::{Rig, Sql};
 use evenkeel::Keel;
@@ -44,7 +44,7 @@ async fn take_one<DB: Sql>(rig: &Rig<DB>, approach: Approach) -> Result<i64, Opt
     }
 }
 
-/// (the lost update) Two read the same state and both wrote what they made of it.
+/// The lost update: two transactions read the same state, and each wrote its result.
 async fn version_compare_loses_no_update<DB: Sql>(rig: Rig<DB>) {
     let rig = Arc::new(rig);
     let mut tasks = JoinSet::new();

@@ -1,4 +1,4 @@
-//! Sentences of the documentation that no other story shows.
+//! Documented guarantees that no other test covers.
 
 use crate::sql::rig::{Rig, Sql, in_time, pool};
 use testkit::proxy::{Direction, Proxy};

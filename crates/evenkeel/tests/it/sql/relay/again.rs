@@ -1,4 +1,4 @@
-//! The database goes away during a pass of the relay, and is back at the next one: nothing waits for a claim to expire.
+//! The database is unavailable during a pass of the relay, and available at the next one: nothing waits for a claim to expire.
 //!
 //! (A test of a cut connection waited for a minute) Messages that were sent before the connection broke were not recorded;
 //! their key stayed claimed by a relay that had forgotten it, and later commits waited until that claim had expired.
@@ -7,7 +7,7 @@ use super::recorder::Recorder;
 use super::stage::Stage;
 use evenkeel::sql::Relay;
 
-/// A table is away as long as it has another name.
+/// Makes a table unavailable by renaming it.
 async fn hide(stage: &Stage, table: &str) {
     stage.sql(&format!("ALTER TABLE {table} RENAME TO hidden")).await;
 }

@@ -1,4 +1,4 @@
-//! Found by attack: sinks that are absent, hang, panic or answer nonsense hold up nothing but their own messages (U4).
+//! Sinks that are absent, hang, panic or return invalid results delay only their own messages (U4).
 
 use super::Db;
 use super::recorder::Recorder;
@@ -19,7 +19,7 @@ async fn unordered(stage: &Stage, topic: &str) {
     Box::pin(work.commit()).await.unwrap();
 }
 
-/// Twenty units of work without a taker, and behind them an invalidation left by a dead process and a message for a healthy
+/// Twenty units of work without a sink, and behind them an invalidation left by a dead process and a message for a healthy
 /// sink.
 async fn backlog(stage: &Stage) {
     for _ in 0..20 {
@@ -43,7 +43,7 @@ async fn look(relay: &Relay<Db>, times: usize) {
     }
 }
 
-/// With twenty works in the table whose topic has no sink, nothing else was carried out for as long as they were there.
+/// Twenty units of work whose topic has no sink blocked all others for as long as they were in the table.
 #[tokio::test]
 async fn works_without_a_route_do_not_delay_other_works() {
     let stage = Stage::set().await;

@@ -6,7 +6,7 @@ use evenkeel::sql::relay::operate::{Outbox, Place, Release};
 use evenkeel::sql::sink::{Confirmed, SinkError};
 use std::time::Duration;
 
-/// A key with a message that cannot be sent, and a work that cannot be carried out: both parked.
+/// A key with a message that cannot be sent, and a unit of work that cannot be carried out: both are parked.
 async fn parked(stage: &Stage, sink: &Recorder) {
     sink.answer(|envelope| match &envelope.payload[..] {
         b"bad" => Err(SinkError::Retry("not like this".to_owned())),

@@ -79,7 +79,7 @@ async fn unavailable_sink_uses_no_attempts() {
     assert_eq!(
         sink.calls(),
         6,
-        "five keys in one call and one of the works, and none again while the gates are closed"
+        "five keys and one unit of work in one call, and no further call while the gates are closed"
     );
     let attempts = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE attempts > 0 OR parked_at IS NOT NULL";
     assert_eq!((stage.number(attempts).await, stage.works(1).await), (0, 5));

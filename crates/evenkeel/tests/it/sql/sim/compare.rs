@@ -58,7 +58,7 @@ impl Findings {
             ..Self::default()
         };
         let done = world.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = 2").await;
-        // Each transaction of the ledger is a work that is done, and there are no others.
+        // Each transaction of the ledger is a completed unit of work, and there are no others.
         findings.works_not_done = findings.works_not_done.abs_diff(done) + done.abs_diff(findings.committed);
         findings.compare_entries(
             &world.pairs("SELECT name, units FROM accounts").await,

@@ -36,7 +36,7 @@ const TABLES: [&str; 7] = [
     "CREATE TABLE loose (number BIGINT NOT NULL PRIMARY KEY, topic VARCHAR(40) NOT NULL)",
 ];
 
-/// What a process has to know.
+/// The configuration of a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Open {
     pub(super) database: String,
@@ -148,7 +148,7 @@ pub(super) fn is_strong(account: u64) -> bool {
 /// Units and version of an account.
 pub(super) type Account = (i64, u64);
 
-/// What a process does its work with.
+/// The resources of a process.
 pub(super) struct Shop {
     pub(super) keel: Keel,
     pub(super) plain: Cache<String, Account>,

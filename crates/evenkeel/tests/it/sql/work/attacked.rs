@@ -50,7 +50,7 @@ async fn effects_of_another_keel_are_rejected<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     check(&mut work, &stock, &strong, &mail).await;
     work.invalidate(&rig.stock, &1).unwrap();
-    assert!(work.commit().await.unwrap().carried_out, "the work itself is as it was");
+    assert!(work.commit().await.unwrap().carried_out, "the unit of work is unchanged");
     let mut transaction = rig.pool.begin().await.unwrap();
     let mut joined = rig.keel.join(&mut transaction).await.unwrap();
     check(&mut joined, &stock, &strong, &mail).await;

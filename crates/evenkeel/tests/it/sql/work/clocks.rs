@@ -1,4 +1,4 @@
-//! By whose clock the rows of works are dated.
+//! The clock that dates the rows of units of work.
 
 /// MySQL and MariaDB return the time of the statement without a detour through dates: neither the session's time zone nor an
 /// earlier plan changes it.

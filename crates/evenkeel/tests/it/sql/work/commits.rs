@@ -88,7 +88,7 @@ async fn commit_survives_a_dropped_caller<DB: Sql>(rig: Rig<DB>) {
         .await;
     }
     let done = || async { (rig.works(2).await == 1).then_some(()) };
-    eventually("the work is committed and carried out", done).await.unwrap();
+    eventually("the unit of work is committed and carried out", done).await.unwrap();
     assert_eq!(rig.units().await, 9);
     assert!(rig.mail.find(&job).await.unwrap().is_some());
 }
@@ -166,5 +166,5 @@ async fn invalid_effect_is_rejected_at_once<DB: Sql>(rig: Rig<DB>) {
     }
     assert!(work.publish(Message::new("t".repeat(256), "x")).is_err());
     work.commit().await.unwrap();
-    assert_eq!(rig.works(2).await, 1, "the work itself is as it was");
+    assert_eq!(rig.works(2).await, 1, "the unit of work is unchanged");
 }

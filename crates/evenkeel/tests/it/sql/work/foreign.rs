@@ -1,4 +1,4 @@
-//! Another program has put a value of another type under the key of an entry that a work invalidates.
+//! Another program has stored a value of another type under the key of an entry that a unit of work invalidates.
 
 use crate::sql::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;

@@ -46,7 +46,7 @@ async fn third_read_is_a_near_hit(rig: Rig) {
     assert_eq!(find(&rows, &db).await.unwrap().age, Duration::from_secs(5));
 }
 
-/// After a leap of time a connection has been silent for long; a read that is answered on it proves that it is not.
+/// After a leap of time a connection has been silent for long; a reply proves that it works.
 async fn prove_alive(rows: &Rows, db: &Db) {
     rows.get(&2, |key| db.find(*key)).await.unwrap();
     rows.get(&2, |key| db.find(*key)).await.unwrap();
@@ -290,7 +290,7 @@ async fn near_cache_keeps_at_most_its_capacity(rig: Rig) {
     assert!((1..=10).contains(&served_near), "{served_near} of 100 were near");
 }
 
-/// What is near may be a moment behind; a read that wants the row as it is now must not have it.
+/// A near value may be briefly outdated, so a fresh read must not be served from the near cache.
 async fn fresh_read_bypasses_the_near_cache(rig: Rig) {
     let rows = near(&rig.process().await);
     let db = Db::with("a");
@@ -312,7 +312,7 @@ async fn near_hit_satisfies_the_read_policy(rig: Rig) {
     assert_eq!(at_least(8).await, (Some(8), Tier::Loader));
 }
 
-/// Once a writer may write, no reader in its process is served what it replaces, and none in another process after the
+/// Once a writer's window is open, no reader in its process is served the old value, and no reader of another process after the
 /// notification.
 async fn open_window_disables_near_hits(rig: Rig) {
     let keel = rig.process().await;
@@ -321,7 +321,7 @@ async fn open_window_disables_near_hits(rig: Rig) {
     fill_near(&here, &db).await;
     let written = elsewhere.write(&1, || async {
         notified(&keel).await;
-        // Nothing can be stored while the window is open, so nothing comes near.
+        // No value is stored while the window is open, neither in Redis nor near.
         for _ in 0..3 {
             assert_eq!(tier(&here, &db).await, Tier::Loader);
         }

@@ -10,7 +10,7 @@ use testkit::proxy::{Direction, Flow};
 
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// Two published clients read the empty push of `FLUSHALL` as "no key", and served on what the flush had taken.
+/// Two published clients treated the empty push of `FLUSHALL` as "no key", and continued to serve the flushed values.
 #[tokio::test]
 async fn flush_notification_drops_all_near_values() {
     in_time(async {
@@ -72,7 +72,7 @@ async fn near_hits_end_after_silence_max() {
         stand.advance(SILENCE_MAX + Duration::from_millis(1)).await;
         let found = find(&rows, &db).await.unwrap();
         assert_eq!((found.value.as_deref().map(String::as_str), found.tier), (Some("b"), Tier::Loader));
-        // It was only slow: everything arrives, in order, the push before the answers after it.
+        // It was only slow: everything arrives in order, the push before later replies.
         stand.proxy.heal();
         notified(&stand.keel).await;
         assert_eq!(get(&rows, &db).await, some("b"));
@@ -169,7 +169,7 @@ on_both! {
     time_alone_drops_no_near_value
 }
 
-/// Silence is the connection's, not the reader's: after a quiet hour one answer is enough.
+/// Silence is measured per connection, not per reader: after an idle hour one reply is sufficient.
 async fn time_alone_drops_no_near_value(rig: Rig) {
     let rows = near(&rig.process().await);
     let db = Db::with("a");

@@ -1,4 +1,4 @@
-//! The near cache: what it serves, what drops a value, and what it must never do.
+//! The near cache: which values it serves, which events drop a value, and its guarantees.
 
 mod conformance;
 mod doubt;

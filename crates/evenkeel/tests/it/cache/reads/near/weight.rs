@@ -1,4 +1,4 @@
-//! `near_bytes` bounds what is kept: decoded values, however small they are in the store.
+//! `near_bytes` bounds the decoded values, however small they are in the store.
 
 use super::super::db::Db;
 use super::super::rig::Rig;

@@ -1,4 +1,4 @@
-//! Processes that work and are killed one after another, each replaced at once.
+//! Consumer processes that are killed one after another, each replaced at once.
 
 use super::ledger::{Effect, Ledger, Tally};
 use evenkeel::Keel;
@@ -23,11 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(1_800);
 pub(super) enum Pace {
     /// Kills, each after its share of the jobs: the pace differs from machine to machine.
     Times(usize),
-    /// Each time this has passed, until all work is done.
+    /// One kill at this interval, until all jobs are done.
     Every(Duration),
 }
 
-/// What a process has to know.
+/// The configuration of a process.
 #[derive(Clone, Serialize, Deserialize)]
 struct Open {
     url: String,
@@ -95,7 +95,7 @@ impl Fleet {
         self.all_done().await;
     }
 
-    /// What the ledger shows.
+    /// The counts of the ledger.
     pub(super) async fn end(self) -> Tally {
         let seconds = self.started.elapsed().as_secs_f64();
         for (_, worker) in self.workers {
@@ -137,7 +137,7 @@ async fn queue(open: &Open) -> Queue<u64> {
     let mut options = LinkOptions::from_url(&open.url).unwrap();
     options.prefix.clone_from(&open.prefix);
     let keel = Keel::builder().connect_with(options).await.unwrap();
-    // A short lease, so that the test is.
+    // A short lease, to keep the test short.
     let builder = keel.queue("work").shards(SHARDS.into()).visibility(Duration::from_secs(1));
     builder.retries(Retries::Unlimited).build().await.unwrap()
 }
@@ -152,14 +152,14 @@ async fn is_empty(queue: &Queue<u64>) -> Option<()> {
     (left == 0).then_some(())
 }
 
-/// How often the job's record says that its lease has expired.
+/// The number of lease expiries in the job's record.
 async fn lapses(queue: &Queue<u64>, id: &JobId) -> Result<usize, QueueError> {
-    // One that has ended was taken from this delivery, and nothing is known of it any more.
+    // A job that has ended was settled by another delivery, and its record is gone.
     let Some(Found::Live { job, .. }) = queue.find(id).await? else { return Ok(0) };
     Ok(job.error_notes().filter(|note| matches!(note.class, ErrorClass::Crashed | ErrorClass::Lapsed)).count())
 }
 
-/// A process that works until it is asked to finish, or killed.
+/// A process that consumes until it is shut down or killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a worker of `no_job_is_lost_when_consumers_are_killed`"]
 async fn consumer() {

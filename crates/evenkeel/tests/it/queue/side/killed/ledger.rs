@@ -1,4 +1,4 @@
-//! The ledger: every effect, in a SQLite file that all processes write, and what it shows at the end.
+//! The ledger: a SQLite file to which all processes append their effects, and its evaluation.
 
 use evenkeel::queue::JobId;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteSy
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// What was counted.
+/// The counts.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Tally {
     pub(super) jobs: usize,
@@ -18,9 +18,9 @@ pub(super) struct Tally {
     pub(super) strange: usize,
     /// Effects after a job's first.
     pub(super) twice: u64,
-    /// Those of them without an earlier lease expiry in the job's record.
+    /// Duplicates without an earlier lease expiry in the job's record.
     pub(super) twice_without_lapse: u64,
-    /// Those that came after a slow worker that was not killed.
+    /// Duplicates after a slow worker that was not killed.
     pub(super) twice_after_the_living: u64,
     /// Expired leases, as the queue counts them.
     pub(super) lapses: u64,
@@ -30,7 +30,7 @@ pub(super) struct Tally {
 /// One effect.
 pub(super) struct Effect {
     pub(super) job: JobId,
-    /// Of the delivery it came from.
+    /// The fence of its delivery.
     pub(super) fence: u64,
     /// The process that did it.
     pub(super) worker: usize,
@@ -46,7 +46,7 @@ impl Ledger {
     pub(super) async fn open(path: &str) -> Self {
         let options =
             SqliteConnectOptions::new().filename(path).create_if_missing(true).journal_mode(SqliteJournalMode::Wal);
-        // A process that is killed loses nothing by this; only a machine that loses power would.
+        // This is safe against a killed process, though not against a power failure.
         let options = options.synchronous(SqliteSynchronous::Off).busy_timeout(Duration::from_secs(60));
         let ledger = Self(SqlitePool::connect_with(options).await.unwrap());
         let table = "CREATE TABLE IF NOT EXISTS effects
@@ -72,7 +72,7 @@ impl Ledger {
         usize::try_from(count).unwrap()
     }
 
-    /// Holds the effects against the jobs that were sent and the workers that were killed.
+    /// Compares the effects with the sent jobs and the killed workers.
     pub(super) async fn tally(&self, sent: &HashSet<JobId>, killed: &HashSet<usize>) -> Tally {
         let rows: Vec<(String, i64, i64)> =
             sqlx::query_as("SELECT job, worker, lapses FROM effects ORDER BY job, fence")

@@ -8,7 +8,7 @@ use fleet::{Fleet, Pace};
 use ledger::Tally;
 use std::time::Duration;
 
-/// Says how many jobs the long run takes.
+/// The number of jobs of the long run.
 const JOBS: &str = "EVENKEEL_SIM_JOBS";
 
 /// (asynq, BullMQ) A dead worker lost its task, or the task ran twice without a record of why.
