@@ -1,6 +1,6 @@
 //! The API: its operations and its problems.
 
-use super::server::Server;
+use super::support::server::Server;
 use serde_json::{Value, json};
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The page in a real browser.
 
-use super::server::Server;
+use super::support::server::Server;
 use serde_json::json;
 use testkit::browser::{Browser, Shot, fits};
 

@@ -1,6 +1,6 @@
 //! Documentation that must match the program.
 
-use super::server::Server;
+use super::support::server::Server;
 use clap::CommandFactory;
 use std::path::Path;
 use stockroom::config::Flags;

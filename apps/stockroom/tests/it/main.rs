@@ -3,13 +3,11 @@
 
 mod api;
 mod browser;
-mod client;
 mod documents;
 mod fleet;
-mod in_process;
 mod load;
 mod outage;
 mod paused;
-mod server;
 mod start;
 mod strategies;
+mod support;

@@ -1,7 +1,7 @@
 //! The service starts while its servers are down, reports what is missing, and recovers without a restart.
 
-use super::client::Client;
-use super::server::Server;
+use super::support::client::Client;
+use super::support::server::Server;
 use serde_json::json;
 use testkit::servers::{Redis, RedisOptions};
 use testkit::{Door, eventually, park};

@@ -1,6 +1,6 @@
 //! A lock holder is paused for longer than its lease and resumes in the middle of its change.
 
-use super::in_process::{assert_sound, open, receive};
+use super::support::in_process::{assert_sound, open, receive};
 use evenkeel::Keel;
 use evenkeel::lock::LockTerms;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Help, and errors at the start.
 
-use super::server::Server;
+use super::support::server::Server;
 use sqlx::{Connection, PgConnection};
 use std::process::Command;
 use testkit::park::{postgres_database, redis};

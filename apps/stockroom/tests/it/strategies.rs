@@ -1,6 +1,6 @@
 //! Every strategy on every database: alone, and all of them on the same product.
 
-use super::in_process::{assert_sound, open, receive};
+use super::support::in_process::{assert_sound, open, receive};
 use evenkeel::Keel;
 use evenkeel::lock::Redlock;
 use std::sync::Arc;

@@ -337,47 +337,47 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "flight_cut_at_send",
         "A reader that starts when an invalidation was sent joins the load that read the row before the write.",
-        "cache::reads::flights::memory::read_during_invalidation_does_not_join_earlier_load",
+        "flights::memory::read_during_invalidation_does_not_join_earlier_load",
     ),
     mutant(
         "flight_cut_at_answer",
         "A reader joins a load that found an older value while the invalidation was in flight.",
-        "cache::reads::flights::memory::read_after_invalidation_reply_does_not_join_older_load",
+        "flights::memory::read_after_invalidation_reply_does_not_join_older_load",
     ),
     mutant(
         "joins_nothing_older",
         "A reader accepts another one's load from before an invalidation acknowledged before the reader began.",
-        "cache::reads::joining::memory::read_after_invalidation_rejects_load_past_the_store",
+        "joining::memory::read_after_invalidation_rejects_load_past_the_store",
     ),
     mutant(
         "two_loads_of_a_key",
         "Each invalidation of a key starts one more load of it, however many are running.",
-        "cache::reads::joining::memory::at_most_two_loads_of_a_key_run_in_a_process",
+        "joining::memory::at_most_two_loads_of_a_key_run_in_a_process",
     ),
     mutant(
         "refused_reader_reads_primary",
         "Readers without a store reject each other's loads from replicas, and each asks the database.",
-        "cache::reads::joining::memory::reader_that_rejects_replica_load_reads_the_primary",
+        "joining::memory::reader_that_rejects_replica_load_reads_the_primary",
     ),
     mutant(
         "foreign_type",
         "A step that finds a value of another type under its key fails, and the key is never repaired.",
-        "cache::reads::foreign::invalidation_deletes_a_foreign_type",
+        "foreign::invalidation_deletes_a_foreign_type",
     ),
     mutant(
         "foreign_type_read",
         "A value of another type under a key sends every reader to the database.",
-        "cache::reads::foreign::read_replaces_a_foreign_type",
+        "foreign::read_replaces_a_foreign_type",
     ),
     mutant(
         "load_budget",
         "A load is stored although it exceeded its budget.",
-        "cache::reads::fences::memory::load_beyond_its_budget_is_returned_but_not_stored",
+        "fences::memory::load_beyond_its_budget_is_returned_but_not_stored",
     ),
     mutant(
         "fill_epoch",
         "A load from before a failover is stored after it, where its invalidation is lost.",
-        "cache::reads::fences::redis::load_from_earlier_epoch_is_returned_but_not_stored",
+        "fences::redis::load_from_earlier_epoch_is_returned_but_not_stored",
     ),
     mutant(
         "dropped_fill_gives_lease_back",
@@ -387,62 +387,62 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "failed_load_asks_for_patience",
         "Every waiter repeats the load that has just failed, one after another.",
-        "cache::reads::failures::memory::repeatedly_failing_load_returns_failing",
+        "failures::memory::repeatedly_failing_load_returns_failing",
     ),
     mutant(
         "loader_deadline",
         "A load that hangs holds its readers forever.",
-        "cache::reads::failures::memory::load_that_exceeds_its_timeout_is_an_error",
+        "failures::memory::load_that_exceeds_its_timeout_is_an_error",
     ),
     mutant(
         "loader_panic_is_an_error",
         "A panic in the loader is cached as a row that does not exist.",
-        "cache::reads::failures::memory::loader_panic_becomes_an_error",
+        "failures::memory::loader_panic_becomes_an_error",
     ),
     mutant(
         "admission_bound",
         "A flushed cache asks the database for every key at once.",
-        "cache::reads::limits::memory::concurrent_loads_never_exceed_loads_max",
+        "limits::memory::concurrent_loads_never_exceed_loads_max",
     ),
     mutant(
         "owed_is_not_read",
         "A process serves a value whose invalidation failed and is pending.",
-        "cache::reads::flights::memory::failed_invalidation_is_replayed_and_blocks_hits",
+        "flights::memory::failed_invalidation_is_replayed_and_blocks_hits",
     ),
     mutant(
         "redrive_before_publish",
         "A Redis restarted from a snapshot serves values that were invalidated since.",
-        "cache::reads::outage::lost_invalidation_is_replayed_before_hits",
+        "outage::lost_invalidation_is_replayed_before_hits",
     ),
     mutant(
         "invalidation_is_owed",
         "An invalidation without a reply, or with a dropped caller, is forgotten.",
-        "cache::reads::flights::memory::dropped_invalidation_is_completed_later",
+        "flights::memory::dropped_invalidation_is_completed_later",
     ),
     mutant(
         "undecodable_replaced",
         "An entry that its own codec cannot read costs a load at every read, until it ends.",
-        "cache::reads::unreadable::memory::undecodable_entry_is_replaced_by_one_load",
+        "unreadable::memory::undecodable_entry_is_replaced_by_one_load",
     ),
     mutant(
         "cache_log_limited",
         "Entries that cannot be decoded write a line to the log at every read.",
-        "cache::reads::unreadable::memory::undecodable_entries_are_logged_once_a_minute",
+        "unreadable::memory::undecodable_entries_are_logged_once_a_minute",
     ),
     mutant(
         "cache_reads_back",
         "A value is stored that its codec cannot read.",
-        "cache::reads::unreadable::memory::value_that_does_not_decode_is_not_stored",
+        "unreadable::memory::value_that_does_not_decode_is_not_stored",
     ),
     mutant(
         "json_floats_finite",
         "A NaN is stored in JSON as null, and decoded as an absent value.",
-        "cache::reads::unreadable::memory::value_that_does_not_decode_is_not_stored",
+        "unreadable::memory::value_that_does_not_decode_is_not_stored",
     ),
     mutant(
         "cache_codec_id_checked",
         "A user's codec has an id that is reserved for Evenkeel.",
-        "cache::reads::unreadable::memory::codec_ids_reserved_for_evenkeel_are_rejected",
+        "unreadable::memory::codec_ids_reserved_for_evenkeel_are_rejected",
     ),
     mutant(
         "cache_encode_caught",
@@ -472,7 +472,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "foreign_type_grant",
         "Under Protocol::Lease a value of another type under a key makes every read a load.",
-        "cache::reads::neighbors::published_protocols_replace_a_foreign_type",
+        "neighbors::published_protocols_replace_a_foreign_type",
     ),
     mutant(
         "cache_hub_sweeps",

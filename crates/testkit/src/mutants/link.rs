@@ -9,26 +9,26 @@ pub(super) const ROWS: &[Mutant] = &[
         "After a SCRIPT FLUSH every script fails until the next reconnect.",
         "link::commands::script_survives_a_script_flush",
     ),
-    mutant("link_role", "A replica is taken for the primary.", "link::roles::replica_is_rejected_at_connect"),
+    mutant("link_role", "A replica is taken for the primary.", "roles::replica_is_rejected_at_connect"),
     mutant(
         "link_other_server",
         "A server demoted and promoted between two heartbeats, with other data, passes for the old one.",
-        "link::roles::changed_replication_id_starts_a_new_epoch",
+        "roles::changed_replication_id_starts_a_new_epoch",
     ),
     mutant(
         "link_over",
         "A command is handed to an ended epoch, and its outcome is in doubt for nothing.",
-        "link::recovery::ended_epoch_sends_nothing",
+        "recovery::ended_epoch_sends_nothing",
     ),
     mutant(
         "link_probe",
         "One slow command ends the connection of every caller.",
-        "link::silence::slow_server_keeps_its_epoch",
+        "silence::slow_server_keeps_its_epoch",
     ),
     mutant(
         "link_readonly",
         "A demoted primary rejects every write forever.",
-        "link::roles::rejected_write_ends_the_epoch_of_a_demoted_primary",
+        "roles::rejected_write_ends_the_epoch_of_a_demoted_primary",
     ),
     mutant(
         "link_hooks_first",
@@ -38,7 +38,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "link_runtime_ended",
         "A keel whose runtime has ended reports a replaced connection forever.",
-        "link::outlived::calls_after_the_runtime_ended_return_that_error",
+        "outlived::calls_after_the_runtime_ended_return_that_error",
     ),
     mutant(
         "link_first_words",

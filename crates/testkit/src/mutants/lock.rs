@@ -163,22 +163,22 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "lock_arm_then_attempt",
         "A waiter misses a release between its attempt and its wait.",
-        "lock::side::faults::release_before_the_subscription_wakes_the_waiter",
+        "faults::release_before_the_subscription_wakes_the_waiter",
     ),
     mutant(
         "lock_local_deadline",
         "A disconnected holder never learns that it lost the lock.",
-        "lock::side::faults::disconnected_holder_loses_its_lock_at_the_deadline",
+        "faults::disconnected_holder_loses_its_lock_at_the_deadline",
     ),
     mutant(
         "lock_deadline_from_send",
         "After a slow reply a holder believes in its lease for longer than the server does.",
-        "lock::side::faults::lease_counts_from_the_request",
+        "faults::lease_counts_from_the_request",
     ),
     mutant(
         "lock_late_grant",
         "A lock is granted whose lease has expired.",
-        "lock::side::faults::grant_that_arrives_after_its_lease_is_discarded",
+        "faults::grant_that_arrives_after_its_lease_is_discarded",
     ),
     mutant(
         "lock_run_looks_first",
@@ -188,7 +188,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "lock_cancelled_acquire",
         "A canceled acquisition leaves the lock behind until its lease expires.",
-        "lock::side::faults::acquire_dropped_before_its_reply_leaves_nothing",
+        "faults::acquire_dropped_before_its_reply_leaves_nothing",
     ),
     mutant(
         "lock_fence_is_compared",
@@ -218,7 +218,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "lock_wait_bounds_answers",
         "An acquisition of two seconds takes four while Redis hangs.",
-        "side::faults::wait_ends_on_time_while_redis_hangs",
+        "faults::wait_ends_on_time_while_redis_hangs",
     ),
     mutant(
         "model_lock_forgotten_fence",
@@ -233,12 +233,12 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "lock_foreign_type",
         "A foreign hash under a key of a lock blocks every caller forever.",
-        "lock::side::foreign::foreign_bytes_are_replaced_by_the_next_acquire",
+        "foreign::foreign_bytes_are_replaced_by_the_next_acquire",
     ),
     mutant(
         "lock_foreign_bytes",
         "Foreign text under a key of a lock is taken for a held lock, or fails every script.",
-        "lock::side::foreign::foreign_bytes_are_replaced_by_the_next_acquire",
+        "foreign::foreign_bytes_are_replaced_by_the_next_acquire",
     ),
     mutant(
         "lock_fence_of_nobody",
@@ -268,6 +268,6 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "lock_reaper_sends_last",
         "A lock dropped with its keel is held until its lease expires.",
-        "lock::side::faults::lost_release_is_repeated_after_the_keel_is_dropped",
+        "faults::lost_release_is_repeated_after_the_keel_is_dropped",
     ),
 ];

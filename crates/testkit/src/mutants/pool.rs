@@ -154,17 +154,17 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "pool_release_tells",
         "A release of permits notifies no waiter.",
-        "lock::side::permits::redis::release_wakes_waiters_for_permits",
+        "permits::redis::release_wakes_waiters_for_permits",
     ),
     mutant(
         "model_pool_release_tells",
         "A release of permits notifies no waiter.",
-        "lock::side::permits::memory::release_wakes_waiters_for_permits",
+        "permits::memory::release_wakes_waiters_for_permits",
     ),
     mutant(
         "lock_place_is_given_up",
         "A waiter that gave up blocks later ones.",
-        "lock::side::readers::memory::writer_that_stops_waiting_does_not_block_readers",
+        "readers::memory::writer_that_stops_waiting_does_not_block_readers",
     ),
     mutant(
         "lock_stripes_agree",
@@ -174,11 +174,11 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "pool_foreign_type",
         "A foreign list under the key of a pool blocks every caller forever.",
-        "lock::side::foreign::foreign_bytes_are_replaced_by_the_next_acquire",
+        "foreign::foreign_bytes_are_replaced_by_the_next_acquire",
     ),
     mutant(
         "pool_foreign_fields",
         "A foreign field in the hash of a pool fails every script.",
-        "lock::side::foreign::foreign_bytes_are_replaced_by_the_next_acquire",
+        "foreign::foreign_bytes_are_replaced_by_the_next_acquire",
     ),
 ];

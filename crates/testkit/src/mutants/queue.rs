@@ -242,57 +242,57 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_free_slots",
         "A process claims more than it can run, and the leases expire while the jobs wait in it.",
-        "queue::side::claims::memory::consumer_claims_no_more_than_its_free_slots",
+        "claims::memory::consumer_claims_no_more_than_its_free_slots",
     ),
     mutant(
         "queue_own_timer",
         "A job starts at the next poll, up to a second late.",
-        "queue::side::claims::memory::job_starts_when_due_and_not_before",
+        "claims::memory::job_starts_when_due_and_not_before",
     ),
     mutant(
         "queue_heard_is_kept",
         "A shard worker notified while another one holds all slots starts the job up to a second late.",
-        "queue::side::claims::memory::shard_worker_without_a_slot_keeps_its_wake_up",
+        "claims::memory::shard_worker_without_a_slot_keeps_its_wake_up",
     ),
     mutant(
         "queue_cancel_lost",
         "A handler continues next to the one that has its job now.",
-        "queue::side::leases::memory::lost_lease_cancels_its_handler",
+        "leases::memory::lost_lease_cancels_its_handler",
     ),
     mutant(
         "queue_shield_first",
         "A suspect starts, and kills its process, before the store has shielded its neighbors.",
-        "queue::side::suspects::memory::jobs_on_all_shards_are_shielded_before_a_suspect_starts",
+        "suspects::memory::jobs_on_all_shards_are_shielded_before_a_suspect_starts",
     ),
     mutant(
         "queue_place_is_freed",
         "A suspect that hangs keeps all others waiting.",
-        "queue::side::suspects::memory::surviving_suspect_frees_its_place",
+        "suspects::memory::surviving_suspect_frees_its_place",
     ),
     mutant(
         "queue_start_reported_first",
         "A job that kills its process at once is never identified.",
-        "queue::side::suspects::memory::start_of_a_crashed_job_is_reported_before_the_run",
+        "suspects::memory::start_of_a_crashed_job_is_reported_before_the_run",
     ),
     mutant(
         "queue_panic_is_an_error",
         "A panic of the handler counts as success.",
-        "queue::side::failures::memory::handler_panic_is_a_failed_attempt",
+        "failures::memory::handler_panic_is_a_failed_attempt",
     ),
     mutant(
         "queue_delay_clamped",
         "An endless delay makes the job a dead letter.",
-        "queue::side::answers::memory::endless_delay_does_not_block_the_consumer",
+        "answers::memory::endless_delay_does_not_block_the_consumer",
     ),
     mutant(
         "queue_fence_bounded",
         "An impossible fence leaves no room for later ones.",
-        "queue::side::answers::memory::impossible_fence_does_not_raise_later_fences",
+        "answers::memory::impossible_fence_does_not_raise_later_fences",
     ),
     mutant(
         "queue_attempt_caught",
         "A job whose body panics in `Drop` keeps its lease forever.",
-        "sql::sweeps::sqlite::panic_in_the_drop_of_a_body_frees_its_lease",
+        "sweeps::sqlite::panic_in_the_drop_of_a_body_frees_its_lease",
     ),
     mutant(
         "queue_decode_caught",
@@ -302,17 +302,17 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_codec_recorded",
         "A body of another codec is decoded as another value.",
-        "queue::side::codecs::redis::body_is_decoded_by_its_own_codec",
+        "codecs::redis::body_is_decoded_by_its_own_codec",
     ),
     mutant(
         "queue_edit_names_codec",
         "An edited body is decoded by the codec of the earlier one.",
-        "queue::side::codecs::redis::edited_body_has_its_own_codec_id",
+        "codecs::redis::edited_body_has_its_own_codec_id",
     ),
     mutant(
         "model_edit_names_codec",
         "An edited body is decoded by the codec of the earlier one.",
-        "queue::side::codecs::memory::edited_body_has_its_own_codec_id",
+        "codecs::memory::edited_body_has_its_own_codec_id",
     ),
     mutant(
         "codec_trailing_bytes",
@@ -322,17 +322,17 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_codec_id_checked",
         "A user's codec has an id that is reserved for Evenkeel.",
-        "queue::side::codecs::reserved_codec_ids_are_rejected_in_memory",
+        "codecs::reserved_codec_ids_are_rejected_in_memory",
     ),
     mutant(
         "queue_registers_again",
         "After a flush the register lacks the topics that programs use.",
-        "queue::side::registered::consumer_registers_its_topic_again_after_a_flush",
+        "registered::consumer_registers_its_topic_again_after_a_flush",
     ),
     mutant(
         "queue_limits_again",
         "After a flush a queue accepts more than its limit.",
-        "queue::side::registered::limits_are_set_again_after_a_flush",
+        "registered::limits_are_set_again_after_a_flush",
     ),
     mutant(
         "model_forgets_enough",
@@ -347,12 +347,12 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_schedule_agreed",
         "Each program advances a schedule by its own expression.",
-        "queue::side::periods::memory::newest_schedule_definition_wins_and_loses_no_tick",
+        "periods::memory::newest_schedule_definition_wins_and_loses_no_tick",
     ),
     mutant(
         "queue_undecodable_is_dead",
         "An undecodable body is retried again and again.",
-        "queue::side::failures::memory::undecodable_body_is_dead_at_once",
+        "failures::memory::undecodable_body_is_dead_at_once",
     ),
     mutant(
         "queue_lost_reply_asked_again",
@@ -362,7 +362,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_give_back",
         "A job not done at shutdown waits for its lease to expire.",
-        "queue::side::ends::memory::job_not_done_at_shutdown_is_released",
+        "ends::memory::job_not_done_at_shutdown_is_released",
     ),
     mutant(
         "queue_grown_refuses",
@@ -387,32 +387,32 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_pause_topic",
         "While a dependency of all jobs is down, one after the other is tried in vain.",
-        "queue::side::failures::memory::handler_can_pause_the_topic",
+        "failures::memory::handler_can_pause_the_topic",
     ),
     mutant(
         "queue_batch_fill",
         "A batch, and its first job, wait forever for the batch to fill.",
-        "queue::side::batches::memory::incomplete_batch_starts_after_its_wait",
+        "batches::memory::incomplete_batch_starts_after_its_wait",
     ),
     mutant(
         "queue_batch_cancel",
         "A batch that lost all of its leases continues next to its successors.",
-        "queue::side::batches::memory::batch_whose_leases_are_all_lost_is_dropped",
+        "batches::memory::batch_whose_leases_are_all_lost_is_dropped",
     ),
     mutant(
         "queue_refuses_eviction",
         "A queue is opened on a Redis that drops jobs when it is full.",
-        "queue::side::openings::redis_with_eviction_is_rejected_by_default",
+        "openings::redis_with_eviction_is_rejected_by_default",
     ),
     mutant(
         "queue_refuses_disk",
         "Disk durability is accepted on a server that cannot confirm its writes.",
-        "queue::side::openings::disk_durability_requires_an_append_only_file",
+        "openings::disk_durability_requires_an_append_only_file",
     ),
     mutant(
         "queue_durable",
         "A job counts as accepted although no replica has it.",
-        "queue::side::durable::enqueue_waits_for_the_configured_replicas",
+        "durable::enqueue_waits_for_the_configured_replicas",
     ),
     mutant(
         "queue_settings_checked",

@@ -7,22 +7,22 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "migrations_take_turns",
         "Two programs that start at once create the same tables, and one of them does not start.",
-        "sql::work::migrations::postgres::programs_started_at_once_create_the_tables_once",
+        "migrations::postgres::programs_started_at_once_create_the_tables_once",
     ),
     mutant(
         "migrations_take_turns",
         "The same on MariaDB and MySQL, where the lock is by name.",
-        "sql::work::migrations::mariadb::programs_started_at_once_create_the_tables_once",
+        "migrations::mariadb::programs_started_at_once_create_the_tables_once",
     ),
     mutant(
         "own_migration_repeats",
         "On MySQL and MariaDB a program is killed after a statement of the library's migrations, and never starts again.",
-        "sql::work::own_migrations::mariadb_migration_resumes_after_a_kill_at_any_step",
+        "own_migrations::mariadb_migration_resumes_after_a_kill_at_any_step",
     ),
     mutant(
         "migration_step_noted",
         "On MySQL and MariaDB a program is killed after a statement of its migration, and never starts again.",
-        "sql::work::own_migrations::mariadb_migration_resumes_after_a_kill_at_any_step",
+        "own_migrations::mariadb_migration_resumes_after_a_kill_at_any_step",
     ),
     mutant(
         "invalidations_before_jobs",

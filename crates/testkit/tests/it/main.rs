@@ -2,15 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
 
 mod browser;
-mod client;
-mod databases;
 mod demo;
 mod eventually;
 mod linearizability;
 mod mutants;
-mod park;
-mod process;
-mod proxy;
-mod redis;
+mod servers;
 mod staleness;
-mod trace;

@@ -29,22 +29,17 @@ macro_rules! on_each {
     };
 }
 
-mod agree;
-mod attempts;
 mod contention;
 mod databases;
 mod extremes;
 mod inbox;
-mod judged;
-mod judged_kills;
+mod jobs;
 mod large;
-mod operators;
 mod pages;
 mod relay;
 mod rig;
 mod silence;
 mod sim;
 mod sink;
-mod sweeps;
 mod verdicts;
 mod work;

@@ -2,7 +2,7 @@
 
 use super::world::World;
 use crate::conformance::queue::ServerTime;
-use crate::park::{self, mariadb_database, postgres_database};
+use crate::servers::park::{self, mariadb_database, postgres_database};
 use anyhow::Result;
 use evenkeel::clock::{Clock, TestClock};
 use evenkeel::lock::{LockName, RowLock};

@@ -1,7 +1,7 @@
 //! A lock, its backend, and a clock that a test advances.
 
 use crate::conformance::queue::ServerTime;
-use crate::park::{self, SharedRedis};
+use crate::servers::park::{self, SharedRedis};
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use evenkeel::Token;

@@ -2,7 +2,7 @@
 
 use crate::conformance::lock::LEASE_MS;
 use crate::conformance::queue::ServerTime;
-use crate::park::{self, SharedRedis};
+use crate::servers::park::{self, SharedRedis};
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use evenkeel::Token;

@@ -1,6 +1,6 @@
 //! A backend, a clock that is frozen until a test advances it, and the few calls most tests make.
 
-use crate::park::{self, SharedRedis};
+use crate::servers::park::{self, SharedRedis};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel::Token;

@@ -1,7 +1,7 @@
 //! A backend of the stream sink, its clock, and messages.
 
 use crate::conformance::queue::ServerTime;
-use crate::park::{self, SharedRedis};
+use crate::servers::park::{self, SharedRedis};
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel::Keel;

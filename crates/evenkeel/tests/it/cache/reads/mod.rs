@@ -22,35 +22,15 @@ macro_rules! on_both {
     };
 }
 
-mod batches;
-mod breaker;
 mod costs;
-mod crowd;
 mod db;
 mod extremes;
-mod fail_safe;
-mod failures;
-mod fences;
-mod flights;
-mod flood;
-mod foreign;
-mod freshness;
 mod hostile;
-mod joining;
 mod large;
-mod limits;
-mod lives;
+mod loads;
 mod near;
-mod neighbors;
-mod on_replicas;
-mod outage;
-mod refresh;
-mod refusals;
-mod replicas;
 mod rig;
 mod sentences;
-mod switches;
-mod unreadable;
+mod staleness;
+mod store;
 mod values;
-mod waiting;
-mod windows;

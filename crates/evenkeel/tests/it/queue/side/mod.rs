@@ -22,28 +22,15 @@ macro_rules! on_both {
     };
 }
 
-mod answers;
-mod batches;
-mod claims;
-mod codecs;
+mod consuming;
 mod desk;
-mod durable;
-mod ends;
 mod extremes;
-mod failures;
 mod faults;
 mod grows;
 mod hostile;
 mod killed;
 mod large;
-mod layers;
-mod leases;
-mod logged;
-mod openings;
-mod periods;
-mod registered;
 mod rig;
-mod sends;
+mod sending;
 mod sentences;
-mod suspects;
 mod troubles;

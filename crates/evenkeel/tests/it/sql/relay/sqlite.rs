@@ -23,21 +23,21 @@ fn blob(digits: &str) -> String {
     format!("x'{digits}'")
 }
 
-#[path = "again.rs"]
+#[path = "stories/again.rs"]
 mod again;
-#[path = "attacked.rs"]
+#[path = "stories/attacked.rs"]
 mod attacked;
-#[path = "killed.rs"]
+#[path = "stories/killed.rs"]
 mod killed;
-#[path = "lanes.rs"]
+#[path = "stories/lanes.rs"]
 mod lanes;
-#[path = "operate.rs"]
+#[path = "stories/operate.rs"]
 mod operate;
-#[path = "order.rs"]
+#[path = "stories/order.rs"]
 mod order;
-#[path = "outage.rs"]
+#[path = "stories/outage.rs"]
 mod outage;
 #[path = "stage.rs"]
 mod stage;
-#[path = "trouble.rs"]
+#[path = "stories/trouble.rs"]
 mod trouble;

@@ -11,7 +11,7 @@ mod scenario;
 
 use super::invariants;
 use super::world::{ServerTime, World};
-use crate::proxy::Proxy;
+use crate::servers::proxy::Proxy;
 use crate::servers::{Redis, RedisOptions};
 use anyhow::{Context, Result, bail, ensure};
 use drain::Rest;

@@ -1,0 +1,10 @@
+//! Which stored values a reader may get, how old, and for how long.
+
+mod fail_safe;
+mod fences;
+mod freshness;
+mod lives;
+mod on_replicas;
+mod refresh;
+mod replicas;
+mod windows;

@@ -1,0 +1,181 @@
+//! Semaphores as a program sees them.
+
+use crate::lock::side::cancel::polled;
+use crate::lock::side::rig::{Rig, TTL, until};
+use evenkeel::Keel;
+use evenkeel::lock::{LockError, LossReason, Permits, PermitsBuilder, Release, Wait};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+on_both! {
+    permits_held_never_exceed_their_number
+    release_wakes_waiters_for_permits
+    resize_wakes_waiters_for_permits
+    permits_are_granted_first_come_first_served
+    different_permit_count_is_rejected
+    permits_of_a_dead_process_expire
+    permits_are_renewed_while_held
+    broken_permits_are_lost
+    dropped_acquire_of_permits_leaves_nothing
+}
+
+fn take(keel: &Keel, permits: u32) -> PermitsBuilder {
+    keel.semaphore("desks", 3).take(permits).ttl(TTL)
+}
+
+async fn held(keel: &Keel) -> u32 {
+    let found = keel.semaphore("desks", 3).inspect().await.unwrap();
+    found.map_or(0, |state| state.holders.iter().map(|holder| holder.permits).sum())
+}
+
+/// After this each waiter is armed and asleep, or about to poll once more.
+async fn asleep(keel: &Keel, number: u64) {
+    let waiting = async || keel.semaphore("desks", 3).inspect().await.unwrap().map_or(0, |state| state.waiting);
+    until(async || waiting().await == number).await;
+    for _ in 0..200 {
+        waiting().await;
+    }
+}
+
+async fn permits_held_never_exceed_their_number(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let first = take(&one, 2).acquire().await.unwrap();
+    let second = take(&two, 1).acquire().await.unwrap();
+    assert_eq!((first.name().as_str(), first.count(), first.remaining()), ("desks", 2, TTL));
+    assert!(take(&one, 1).try_acquire().await.unwrap().is_none());
+    assert_eq!(second.release().await.unwrap(), Release::Released);
+    assert!(take(&one, 2).try_acquire().await.unwrap().is_none(), "all that are wanted, or none");
+    assert_eq!(take(&one, 1).try_acquire().await.unwrap().map(|permits| permits.count()), Some(1));
+    drop(first);
+    until(async || held(&two).await == 0).await;
+    assert!(take(&two, 3).try_acquire().await.unwrap().is_some());
+}
+
+/// Time is frozen: only a message can wake a waiter.
+async fn release_wakes_waiters_for_permits(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let first = take(&one, 3).acquire().await.unwrap();
+    let asked: Vec<_> =
+        [&one, &two, &two].map(|keel| tokio::spawn(take(keel, 1).wait(Wait::Forever).acquire())).into_iter().collect();
+    asleep(&one, 3).await;
+    first.release().await.unwrap();
+    let mut permits = Vec::new();
+    for task in asked {
+        permits.push(task.await.unwrap().unwrap());
+    }
+    assert_eq!(held(&one).await, 3);
+}
+
+/// Time is frozen: only a message can wake a waiter.
+async fn resize_wakes_waiters_for_permits(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let _first = take(&one, 3).acquire().await.unwrap();
+    // By then the number has changed, and a caller with the old one gets an error.
+    let asked = tokio::spawn(take(&two, 1).wait(Wait::Forever).acquire());
+    asleep(&one, 1).await;
+    one.semaphore("desks", 4).resize().await.unwrap();
+    let refused = asked.await.unwrap();
+    assert!(matches!(refused, Err(LockError::Differs { asked: 3, stored: 4, .. })), "{refused:?}");
+    assert!(two.semaphore("desks", 4).take(1).try_acquire().await.unwrap().is_some());
+}
+
+/// In request order, in any process. Each holds all permits, so that no caller can overtake.
+async fn permits_are_granted_first_come_first_served(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let first = take(&one, 1).acquire().await.unwrap();
+    let order: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let mut tasks = Vec::new();
+    for (number, keel) in (1..).zip([&one, &two, &one, &two, &two, &one]) {
+        let (asked, order) = (take(keel, 3).wait(Wait::Forever).acquire(), Arc::clone(&order));
+        tasks.push(tokio::spawn(async move {
+            let permits = asked.await.unwrap();
+            order.lock().unwrap().push(number);
+            permits.release().await.unwrap();
+        }));
+        asleep(&one, number).await;
+    }
+    first.release().await.unwrap();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(*order.lock().unwrap(), [1, 2, 3, 4, 5, 6]);
+}
+
+/// Two versions of a program named different numbers: each let in as many as it thought there were.
+async fn different_permit_count_is_rejected(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let permits = take(&one, 1).acquire().await.unwrap();
+    let larger = two.semaphore("desks", 4);
+    let refused = larger.acquire().await;
+    assert!(matches!(refused, Err(LockError::Differs { asked: 4, stored: 3, .. })), "{refused:?}");
+    let sentence = refused.unwrap_err().to_string();
+    assert!(sentence.starts_with("the semaphore desks has 3 permits, this program requests 4"), "{sentence}");
+    larger.resize().await.unwrap();
+    let others = larger.take(3).acquire().await.unwrap();
+    assert!(matches!(one.semaphore("desks", 3).acquire().await, Err(LockError::Differs { stored: 4, .. })));
+    assert!(!permits.is_lost());
+    drop(others);
+    assert!(one.semaphore("desks", 0).acquire().await.is_err() && one.semaphore("desks", 501).acquire().await.is_err());
+}
+
+/// (A counter) The permits of a dead process were gone forever.
+async fn permits_of_a_dead_process_expire(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let permits = take(&one, 3).acquire().await.unwrap();
+    let asked = tokio::spawn(take(&two, 1).wait(Wait::Forever).acquire());
+    asleep(&one, 1).await;
+    // It is paused: it renews nothing, and then all time has passed at once.
+    rig.advance(TTL * 2).await;
+    let next = rig.while_time_passes(asked).await.unwrap().unwrap();
+    assert!(permits.is_lost() && !next.is_lost());
+    assert_eq!(permits.release().await.unwrap(), Release::AlreadyLost);
+    assert_eq!(held(&two).await, 1, "and it gave back nothing of others");
+}
+
+async fn permits_are_renewed_while_held(rig: Rig) {
+    let one = rig.process().await;
+    let permits = take(&one, 2).acquire().await.unwrap();
+    for _ in 0..4 {
+        rig.pass(TTL / 2).await;
+        assert!(!permits.is_lost());
+    }
+    assert_eq!(permits.run(async { 7 }).await, Ok(7));
+    assert_eq!(held(&one).await, 2);
+}
+
+async fn broken_permits_are_lost(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let permits = take(&one, 2).acquire().await.unwrap();
+    let desks = two.semaphore("desks", 3);
+    let seen = desks.inspect().await.unwrap().unwrap();
+    assert_eq!(desks.break_holds(Some(seen.holders[0].owner)).await.unwrap(), seen.holders);
+    let lost = rig.while_time_passes(Box::pin(permits.lost())).await;
+    assert_eq!(lost.reason, LossReason::Gone);
+    assert_eq!(rig.while_time_passes(Box::pin(permits.run(std::future::pending::<()>()))).await, Err(lost));
+}
+
+async fn dropped_acquire_of_permits_leaves_nothing(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let is_idle =
+        async |keel: &Keel| keel.semaphore("desks", 3).inspect().await.unwrap().is_none_or(|state| state.is_idle());
+    for polls in 0.. {
+        let first: Permits = take(&two, 2).acquire().await.unwrap();
+        let asked = polled(take(&one, 2).wait(Duration::from_secs(60)).acquire(), polls);
+        let release = async {
+            tokio::task::yield_now().await;
+            first.release().await.unwrap();
+        };
+        let (asked, ()) = tokio::join!(asked, release);
+        let was_done = asked.is_some();
+        drop(asked);
+        // Time is frozen: neither a lease nor a place in the queue expires.
+        until(async || is_idle(&two).await).await;
+        for _ in 0..5 {
+            assert!(is_idle(&two).await, "some were taken once more");
+            tokio::task::yield_now().await;
+        }
+        if was_done {
+            return;
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The sweep of rows: what the store says of an end does not count against a live row, and it reads no more than it must.
+
+use crate::sql::databases::{Place, Tested, on_each_database};
+use evenkeel::Keel;
+use evenkeel::queue::{Delivery, JobId, Queue};
+use evenkeel_protocol::queue::job::{FORGET_MS, Keep};
+use evenkeel_protocol::queue::steps::{Beat, Found, Put, PutChange, Report, SettleAndClaim, Settled, State};
+use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+use testkit::conformance::queue::Consumer;
+use testkit::servers::{Redis, RedisOptions};
+use tokio::sync::mpsc;
+
+on_each_database! {
+    rescue_makes_no_dead_letter_of_a_finished_job
+    crashed_job_with_live_row_is_dead_without_running
+    completion_in_store_alone_keeps_the_live_row
+    withdrawal_in_store_alone_keeps_the_live_row
+    large_bodies_are_restored_and_sent_only_when_needed
+    failing_page_is_halved_down_to_one_job
+    unreadable_row_does_not_stop_the_sweep
+    only_one_process_sweeps_at_a_time
+    panic_in_the_drop_of_a_body_frees_its_lease
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const MIB: usize = 1024 * 1024;
+
+struct Stage {
+    redis: Redis,
+    queue: Queue<String>,
+}
+
+impl Stage {
+    async fn open<DB: Tested>(place: &Place<DB>) -> Self {
+        let redis = Redis::start(RedisOptions::new()).await.unwrap();
+        let keel = Keel::connect(&redis.url()).await.unwrap();
+        let queue = keel.queue("judged").retries(0).body_bytes_max(2 * MIB).sql(&place.pool).build().await.unwrap();
+        Self { redis, queue }
+    }
+
+    async fn in_store(&self, id: JobId) -> Option<Found> {
+        let (steps, shard) = self.queue.steps(&id);
+        steps.job(&shard, id).await.unwrap()
+    }
+
+    async fn waits(&self, id: JobId) -> bool {
+        matches!(self.in_store(id).await, Some(Found::Live { state: State::Waiting(_), .. }))
+    }
+
+    async fn flush(&self, is_flushed: bool) {
+        if is_flushed {
+            self.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+        }
+        self.queue.sweep_once().await.unwrap();
+    }
+
+    /// A job whose worker began its last attempt and then fell silent: its lease is over at once.
+    async fn silent_at_last_attempt(&self, body: &str) -> JobId {
+        let id = self.queue.now(&body.to_owned()).await.unwrap();
+        let (steps, shard) = self.queue.steps(&id);
+        let mut worker = Consumer::default();
+        // Redis may find it due a little later than this process does.
+        let receipt = loop {
+            let call = SettleAndClaim { lease_ms: 1, ..worker.call(1) };
+            let settled = steps.settle_and_claim(&shard, &call).await.unwrap();
+            if let Settled::Done(claimed) = settled
+                && let Some(delivered) = claimed.deliveries.first()
+            {
+                break delivered.receipt;
+            }
+        };
+        assert_eq!(receipt.id, id);
+        let started = Beat { worker: worker.worker, lease_ms: 1, deliveries: vec![(receipt, Report::STARTED)] };
+        assert_eq!(steps.beat(&shard, &started).await.unwrap(), [true]);
+        id
+    }
+
+    /// Consumes until the job has left the store, or is dead; whether it is dead, and whether anything ran.
+    async fn fate(&self, id: JobId) -> (bool, bool) {
+        let (ran, mut runs) = mpsc::unbounded_channel();
+        let consumer = self.queue.consume(move |job: Delivery<String>| {
+            let ran = ran.clone();
+            async move {
+                let _ = ran.send(job.body);
+                Ok::<_, Infallible>(())
+            }
+        });
+        let consumer = consumer.crash_delay(Duration::from_millis(1));
+        let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
+        let is_dead = loop {
+            match self.in_store(id).await {
+                Some(Found::Live { state: State::Dead, .. }) => break true,
+                Some(Found::Live { .. }) => tokio::task::yield_now().await,
+                None | Some(Found::Ended(_)) => break false,
+            }
+        };
+        task.abort();
+        let _ = task.await;
+        (is_dead, runs.try_recv().is_ok())
+    }
+}
+
+async fn rescue_makes_no_dead_letter_of_a_finished_job<DB: Tested>(place: Place<DB>) {
+    let stage = Stage::open(&place).await;
+    for is_flushed in [false, true] {
+        let id = stage.silent_at_last_attempt("done").await;
+        // Its effect is committed, and with it the end of its row; then its process died.
+        place.run("DELETE FROM evenkeel_jobs").await;
+        stage.flush(is_flushed).await;
+        assert_eq!(stage.fate(id).await, (false, false), "neither dead nor run again, flushed: {is_flushed}");
+    }
+}
+
+async fn crashed_job_with_live_row_is_dead_without_running<DB: Tested>(place: Place<DB>) {
+    let stage = Stage::open(&place).await;
+    let id = stage.silent_at_last_attempt("crashes").await;
+    assert_eq!(stage.fate(id).await, (true, false));
+}
+
+static ARMED: AtomicBool = AtomicBool::new(false);
+
+/// A body that panics when it is dropped.
+#[derive(Serialize, Deserialize)]
+struct Explosive(u32);
+
+impl Drop for Explosive {
+    fn drop(&mut self) {
+        assert!(!ARMED.load(SeqCst) || std::thread::panicking(), "it explodes");
+    }
+}
+
+/// What its row does not let run is dropped by the attempt itself, outside the handler.
+async fn panic_in_the_drop_of_a_body_frees_its_lease<DB: Tested>(place: Place<DB>) {
+    let keel = Keel::memory();
+    let queue = keel.queue::<Explosive>("explosive").retries(0).sql(&place.pool).build().await.unwrap();
+    let id = queue.now(&Explosive(1)).await.unwrap();
+    place.run("DELETE FROM evenkeel_jobs").await;
+    ARMED.store(true, SeqCst);
+    let consumer = queue.consume(|_: Delivery<Explosive>| async { Ok::<_, Infallible>(()) });
+    let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
+    let (steps, shard) = queue.steps(&id);
+    let is_dead = async {
+        while !matches!(steps.job(&shard, id).await.unwrap(), Some(Found::Live { state: State::Dead, .. })) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), is_dead).await.expect("it keeps its lease");
+    task.abort();
+    let _ = task.await;
+}
+
+async fn completion_in_store_alone_keeps_the_live_row<DB: Tested>(place: Place<DB>) {
+    let stage = Stage::open(&place).await;
+    for is_flushed in [false, true] {
+        let id = stage.queue.now(&"a".to_owned()).await.unwrap();
+        let (steps, shard) = stage.queue.steps(&id);
+        let mut worker = Consumer::default();
+        let Settled::Done(claimed) = steps.settle_and_claim(&shard, &worker.call(1)).await.unwrap() else { panic!() };
+        let done = vec![(claimed.deliveries[0].receipt, evenkeel_protocol::queue::steps::Outcome::Done)];
+        steps.settle_and_claim(&shard, &SettleAndClaim { settlements: done, ..worker.call(0) }).await.unwrap();
+        assert!(matches!(stage.in_store(id).await, Some(Found::Ended(_))));
+        stage.flush(is_flushed).await;
+        assert!(stage.waits(id).await, "its row says that it is to run, flushed: {is_flushed}");
+        assert_eq!(stage.fate(id).await, (false, true), "and it runs, flushed: {is_flushed}");
+    }
+}
+
+async fn withdrawal_in_store_alone_keeps_the_live_row<DB: Tested>(place: Place<DB>) {
+    let stage = Stage::open(&place).await;
+    for is_flushed in [false, true] {
+        let (one, other) = (
+            stage.queue.delay(HOUR, &"a".to_owned()).await.unwrap(),
+            stage.queue.delay(HOUR, &"b".to_owned()).await.unwrap(),
+        );
+        let (steps, shard) = stage.queue.steps(&one);
+        steps.revoke(&shard, &[one]).await.unwrap();
+        // The completion record of a migrated job: above the row's version.
+        let withdrawn = Put { id: other, version: 9, change: PutChange::Withdraw(Keep::AfterEnd(FORGET_MS)) };
+        let (steps, shard) = stage.queue.steps(&other);
+        steps.put(&shard, &[withdrawn]).await.unwrap();
+        stage.flush(is_flushed).await;
+        assert!(stage.waits(one).await && stage.waits(other).await, "their rows live, flushed: {is_flushed}");
+    }
+}
+
+async fn large_bodies_are_restored_and_sent_only_when_needed<DB: Tested>(place: Place<DB>) {
+    const JOBS: usize = 24;
+    let stage = Stage::open(&place).await;
+    let body = "x".repeat(MIB);
+    let mut ids = Vec::new();
+    for _ in 0..JOBS {
+        ids.push(stage.queue.delay(HOUR, &body).await.unwrap());
+    }
+    let before = stage.sent_by_redis().await;
+    for _ in 0..3 {
+        assert_eq!(stage.queue.sweep_once().await.unwrap().rows, JOBS);
+    }
+    let sent = stage.sent_by_redis().await - before;
+    assert!(sent < 256 * 1024, "three looks at {JOBS} bodies of 1 MiB took {sent} bytes");
+    stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+    // A neighbor continues meanwhile.
+    let keel = Keel::connect(&stage.redis.url()).await.unwrap();
+    let neighbor: Queue<u32> = keel.queue("neighbor").build().await.unwrap();
+    let (swept, sent) = tokio::join!(stage.queue.sweep_once(), async {
+        for number in 0..50 {
+            neighbor.now(&number).await?;
+        }
+        Ok::<_, evenkeel::queue::QueueError>(())
+    });
+    swept.unwrap();
+    sent.unwrap();
+    for id in ids {
+        assert!(stage.waits(id).await);
+    }
+}
+
+impl Stage {
+    /// How many bytes Redis has sent so far, as it counts them.
+    async fn sent_by_redis(&self) -> usize {
+        let text: String = self.redis.command(&["INFO", "stats"]).await.unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:")).unwrap();
+        line.trim().parse().unwrap()
+    }
+}
+
+/// The record of the first job becomes something that is none.
+const SPOIL: &str = "UPDATE evenkeel_jobs SET record = job WHERE job = \
+                     (SELECT job FROM (SELECT job FROM evenkeel_jobs ORDER BY job LIMIT 1) AS first)";
+/// In one step, so that no sweep comes in between: Redis loses everything, and a foreign value replaces a job's record.
+const FLUSH_AND_OCCUPY: &str = "redis.call('FLUSHALL') \
+    local id = string.gsub(ARGV[2], '..', function(hex) return string.char(tonumber(hex, 16)) end) \
+    return redis.call('RPUSH', ARGV[1] .. id, 'x')";
+
+async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: Place<DB>) {
+    let stage = Stage::open(&place).await;
+    let mut ids = Vec::new();
+    for number in 0..5 {
+        ids.push(stage.queue.delay(HOUR, &number.to_string()).await.unwrap());
+    }
+    let (_, shard) = stage.queue.steps(&ids[2]);
+    let (key, hex) = (format!("{}:job:", shard.tag()), ids[2].to_string());
+    stage.redis.command::<()>(&["EVAL", FLUSH_AND_OCCUPY, "0", &key, &hex]).await.unwrap();
+    assert!(stage.queue.sweep_once().await.is_err(), "the whole page fails");
+    for at in [0, 1, 3, 4] {
+        let id = ids[at];
+        testkit::eventually("its neighbors come back", async || stage.waits(id).await.then_some(())).await.unwrap();
+    }
+}
+
+async fn unreadable_row_does_not_stop_the_sweep<DB: Tested>(place: Place<DB>) {
+    let stage = Stage::open(&place).await;
+    let mut ids = Vec::new();
+    for number in 0..3 {
+        ids.push(stage.queue.delay(HOUR, &number.to_string()).await.unwrap());
+    }
+    assert_eq!(place.run(SPOIL).await, 1);
+    ids.sort_unstable();
+    stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+    stage.queue.sweep_once().await.unwrap();
+    assert!(!stage.waits(ids[0]).await);
+    assert!(stage.waits(ids[1]).await && stage.waits(ids[2]).await, "the others are there");
+}
+
+async fn only_one_process_sweeps_at_a_time<DB: Tested>(place: Place<DB>) {
+    let stage = Stage::open(&place).await;
+    let id = stage.queue.delay(HOUR, &"a".to_owned()).await.unwrap();
+    let (_, shard) = stage.queue.steps(&id);
+    let key = format!("{}:sweep", shard.tag());
+    // The process of the test has the lease.
+    testkit::eventually("a process sweeps", async || {
+        stage.redis.command::<Option<Vec<u8>>>(&["GET", &key]).await.unwrap()
+    })
+    .await
+    .unwrap();
+    // Another one has it now: this one stays away from what is missing.
+    stage.redis.command::<()>(&["SET", &key, "another"]).await.unwrap();
+    stage.queue.sweep_once().await.unwrap();
+    assert_eq!(stage.redis.command::<String>(&["GET", &key]).await.unwrap(), "another");
+    // It ends, and with it its lease: a sweep begins at once, and restores what is missing.
+    stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+    testkit::eventually("it comes back by itself", async || stage.waits(id).await.then_some(())).await.unwrap();
+    assert_ne!(stage.redis.command::<Option<Vec<u8>>>(&["GET", &key]).await.unwrap().as_deref(), Some(&b"another"[..]));
+}
