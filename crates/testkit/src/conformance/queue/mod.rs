@@ -3,37 +3,23 @@
 //!
 //! [`queue_suite`](crate::queue_suite) makes a test of each for one backend.
 
-mod claim;
+mod consumers;
 pub mod crash_points;
 mod enqueue;
 mod grow;
 pub mod invariants;
-mod lease;
-mod operate;
+mod operators;
 mod put;
-mod redrive;
-mod revoke;
-mod settle;
 pub mod side_by_side;
-mod suspects;
 mod tick;
-mod time;
-mod wake;
 mod world;
 
-pub use claim::*;
+pub use consumers::*;
 pub use enqueue::*;
 pub use grow::*;
-pub use lease::*;
-pub use operate::*;
+pub use operators::*;
 pub use put::*;
-pub use redrive::*;
-pub use revoke::*;
-pub use settle::*;
-pub use suspects::*;
 pub use tick::*;
-pub use time::*;
-pub use wake::*;
 pub use world::{Consumer, ServerTime, World, job, plain};
 
 /// Makes a test of every function of the suite: `queue_suite!(world)`, where `world` is an async function that answers

@@ -1,6 +1,6 @@
 //! Exact results: what happened to a job that a caller revokes or reschedules.
 
-use super::world::{Consumer, World, job};
+use crate::conformance::queue::world::{Consumer, World, job};
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Note, Priority, REVOKE_MS_MIN};

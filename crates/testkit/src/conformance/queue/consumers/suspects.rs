@@ -1,6 +1,6 @@
 //! Jobs that may be what killed their worker: how many a process gets at once, and whose crash a crash is.
 
-use super::world::{Consumer, World, job, plain};
+use crate::conformance::queue::world::{Consumer, World, job, plain};
 use anyhow::Result;
 use evenkeel_protocol::queue::job::{ErrorClass, JobSpec, Retries};
 use evenkeel_protocol::queue::steps::{

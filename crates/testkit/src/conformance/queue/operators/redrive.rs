@@ -1,6 +1,6 @@
 //! Dead letters, sent back.
 
-use super::world::{Consumer, World, job};
+use crate::conformance::queue::world::{Consumer, World, job};
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{ErrorClass, JobId, JobSpec, Note};

@@ -1,6 +1,6 @@
 //! Leases, heartbeats, lease expiry and crashes.
 
-use super::world::{Consumer, World, job};
+use crate::conformance::queue::world::{Consumer, World, job};
 use anyhow::Result;
 use evenkeel_protocol::queue::job::{ErrorClass, JobSpec, Retries};
 use evenkeel_protocol::queue::steps::{

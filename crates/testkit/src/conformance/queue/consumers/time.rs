@@ -1,6 +1,6 @@
 //! Due times, leases and the server's clock.
 
-use super::world::{Consumer, World, job};
+use crate::conformance::queue::world::{Consumer, World, job};
 use anyhow::Result;
 use evenkeel_protocol::queue::job::{End, JobSpec, Keep};
 use evenkeel_protocol::queue::steps::{Enqueued, Found, NewJob, Outcome, QueueSteps, Verdict, When};
@@ -48,7 +48,7 @@ pub async fn body_outlives_any_delay<Q: QueueSteps>(world: &World<Q>) -> Result<
     world.time.advance(365 * 24 * 3_600_000).await?;
     let mut consumer = Consumer::default();
     let delivered = world.claim_one(&mut consumer).await?;
-    assert_eq!(super::plain(&delivered), "old");
+    assert_eq!(super::super::plain(&delivered), "old");
     assert_eq!(world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?, Verdict::Settled);
     Ok(())
 }

@@ -1,7 +1,7 @@
 -- Settles a worker's deliveries, then leases due jobs to it. The reply is stored until the worker's next call.
 -- KEYS 1 shard    ARGV 1 worker, 2 sequence, 3 lease ms, 4 want, 5 token, 6 fence floor,
---   7 to 9 slots, level and number of the suspects that run (shared/suspects.lua), then settlements (shared/settle.lua)
--- Replies nothing: stale, a higher sequence was first; or verdicts (a byte each), now, next due (-1 none), deliveries (shared/claim.lua)
+--   7 to 9 slots, level and number of the suspects that run (shared/consume/suspects.lua), then settlements (shared/consume/settle.lua)
+-- Replies nothing: stale, a higher sequence was first; or verdicts (a byte each), now, next due (-1 none), deliveries (shared/consume/claim.lua)
 -- Cost O((settlements + want) log n). A repeat of the same sequence gets the same reply.
 local worker, sequence, want, token = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5]
 local kept = call('HGET', ANSWERS, worker)

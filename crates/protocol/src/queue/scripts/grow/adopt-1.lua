@@ -1,5 +1,5 @@
 -- Adds the items that another shard has given, each once and in order.
--- KEYS 1 shard    ARGV 1 number of the other shard, then for each: sequence, label, record (scripts/leaving-1.lua)
+-- KEYS 1 shard    ARGV 1 number of the other shard, then for each: sequence, label, record (leaving-1.lua)
 -- Replies the last sequence number that was added
 -- Cost O(log n) each. A repeat, however late, adds nothing twice.
 local field, before = 'took:' .. ARGV[1], earliest()

@@ -1,6 +1,6 @@
 //! Which jobs a claim returns, and what a lost reply costs.
 
-use super::world::{Consumer, World, job, plain};
+use crate::conformance::queue::world::{Consumer, World, job, plain};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};

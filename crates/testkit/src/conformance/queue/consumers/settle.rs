@@ -1,6 +1,6 @@
 //! How deliveries end.
 
-use super::world::{Consumer, World, job};
+use crate::conformance::queue::world::{Consumer, World, job};
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{ERRORS_KEPT_MAX, End, ErrorClass, JobSpec, Keep, Note, Priority, Retries};

@@ -1,6 +1,6 @@
 //! Markers: what wakes a consumer that waits, and what does not.
 
-use super::world::{Consumer, World, job};
+use crate::conformance::queue::world::{Consumer, World, job};
 use anyhow::Result;
 use evenkeel_protocol::queue::steps::{MARKERS_MAX, NewJob, Outcome, QueueSteps, Reschedule, SettleAndClaim, When};
 

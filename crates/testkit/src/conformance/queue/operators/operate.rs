@@ -1,6 +1,6 @@
 //! What operators do and see.
 
-use super::world::{Consumer, World, job};
+use crate::conformance::queue::world::{Consumer, World, job};
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Priority};
