@@ -2,16 +2,13 @@
 
 pub mod check;
 pub mod error;
-mod figures;
 pub mod grow;
-mod head;
 pub mod job;
 pub mod memory;
 pub mod record;
 pub mod redis;
 pub mod register;
 pub mod retry_delay;
-mod room;
 pub mod steps;
 pub mod topology;
 

@@ -11,12 +11,11 @@ pub use scripts::SCRIPTS;
 
 use super::check;
 use super::error::QueueError;
-use super::figures::Stats;
-use super::head::Head;
 use super::job::JobId;
 use super::steps::{
-    Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, PutChange, QueueSteps, Receipt, Redrive,
-    Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Tick, Ticked,
+    Beat, Enqueued, Found, Head, Limits, Listed, Looked, NewJob, Put, PutAnswer, PutChange, QueueSteps, Receipt,
+    Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats,
+    Tick, Ticked,
 };
 use async_trait::async_trait;
 use bulk::Bulk;

@@ -10,11 +10,10 @@ mod state;
 
 use super::check;
 use super::error::QueueError;
-use super::figures::Stats;
 use super::job::JobId;
 use super::steps::{
     Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive, Redriven, Reschedule,
-    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Tick, Ticked,
+    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
 use async_trait::async_trait;
 use bytes::Bytes;

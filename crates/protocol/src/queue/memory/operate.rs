@@ -1,9 +1,8 @@
 //! Operator steps: `redrive`, `forget`, `delete`, `purge`, `pause`, `resume`, limits; and the read-only steps.
 
 use super::state::{Expiring, Record, RedriveState, ShardState};
-use crate::queue::figures::Stats;
 use crate::queue::job::{End, FORGET_MS, JobId, Keep, Note, Priority};
-use crate::queue::steps::{Found, Listed, Redrive, RedriveVerdict, Redriven, State, WORKER_COUNTED_MS};
+use crate::queue::steps::{Found, Listed, Redrive, RedriveVerdict, Redriven, State, Stats, WORKER_COUNTED_MS};
 use evenkeel_link::support::guard;
 use std::ops::Bound;
 

@@ -3,9 +3,8 @@
 use super::state::{Record, ShardState, StoredReply, note_error, size};
 use crate::queue::job::{End, ErrorClass, Job, JobId, JobSpec, Note, Retries};
 use crate::queue::record::encode_job;
-use crate::queue::room::Report;
 use crate::queue::steps::{
-    Beat, CLAIM_BYTES_MAX, Claimed, Delivered, INLINE_BYTES_MAX, Outcome, PUT_OFF_MAX, PUT_OFF_MS, Receipt,
+    Beat, CLAIM_BYTES_MAX, Claimed, Delivered, INLINE_BYTES_MAX, Outcome, PUT_OFF_MAX, PUT_OFF_MS, Receipt, Report,
     SettleAndClaim, Settled, State, Verdict,
 };
 use bytes::Bytes;

@@ -1,13 +1,12 @@
 //! The state of a shard, and the operations of which every step consists.
 
-use crate::queue::figures::Totals;
 use crate::queue::grow::Parcel;
 use crate::queue::job::{
     ERRORS_KEPT_MAX, End, ErrorClass, ErrorNote, Job, JobId, Keep, Note, REVOKE_MS_MIN, Stamp, UniqueKey,
 };
 use crate::queue::record::encoded_len;
 use crate::queue::steps::{
-    ITEMS_MAX, Limits, MARKERS_MAX, Next, Receipt, State, Verdict, WORKER_SILENT_MS, When, Worker,
+    ITEMS_MAX, Limits, MARKERS_MAX, Next, Receipt, State, Totals, Verdict, WORKER_SILENT_MS, When, Worker,
 };
 use bytes::Bytes;
 use evenkeel_link::Token;

@@ -1,13 +1,11 @@
 //! Decodes the replies of the scripts.
 
 use crate::queue::error::QueueError;
-use crate::queue::figures::{Stats, Totals};
-use crate::queue::head::Head;
 use crate::queue::job::{End, JobId, Priority};
 use crate::queue::record::{Record, Unreadable};
 use crate::queue::steps::{
-    Claimed, Delivered, Enqueued, Fate, Found, Listed, Looked, Next, PutAnswer, Receipt, RedriveVerdict, Redriven,
-    Rescheduled, Rescued, Revoked, Settled, State, Ticked, Verdict,
+    Claimed, Delivered, Enqueued, Fate, Found, Head, Listed, Looked, Next, PutAnswer, Receipt, RedriveVerdict,
+    Redriven, Rescheduled, Rescued, Revoked, Settled, State, Stats, Ticked, Totals, Verdict,
 };
 use bytes::Bytes;
 use evenkeel_link::{LinkError, Token};

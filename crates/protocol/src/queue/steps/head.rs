@@ -1,7 +1,7 @@
 //! [`Head`]: a job's state and version, without its body.
 
-use super::job::End;
-use super::steps::{Found, Looked, State};
+use super::{Found, Looked, State};
+use crate::queue::job::End;
 
 /// A job's state, without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
