@@ -9,8 +9,8 @@ use crate::cache::reading::found::Found;
 use crate::cache::reading::look::Look;
 use crate::cache::settings::freshness::{Freshness, Source};
 use crate::cache::store::registry::Handles;
+use crate::cache::writing::invalidate::Invalidated;
 use crate::cache::writing::ledger::Demand;
-use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::Mode;
 use std::borrow::Borrow;
@@ -33,26 +33,6 @@ pub struct Cache<K: ?Sized, V> {
     pub(super) core: Arc<Core<V>>,
     pub(super) handles: Handles,
     pub(super) key: PhantomData<fn(&K)>,
-}
-
-/// The result of a successful invalidation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Invalidated {
-    /// The store has applied it: the result of every load that began before it will be rejected.
-    Done,
-    /// The store could not be reached, and the spool of this process has stored the invalidation
-    /// ([`KeelBuilder::spool`](crate::KeelBuilder), feature `spool`). It is replayed until it succeeds, by this process or, if
-    /// this process dies, by the next one that opens this cache with that folder. Until then other processes may serve the
-    /// older value.
-    Deferred,
-}
-
-impl Invalidated {
-    /// The weaker of two results.
-    pub(super) fn and(self, other: Self) -> Self {
-        if self == Self::Done { other } else { self }
-    }
 }
 
 impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
@@ -342,44 +322,6 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
             return invalidation.instrument(span).await;
         }
         invalidation.await
-    }
-}
-
-impl<V: 'static> Core<V> {
-    pub(super) fn expire(&self) -> Demand {
-        Demand { mode: self.settings.expiring(), floor: None, lag_ms_max: self.settings.lag_ms() }
-    }
-
-    /// Excludes new readers from the running load of the key, sends the invalidation, and excludes them again: a load that
-    /// began in between may have found a value that was stored before the store applied the invalidation.
-    pub(super) async fn invalidate(&self, key: KeyBytes, demand: Demand) -> Result<Invalidated, CacheError> {
-        let key = key.as_slice();
-        let pending = self.replayer.begin(key, demand);
-        if guard("flight_cut_at_send") {
-            self.calls.close(key);
-        }
-        let invalidation = pending.demand().invalidation();
-        let answer = self.store.invalidate(key, &invalidation).await;
-        if guard("flight_cut_at_answer") {
-            self.calls.close(key);
-        }
-        match answer {
-            Ok(()) => {
-                pending.done();
-                self.metrics.invalidations.increment(1);
-                Ok(Invalidated::Done)
-            }
-            Err(error) => {
-                let is_kept = pending.defer().await;
-                // The store would reject a deferred copy of this invalidation as well, so the caller must receive the error.
-                if is_kept && error.is_retryable() {
-                    self.metrics.invalidation_failed("deferred");
-                    return Ok(Invalidated::Deferred);
-                }
-                self.metrics.invalidation_failed(if error.outcome_unknown() { "unknown" } else { "failed" });
-                Err(error)
-            }
-        }
     }
 }
 

@@ -73,7 +73,7 @@ mod settings;
 mod store;
 mod writing;
 
-pub use cache::{Cache, Invalidated};
+pub use cache::Cache;
 pub use evenkeel_protocol::cache::error::CacheError;
 #[cfg(feature = "sql")]
 pub(crate) use for_work::CacheOfWork;
@@ -88,6 +88,7 @@ pub use settings::freshness::{Freshness, Source, WhileWriting};
 #[cfg(feature = "testing")]
 pub use store::gate::{Held, Side, Step, StepGate};
 pub(crate) use store::registry::Caches;
+pub use writing::invalidate::Invalidated;
 #[cfg(feature = "sql")]
 pub(crate) use writing::ledger::Demand;
 pub use writing::window::{OpenWindow, WindowEnd, WriteWindow};

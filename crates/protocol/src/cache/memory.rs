@@ -4,6 +4,7 @@
 //! Every step is one function of one entry: it receives the stored entry, the time and the call's arguments, and
 //! returns the new entry and the reply. Rules that the mutant table removes are marked by their guards.
 
+mod entry;
 pub mod listeners;
 pub use listeners::EntryListener;
 pub mod store;
@@ -12,14 +13,15 @@ mod tidy;
 pub use store::EntryStore;
 
 use super::error::CacheError;
-use super::header::{Entry, Header, LeaseBlock, Value, Window};
+use super::header::{Entry, LeaseBlock, Value, Window};
 use super::keys::CacheKeys;
 use super::steps::{
-    BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Generation, Grant, Invalidation, Lease, Leased, Mode, Renewed,
-    SPAN_MS_MAX, TrackedRead, WINDOWS_MAX, Why,
+    BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Grant, Invalidation, Lease, Leased, Renewed, TrackedRead,
+    WINDOWS_MAX,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
+use entry::span;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
@@ -307,99 +309,4 @@ fn end_write(found: Found, now_ms: u64, token: Token, invalidation: &Invalidatio
     let answer = if entry.header.windows.len() < before { Ended::Closed } else { Ended::Lapsed };
     entry.invalidate(now_ms, invalidation);
     write(entry, answer)
-}
-
-/// Shared by the steps.
-impl Entry {
-    /// An entry without a value. The floor of an earlier entry under the key is lost. The ordinals begin at the current time, so
-    /// that they differ from those of an earlier entry even if a delayed copy of a lease restores that entry's
-    /// generation.
-    fn create(now_ms: u64, generation: Generation, schema: u32, lag_ms_max: u64, ends_at_ms: u64) -> Self {
-        let first = if guard("model_creation_ordinals") { u32::try_from(now_ms % (1 << 31)).unwrap_or(0) } else { 0 };
-        let header = Header {
-            schema,
-            generation,
-            granted: first,
-            filled: first,
-            ends_at_ms,
-            value: None,
-            lease: None,
-            floor: 0,
-            cold: guard("model_cold_rule") && lag_ms_max > 0,
-            guard_until_ms: 0,
-            suspect_until_ms: 0,
-            windows: Vec::new(),
-        };
-        Self { header, payload: Bytes::new() }
-    }
-
-    /// The value, if it has not expired and was not invalidated.
-    fn servable(&self, now_ms: u64) -> Option<Value> {
-        let is_spent = |value: &Value| now_ms >= value.hard_until_ms && guard("model_spent");
-        self.header.value.filter(|value| !value.stale && !is_spent(value))
-    }
-
-    /// Whether there is a value that makes the load unnecessary.
-    fn satisfies(&self, why: Why, now_ms: u64) -> bool {
-        let Some(value) = self.servable(now_ms) else { return false };
-        match why {
-            Why::Miss | Why::Stale => guard("model_lease_landed"),
-            Why::Refresh => guard("model_refresh_due") && now_ms < value.soft_until_ms,
-            Why::Below(version) => guard("model_lease_below") && value.version.is_some_and(|stored| stored >= version),
-            Why::Older(age_ms_max) => now_ms.saturating_sub(value.loaded_at_ms) <= span(age_ms_max),
-        }
-    }
-
-    /// Invalidates every load granted so far: by the generation and, should a generation ever recur, by the ordinals.
-    fn begin_generation(&mut self, generation: Generation) {
-        self.header.generation = generation;
-        self.header.granted = self.header.granted.saturating_add(1);
-        if guard("model_void_ordinals") {
-            self.header.filled = self.header.granted;
-        }
-        self.header.lease = None;
-    }
-
-    fn drop_value(&mut self) {
-        self.header.value = None;
-        self.payload = Bytes::new();
-    }
-
-    fn extend_to(&mut self, time_ms: u64) {
-        self.header.ends_at_ms = self.header.ends_at_ms.max(time_ms);
-    }
-
-    fn invalidate(&mut self, now_ms: u64, invalidation: &Invalidation) {
-        if guard("model_invalidate_generation") {
-            self.begin_generation(invalidation.generation);
-        }
-        match invalidation.floor {
-            Some(floor) => self.header.floor = self.header.floor.max(floor),
-            None if invalidation.lag_ms_max > 0 => {
-                let until_ms = self.header.guard_until_ms.max(now_ms + span(invalidation.lag_ms_max));
-                self.header.guard_until_ms = until_ms;
-                self.extend_to(until_ms);
-            }
-            None => {}
-        }
-        match (invalidation.mode, &mut self.header.value) {
-            (Mode::Expire { keep_ms }, Some(value)) => {
-                let mut hard_until_ms = now_ms + span(keep_ms);
-                if guard("model_hard_never_renewed") {
-                    hard_until_ms = hard_until_ms.min(value.hard_until_ms);
-                }
-                if keep_ms == 0 && guard("model_spent_at_once") {
-                    hard_until_ms = 0; // expired even for readers whose estimate of the time is behind
-                }
-                value.hard_until_ms = hard_until_ms;
-                value.stale = guard("model_invalidate_stale");
-            }
-            (Mode::Purge, Some(value)) if !guard("model_purge") => value.hard_until_ms = 0,
-            _ => self.drop_value(),
-        }
-    }
-}
-
-fn span(span_ms: u64) -> u64 {
-    span_ms.min(SPAN_MS_MAX)
 }

@@ -1,7 +1,7 @@
 //! Storing a loaded value. A fill is an optimization: it is dropped whenever it might be wrong, and a metric counts the reason.
 
 use super::flight::Completion;
-use super::load::HeldLease;
+use super::lease::HeldLease;
 use super::payload::Packed;
 use crate::cache::core::Core;
 use crate::cache::reading::found::Found;

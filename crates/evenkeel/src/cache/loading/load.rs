@@ -3,23 +3,20 @@
 //! The load runs in a task of its own, so a dropped caller does not cancel it for the readers that wait for it. The call is
 //! completed in every case, and the lease of a load without a stored value is released.
 
-use super::fill::Fate;
 use super::flight::{CallHandle, Completion, Joined, Known, Outcome, Tick};
+use super::lease::{HeldLease, LeaseReply, NextStep};
 use super::loader::{self, Loader};
+use super::plan::{Bypass, JOINS_MAX, Plan, Reader};
 use super::user_code::catch_panic;
 use crate::cache::core::Core;
-use crate::cache::metrics::Shed;
 use crate::cache::reading::demand::ReadPolicy;
-use crate::cache::reading::found::{Found, Stale, Tier};
+use crate::cache::reading::found::{Found, Tier};
 use crate::cache::reading::wake_up::Wait;
-use crate::cache::settings::AfterWait;
-use crate::cache::settings::freshness::{Source, WhileWriting};
-use crate::cache::store::StoreEpoch;
-use evenkeel_link::Token;
+use crate::cache::settings::freshness::Source;
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::{Backoff, guard, ms};
+use evenkeel_link::support::{Backoff, guard};
 use evenkeel_protocol::cache::error::CacheError;
-use evenkeel_protocol::cache::steps::{Generation, Grant, Lease, Leased, Why};
+use evenkeel_protocol::cache::steps::Why;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
@@ -27,99 +24,6 @@ use tracing::Instrument;
 /// The polling interval for another reader's load. Its lease ends at the latest then; a load usually ends long before.
 pub(crate) const ASK_AGAIN: Backoff =
     Backoff { delay_min: Duration::from_millis(4), delay_max: Duration::from_millis(64) };
-
-/// How a load is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
-    /// With a lease, after waiting for its current holder if there is one; the loaded value is stored.
-    Fill(Why),
-    /// Like `Fill`, but does not wait after a recently failed load, because an older value can be served.
-    FillOrServe(Why),
-    /// With a lease or not at all: no reader waits for it.
-    Ahead(Why),
-    /// Without a lease and without storing the value.
-    Bypass(Bypass),
-}
-
-impl Plan {
-    /// The reason in the lease request.
-    pub(crate) fn why(self) -> Why {
-        match self {
-            Self::Fill(why) | Self::FillOrServe(why) | Self::Ahead(why) => why,
-            Self::Bypass(_) => Why::Miss,
-        }
-    }
-}
-
-/// Why a load bypasses the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bypass {
-    StoreAway,
-    InvalidationOwed,
-    OtherSchema,
-    Undecodable,
-    WaitedTooLong,
-    ReadsBypassed,
-    FillsBypassed,
-    Writing,
-}
-
-/// How many loads of other readers a reader joins before it insists on its own.
-pub(crate) const JOINS_MAX: u32 = 2;
-
-/// The read for which a load is run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader {
-    pub(crate) policy: ReadPolicy,
-    /// When it began; its waiting time counts from here.
-    pub(crate) began: Moment,
-    /// How many results of other readers' loads it has rejected.
-    pub(crate) rejected_joins: u32,
-}
-
-impl Reader {
-    /// A reader that has just begun.
-    pub(crate) fn new(policy: ReadPolicy, began: Moment) -> Self {
-        Self { policy, began, rejected_joins: 0 }
-    }
-
-    /// The source from which its load may read. A replica's value that is not stored proves nothing to waiting readers; once
-    /// this has cost a reader a round, the next load reads the primary.
-    pub(crate) fn source(self) -> Source {
-        if self.rejected_joins > 0 && guard("refused_reader_reads_primary") {
-            Source::Primary
-        } else {
-            self.policy.source()
-        }
-    }
-}
-
-/// A granted lease, and the data against which its load is checked.
-pub(crate) struct HeldLease {
-    pub(crate) grant: Grant,
-    /// The source from which its load may read.
-    pub(crate) source: Source,
-    pub(crate) token: Token,
-    /// The store's epoch when the lease was requested; `None` if it was unknown.
-    pub(crate) epoch: Option<StoreEpoch>,
-    /// When the lease was requested: the load budget counts from the sending of the request, not from the reply.
-    pub(crate) sent: Moment,
-}
-
-/// The result of a lease request.
-pub(crate) enum LeaseReply<V> {
-    Granted(HeldLease),
-    Landed(Found<V>),
-    /// Request again, at the latest after this.
-    Later {
-        retry_after: Duration,
-        is_failing: bool,
-    },
-    /// Load without a lease.
-    Bypass(Bypass),
-    /// Do not load.
-    Failed(CacheError),
-}
 
 /// A loaded value, and what is known about it before the store has accepted or rejected it.
 pub(crate) struct Loaded<V> {
@@ -197,68 +101,6 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    /// Applies the cache's `after_wait` setting to a reader that has waited for `wait_max`.
-    pub(crate) fn may_load_after_waiting(&self, began: Moment) -> Result<(), CacheError> {
-        match self.settings.after_wait {
-            AfterWait::Load => Ok(()),
-            AfterWait::Fail => {
-                self.metrics.shed(Shed::WaitMax);
-                Err(CacheError::WaitedTooLong { waited: self.clock.now().since(began) })
-            }
-        }
-    }
-
-    /// The result of a load, or instead of its error an older value that the policy accepts.
-    pub(crate) fn rescued(
-        &self,
-        answer: Result<Found<V>, CacheError>,
-        policy: ReadPolicy,
-        rescue: Option<Found<V>>,
-        seen: Moment,
-    ) -> Result<Found<V>, CacheError> {
-        answer.or_else(|error| {
-            let rescued =
-                rescue.and_then(|found| self.rescue(found, policy, seen, Stale::LoaderFailed)).ok_or(error)?;
-            self.metrics.rescued_failed.increment(1);
-            Ok(rescued)
-        })
-    }
-
-    /// A value that was read at `seen` and did not satisfy the policy, if it is accepted now in place of a better one.
-    pub(crate) fn rescue(&self, found: Found<V>, policy: ReadPolicy, seen: Moment, why: Stale) -> Option<Found<V>> {
-        // It is older now.
-        let aged = Found { age: found.age + self.clock.now().since(seen), ..found };
-        let rescued = policy.rescue(aged, self.settings.fail_safe, why)?;
-        self.metrics.served_stale(rescued.age);
-        Some(rescued)
-    }
-
-    /// Loads for a reader that may fall back to `rescue` if the load fails, or if it is slow; a slow load continues.
-    pub(crate) async fn load_or_rescue(
-        self: &Arc<Self>,
-        key: &[u8],
-        plan: Plan,
-        policy: ReadPolicy,
-        rescue: Option<Found<V>>,
-        loader: impl FnOnce() -> Loader<V>,
-    ) -> Result<Found<V>, CacheError> {
-        let seen = self.clock.now();
-        let mut load = std::pin::pin!(self.load(key, plan, policy, loader));
-        if let (Some(soft), Some(found)) = (self.settings.load_soft_timeout, &rescue) {
-            match self.clock.timeout(soft, &mut load).await {
-                Ok(answer) => return self.rescued(answer, policy, rescue, seen),
-                Err(_) => {
-                    if let Some(served) = self.rescue(found.clone(), policy, seen, Stale::LoaderSlow) {
-                        self.metrics.rescued_slow.increment(1);
-                        return Ok(served);
-                    }
-                }
-            }
-        }
-        let answer = load.await;
-        self.rescued(answer, policy, rescue, seen)
-    }
-
     /// Starts a background load, unless a load of this key is running.
     pub(crate) fn load_ahead(
         self: &Arc<Self>,
@@ -304,33 +146,21 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Err(error) => return Outcome::Failed(error),
             };
             let asked_at = self.calls.tick();
-            let (retry_after, is_failing) = match self.ask(completion.key(), why, reader).await {
-                LeaseReply::Granted(lease) => return self.load_with_lease(&lease, completion, loader).await,
-                LeaseReply::Landed(found) => return Outcome::landed(found, asked_at),
-                LeaseReply::Bypass(reason) => return self.load_past_store(reason, reader, loader).await,
-                LeaseReply::Failed(error) => return Outcome::Failed(error),
-                LeaseReply::Later { is_failing: true, .. } if !is_patient && guard("rescued_do_not_wait") => {
-                    return Outcome::Nothing;
-                }
-                LeaseReply::Later { retry_after, is_failing } => (retry_after, is_failing),
+            let reply = self.ask(completion.key(), why, reader).await;
+            let wait = match self.next_step(reply, is_patient, began) {
+                NextStep::Load(lease) => return self.load_with_lease(&lease, completion, loader).await,
+                NextStep::LoadPastStore(reason) => return self.load_past_store(reason, reader, loader).await,
+                NextStep::Landed(found) => return Outcome::landed(found, asked_at),
+                NextStep::FailCall(error) => return Outcome::Failed(error),
+                NextStep::FailReader(_) => return Outcome::Nothing,
+                NextStep::Wait { retry_after, is_failing, left } => Wait { retry_after, is_failing, attempt, left },
             };
-            let waited = self.clock.now().since(began);
-            let left = self.settings.wait_max.saturating_sub(waited);
-            if left.is_zero() {
-                if is_failing {
-                    return Outcome::Failed(CacheError::Failing { waited });
-                }
-                return match self.may_load_after_waiting(began) {
-                    Ok(()) => self.load_past_store(Bypass::WaitedTooLong, reader, loader).await,
-                    Err(error) => Outcome::Failed(error),
-                };
-            }
             drop(permit);
             let _waiter = match self.waiters.enter() {
                 Ok(waiter) => waiter,
                 Err(error) => return Outcome::Failed(error),
             };
-            self.wait_for_change(&[(completion.key(), why)], Wait { retry_after, is_failing, attempt, left }).await;
+            self.wait_for_change(&[(completion.key(), why)], wait).await;
             attempt += 1;
         }
     }
@@ -362,89 +192,9 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    pub(crate) async fn ask(&self, key: &[u8], why: Why, reader: Reader) -> LeaseReply<V> {
-        if self.switches.bypass_fills() {
-            return LeaseReply::Bypass(Bypass::FillsBypassed); // without a fill there is no need for a lease
-        }
-        let token = Token::random();
-        let lease = Lease {
-            token,
-            generation: Generation::random(),
-            lease_ms: ms(self.settings.lease),
-            life_ms: self.settings.life_ms(),
-            why,
-            schema: self.schema,
-            lag_ms_max: self.settings.lag_ms(),
-        };
-        let (epoch, sent) = (self.store.epoch(), self.clock.now());
-        let later = |ms, is_failing| LeaseReply::Later { retry_after: Duration::from_millis(ms), is_failing };
-        match self.store.lease(key, &lease).await {
-            Ok(Leased::Granted(grant)) => {
-                let source = self.settings.source(reader.source(), grant.primary_required);
-                LeaseReply::Granted(HeldLease { grant, source, token, epoch, sent })
-            }
-            Ok(Leased::Landed(bytes)) => {
-                self.landed(key, bytes).map_or(LeaseReply::Bypass(Bypass::Undecodable), LeaseReply::Landed)
-            }
-            Ok(Leased::Wait { retry_after_ms }) => later(retry_after_ms, false),
-            Ok(Leased::Writing { retry_after_ms }) => match self.settings.while_writing {
-                WhileWriting::Wait => later(retry_after_ms, false),
-                WhileWriting::Load => LeaseReply::Bypass(Bypass::Writing),
-                WhileWriting::Fail => {
-                    LeaseReply::Failed(CacheError::Writing { retry_after: Duration::from_millis(retry_after_ms) })
-                }
-            },
-            Ok(Leased::Failing { retry_after_ms }) => later(retry_after_ms, true),
-            Ok(Leased::OtherSchema) => {
-                self.log_other_schema(key);
-                LeaseReply::Bypass(Bypass::OtherSchema)
-            }
-            Err(_) => LeaseReply::Bypass(Bypass::StoreAway),
-        }
-    }
-
     async fn load_with_lease(&self, lease: &HeldLease, completion: &Completion<V>, loader: Loader<V>) -> Outcome<V> {
         let loaded = self.run(loader, lease.source).await;
         self.settle(lease, completion, loaded).await
-    }
-
-    /// Stores the loaded value, or releases the lease.
-    pub(crate) async fn settle(
-        &self,
-        lease: &HeldLease,
-        completion: &Completion<V>,
-        loaded: Result<Loaded<V>, CacheError>,
-    ) -> Outcome<V> {
-        match loaded {
-            Ok(Loaded { found, known }) => {
-                let mut sent_at = self.calls.tick();
-                let fate = self.fill(lease, completion, &found).await;
-                if !guard("confirmed_since_the_read_began") {
-                    sent_at = self.calls.tick();
-                }
-                if matches!(fate, Fate::Dropped | Fate::Outdated) && guard("dropped_fill_gives_lease_back") {
-                    // No reader needs to wait for a value that will not be stored.
-                    self.give_back(lease, completion, Duration::ZERO).await;
-                }
-                // The store rejects a value that an invalidation has superseded, so none arrived before this was sent.
-                let at = if fate == Fate::Stored { sent_at } else { known.at };
-                Outcome::Found { found, known: Known { at, ..known } }
-            }
-            Err(error) => {
-                let patience =
-                    if guard("failed_load_asks_for_patience") { self.settings.retry_after } else { Duration::ZERO };
-                self.give_back(lease, completion, patience).await;
-                Outcome::Failed(error)
-            }
-        }
-    }
-
-    /// Best effort: a lease that is not released expires.
-    async fn give_back(&self, lease: &HeldLease, completion: &Completion<V>, retry_after: Duration) {
-        let given_back = self.store.abandon(completion.key(), lease.token, ms(retry_after)).await;
-        if let Err(error) = given_back {
-            tracing::debug!(cache = %self.name, %error, "the release of a lease failed; the lease expires by itself");
-        }
     }
 
     async fn load_past_store(&self, reason: Bypass, reader: Reader, loader: Loader<V>) -> Outcome<V> {
@@ -495,20 +245,5 @@ impl<V: Send + Sync + 'static> Core<V> {
             Err(_) => self.metrics.load_failed("error"),
         }
         ended
-    }
-}
-
-impl Bypass {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::StoreAway => "store_away",
-            Self::InvalidationOwed => "invalidation_owed",
-            Self::OtherSchema => "other_schema",
-            Self::Undecodable => "undecodable",
-            Self::WaitedTooLong => "waited_too_long",
-            Self::ReadsBypassed => "reads_bypassed",
-            Self::FillsBypassed => "fills_bypassed",
-            Self::Writing => "writing",
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Values that the codec cannot decode or encode: logged at a limited rate, and replaced if no other program can read them.
 
-use super::load::{Bypass, Plan};
 use super::payload::Unreadable;
+use super::plan::{Bypass, Plan};
 use super::user_code::catch_panic;
 use crate::cache::core::Core;
 use crate::cache::reading::demand::ReadPolicy;

@@ -12,8 +12,10 @@ use crate::cache::core::Core;
 use crate::cache::key::KeyBytes;
 use crate::cache::loading::admission::Admitted;
 use crate::cache::loading::flight::{CallHandle, Completion, Joined, Outcome, Tick};
-use crate::cache::loading::load::{Bypass, HeldLease, JOINS_MAX, LeaseReply, Loaded, Plan, Reader};
+use crate::cache::loading::lease::{HeldLease, LeaseReply, NextStep};
+use crate::cache::loading::load::Loaded;
 use crate::cache::loading::loader::{self, BatchLoader, Rows};
+use crate::cache::loading::plan::{Bypass, JOINS_MAX, Plan, Reader};
 use crate::cache::settings::freshness::Source;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::{guard, in_groups};
@@ -38,16 +40,6 @@ struct LedKey<V> {
     key: PendingKey,
     completion: Completion<V>,
     handle: CallHandle<V>,
-}
-
-/// What to do with a key after its lease request.
-enum NextStep<V> {
-    Load(Option<HeldLease>, Option<Bypass>),
-    Landed(Found<V>),
-    Again(Duration),
-    FailCall(CacheError),
-    /// Fail this reader only: other readers, which have no older value to serve, may wait longer.
-    FailReader(CacheError),
 }
 
 /// A key that this batch loads.
@@ -221,8 +213,6 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         if led.is_empty() {
             return (Vec::new(), None);
         }
-        let waited = self.core.clock.now().since(self.began);
-        let left = self.core.settings.wait_max.saturating_sub(waited);
         let permit = match self.core.admission.enter(self.began).await {
             Ok(permit) => permit,
             Err(error) => {
@@ -238,17 +228,17 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         let (mut own, mut handles, mut again) = (Vec::new(), Vec::new(), Vec::new());
         let mut pause: Option<Duration> = None;
         for (LedKey { key, completion, handle }, asked) in led.into_iter().zip(asked) {
-            match self.decide(asked, key.plan, left.is_zero()) {
-                NextStep::Load(lease, bypass) => {
-                    if let Some(reason) = bypass {
-                        self.core.metrics.bypassed(reason.as_str());
-                    }
-                    let needs_primary = bypass.is_some_and(|reason| reason != Bypass::StoreAway);
-                    let source = lease.as_ref().map_or_else(
-                        || self.core.settings.source(self.reader(&key).source(), needs_primary),
-                        |lease| lease.source,
-                    );
-                    own.push(OwnKey { completion, lease, source });
+            let is_patient = !matches!(key.plan, Plan::FillOrServe(_));
+            match self.core.next_step(asked, is_patient, self.began) {
+                NextStep::Load(lease) => {
+                    own.push(OwnKey { completion, source: lease.source, lease: Some(lease) });
+                    handles.push((key.at, handle));
+                }
+                NextStep::LoadPastStore(reason) => {
+                    self.core.metrics.bypassed(reason.as_str());
+                    let needs_primary = reason != Bypass::StoreAway;
+                    let source = self.core.settings.source(self.reader(&key).source(), needs_primary);
+                    own.push(OwnKey { completion, source, lease: None });
                     handles.push((key.at, handle));
                 }
                 NextStep::Landed(found) => {
@@ -263,10 +253,10 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                     completion.complete(Outcome::Failed(error.clone()));
                     self.answer(key.at, Err(error));
                 }
-                NextStep::Again(after) => {
+                NextStep::Wait { retry_after, .. } => {
                     // Other readers of this process may lead meanwhile.
                     completion.complete(Outcome::Nothing);
-                    pause = Some(pause.map_or(after, |pause| pause.min(after)));
+                    pause = Some(pause.map_or(retry_after, |pause| pause.min(retry_after)));
                     again.push(key);
                 }
             }
@@ -305,25 +295,6 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                 Outcome::Failed(error) => self.answer(at, Err(error)),
                 Outcome::Nothing => self.answer(at, Err(CacheError::LoaderDropped)),
             };
-        }
-    }
-
-    fn decide(&self, asked: LeaseReply<V>, plan: Plan, has_waited_enough: bool) -> NextStep<V> {
-        let failing = || CacheError::Failing { waited: self.core.clock.now().since(self.began) };
-        match asked {
-            LeaseReply::Later { is_failing: true, .. } if matches!(plan, Plan::FillOrServe(_)) => {
-                NextStep::FailReader(failing())
-            }
-            LeaseReply::Granted(lease) => NextStep::Load(Some(lease), None),
-            LeaseReply::Bypass(reason) => NextStep::Load(None, Some(reason)),
-            LeaseReply::Landed(found) => NextStep::Landed(found),
-            LeaseReply::Failed(error) => NextStep::FailCall(error),
-            LeaseReply::Later { retry_after, .. } if !has_waited_enough => NextStep::Again(retry_after),
-            LeaseReply::Later { is_failing: true, .. } => NextStep::FailCall(failing()),
-            LeaseReply::Later { .. } => match self.core.may_load_after_waiting(self.began) {
-                Ok(()) => NextStep::Load(None, Some(Bypass::WaitedTooLong)),
-                Err(error) => NextStep::FailCall(error),
-            },
         }
     }
 

@@ -3,10 +3,11 @@
 use super::batch::LoadMany;
 use super::demand::ReadPolicy;
 use super::found::{Found, Tier};
-use crate::cache::cache::{Cache, Invalidated};
+use crate::cache::cache::Cache;
 use crate::cache::key::{CacheKey, KeyBytes};
 use crate::cache::loading::loader::{BatchLoader, batch_loader};
 use crate::cache::settings::freshness::{Freshness, Source};
+use crate::cache::writing::invalidate::Invalidated;
 use evenkeel_link::support::{guard, in_groups};
 use evenkeel_protocol::cache::error::CacheError;
 use std::borrow::Borrow;

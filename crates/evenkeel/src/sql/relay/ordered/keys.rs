@@ -1,8 +1,8 @@
 //! The relay's statements on `evenkeel_outbox_keys` and `evenkeel_outbox_ordered`: the row of a key records how far its messages have
 //! been sent, and is claimed as a whole.
 
-use super::rows::{CLAIM_BYTES_MAX, LARGE, NEVER, begin, next_of};
 use crate::sql::database::{Database, Row, Statement, Value};
+use crate::sql::relay::rows::{CLAIM_BYTES_MAX, LARGE, NEVER, begin, next_of};
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
 use sqlx::Transaction;
