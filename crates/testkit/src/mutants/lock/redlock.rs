@@ -1,6 +1,6 @@
 //! The guards of the lock over several servers.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// In the order in which an acquisition meets them.
 pub(super) const ROWS: &[Mutant] = &[

@@ -1,6 +1,6 @@
 //! The guards of the cache that protect the database and the readers, and those of batches.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// In the order of the sources.
 pub(super) const ROWS: &[Mutant] = &[

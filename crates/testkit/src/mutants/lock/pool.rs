@@ -1,7 +1,7 @@
 //! The guards of pools, on which read/write locks and semaphores stand: lines of the scripts, their copies in the model, and the
 //! user's side.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// In the order of the steps.
 pub(super) const ROWS: &[Mutant] = &[

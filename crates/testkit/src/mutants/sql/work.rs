@@ -1,6 +1,6 @@
 //! Guards of the unit of work: its migrations, its commit and what follows it.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// In the order of the sources.
 pub(super) const ROWS: &[Mutant] = &[

@@ -1,6 +1,6 @@
 //! The guards of the locks that databases keep, and of work that is done again after a conflict.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// Rows, advisory locks, conflicts.
 pub(super) const ROWS: &[Mutant] = &[

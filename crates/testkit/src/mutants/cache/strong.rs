@@ -1,6 +1,6 @@
 //! Guards of the cache's fresh reads, update windows and replica reads.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// In the order of the sources.
 pub(super) const ROWS: &[Mutant] = &[

@@ -1,6 +1,6 @@
 //! The guards of near caches and of the store's notifications.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// In the order of the spec's rules.
 pub(super) const ROWS: &[Mutant] = &[

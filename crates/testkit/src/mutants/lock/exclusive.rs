@@ -1,6 +1,6 @@
 //! The locks' guards: lines of the scripts, their copies in the model, and the user's side.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// In the order of the steps.
 pub(super) const ROWS: &[Mutant] = &[

@@ -1,6 +1,6 @@
 //! The relay's and the sinks' guards.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// Sinks first.
 pub(super) const ROWS: &[Mutant] = &[

@@ -1,6 +1,6 @@
 //! The guards of the inbox, and of the rows of `Durability::Sql`.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// In the order of the sources.
 pub(super) const ROWS: &[Mutant] = &[
