@@ -1,4 +1,4 @@
-//! The steps as scripts on one Redis server; docs/spec/lock.md specifies them, `memory.rs` is their model.
+//! The steps as scripts on one Redis server; docs/spec/lock.md specifies them, `memory/` is their model.
 
 use super::error::LockError;
 use super::name::{Keys, LOCK, LockName, front, key, name_of};

@@ -29,13 +29,12 @@
 //! ```
 //!
 //! The modules: `builder` and `relay` are the public interface; `works` processes units of work, with its statements in `rows` and
-//! the delivery in `deliver`; `ordered` processes the keys of ordered messages, with its statements in `ordered/keys`; `gate` is the
+//! the delivery in `works/deliver`; `ordered` processes the keys of ordered messages, with its statements in `ordered/keys`; `gate` is the
 //! back-pressure, `retention` deletes old rows and measures the outbox; `publisher` and `source` connect the outbox to the sinks.
 //! [`operate`] is for operators.
 
 mod builder;
 mod core;
-mod deliver;
 mod gate;
 mod metrics;
 pub mod operate;

@@ -1,4 +1,4 @@
-//! The steps of a pool as scripts on one Redis server; docs/spec/lock.md specifies them, `memory.rs` is their model.
+//! The steps of a pool as scripts on one Redis server; docs/spec/lock.md specifies them, `memory/` is their model.
 
 use super::memory::sort;
 use super::steps::{Ask, Asked, Kind, Pool, PoolHolder, PoolState, PoolSteps, check, check_size};

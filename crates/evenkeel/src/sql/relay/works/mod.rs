@@ -1,7 +1,8 @@
 //! The worker for units of work: claims their rows, has their effects carried out, and marks them as done.
 
+mod deliver;
+
 use super::core::{Core, Looked};
-use super::deliver::{Delivery, UnitOutcome};
 use super::gate::Gate;
 use super::metrics::Worker;
 use super::rows::{self, Claimed, WAITS};
@@ -9,6 +10,7 @@ use super::settings::{AWAY, BACKLOG_MAX, BACKLOG_STEP, unrouted_pause};
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::WorkId;
+use deliver::{Delivery, UnitOutcome};
 use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::{crash_point, guard, ms};

@@ -1,13 +1,13 @@
 //! Carries out the units of work of one claim. Each destination (Redis, each sink, each topic that is full) has its own gate and its
 //! own permits, so that one that is unavailable or hangs delays only what is sent to it.
 
-use super::core::Core;
-use super::gate::Gate;
-use super::publisher::envelope;
-use super::rows::Claimed;
 use crate::sql::database::Database;
 use crate::sql::outbox::effect::Message;
 use crate::sql::outbox::{Carrier, Effect, WorkId, format};
+use crate::sql::relay::core::Core;
+use crate::sql::relay::gate::Gate;
+use crate::sql::relay::publisher::envelope;
+use crate::sql::relay::rows::Claimed;
 use crate::sql::sink::SinkError;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
