@@ -10,6 +10,7 @@ mod log;
 mod permissions;
 mod queue;
 mod resources;
+mod rig;
 mod spool;
 mod sql;
 

@@ -1,60 +1,41 @@
-//! A fleet on one store, whose time the test controls.
+//! A fleet whose processes have a cache of rows.
 
 use super::db::Db;
 pub(super) use crate::in_time;
+use crate::rig::{Fleet, Store};
 use evenkeel::cache::{Cache, CacheBuilder, CacheError, Found, Freshness};
-use evenkeel::clock::TestClock;
-use evenkeel::link::{LinkError, LinkOptions};
-use evenkeel::{Keel, KeelBuilder};
+use evenkeel::link::LinkError;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
-use testkit::park::{SharedRedis, own_redis, redis};
 use tokio::task::JoinHandle;
-
-/// One store, and the clock that the store and all processes share.
-pub(super) struct Rig {
-    clock: TestClock,
-    store: Store,
-}
-
-enum Store {
-    Memory(Keel),
-    Redis { server: Box<SharedRedis>, hand: Keel },
-}
 
 /// A cache of rows as text, and the loader of its readers.
 pub(super) type Rows = Cache<u64, String>;
 
+/// A fleet of processes, each with the cache `row`.
+pub(super) struct Rig(Fleet);
+
+impl Deref for Rig {
+    type Target = Fleet;
+
+    fn deref(&self) -> &Fleet {
+        &self.0
+    }
+}
+
 impl Rig {
     pub(super) fn memory() -> Self {
-        let clock = TestClock::default();
-        let keel = builder(&clock).memory();
-        Self { clock, store: Store::Memory(keel) }
+        Self(Fleet::memory())
     }
 
     pub(super) async fn redis() -> Self {
-        Self::on(redis().await.unwrap()).await
+        Self(Fleet::redis().await)
     }
 
     /// With a Redis that no other test uses.
     pub(super) async fn own_redis() -> Self {
-        Self::on(own_redis().await.unwrap()).await
-    }
-
-    async fn on(server: SharedRedis) -> Self {
-        let clock = TestClock::default();
-        let hand = connect(&clock, &server).await;
-        let rig = Self { clock, store: Store::Redis { server: Box::new(server), hand } };
-        rig.set_time(rig.now_ms()).await;
-        rig
-    }
-
-    /// A keel as one more process of the fleet would open it.
-    pub(super) async fn process(&self) -> Keel {
-        match &self.store {
-            Store::Memory(keel) => keel.another_process(),
-            Store::Redis { server, .. } => connect(&self.clock, server).await,
-        }
+        Self(Fleet::own_redis().await)
     }
 
     /// The cache `row` with a ttl of 10 minutes, in its own process.
@@ -73,34 +54,16 @@ impl Rig {
         change(builder).build().unwrap()
     }
 
-    /// Lets time pass, for the store and all processes.
-    pub(super) async fn advance(&self, span: Duration) {
-        // The store first: a process must not wake to ask a store whose clock has not advanced yet.
-        self.set_time(self.now_ms() + u64::try_from(span.as_millis()).unwrap()).await;
-        self.clock.advance(span);
-    }
-
-    fn now_ms(&self) -> u64 {
-        self.clock.clock().unix_ms()
-    }
-
-    /// Advances time in small steps until `future` is ready: for futures that wait on timers.
+    /// Advances time in steps shorter than the pauses of a cache until `future` is ready.
     pub(super) async fn while_time_passes<F: Future>(&self, future: F) -> F::Output {
-        let mut future = std::pin::pin!(future);
-        loop {
-            // The pause is real, so that a server has time to answer before the clock moves on.
-            match tokio::time::timeout(Duration::from_millis(2), &mut future).await {
-                Ok(output) => return output,
-                Err(_) => self.advance(Duration::from_millis(20)).await,
-            }
-        }
+        self.while_time_passes_by(Duration::from_millis(20), future).await
     }
 
     /// Takes the entry of row `key` away, as an eviction does.
     pub(super) async fn evict(&self, key: u64) {
         match &self.store {
             Store::Memory(keel) => keel.entries().remove(&self.entry(key)),
-            Store::Redis { .. } => self.command(redis::cmd("DEL").arg(self.entry(key))).await,
+            Store::Redis { .. } => self.send(redis::cmd("DEL").arg(self.entry(key))).await,
         }
     }
 
@@ -108,19 +71,23 @@ impl Rig {
     pub(super) async fn put(&self, key: u64, bytes: &'static [u8]) {
         match &self.store {
             Store::Memory(keel) => keel.entries().put_raw(&self.entry(key), bytes.into()),
-            Store::Redis { .. } => self.command(redis::cmd("SET").arg(self.entry(key)).arg(bytes)).await,
+            Store::Redis { .. } => self.send(redis::cmd("SET").arg(self.entry(key)).arg(bytes)).await,
         }
     }
 
     /// Lets another program write under the key of row `key`: a command, and what follows the key. Redis only.
     pub(super) async fn trespass(&self, key: u64, command: &str, arguments: &[&str]) {
         self.evict(key).await;
-        self.command(redis::cmd(command).arg(self.entry(key)).arg(arguments)).await;
+        self.send(redis::cmd(command).arg(self.entry(key)).arg(arguments)).await;
     }
 
     /// Sends a command as an operator does. Redis only.
     pub(super) async fn operate(&self, words: &[&str]) {
-        self.command(redis::cmd(words[0]).arg(&words[1..])).await;
+        self.send(redis::cmd(words[0]).arg(&words[1..])).await;
+    }
+
+    async fn send(&self, cmd: &redis::Cmd) {
+        self.command(b"", cmd).await;
     }
 
     /// The key of row `key` in the store.
@@ -131,29 +98,6 @@ impl Rig {
         };
         format!("{prefix}:c:row:{{{key}}}").into_bytes()
     }
-
-    async fn set_time(&self, now_ms: u64) {
-        if let Store::Redis { server, .. } = &self.store {
-            let key = format!("{}:test:now_ms", server.prefix);
-            self.command(redis::cmd("SET").arg(key).arg(now_ms)).await;
-        }
-    }
-
-    async fn command(&self, cmd: &redis::Cmd) {
-        if let Store::Redis { hand, .. } = &self.store {
-            hand.link().unwrap().command(b"", cmd).await.unwrap();
-        }
-    }
-}
-
-fn builder(clock: &TestClock) -> KeelBuilder {
-    Keel::builder().clock(clock.clock())
-}
-
-async fn connect(clock: &TestClock, server: &SharedRedis) -> Keel {
-    let mut options = LinkOptions::from_url(&server.url).unwrap();
-    options.prefix.clone_from(&server.prefix);
-    builder(clock).connect_with(options).await.unwrap()
 }
 
 /// One read of row 1, and what it found.
