@@ -3,7 +3,7 @@
 //! Chromium is not a child of the driver, so that it also ends with the test process.
 
 use crate::folder::Folder;
-use crate::servers::process::{Child, Launch};
+use crate::process::{Child, Launch};
 use crate::servers::{Port, Program, until_ready};
 use anyhow::{Context, Result};
 use std::fs;

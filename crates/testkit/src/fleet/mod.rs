@@ -4,7 +4,7 @@ mod schema;
 
 pub use schema::{SchemaOwner, killed_at_random, started_at_once};
 
-use crate::servers::process::{Child, Launch};
+use crate::process::{Child, Launch};
 use anyhow::{Context, Result, ensure};
 use rand::Rng;
 use std::io::{BufRead, BufReader};

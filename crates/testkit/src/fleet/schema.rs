@@ -1,8 +1,8 @@
 //! Instances that create or upgrade the schema of one database at the same time.
 
 use super::{Fate, Fleet};
+use crate::park::{self, mariadb_database, postgres_database, sqlite_database};
 use crate::schema::{described, make_older_library};
-use crate::servers::park::{self, mariadb_database, postgres_database, sqlite_database};
 use anyhow::{Context, Result, ensure};
 use rand::SeedableRng;
 use rand::rngs::StdRng;

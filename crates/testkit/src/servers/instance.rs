@@ -3,7 +3,7 @@
 use super::port::Port;
 use super::readiness;
 use crate::folder::Folder;
-use crate::servers::process::{Child, Launch};
+use crate::process::{Child, Launch};
 use anyhow::Result;
 use std::path::Path;
 

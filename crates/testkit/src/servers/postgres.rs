@@ -6,7 +6,7 @@ use super::program::Program;
 use super::user::{User, let_through};
 use super::{readiness, template};
 use crate::folder::Folder;
-use crate::servers::process::Launch;
+use crate::process::Launch;
 use anyhow::{Result, ensure};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use std::fs::{self, File};

@@ -1,6 +1,6 @@
 //! The program of a server: a name looked up in the usual folders, or a command line from the environment.
 
-use crate::servers::process::Launch;
+use crate::process::Launch;
 use anyhow::{Result, bail};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Waits until a server is ready, or reports why it is not.
 
 use super::port::Port;
-use crate::servers::process::Child;
+use crate::process::Child;
 use anyhow::{Context, Result, bail};
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! A backend under test: its steps, its clock, and what other programs or failures may do to its entries.
 
-use crate::servers::park::{SharedRedis, redis};
+use crate::park::{SharedRedis, redis};
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel::clock::TestClock;

@@ -1,7 +1,7 @@
 //! The backends that need no database: this process, and one Redis.
 
 use super::fleet::{Fleet, SHORT};
-use crate::servers::park::{self, SharedRedis};
+use crate::park::{self, SharedRedis};
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::clock::{Clock, TestClock};

@@ -1,7 +1,7 @@
 //! Locks over several servers: three prefixes on the run's Redis, each acting as a server.
 
 use super::fleet::Fleet;
-use crate::servers::park::{self, SharedRedis};
+use crate::park::{self, SharedRedis};
 use anyhow::Result;
 use evenkeel::clock::{Clock, TestClock};
 use evenkeel::link::LinkOptions;

@@ -1,7 +1,7 @@
 //! Locks in a database, in rows or advisory, by the database's own time.
 
 use super::fleet::Fleet;
-use crate::servers::park::{self, mariadb_database, postgres_database, sqlite_database};
+use crate::park::{self, mariadb_database, postgres_database, sqlite_database};
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::clock::{Clock, TestClock};

@@ -1,8 +1,8 @@
 //! Locks in rows of a database whose connections get the test's time.
 
 use super::world::World;
-use crate::conformance::queue::ServerTime;
-use crate::servers::park::{self, mariadb_database, postgres_database};
+use crate::conformance::rig::ServerTime;
+use crate::park::{self, mariadb_database, postgres_database};
 use anyhow::Result;
 use evenkeel::clock::{Clock, TestClock};
 use evenkeel::lock::{LockName, RowLock};

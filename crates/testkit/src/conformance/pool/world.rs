@@ -1,18 +1,17 @@
 //! Pools, their backend, and a clock that a test advances.
 
 use crate::conformance::lock::LEASE_MS;
-use crate::conformance::queue::ServerTime;
-use crate::servers::park::{self, SharedRedis};
+use crate::conformance::rig::{ServerTime, shared_link};
+use crate::park::SharedRedis;
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::clock::{Clock, TestClock};
-use evenkeel::link::{Link, LinkOptions};
+use evenkeel::clock::TestClock;
+use evenkeel::link::Link;
 use evenkeel::lock::{Fence, LockName};
 use evenkeel_protocol::lock::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, PoolSteps};
 use evenkeel_protocol::lock::pool::{MemoryPool, RedisPool};
 use evenkeel_protocol::lock::steps::{Released, Renewed};
-use std::sync::atomic::AtomicU64;
 
 /// Permits of the suite's semaphore.
 pub const PERMITS: u32 = 3;
@@ -81,20 +80,15 @@ impl World<MemoryPool> {
 impl World<RedisPool> {
     /// The scripts, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
-        let redis = park::redis().await?;
-        let mut options = LinkOptions::from_url(&redis.url)?;
-        options.prefix.clone_from(&redis.prefix);
-        let mut world = Self::over(Link::connect(options, Clock::system()).await?).await?;
+        let (link, redis) = shared_link().await?;
+        let mut world = Self::over(link).await?;
         world._redis = Some(redis);
         Ok(world)
     }
 
     /// The scripts over this link, under its prefix.
     pub async fn over(link: Link) -> Result<Self> {
-        let key = format!("{}:test:now_ms", link.prefix());
-        let start = TestClock::default().clock().unix_ms();
-        let time = ServerTime::Redis { link: link.clone(), key, now: AtomicU64::new(start) };
-        time.advance(0).await?;
+        let time = ServerTime::of_scripts(&link, link.prefix()).await?;
         Self::of(RedisPool::new(link), time, None)
     }
 }

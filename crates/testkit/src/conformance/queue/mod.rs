@@ -20,7 +20,7 @@ pub use grow::*;
 pub use operators::*;
 pub use put::*;
 pub use tick::*;
-pub use world::{Consumer, ServerTime, World, job, plain};
+pub use world::{Consumer, World, job, plain};
 
 /// Makes a test of every function of the suite: `queue_suite!(world)`, where `world` is an async function that answers
 /// `anyhow::Result<World<_>>`.

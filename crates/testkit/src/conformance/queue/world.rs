@@ -1,6 +1,7 @@
 //! A backend, a clock that is frozen until a test advances it, and the few calls most tests make.
 
-use crate::servers::park::{self, SharedRedis};
+use crate::conformance::rig::{ServerTime, shared_link};
+use crate::park::SharedRedis;
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel::Token;
@@ -12,9 +13,6 @@ use evenkeel_protocol::queue::steps::{
     Room, SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
 };
 use evenkeel_protocol::queue::{MemoryQueue, RedisQueue};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// The lease all tests use unless they say otherwise.
 const LEASE_MS: u64 = 30_000;
@@ -30,23 +28,6 @@ pub struct World<Q> {
     _redis: Option<SharedRedis>,
 }
 
-/// The server's clock; it is frozen until a test advances it.
-pub enum ServerTime {
-    /// Of the model.
-    Model(TestClock),
-    /// Of the scripts: the key their prelude reads.
-    Redis {
-        /// Over which it is set.
-        link: Link,
-        /// The key.
-        key: String,
-        /// What it holds.
-        now: AtomicU64,
-    },
-    /// Of a database: the statement that sets the time on each of its connections before use.
-    Told(Arc<AtomicU64>),
-}
-
 impl World<MemoryQueue> {
     /// The model.
     pub async fn memory() -> Result<Self> {
@@ -59,8 +40,8 @@ impl World<MemoryQueue> {
 impl World<RedisQueue> {
     /// The scripts, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
-        let redis = park::redis().await?;
-        let mut world = Self::on(&redis.url, &redis.prefix).await?;
+        let (link, redis) = shared_link().await?;
+        let mut world = Self::over(link, &redis.prefix).await?;
         world._redis = Some(redis);
         Ok(world)
     }
@@ -73,10 +54,7 @@ impl World<RedisQueue> {
 
     /// The scripts over this link, under `prefix`.
     pub async fn over(link: Link, prefix: &str) -> Result<Self> {
-        let start = TestClock::default().clock().unix_ms();
-        let time =
-            ServerTime::Redis { link: link.clone(), key: format!("{prefix}:test:now_ms"), now: AtomicU64::new(start) };
-        time.set(start).await?;
+        let time = ServerTime::of_scripts(&link, prefix).await?;
         Ok(Self { queue: RedisQueue::new(link), time, shard: Shard::new(prefix, "mail", 0), _redis: None })
     }
 }
@@ -86,44 +64,6 @@ impl<Q> World<Q> {
     #[must_use]
     pub fn seen_by(self, queue: Q) -> Self {
         Self { queue, ..self }
-    }
-}
-
-impl ServerTime {
-    /// What the server's clock says, in ms.
-    pub fn now(&self) -> u64 {
-        match self {
-            Self::Model(clock) => clock.clock().unix_ms(),
-            Self::Redis { now, .. } => now.load(Ordering::Relaxed),
-            Self::Told(now) => now.load(Ordering::SeqCst),
-        }
-    }
-
-    /// Lets time pass.
-    pub async fn advance(&self, ms: u64) -> Result<()> {
-        if let Self::Model(clock) = self {
-            clock.advance(Duration::from_millis(ms));
-        }
-        self.set(self.now() + ms).await
-    }
-
-    /// Sets the clock back.
-    pub async fn set_back(&self, ms: u64) -> Result<()> {
-        if let Self::Model(clock) = self {
-            clock.set_back(Duration::from_millis(ms));
-        }
-        self.set(self.now() - ms).await
-    }
-
-    async fn set(&self, ms: u64) -> Result<()> {
-        if let Self::Redis { link, key, now } = self {
-            link.command(key.as_bytes(), redis::cmd("SET").arg(key).arg(ms)).await?;
-            now.store(ms, Ordering::Relaxed);
-        }
-        if let Self::Told(now) = self {
-            now.store(ms, Ordering::SeqCst);
-        }
-        Ok(())
     }
 }
 

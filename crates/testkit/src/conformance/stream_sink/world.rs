@@ -1,16 +1,13 @@
 //! A backend of the stream sink, its clock, and messages.
 
-use crate::conformance::queue::ServerTime;
-use crate::servers::park::{self, SharedRedis};
+use crate::conformance::rig::{ServerTime, shared_link};
+use crate::park::SharedRedis;
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::Keel;
 use evenkeel::clock::TestClock;
-use evenkeel::link::LinkOptions;
 use evenkeel::sql::sink::stream::steps::{Appended, Limit, Rule, StreamSteps};
 use evenkeel::sql::sink::stream::{MemoryStreams, RedisStreams};
 use evenkeel::sql::sink::{Envelope, Order};
-use std::sync::atomic::AtomicU64;
 
 /// How long a sequence is remembered in these tests.
 pub const REMEMBER_MS: u64 = 60_000;
@@ -39,15 +36,8 @@ impl World<MemoryStreams> {
 impl World<RedisStreams> {
     /// The script, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
-        let redis = park::redis().await?;
-        let mut options = LinkOptions::from_url(&redis.url)?;
-        options.prefix.clone_from(&redis.prefix);
-        let keel = Keel::builder().connect_with(options).await?;
-        let link = keel.link().cloned().unwrap_or_else(|| unreachable!("a keel that was connected has a link"));
-        let start = TestClock::default().clock().unix_ms();
-        let key = format!("{}:test:now_ms", redis.prefix);
-        let time = ServerTime::Redis { link: link.clone(), key, now: AtomicU64::new(start) };
-        time.advance(0).await?;
+        let (link, redis) = shared_link().await?;
+        let time = ServerTime::of_scripts(&link, link.prefix()).await?;
         Ok(Self { streams: RedisStreams::new(link), time, _redis: Some(redis) })
     }
 }

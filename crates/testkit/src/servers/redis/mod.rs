@@ -11,7 +11,7 @@ use super::port::Port;
 use super::program::Program;
 use super::{certificates, readiness};
 use crate::folder::Folder;
-use crate::servers::process::Launch;
+use crate::process::Launch;
 use anyhow::{Context, Result};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, FromRedisValue};

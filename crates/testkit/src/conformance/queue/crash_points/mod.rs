@@ -10,8 +10,9 @@ mod process;
 mod scenario;
 
 use super::invariants;
-use super::world::{ServerTime, World};
-use crate::servers::proxy::Proxy;
+use super::world::World;
+use crate::conformance::rig::ServerTime;
+use crate::proxy::Proxy;
 use crate::servers::{Redis, RedisOptions};
 use anyhow::{Context, Result, bail, ensure};
 use drain::Rest;

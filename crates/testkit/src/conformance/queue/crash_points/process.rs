@@ -2,7 +2,8 @@
 
 use super::AfterTheCut;
 use super::ledger::Ledger;
-use crate::conformance::queue::world::{Consumer, ServerTime, World};
+use crate::conformance::queue::world::{Consumer, World};
+use crate::conformance::rig::ServerTime;
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel::link::{Link, LinkState};

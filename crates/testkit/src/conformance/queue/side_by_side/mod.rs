@@ -6,8 +6,9 @@ mod random;
 mod watch;
 
 use super::invariants;
-use super::world::{ServerTime, World};
+use super::world::World;
 use crate::conformance::differential::{Differential, same};
+use crate::conformance::rig::ServerTime;
 use anyhow::{Result, bail, ensure};
 use call::Call;
 use evenkeel_protocol::queue::job::Priority;
