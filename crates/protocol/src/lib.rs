@@ -3,9 +3,9 @@
 //! **This crate is an implementation detail of `evenkeel`**: its interface changes whenever `evenkeel` needs it to. Programs use what
 //! `evenkeel` re-exports; suites that compare backends may use it directly.
 //!
-//! Every capability has the same structure. `steps.rs` declares its atomic steps as a trait with two implementations: `memory.rs`, the
-//! model, a state machine without I/O that is the embedded backend and the oracle of the tests; and `redis.rs`, typed wrappers of the
-//! scripts in `scripts/*.lua`. `error.rs` has the errors. The specification is in docs/spec.
+//! Every capability has the same structure. `steps` declares its atomic steps as a trait with two implementations: `memory`, the
+//! model, a state machine without I/O that is the embedded backend and the oracle of the tests; and `redis`, typed wrappers of the
+//! Lua scripts in `scripts/`. `error` has the errors. The specification is in docs/spec.
 
 #[cfg(feature = "cache")]
 pub mod cache;
