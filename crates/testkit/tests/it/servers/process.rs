@@ -16,7 +16,7 @@ async fn echo() {
 
 #[tokio::test]
 async fn worker_is_another_process_that_replies() {
-    let mut worker = Worker::start("process::echo").unwrap();
+    let mut worker = Worker::start("servers::process::echo").unwrap();
     let id: u32 = worker.hear().await.unwrap();
     assert_ne!(id, std::process::id());
     assert_eq!(id, worker.process().id());
@@ -27,11 +27,11 @@ async fn worker_is_another_process_that_replies() {
 
 #[tokio::test]
 async fn killed_worker_is_reported() {
-    let mut worker = Worker::start("process::echo").unwrap();
+    let mut worker = Worker::start("servers::process::echo").unwrap();
     worker.hear::<u32>().await.unwrap();
     worker.process().kill().unwrap();
     let error = worker.hear::<u32>().await.unwrap_err().to_string();
-    assert!(error.contains("process::echo ended") && error.contains("signal: 9"), "{error}");
+    assert!(error.contains("servers::process::echo ended") && error.contains("signal: 9"), "{error}");
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn failing() {
 
 #[tokio::test]
 async fn failing_worker_is_reported_with_its_output() {
-    let error = Worker::start("process::failing").unwrap().finish().await.unwrap_err().to_string();
+    let error = Worker::start("servers::process::failing").unwrap().finish().await.unwrap_err().to_string();
     assert!(error.contains("No such file"), "{error}");
 }
 
@@ -64,7 +64,7 @@ async fn server_owner() {
 /// without it a killed test left its servers behind for ever.
 #[tokio::test]
 async fn servers_die_with_the_process_that_started_them() {
-    let mut worker = Worker::start("process::server_owner").unwrap();
+    let mut worker = Worker::start("servers::process::server_owner").unwrap();
     let (url, folder): (String, std::path::PathBuf) = worker.hear().await.unwrap();
     ping(&url).await.unwrap();
     worker.process().kill_alone().unwrap();
@@ -74,7 +74,7 @@ async fn servers_die_with_the_process_that_started_them() {
     gone.await.unwrap();
     // A process that was killed cleans up nothing; the next one that makes a folder does.
     assert!(folder.exists());
-    let mut next = Worker::start("process::server_owner").unwrap();
+    let mut next = Worker::start("servers::process::server_owner").unwrap();
     next.hear::<(String, std::path::PathBuf)>().await.unwrap();
     assert!(!folder.exists());
 }
