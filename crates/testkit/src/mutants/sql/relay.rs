@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "relay_contiguous",
         "A message is sent although the one before it is missing.",
-        "sql::relay::ordered::tests::messages_after_a_gap_wait",
+        "ordered::plan::tests::messages_after_a_gap_wait",
     ),
     mutant(
         "relay_stops_at_a_failure",
