@@ -196,7 +196,7 @@ impl Keel {
     #[cfg(all(feature = "testing", feature = "cache"))]
     #[must_use]
     pub fn another_process(&self) -> Self {
-        let caches = Caches::over(Arc::clone(&self.0.caches.entries), Arc::clone(&self.0.caches.plain));
+        let caches = Caches::over(Arc::clone(&self.0.caches.entries));
         Self(Arc::new(Inner {
             backend: self.0.backend.clone(),
             clock: self.0.clock.clone(),
@@ -323,8 +323,6 @@ fn scripts() -> Vec<&'static Script> {
     let capabilities: &[&[&'static Script]] = &[
         #[cfg(feature = "cache")]
         &evenkeel_protocol::cache::redis::scripts(),
-        #[cfg(feature = "cache")]
-        &super::cache::protocol_scripts(),
         #[cfg(feature = "queue")]
         &evenkeel_protocol::queue::redis::SCRIPTS,
         #[cfg(feature = "sql")]

@@ -29,6 +29,9 @@ impl File {
             let is_shared = ["clock.rs", "token.rs"].contains(&inner);
             return Some(if is_shared { inner.to_owned() } else { format!("link/{inner}") });
         }
+        if let Some(inner) = self.path.strip_prefix("crates/published/src/") {
+            return Some(format!("published/{inner}"));
+        }
         ["crates/evenkeel/src/", "crates/protocol/src/"]
             .iter()
             .find_map(|crate_| Some(self.path.strip_prefix(crate_)?.to_owned()))

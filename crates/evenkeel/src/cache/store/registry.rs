@@ -3,7 +3,6 @@
 use super::hub::Hub;
 #[cfg(feature = "sql")]
 use crate::cache::for_work::OpenCache;
-use crate::cache::protocol::PlainEntries;
 use crate::cache::writing::replay::Replayer;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::memory::store::EntryStore;
@@ -15,8 +14,6 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Caches {
     /// The entries of all of them, if the keel keeps its data in memory.
     pub(crate) entries: Arc<EntryStore>,
-    /// The entries of caches under a published protocol.
-    pub(crate) plain: PlainEntries,
     /// The listener and the replay loop that all of them share.
     pub(crate) hub: Arc<Hub>,
     open: Mutex<Opened>,
@@ -46,12 +43,12 @@ pub(crate) type Handles = Arc<()>;
 
 impl Caches {
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self::over(Arc::new(EntryStore::new(max_bytes)), PlainEntries::default())
+        Self::over(Arc::new(EntryStore::new(max_bytes)))
     }
 
     /// Caches over a store that is shared, as several processes share one Redis.
-    pub(crate) fn over(entries: Arc<EntryStore>, plain: PlainEntries) -> Self {
-        Self { entries, plain, hub: Arc::default(), open: Mutex::default() }
+    pub(crate) fn over(entries: Arc<EntryStore>) -> Self {
+        Self { entries, hub: Arc::default(), open: Mutex::default() }
     }
 
     /// Registers a cache. Two caches of one name would not know each other's loads: a reader of one could join a load that an
