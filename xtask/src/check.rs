@@ -11,8 +11,17 @@ const LIBRARY_LINTS: &str = ".config/library";
 
 /// The feature sets for which the documentation is built: no link may need a feature that the user has not enabled. The steps before have
 /// built the dependencies of each.
-const DOCUMENTED: [&str; 8] =
-    ["", "cache", "queue", "lock", "spool", "mysql,lock", "postgres,lock", "cache,queue,lock,sqlite,spool,tls"];
+const DOCUMENTED: [&str; 9] = [
+    "",
+    "cache",
+    "queue",
+    "lock",
+    "spool",
+    "sqlite",
+    "mysql,lock",
+    "postgres,cache",
+    "cache,queue,redlock,sqlite,spool,tls",
+];
 
 /// The crates that the registry gets.
 const PUBLISHED: [&str; 4] = ["evenkeel-link", "evenkeel-protocol", "evenkeel", "evenkeel-published"];
@@ -51,6 +60,13 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
+/// Clippy with the rules for the library's own code.
+fn lint_library(words: &[&str]) -> Result<()> {
+    let mut clippy = cargo(&["clippy", "--lib"]);
+    clippy.args(words).args(["--", "-D", "warnings"]);
+    shell::run(clippy.env("CLIPPY_CONF_DIR", shell::root().join(LIBRARY_LINTS)))
+}
+
 fn document(words: &[&str]) -> Result<()> {
     shell::run(cargo(&["doc", "--no-deps"]).args(words).env("RUSTDOCFLAGS", "-D warnings"))
 }
@@ -60,13 +76,6 @@ fn capabilities() -> Result<Vec<String>> {
     let manifest = std::fs::read_to_string(shell::root().join("crates/evenkeel/Cargo.toml"))?.parse::<toml::Table>()?;
     let features = manifest.get("features").and_then(toml::Value::as_table).into_iter().flatten();
     Ok(features.map(|(name, _)| name.clone()).filter(|name| name != "testing").collect())
-/// Clippy with the rules for the library's own code.
-fn lint_library(words: &[&str]) -> Result<()> {
-    let mut clippy = cargo(&["clippy", "--lib"]);
-    clippy.args(words).args(["--", "-D", "warnings"]);
-    shell::run(clippy.env("CLIPPY_CONF_DIR", shell::root().join(LIBRARY_LINTS)))
-}
-
 }
 
 /// Skips the check, with a message, if cargo-deny or the advisory database is missing.

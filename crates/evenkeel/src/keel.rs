@@ -141,13 +141,16 @@ impl Keel {
         }
     }
 
-    #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the cache, which is a feature"))]
+    #[cfg_attr(
+        not(any(feature = "cache", feature = "sql")),
+        expect(dead_code, reason = "read by the cache and by a sink, which are features")
+    )]
     pub(crate) fn backend(&self) -> &Backend {
         &self.0.backend
     }
 
     #[cfg_attr(
-        not(any(feature = "cache", feature = "queue", feature = "lock")),
+        not(any(feature = "cache", feature = "queue", feature = "lock", feature = "sql")),
         expect(dead_code, reason = "read by the capabilities, all of which are features")
     )]
     pub(crate) fn clock(&self) -> &Clock {

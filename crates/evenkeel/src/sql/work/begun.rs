@@ -111,7 +111,7 @@ impl<DB: Database> Work<DB> {
     /// [`Committed::carried_out`] tells. A relay carries out the rest.
     ///
     /// # Errors
-    /// [`SqlError::Lost`], [`SqlError::Database`], [`SqlError::Poisoned`], [`SqlError::Window`]: rolled back; see
+    /// [`SqlError::Lost`], [`SqlError::Database`], [`SqlError::Poisoned`], `SqlError::Window`: rolled back; see
     /// [`is_retryable`](SqlError::is_retryable). [`SqlError::OutcomeUnknown`]: the outcome could not be determined within a minute;
     /// [`SqlError::Interrupted`]: the runtime shut down during the commit.
     pub async fn commit(self) -> Result<Committed, SqlError> {

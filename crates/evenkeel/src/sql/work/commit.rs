@@ -2,8 +2,9 @@
 
 use super::effects::Effects;
 use super::outcome::{self, DECISION_MAX, Outcome};
-use super::windows::Windows;
+use super::windows::{self, Windows};
 use super::write::{self, RowState};
+#[cfg(feature = "cache")]
 use crate::cache::WindowEnd;
 use crate::keel::Keel;
 use crate::sql::database::{Database, Kind};
@@ -33,6 +34,7 @@ pub struct Committed {
     pub left: Left,
     /// How the update windows of strong caches ended, if there were any: `Closed` means that no fresh read returned an older
     /// value after the commit.
+    #[cfg(feature = "cache")]
     pub window: Option<WindowEnd>,
     /// The time from the acknowledged commit to the end of the fast path.
     pub took: Duration,
@@ -182,10 +184,10 @@ impl PostCommit {
         let clock = self.keel.clock();
         let began = clock.now();
         let window = windows.end().await;
-        let is_closed = window.as_ref().is_none_or(|end| !matches!(end, WindowEnd::Unconfirmed(_)));
+        let is_closed = window.as_ref().is_none_or(|end| !windows::is_unconfirmed(end));
         // The end of a window includes its invalidation.
         let left: Vec<Effect> =
-            self.effects.iter().filter(|effect| !(is_closed && has_window(effect))).cloned().collect();
+            self.effects.iter().filter(|effect| !(is_closed && effect.has_window())).cloned().collect();
         let carrier = Carrier::new(self.keel.clone(), self.keel.sql().publisher());
         let carried = clock.timeout(FAST_PATH_MAX, carrier.carry_out(work, &left)).await;
         let is_all = match carried {
@@ -205,7 +207,14 @@ impl PostCommit {
             (true, true) => Left::KeyedMessages,
             (false, _) => Left::Effects,
         };
-        let committed = Committed { id: work, carried_out: left == Left::Nothing, left, window, took };
+        let committed = Committed {
+            id: work,
+            carried_out: left == Left::Nothing,
+            left,
+            #[cfg(feature = "cache")]
+            window,
+            took,
+        };
         self.keel.sql().metrics().committed(&committed);
         (committed, is_all)
     }
@@ -213,8 +222,4 @@ impl PostCommit {
     pub(super) fn has_row(&self) -> bool {
         self.has_row
     }
-}
-
-fn has_window(effect: &Effect) -> bool {
-    matches!(effect, Effect::Invalidate(invalidate) if invalidate.window)
 }

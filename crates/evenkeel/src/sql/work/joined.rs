@@ -52,7 +52,7 @@ impl<DB: Database> Joined<DB> {
     /// Stores the effects in the transaction and opens the update windows of strong caches. Call it right before your commit.
     ///
     /// # Errors
-    /// [`SqlError::Lost`] if the row no longer exists, [`SqlError::Window`], [`SqlError::Database`]: roll back.
+    /// [`SqlError::Lost`] if the row no longer exists, `SqlError::Window`, [`SqlError::Database`]: roll back.
     pub async fn seal(mut self, transaction: &mut Transaction<'_, DB>) -> Result<Sealed<DB>, SqlError> {
         let wanted = std::mem::take(&mut self.effects.windows);
         let windows = Windows::open(self.effects.work, wanted).await?;
