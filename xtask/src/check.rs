@@ -11,20 +11,10 @@ const LIBRARY_LINTS: &str = ".config/library";
 
 /// The feature sets for which the documentation is built: no link may need a feature that the user has not enabled. The steps before have
 /// built the dependencies of each.
-const DOCUMENTED: [&str; 9] = [
-    "",
-    "cache",
-    "queue",
-    "lock",
-    "spool",
-    "sqlite",
-    "mysql,lock",
-    "postgres,cache",
-    "cache,queue,redlock,sqlite,spool,tls",
-];
+const DOCUMENTED: [&str; 8] = ["", "cache", "queue", "lock", "spool", "sqlite", "mysql,lock", "postgres,cache"];
 
 /// The crates that the registry gets.
-const PUBLISHED: [&str; 4] = ["evenkeel-link", "evenkeel-protocol", "evenkeel", "evenkeel-published"];
+pub(crate) const PUBLISHED: [&str; 4] = ["evenkeel-link", "evenkeel-protocol", "evenkeel", "evenkeel-published"];
 
 pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::new("check");
@@ -44,6 +34,8 @@ pub(crate) fn run() -> Result<()> {
         for features in DOCUMENTED {
             document(&["--package", "evenkeel", "--features", features])?;
         }
+        // With all features.
+        crate::api::check()?;
         // Last, because its output stays in `target/doc`.
         document(&["--workspace"])
     })?;
@@ -72,7 +64,7 @@ fn document(words: &[&str]) -> Result<()> {
 }
 
 /// The features for users of the library.
-fn capabilities() -> Result<Vec<String>> {
+pub(crate) fn capabilities() -> Result<Vec<String>> {
     let manifest = std::fs::read_to_string(shell::root().join("crates/evenkeel/Cargo.toml"))?.parse::<toml::Table>()?;
     let features = manifest.get("features").and_then(toml::Value::as_table).into_iter().flatten();
     Ok(features.map(|(name, _)| name.clone()).filter(|name| name != "testing").collect())

@@ -167,6 +167,7 @@ pub struct Readme;
 pub mod cache;
 pub mod clock;
 pub mod codec;
+mod context;
 mod keel;
 pub mod link;
 #[cfg(feature = "lock")]
@@ -179,4 +180,5 @@ pub mod spool;
 pub mod sql;
 
 pub use evenkeel_link::Token;
+#[allow(clippy::disallowed_types, reason = "the crate's root shows it to users")]
 pub use keel::{Keel, KeelBuilder};

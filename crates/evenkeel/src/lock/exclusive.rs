@@ -1,8 +1,6 @@
 //! [`ExclusiveLocks`]: one trait of all kinds of exclusive locks, for programs that choose one at run time and for test suites that run on
 //! all of them.
 
-use crate::keel::Keel;
-use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::hold::guard::{Guard, Release, run_until};
 use evenkeel_protocol::lock::error::{LockError, Lost};
@@ -15,7 +13,7 @@ use std::time::Duration;
 /// The future that an asynchronous method of a trait object returns.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Locks with one holder per name at a time: on Redis or in this process ([`Keel`]), on several Redis servers, in rows of a database, or a
+/// Locks with one holder per name at a time: on Redis or in this process ([`Keel`](crate::Keel)), on several Redis servers, in rows of a database, or a
 /// database's advisory locks.
 ///
 /// **Guaranteed** by all of them: without failures there is one holder at a time; a holder is notified when its lock is lost
@@ -122,24 +120,4 @@ impl ExclusiveGuard for Guard {
     fn release(self: Box<Self>) -> Boxed<'static, Result<Release, LockError>> {
         Box::pin((*self).release())
     }
-}
-
-/// The locks of one Redis, or of this process.
-impl ExclusiveLocks for Keel {
-    fn acquire<'a>(
-        &'a self,
-        name: &'a str,
-        terms: &'a LockTerms,
-    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
-        fenced(self.lock(name), terms)
-    }
-}
-
-/// Acquires a lock whose guard has a fence.
-pub(super) fn fenced<'a>(
-    lock: LockBuilder,
-    terms: &LockTerms,
-) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
-    let lock = lock.terms(terms.clone());
-    Box::pin(async move { Ok(Box::new(lock.acquire().await?) as Box<dyn ExclusiveGuard>) })
 }

@@ -3,8 +3,8 @@
 use super::metrics::QueueMetrics;
 use super::settings::{Durability, Settings};
 use super::store::QueueStore;
+use super::store::queues::Queues;
 use super::topic::Topic;
-use crate::keel::Keel;
 use crate::queue::sending::builder::{Order, Sent};
 use crate::queue::sending::send;
 use crate::queue::settings::registration::Registration;
@@ -42,7 +42,7 @@ pub(crate) struct Core<T> {
     pub(super) metrics: Arc<QueueMetrics>,
     pub(super) clock: Clock,
     pub(super) record: TopicRecord,
-    pub(super) keel: Keel,
+    pub(super) queues: Arc<Queues>,
     pub(super) registration: Registration,
     /// The rows that decide about the jobs, under `Durability::Sql`.
     #[cfg(feature = "sql")]

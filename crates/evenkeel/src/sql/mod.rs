@@ -50,6 +50,7 @@ mod shared;
 pub mod sink;
 mod work;
 
+pub(crate) use contention::retry_adaptively;
 pub use contention::{
     Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, LockingTransaction, OptimisticError, Stale,
 };
@@ -63,7 +64,7 @@ pub use migrate::{migrate, run_migrations};
 pub use outbox::effects_again;
 pub use outbox::{Message, WorkId};
 pub use relay::{Looked, Outbox, Relay, RelayBuilder};
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Destinations, Shared};
 #[cfg(feature = "queue")]
 pub(crate) use work::take_versions;
 pub use work::{Committed, Effects, Joined, Left, Sealed, WakeUp, Work};

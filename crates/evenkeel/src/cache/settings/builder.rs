@@ -19,10 +19,10 @@ use crate::cache::store::breaker::Breaker;
 #[cfg(feature = "testing")]
 use crate::cache::store::gate::StepGate;
 use crate::cache::store::protocol::{CacheProtocol, ProtocolContext, ProtocolStore};
+use crate::cache::store::registry::Caches;
 use crate::cache::writing::deferral::Deferral;
 use crate::cache::writing::ledger::Ledger;
 use crate::cache::writing::replay::Replayer;
-use crate::keel::{Backend, Keel};
 use evenkeel_link::Link;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
@@ -44,7 +44,7 @@ const REPLICAS_TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 /// The settings of a cache before it is opened. Only the ttl is required. Durations above 34 years count as 34 years.
 #[must_use = "a builder does nothing until `build`"]
 pub struct CacheBuilder<K: ?Sized, V, C = Json> {
-    keel: Keel,
+    caches: Arc<Caches>,
     name: String,
     draft: Draft,
     pub(crate) near: NearDraft,
@@ -57,18 +57,10 @@ pub struct CacheBuilder<K: ?Sized, V, C = Json> {
     types: PhantomData<fn(&K) -> V>,
 }
 
-impl Keel {
-    /// Starts a cache called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same name in every process.
-    ///
-    /// Build it once and clone the handle: two separate handles could not exclude their readers from each other's invalidated
-    /// loads.
-    ///
-    /// Caches of one keel share their background tasks. Their number is not limited, but each name has memory and metrics of
-    /// its own: for thousands of tenants, make the tenant a part of the key of one cache, as in `cache::<(u32, u64),
-    /// User>("user")`.
-    pub fn cache<K: ?Sized, V>(&self, name: &str) -> CacheBuilder<K, V> {
-        CacheBuilder {
-            keel: self.clone(),
+impl<K: ?Sized, V> CacheBuilder<K, V> {
+    pub(crate) fn new(caches: Arc<Caches>, name: &str) -> Self {
+        Self {
+            caches,
             name: name.to_owned(),
             draft: Draft::default(),
             near: NearDraft::default(),
@@ -343,7 +335,7 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
     /// header names this codec and schema and it is older than a second.
     pub fn codec<D: Codec<V>>(self, codec: D) -> CacheBuilder<K, V, D> {
         CacheBuilder {
-            keel: self.keel,
+            caches: self.caches,
             name: self.name,
             draft: self.draft,
             near: self.near,
@@ -373,7 +365,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
     pub fn build(self) -> Result<Cache<K, V>, CacheError> {
         let settings = Settings::check(&self.name, &self.draft)?;
         let metrics = Arc::new(CacheMetrics::register(&self.name));
-        let clock = self.keel.clock().clone();
+        let clock = self.caches.context.clock.clone();
         let refused = |reason| CacheError::Settings { cache: self.name.clone(), reason };
         check_id(&self.codec, guard("cache_codec_id_checked")).map_err(refused)?;
         let schema = schema_fingerprint(self.codec.id(), settings.schema);
@@ -386,14 +378,14 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             Breaker::new(settings.breaker_failures, settings.breaker_pause, clock.clone(), Arc::clone(&metrics));
         let name: Arc<str> = self.name.as_str().into();
         let tracker = self.tracker(&name, &settings)?;
-        let hub = &self.keel.caches().hub;
-        hub.register(self.keel.link(), &self.keel.caches().entries);
+        let hub = &self.caches.hub;
+        hub.register(self.link(), &self.caches.entries);
         let store = self.store(schema, settings.store_timeout, breaker).map_err(refused)?.with_tracker(&tracker);
         let waiters = Arc::new(Waiters::new(settings.waiters_max, Arc::clone(&metrics)));
         let ledger = Ledger::new(settings.replay_window, settings.replay_max);
-        let deferral = Deferral::of(&self.keel, &self.name);
+        let deferral = Deferral::of(&self.caches.context, &self.name);
         let replayer = Arc::new(Replayer::new(&store, ledger, deferral, &clock, &metrics, hub));
-        let handles = self.keel.caches().enter(&self.name, &replayer)?;
+        let handles = self.caches.enter(&self.name, &replayer)?;
         // Not before `enter`: a rejected cache would replace the tracker of the open one.
         store.register_tracker(&tracker, hub);
         hub.before_open(&replayer);
@@ -427,21 +419,25 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         };
         let core = Arc::new(core);
         #[cfg(feature = "sql")]
-        core.register_open(&self.keel);
+        core.register_open(&self.caches);
         Ok(Cache { core, handles, key: PhantomData })
     }
 
     /// Rejects replicas where there are none; the error is one sentence.
     fn check_replicas(&self) -> Result<(), &'static str> {
-        if self.draft.window_replicas.is_some() && matches!(self.keel.backend(), Backend::Memory(_)) {
+        if self.draft.window_replicas.is_some() && self.link().is_none() {
             return Err("windows_on_replicas waits for replicas of Redis, and the embedded store has no replicas");
         }
         Ok(())
     }
 
+    fn link(&self) -> Option<&Link> {
+        self.caches.context.link.as_ref()
+    }
+
     /// The receiver of change notifications, with the near cache.
     fn tracker(&self, name: &Arc<str>, settings: &Settings) -> Result<Arc<Tracker<V>>, CacheError> {
-        let link = self.keel.link();
+        let link = self.link();
         let near = self.near.check(settings.ttl, self.protocol.is_none(), link);
         let near = near.map_err(|reason| CacheError::Settings { cache: self.name.clone(), reason })?;
         let keys = CacheKeys::new(link.map_or(MEMORY_PREFIX, Link::prefix), &self.name);
@@ -451,9 +447,8 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
 
     /// The steps of the chosen protocol; the error is one sentence.
     fn store(&self, schema: u32, timeout: Duration, breaker: Breaker) -> Result<Store, String> {
-        let clock = self.keel.clock().clone();
-        let entries = &self.keel.caches().entries;
-        let link = self.keel.link().cloned();
+        let (clock, link) = (self.caches.context.clock.clone(), self.link().cloned());
+        let entries = &self.caches.entries;
         let keys = CacheKeys::new(link.as_ref().map_or(MEMORY_PREFIX, Link::prefix), &self.name);
         let store = match (&self.protocol, link) {
             (Some(protocol), link) => {

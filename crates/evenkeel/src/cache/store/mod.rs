@@ -74,12 +74,11 @@ macro_rules! step {
 
 #[cfg(feature = "sql")]
 impl Store {
-    /// Whether an invalidation sent by `keel` applies to entries of this store.
-    pub(crate) fn is_of(&self, keel: &crate::keel::Keel) -> bool {
-        use crate::keel::Backend as Keels;
-        match (&self.kind, keel.backend()) {
-            (Kind::Memory(entries), Keels::Memory(_)) => Arc::ptr_eq(entries, &keel.caches().entries),
-            (Kind::Redis(link), Keels::Redis(theirs)) => link.has_store_of(theirs),
+    /// Whether an invalidation of a unit of work over `caches` applies to entries of this store.
+    pub(crate) fn is_of(&self, caches: &registry::Caches) -> bool {
+        match (&self.kind, &caches.context.link) {
+            (Kind::Memory(entries), None) => Arc::ptr_eq(entries, &caches.entries),
+            (Kind::Redis(link), Some(theirs)) => link.has_store_of(theirs),
             // A unit of work rejects these for another reason.
             (Kind::Other(_), _) => true,
             _ => false,

@@ -31,7 +31,7 @@ mod servers;
 
 pub(crate) use quorum_lock::QuorumLock;
 
-use super::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks, fenced};
+use super::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 use super::store::LockStore;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
@@ -146,7 +146,7 @@ impl ExclusiveLocks for Redlock {
         name: &'a str,
         terms: &'a LockTerms,
     ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
-        fenced(self.lock(name), terms)
+        self.lock(name).acquire_boxed(terms)
     }
 }
 

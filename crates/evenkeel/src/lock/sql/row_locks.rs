@@ -2,10 +2,9 @@
 
 use super::row_statements::PRUNE;
 use super::row_steps::RowLock;
-use crate::keel::Keel;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
-use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks, fenced};
+use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 use crate::lock::store::locks::{Locks, StoreKind};
 use crate::sql::{Database, SqlError, Value};
 use evenkeel_protocol::lock::error::LockError;
@@ -17,9 +16,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Locks as rows with a lease in a database, without Redis. Cheap to clone; created by [`Keel::row_locks`].
+/// Locks as rows with a lease in a database, without Redis. Cheap to clone; created by [`Keel::row_locks`](crate::Keel::row_locks).
 ///
-/// **Guarantee.** As [`Keel::lock`], with the clock of the database instead of that of Redis: one holder at a time, rising fences, renewals
+/// **Guarantee.** As [`Keel::lock`](crate::Keel::lock), with the clock of the database instead of that of Redis: one holder at a time, rising fences, renewals
 /// that check the owner and never create a lock, detection of a loss, acquisitions and guards that may be dropped at any point. The
 /// [`Guard`](crate::lock::Guard)s are the same, including [`begin`](crate::lock::Guard::begin).
 /// **Not guaranteed.** An order between processes: waiters poll every 50 to 100 ms (the tasks of one process queue locally, and one of them
@@ -32,19 +31,15 @@ pub struct RowLocks<DB: Database> {
     pool: Pool<DB>,
 }
 
-impl Keel {
-    /// Locks in rows of the database of `pool`. The locks of one pool share a local queue in this process, and
-    /// [`shutdown`](Self::shutdown) also waits for their releases.
-    pub fn row_locks<DB: Database>(&self, pool: &Pool<DB>) -> RowLocks<DB> {
+impl<DB: Database> RowLocks<DB> {
+    pub(crate) fn new(locks: &Locks, pool: &Pool<DB>) -> Self {
         // The address of a pool's options identifies the pool, because they exist as long as it does.
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
-        let make = || -> Arc<dyn LockSteps> { Arc::new(RowLock::new(pool.clone(), self.clock().clone())) };
-        let locks = self.locks().other(StoreKind::Rows(TypeId::of::<DB>()), place, make);
-        RowLocks { locks, pool: pool.clone() }
+        let make = || -> Arc<dyn LockSteps> { Arc::new(RowLock::new(pool.clone(), locks.clock.clone())) };
+        let locks = locks.other(StoreKind::Rows(TypeId::of::<DB>()), place, make);
+        Self { locks, pool: pool.clone() }
     }
-}
 
-impl<DB: Database> RowLocks<DB> {
     /// Begins the acquisition of the lock called `name`: 1 to 512 bytes.
     pub fn lock(&self, name: &str) -> LockBuilder {
         LockBuilder::new(&self.locks, name)
@@ -76,7 +71,7 @@ impl<DB: Database> ExclusiveLocks for RowLocks<DB> {
         name: &'a str,
         terms: &'a LockTerms,
     ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
-        fenced(self.lock(name), terms)
+        self.lock(name).acquire_boxed(terms)
     }
 }
 

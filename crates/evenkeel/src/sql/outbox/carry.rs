@@ -2,7 +2,7 @@
 
 use super::WorkId;
 use super::effect::{Effect, Message};
-use crate::keel::Keel;
+use crate::sql::Shared;
 use evenkeel_link::support::crash_point;
 #[cfg(feature = "queue")]
 use evenkeel_link::support::guard;
@@ -70,13 +70,13 @@ impl CarryError {
 /// Carries out effects. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Carrier {
-    keel: Keel,
+    shared: Arc<Shared>,
     publisher: Option<Arc<dyn Publisher>>,
 }
 
 impl Carrier {
-    pub(crate) fn new(keel: Keel, publisher: Option<Arc<dyn Publisher>>) -> Self {
-        Self { keel, publisher }
+    pub(crate) fn new(shared: Arc<Shared>, publisher: Option<Arc<dyn Publisher>>) -> Self {
+        Self { shared, publisher }
     }
 
     /// Carries out all effects of a committed unit of work: invalidations first (a job that runs at once must not read the earlier
@@ -116,7 +116,7 @@ impl Carrier {
         #[cfg(not(feature = "cache"))]
         let _ = work;
         #[cfg(not(any(feature = "cache", feature = "queue")))]
-        let _ = (effects, &self.keel);
+        let _ = (effects, &self.shared);
         crash_point("inside_fast_path");
         #[cfg(feature = "queue")]
         self.put(effects).await?;
@@ -128,7 +128,7 @@ impl Carrier {
         let sent = effects.iter().filter_map(|effect| {
             let Effect::Invalidate(effect) = effect else { return None };
             let window = effect.window.then(|| evenkeel_link::Token::from(work.0));
-            Some(self.keel.invalidate_of_work(&effect.cache, &effect.key, effect.demand, window))
+            Some(self.shared.destinations.caches.invalidate_of_work(&effect.cache, &effect.key, effect.demand, window))
         });
         let mut sent: Vec<_> = sent.collect();
         match sent.len() {
@@ -147,7 +147,7 @@ impl Carrier {
         });
         let puts: Vec<_> = puts.collect();
         if !puts.is_empty() {
-            self.keel.queue_store().put_all(&puts).await?;
+            self.shared.destinations.queues.store().put_all(&puts).await?;
         }
         Ok(())
     }

@@ -137,7 +137,7 @@ async fn fits<DB: Database>(connection: &mut DB::Connection, what: &'static str,
 
 /// Notifies relays in the transaction itself, if the program wants that and there are ordered messages.
 async fn notify<DB: Database>(connection: &mut DB::Connection, effects: &Effects) -> Result<(), sqlx::Error> {
-    let wants = effects.keel.sql().wake_up() == WakeUp::WithCommit && !effects.ordered.is_empty();
+    let wants = effects.shared.wake_up() == WakeUp::WithCommit && !effects.ordered.is_empty();
     match DB::NOTIFY {
         Some(statement) if wants && guard("commit_carries_notification") => {
             DB::execute(connection, statement, &[]).await.map(drop)

@@ -5,7 +5,6 @@ mod shared;
 mod steps;
 mod waiter;
 
-use crate::keel::Keel;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
@@ -33,7 +32,7 @@ impl AdvisoryDatabase for sqlx::MySql {}
 #[cfg(feature = "postgres")]
 impl AdvisoryDatabase for sqlx::Postgres {}
 
-/// The advisory locks of a database, by name. They need no table and write nothing. Cheap to clone; created by [`Keel::advisory_locks`].
+/// The advisory locks of a database, by name. They need no table and write nothing. Cheap to clone; created by [`Keel::advisory_locks`](crate::Keel::advisory_locks).
 ///
 /// **Guarantee.** The server grants a lock to one connection at a time, and each holder has a connection of its own, outside the pool. The
 /// server closes a connection that is idle for about the ttl, so a holder that died, was disconnected or is paused loses the lock after
@@ -41,7 +40,7 @@ impl AdvisoryDatabase for sqlx::Postgres {}
 /// every third of the ttl, which is a day at most. Waiters wait in the server's queue, for a second at a time.
 ///
 /// **Not guaranteed.** An order among waiters of more than a second. A fence: there is none, so a paused holder can act after a later one
-/// (use [`Keel::row_locks`] or [`Keel::lock`] where that matters). Anything across servers: replicas and the members of a cluster each have
+/// (use [`Keel::row_locks`](crate::Keel::row_locks) or [`Keel::lock`](crate::Keel::lock) where that matters). Anything across servers: replicas and the members of a cluster each have
 /// locks of their own. Anything through a pooler that shares server connections among clients by transaction or statement (pgbouncer in
 /// these modes): the lock stays with a connection that another client uses next. Use the address of the server itself in the URL.
 ///
@@ -52,24 +51,14 @@ pub struct AdvisoryLocks<DB: AdvisoryDatabase> {
     database: PhantomData<fn() -> DB>,
 }
 
-impl Keel {
-    /// The advisory locks of the database of `pool`. Only the connect options of the pool are used: each held lock, and each name with
-    /// waiters, has a connection of its own.
-    ///
-    /// ```compile_fail
-    /// # async fn run(keel: evenkeel::Keel, pool: sqlx::SqlitePool) {
-    /// keel.advisory_locks(&pool); // SQLite has none
-    /// # }
-    /// ```
-    pub fn advisory_locks<DB: AdvisoryDatabase>(&self, pool: &Pool<DB>) -> AdvisoryLocks<DB> {
-        let place = Arc::as_ptr(&pool.connect_options()) as usize;
-        let make = || -> Arc<dyn LockSteps> { Arc::new(AdvisorySteps::new(pool.clone(), self.clock().clone())) };
-        let locks = self.locks().other(StoreKind::Advisory(TypeId::of::<DB>()), place, make);
-        AdvisoryLocks { locks, database: PhantomData }
-    }
-}
-
 impl<DB: AdvisoryDatabase> AdvisoryLocks<DB> {
+    pub(crate) fn new(locks: &Locks, pool: &Pool<DB>) -> Self {
+        let place = Arc::as_ptr(&pool.connect_options()) as usize;
+        let make = || -> Arc<dyn LockSteps> { Arc::new(AdvisorySteps::new(pool.clone(), locks.clock.clone())) };
+        let locks = locks.other(StoreKind::Advisory(TypeId::of::<DB>()), place, make);
+        Self { locks, database: PhantomData }
+    }
+
     /// Waits for the lock called `name`, for at most the time in `terms`. Dropping the future at any point leaves nothing but a connection
     /// that is being closed.
     ///

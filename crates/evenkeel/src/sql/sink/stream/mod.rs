@@ -13,7 +13,7 @@ pub use redis::RedisStreams;
 pub(crate) use redis::SCRIPTS;
 
 use super::{Confirmed, Envelope, Sink, SinkError};
-use crate::keel::{Backend, Keel};
+use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{guard, ms};
 use evenkeel_link::{Link, LinkError};
 use futures_util::future::join_all;
@@ -46,14 +46,9 @@ enum Streams {
 }
 
 impl StreamSink {
-    /// Streams in the Redis of this keel. In memory they belong to this sink and its clones.
-    #[must_use]
-    pub fn new(keel: &Keel) -> Self {
-        let streams = match keel.backend() {
-            Backend::Memory(_) => Streams::Memory(MemoryStreams::new(keel.clock().clone())),
-            Backend::Redis(link) => Streams::Redis(RedisStreams::new(link.clone())),
-        };
-        Self::over(streams)
+    /// Streams in this process, which belong to this sink and its clones.
+    pub(crate) fn memory(clock: &Clock) -> Self {
+        Self::over(Streams::Memory(MemoryStreams::new(clock.clone())))
     }
 
     /// Streams over the given link, which must have loaded the scripts of a keel.

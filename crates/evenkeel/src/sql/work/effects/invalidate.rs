@@ -58,7 +58,7 @@ impl Effects {
         V: Send + Sync + 'static,
     {
         let cache_of_work = cache.of_work();
-        if !cache.is_of(&self.keel) && guard("effects_of_one_keel") {
+        if !cache.is_of(&self.shared.destinations.caches) && guard("effects_of_one_keel") {
             return Err(of_another_keel("cache", &cache_of_work.name));
         }
         if !cache_of_work.is_fenced {

@@ -19,7 +19,7 @@ impl Effects {
     /// [`SqlError::Queue`]: the job cannot be encoded, is too large, or has a unique key, which an upsert does not support.
     /// [`SqlError::Effect`]: the queue is of a keel over another Redis. The effect was not recorded.
     pub fn enqueue<T: Send + Sync + 'static>(&mut self, order: Order<'_, T>) -> Result<JobId, SqlError> {
-        self.check_queue(order.stranger_to(&self.keel.queue_store()))?;
+        self.check_queue(order.stranger_to(&self.shared.destinations.queues.store()))?;
         let mut put = order.into_put()?;
         if let (Some(trace), JobWish::Run { spec, .. }) = (&self.trace, &mut put.wish)
             && !spec.notes.iter().any(|note| matches!(note, Note::Trace(_)))
@@ -36,7 +36,7 @@ impl Effects {
     /// # Errors
     /// As [`enqueue`](Self::enqueue); [`SqlError::Effect`] if the order has no id.
     pub fn reschedule<T: Send + Sync + 'static>(&mut self, order: Order<'_, T>) -> Result<JobId, SqlError> {
-        self.check_queue(order.stranger_to(&self.keel.queue_store()))?;
+        self.check_queue(order.stranger_to(&self.shared.destinations.queues.store()))?;
         let put = order.into_put()?;
         if put.version != 0 {
             let sentence = "a job is rescheduled by its id: set the id it was enqueued with (id or raw_id)";
@@ -50,7 +50,7 @@ impl Effects {
     /// # Errors
     /// [`SqlError::Effect`] for a queue of another keel. The effect was not recorded.
     pub fn revoke<T: Send + Sync + 'static>(&mut self, queue: &Queue<T>, id: JobId) -> Result<(), SqlError> {
-        self.check_queue(queue.stranger_to(&self.keel.queue_store()))?;
+        self.check_queue(queue.stranger_to(&self.shared.destinations.queues.store()))?;
         self.put(queue.withdrawal(id));
         Ok(())
     }

@@ -7,14 +7,15 @@ mod invalidate;
 mod jobs;
 
 use super::windows::RequestedWindow;
-use crate::keel::Keel;
 #[cfg(feature = "queue")]
 use crate::queue::JobPut;
+use crate::sql::Shared;
 use crate::sql::error::SqlError;
 #[cfg(feature = "cache")]
 use crate::sql::outbox::effect::Invalidate;
 use crate::sql::outbox::effect::{Effect, Message};
 use crate::sql::outbox::{WorkId, format};
+use std::sync::Arc;
 
 /// The maximum length of the name of a topic or key in bytes: the size of its column.
 const NAME_BYTES_MAX: usize = 255;
@@ -26,7 +27,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// **Not guaranteed.** That they have happened when the commit returns: usually they have; after a crash, or while Redis is
 /// unavailable, a relay carries them out later.
 pub struct Effects {
-    pub(super) keel: Keel,
+    pub(super) shared: Arc<Shared>,
     pub(super) work: WorkId,
     #[cfg(feature = "cache")]
     invalidations: Vec<Invalidate>,
@@ -40,9 +41,9 @@ pub struct Effects {
 }
 
 impl Effects {
-    pub(super) fn new(keel: Keel, work: WorkId) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, work: WorkId) -> Self {
         Self {
-            keel,
+            shared,
             work,
             #[cfg(feature = "cache")]
             invalidations: Vec::new(),
