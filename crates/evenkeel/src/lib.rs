@@ -178,6 +178,8 @@ pub mod queue;
 pub mod spool;
 #[cfg(feature = "sql")]
 pub mod sql;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use evenkeel_link::Token;
 #[allow(clippy::disallowed_types, reason = "the crate's root shows it to users")]

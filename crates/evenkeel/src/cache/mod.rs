@@ -69,7 +69,7 @@ mod metrics;
 mod near;
 mod reading;
 mod settings;
-mod store;
+pub(crate) mod store;
 mod writing;
 
 pub use cache::{Cache, Invalidated};
@@ -82,8 +82,6 @@ pub use reading::many::Incomplete;
 pub use settings::AfterWait;
 pub use settings::builder::CacheBuilder;
 pub use settings::freshness::{Freshness, Source, WhileWriting};
-#[cfg(feature = "testing")]
-pub use store::gate::{Held, Side, Step, StepGate};
 pub use store::protocol::{CacheProtocol, ProtocolContext, ProtocolStore};
 pub(crate) use store::registry::Caches;
 #[cfg(feature = "sql")]

@@ -49,7 +49,7 @@ mod metrics;
 mod redlock;
 mod shared;
 #[cfg(feature = "sql")]
-mod sql;
+pub(crate) mod sql;
 mod store;
 
 pub use acquire::attempt::Wait;
@@ -70,5 +70,5 @@ pub use shared::rw::{RwBuilder, RwLock};
 pub use shared::semaphore::{Permits, PermitsBuilder, Semaphore};
 pub use shared::striped::StripedLock;
 #[cfg(feature = "sql")]
-pub use sql::{AdvisoryDatabase, AdvisoryGuard, AdvisoryLocks, RowLock, RowLocks};
+pub use sql::{AdvisoryDatabase, AdvisoryGuard, AdvisoryLocks, RowLocks};
 pub(crate) use store::locks::Locks;

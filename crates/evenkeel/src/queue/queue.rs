@@ -193,7 +193,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         Ok(found)
     }
 
-    /// The steps of this queue and the shard of a job, for tests that act as another program on the same store.
+    /// For test suites: the steps of this queue and the shard of a job, to act as another program on the same store.
     #[cfg(feature = "testing")]
     pub fn steps(&self, id: &JobId) -> (Arc<dyn GrowSteps>, Shard) {
         let shards = self.core.router.shards();
@@ -214,10 +214,10 @@ impl<T: Send + Sync + 'static> Queue<T> {
         Ok(answers.first().copied().unwrap_or(Rescheduled::Unknown))
     }
 
-    /// Compares all rows with the store once, and returns the counts of all pages.
+    /// For test suites: compares all rows with the store once, and returns the counts of all pages.
     #[cfg(all(feature = "testing", feature = "sql"))]
-    pub async fn sweep_once(&self) -> Result<super::Swept, QueueError> {
-        let mut all = super::Swept::default();
+    pub async fn sweep_once(&self) -> Result<super::sql::Swept, QueueError> {
+        let mut all = super::sql::Swept::default();
         let Some(rows) = &self.core.rows else { return Ok(all) };
         rows.restore_pause().await?;
         let mut after = None;

@@ -60,8 +60,6 @@ pub(crate) use database::{Kind, Row, Statement, Value};
 pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, Release};
 pub use migrate::{migrate, run_migrations};
-#[cfg(feature = "testing")]
-pub use outbox::effects_again;
 pub use outbox::{Message, WorkId};
 pub use relay::{Looked, Outbox, Relay, RelayBuilder};
 pub(crate) use shared::{Destinations, Shared};

@@ -5,11 +5,11 @@ use crate::park::{self, SharedRedis};
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel::Keel;
-use evenkeel::clock::TestClock;
 use evenkeel::link::LinkOptions;
-use evenkeel::sql::sink::stream::steps::{Appended, Limit, Rule, StreamSteps};
-use evenkeel::sql::sink::stream::{MemoryStreams, RedisStreams};
+use evenkeel::sql::sink::stream::Limit;
 use evenkeel::sql::sink::{Envelope, Order};
+use evenkeel::testing::TestClock;
+use evenkeel::testing::streams::{Appended, MemoryStreams, RedisStreams, Rule, StreamSteps};
 use std::sync::atomic::AtomicU64;
 
 /// How long a sequence is remembered in these tests.

@@ -2,7 +2,8 @@
 
 use super::db::Db;
 use super::rig::{Rig, Rows, find, get, no_answer, reader, row, some};
-use evenkeel::cache::{Invalidated, Side, Step, StepGate, Tier};
+use evenkeel::cache::{Invalidated, Tier};
+use evenkeel::testing::{Side, Step, StepGate};
 use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(500);

@@ -1,8 +1,9 @@
 //! C3 with a crowd: 256 readers in each of three processes want one key, and the database is asked once.
 
 use evenkeel::Keel;
-use evenkeel::cache::{Cache, Side, Step, StepGate};
+use evenkeel::cache::Cache;
 use evenkeel::link::LinkOptions;
+use evenkeel::testing::{Side, Step, StepGate};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::sync::Arc;

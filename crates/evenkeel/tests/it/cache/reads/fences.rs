@@ -2,7 +2,8 @@
 
 use super::db::Db;
 use super::rig::{Rig, find, get, reader, row, some};
-use evenkeel::cache::{Side, Step, StepGate, Tier};
+use evenkeel::cache::Tier;
+use evenkeel::testing::{Side, Step, StepGate};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);

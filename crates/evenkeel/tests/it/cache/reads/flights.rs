@@ -2,7 +2,8 @@
 
 use super::db::Db;
 use super::rig::{Rig, get, no_answer, reader, row, some};
-use evenkeel::cache::{Invalidated, Side, Step, StepGate};
+use evenkeel::cache::Invalidated;
+use evenkeel::testing::{Side, Step, StepGate};
 use std::time::Duration;
 
 on_both! {

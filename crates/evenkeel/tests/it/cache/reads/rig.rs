@@ -3,8 +3,8 @@
 use super::db::Db;
 pub(super) use crate::in_time;
 use evenkeel::cache::{Cache, CacheBuilder, CacheError, Found, Freshness};
-use evenkeel::clock::TestClock;
 use evenkeel::link::{LinkError, LinkOptions};
+use evenkeel::testing::TestClock;
 use evenkeel::{Keel, KeelBuilder};
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,7 +2,8 @@
 
 use super::db::{Db, DbError};
 use super::rig::{Rig, Rows, find_as, get, in_time, no_answer, some};
-use evenkeel::cache::{CacheError, Freshness, Side, Step, StepGate, Tier, WhileWriting, WindowEnd, WriteError};
+use evenkeel::cache::{CacheError, Freshness, Tier, WhileWriting, WindowEnd, WriteError};
+use evenkeel::testing::{Side, Step, StepGate};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;

@@ -1,8 +1,8 @@
 //! A fleet on one store, with its time in the test's hand.
 
 pub(in crate::lock) use crate::in_time;
-use evenkeel::clock::TestClock;
 use evenkeel::link::LinkOptions;
+use evenkeel::testing::TestClock;
 use evenkeel::{Keel, KeelBuilder};
 use std::future::Future;
 use std::pin::Pin;

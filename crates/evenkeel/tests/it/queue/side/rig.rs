@@ -1,9 +1,9 @@
 //! A fleet on one store, with its time in the test's hand.
 
 pub(super) use crate::in_time;
-use evenkeel::clock::TestClock;
 use evenkeel::link::LinkOptions;
 use evenkeel::queue::{JobId, Queue, QueueBuilder};
+use evenkeel::testing::TestClock;
 use evenkeel::{Keel, KeelBuilder};
 use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
