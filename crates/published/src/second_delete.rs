@@ -21,8 +21,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct SecondDeletes(Arc<Inner>);
 
 struct Inner {
-    clock: Clock,
-    queues: Arc<Queues>,
+    keel: Keel,
     topic: String,
     store: PlainStore,
     queue: OnceCell<Queue<Vec<u8>>>,
@@ -30,12 +29,11 @@ struct Inner {
 }
 
 impl SecondDeletes {
-    pub(super) fn new(caches: &Caches, cache: &str, store: PlainStore) -> Self {
+    pub(super) fn new(keel: Keel, cache: &str, store: PlainStore) -> Self {
         let name =
             if cache.len() > NAME_BYTES_MAX { JobId::named(cache.as_bytes()).to_string() } else { cache.to_owned() };
         let topic = format!("second-delete.{name}");
-        let (clock, queues) = (caches.context.clock.clone(), Arc::clone(&caches.queues));
-        Self(Arc::new(Inner { clock, queues, topic, store, queue: OnceCell::new(), runs: Mutex::default() }))
+        Self(Arc::new(Inner { keel, topic, store, queue: OnceCell::new(), runs: Mutex::default() }))
     }
 
     /// Enqueues the delete of `key` after `delay`. Returns whether the queue accepted it.
@@ -78,10 +76,9 @@ impl SecondDeletes {
     }
 
     async fn queue(&self) -> Result<&Queue<Vec<u8>>, QueueError> {
-        let Inner { queues, topic, queue, .. } = &*self.0;
+        let Inner { keel, topic, queue, .. } = &*self.0;
         // A server that may evict cache entries may evict this job, too; the entry is then as stale as without it.
-        let builder = || QueueBuilder::new(Arc::clone(queues), topic).retries(Retries::Unlimited).allow_eviction();
-        let open = || builder().build();
+        let open = || keel.queue::<Vec<u8>>(topic).retries(Retries::Unlimited).allow_eviction().build();
         queue.get_or_try_init(open).await
     }
 }
