@@ -79,7 +79,10 @@ fn item(page: &str) -> String {
     lines.extend(between(methods, "<h4 class=\"code-header\">", "</h4>").map(on_one_line));
     let traits = section(page, "trait-implementations");
     lines.extend(between(traits, "<h3 class=\"code-header\">", "</h3>").map(on_one_line));
-    lines.iter().filter(|line| !line.is_empty()).fold(String::new(), |text, line| text + line + "\n")
+    lines
+        .iter()
+        .filter(|line| !line.is_empty() && !line.contains("StructuralPartialEq"))
+        .fold(String::new(), |text, line| text + line + "\n")
 }
 
 /// The part of a page below a heading.
@@ -107,6 +110,8 @@ fn plain(html: &str) -> String {
     [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")]
         .iter()
         .fold(text, |text, (code, char)| text.replace(code, char))
+        // The mark of a tooltip.
+        .replace(" ⓘ", "")
 }
 
 /// The lines that only one of the texts has, each below the item that it belongs to.

@@ -1,7 +1,8 @@
 //! The queues of a [`Keel`].
 
 use super::Keel;
-use crate::queue::{QueueBuilder, QueueError, Topic};
+use crate::queue::topic::Topic;
+use crate::queue::{QueueBuilder, QueueError};
 use std::sync::Arc;
 
 /// Queues; see the module [`queue`](crate::queue).

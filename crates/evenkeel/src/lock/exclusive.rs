@@ -13,13 +13,15 @@ use std::time::Duration;
 /// The future that an asynchronous method of a trait object returns.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Locks with one holder per name at a time: on Redis or in this process ([`Keel`](crate::Keel)), on several Redis servers, in rows of a database, or a
+/// Locks with one holder per name at a time: on Redis or in this process ([`Keel`]), on several Redis servers, in rows of a database, or a
 /// database's advisory locks.
 ///
 /// **Guaranteed** by all of them: without failures there is one holder at a time; a holder is notified when its lock is lost
 /// ([`ExclusiveGuard::lost`]); a dropped acquisition or guard leaves nothing beyond a lease.
 /// **Not guaranteed** by any: that a paused process does not act after its lease has expired. Where that matters, let the database check
 /// the fence ([`ExclusiveGuard::as_fenced`]); docs/choosing-a-lock.md compares the kinds.
+///
+/// [`Keel`]: crate::Keel
 pub trait ExclusiveLocks: Send + Sync {
     /// Waits for the lock called `name`, for at most the time in `terms`. Dropping the future at any point leaves nothing beyond a lease.
     ///

@@ -8,10 +8,12 @@ use evenkeel_protocol::lock::error::{LockError, Lost};
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// Several locks, acquired one after another in the order of their names, so that callers of [`Keel::lock_many`](crate::Keel::lock_many) never deadlock.
+/// Several locks, acquired one after another in the order of their names, so that callers of [`Keel::lock_many`] never deadlock.
 ///
 /// Not guaranteed: atomicity. Other processes see some of the locks taken while this one waits for the rest, and each lock has a lease and
 /// a fence of its own. Dropping them releases them in the background: where they must be free at once, await [`release`](Self::release).
+///
+/// [`Keel::lock_many`]: crate::Keel::lock_many
 #[must_use = "the locks are released as soon as the guards are dropped"]
 #[derive(Debug)]
 pub struct Guards(Vec<Guard>);

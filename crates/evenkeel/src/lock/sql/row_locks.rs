@@ -16,9 +16,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Locks as rows with a lease in a database, without Redis. Cheap to clone; created by [`Keel::row_locks`](crate::Keel::row_locks).
+/// Locks as rows with a lease in a database, without Redis. Cheap to clone; created by [`Keel::row_locks`].
 ///
-/// **Guarantee.** As [`Keel::lock`](crate::Keel::lock), with the clock of the database instead of that of Redis: one holder at a time, rising fences, renewals
+/// **Guarantee.** As [`Keel::lock`], with the clock of the database instead of that of Redis: one holder at a time, rising fences, renewals
 /// that check the owner and never create a lock, detection of a loss, acquisitions and guards that may be dropped at any point. The
 /// [`Guard`](crate::lock::Guard)s are the same, including [`begin`](crate::lock::Guard::begin).
 /// **Not guaranteed.** An order between processes: waiters poll every 50 to 100 ms (the tasks of one process queue locally, and one of them
@@ -26,6 +26,9 @@ use std::time::Duration;
 ///
 /// Renewals take connections from the pool: if other work can exhaust the pool for longer than a lease, locks are lost. Give the locks a
 /// small pool of their own then. [`migrate`](crate::sql::migrate) must have run.
+///
+/// [`Keel::row_locks`]: crate::Keel::row_locks
+/// [`Keel::lock`]: crate::Keel::lock
 pub struct RowLocks<DB: Database> {
     locks: Locks,
     pool: Pool<DB>,

@@ -39,7 +39,8 @@ impl ForUpdate {
     }
 }
 
-/// A transaction with a limit on lock waits; created by [`Keel::begin_locking`](crate::Keel::begin_locking). It is rolled back if it is dropped.
+/// A transaction with a limit on lock waits; created by [`Keel::begin_locking`](crate::Keel::begin_locking). It is rolled back if it is
+/// dropped.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct LockingTransaction<DB: Database> {
     /// `None` after the transaction has ended.

@@ -19,7 +19,8 @@ use std::time::Duration;
 /// How long to try to determine the outcome of a transaction that the caller has ended.
 const DECISION_MAX: Duration = Duration::from_secs(5);
 
-/// The effects of a transaction of yours; created by [`Keel::join`](crate::Keel::join). It dereferences to [`Effects`]; call [`seal`](Self::seal) last.
+/// The effects of a transaction of yours; created by [`Keel::join`](crate::Keel::join). It dereferences to [`Effects`]; call
+/// [`seal`](Self::seal) last.
 #[must_use = "effects that are not sealed do not happen"]
 pub struct Joined<DB: Database> {
     effects: Effects,

@@ -32,7 +32,7 @@ impl AdvisoryDatabase for sqlx::MySql {}
 #[cfg(feature = "postgres")]
 impl AdvisoryDatabase for sqlx::Postgres {}
 
-/// The advisory locks of a database, by name. They need no table and write nothing. Cheap to clone; created by [`Keel::advisory_locks`](crate::Keel::advisory_locks).
+/// The advisory locks of a database, by name. They need no table and write nothing. Cheap to clone; created by [`Keel::advisory_locks`].
 ///
 /// **Guarantee.** The server grants a lock to one connection at a time, and each holder has a connection of its own, outside the pool. The
 /// server closes a connection that is idle for about the ttl, so a holder that died, was disconnected or is paused loses the lock after
@@ -40,12 +40,16 @@ impl AdvisoryDatabase for sqlx::Postgres {}
 /// every third of the ttl, which is a day at most. Waiters wait in the server's queue, for a second at a time.
 ///
 /// **Not guaranteed.** An order among waiters of more than a second. A fence: there is none, so a paused holder can act after a later one
-/// (use [`Keel::row_locks`](crate::Keel::row_locks) or [`Keel::lock`](crate::Keel::lock) where that matters). Anything across servers: replicas and the members of a cluster each have
+/// (use [`Keel::row_locks`] or [`Keel::lock`] where that matters). Anything across servers: replicas and the members of a cluster each have
 /// locks of their own. Anything through a pooler that shares server connections among clients by transaction or statement (pgbouncer in
 /// these modes): the lock stays with a connection that another client uses next. Use the address of the server itself in the URL.
 ///
 /// Names are hashed: to 64 characters for a MySQL server, and to a number of 64 bits for a PostgreSQL database. Two names with the same
 /// hash would exclude each other, which is practically impossible.
+///
+/// [`Keel::advisory_locks`]: crate::Keel::advisory_locks
+/// [`Keel::row_locks`]: crate::Keel::row_locks
+/// [`Keel::lock`]: crate::Keel::lock
 pub struct AdvisoryLocks<DB: AdvisoryDatabase> {
     locks: Locks,
     database: PhantomData<fn() -> DB>,
