@@ -11,11 +11,10 @@ const LIBRARY_LINTS: &str = ".config/library";
 
 /// The feature sets for which the documentation is built: no link may need a feature that the user has not enabled. The steps before have
 /// built the dependencies of each.
-const DOCUMENTED: [&str; 8] =
-    ["", "cache", "queue", "lock", "spool", "mysql,lock", "postgres,lock", "cache,queue,lock,sqlite,spool,tls"];
+const DOCUMENTED: [&str; 8] = ["", "cache", "queue", "lock", "spool", "sqlite", "mysql,lock", "postgres,cache"];
 
 /// The crates that the registry gets.
-const PUBLISHED: [&str; 3] = ["evenkeel-link", "evenkeel-protocol", "evenkeel"];
+pub(crate) const PUBLISHED: [&str; 4] = ["evenkeel-link", "evenkeel-protocol", "evenkeel", "evenkeel-published"];
 
 pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::new("check");
@@ -27,15 +26,16 @@ pub(crate) fn run() -> Result<()> {
         let capabilities = capabilities()?;
         let alone = capabilities.iter().map(String::as_str);
         for features in [""].into_iter().chain(alone).chain([capabilities.join(",").as_str()]) {
-            let words = ["clippy", "--package", "evenkeel", "--lib", "--features", features, "--", "-D", "warnings"];
-            shell::run(cargo(&words).env("CLIPPY_CONF_DIR", shell::root().join(LIBRARY_LINTS)))?;
+            lint_library(&["--package", "evenkeel", "--features", features])?;
         }
-        Ok(())
+        lint_library(&["--package", "evenkeel-published"])
     })?;
     steps.step("documentation", || {
         for features in DOCUMENTED {
             document(&["--package", "evenkeel", "--features", features])?;
         }
+        // With all features.
+        crate::api::check()?;
         // Last, because its output stays in `target/doc`.
         document(&["--workspace"])
     })?;
@@ -52,12 +52,19 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
+/// Clippy with the rules for the library's own code.
+fn lint_library(words: &[&str]) -> Result<()> {
+    let mut clippy = cargo(&["clippy", "--lib"]);
+    clippy.args(words).args(["--", "-D", "warnings"]);
+    shell::run(clippy.env("CLIPPY_CONF_DIR", shell::root().join(LIBRARY_LINTS)))
+}
+
 fn document(words: &[&str]) -> Result<()> {
     shell::run(cargo(&["doc", "--no-deps"]).args(words).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// The features for users of the library.
-fn capabilities() -> Result<Vec<String>> {
+pub(crate) fn capabilities() -> Result<Vec<String>> {
     let manifest = std::fs::read_to_string(shell::root().join("crates/evenkeel/Cargo.toml"))?.parse::<toml::Table>()?;
     let features = manifest.get("features").and_then(toml::Value::as_table).into_iter().flatten();
     Ok(features.map(|(name, _)| name.clone()).filter(|name| name != "testing").collect())

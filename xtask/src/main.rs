@@ -2,6 +2,7 @@
 //!
 //! Each task is one file (or folder). Continuous integration runs the same tasks and nothing else.
 
+mod api;
 mod bench;
 mod check;
 mod demo;
@@ -36,6 +37,8 @@ enum Task {
     Test(test::Arguments),
     /// Check the repository's own rules
     Tidy,
+    /// Write the lists of public items in docs/api
+    Api,
     /// Remove protocol guards one at a time, and check that the test named for each fails
     Mutants(mutants::Arguments),
     /// Run a demonstration
@@ -67,6 +70,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Task::Check) => check::run(),
         Some(Task::Test(arguments)) => test::run(&arguments),
         Some(Task::Tidy) => tidy::run(),
+        Some(Task::Api) => api::run(),
         Some(Task::Mutants(arguments)) => mutants::run(&arguments),
         Some(Task::Demo(arguments)) => demo::run(&arguments),
         Some(Task::Sim(arguments)) => sim::run(&arguments),

@@ -1,6 +1,6 @@
 //! An exactly-once effect: a job that runs twice charges once, because its handler asks the inbox in its own transaction.
 //!
-//! `cargo run -p evenkeel --features sqlite --example exactly_once_effect`
+//! `cargo run -p evenkeel --features queue,sqlite --example exactly_once_effect`
 #![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;

@@ -1,6 +1,6 @@
 //! A unit of work on a transaction that other code begins and commits: a framework, or a function that receives one.
 //!
-//! `cargo run -p evenkeel --features sqlite --example join_your_transaction`
+//! `cargo run -p evenkeel --features cache,sqlite --example join_your_transaction`
 #![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;

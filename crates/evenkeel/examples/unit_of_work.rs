@@ -1,6 +1,6 @@
 //! A transaction, an invalidation and a job that belong together: all of them happen, or none.
 //!
-//! `cargo run -p evenkeel --features sqlite --example unit_of_work`
+//! `cargo run -p evenkeel --features cache,queue,sqlite --example unit_of_work`
 #![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;

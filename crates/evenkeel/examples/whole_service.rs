@@ -1,7 +1,7 @@
 //! A whole service: users over HTTP, cached; a welcome letter that a transaction promises, with retries; a nightly report that one
 //! instance of the fleet writes; a relay for what a crash left undone; and one signal that ends it all in order.
 //!
-//! `cargo run -p evenkeel --features lock,sqlite --example whole_service`, or with `redis://HOST` as an argument.
+//! `cargo run -p evenkeel --features cache,queue,lock,sqlite --example whole_service`, or with `redis://HOST` as an argument.
 #![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use axum::extract::{Path, State};

@@ -90,7 +90,7 @@
 //! transaction commits. An inbox (idempotent consumer) lets a message take effect once.
 //!
 //! ```
-//! # #[cfg(feature = "sqlite")]
+//! # #[cfg(all(feature = "sqlite", feature = "cache", feature = "queue"))]
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use evenkeel::Keel;
@@ -112,7 +112,7 @@
 //! work.commit().await?; // if the process dies after the commit, a relay carries out the effects
 //! # Ok(())
 //! # }
-//! # #[cfg(not(feature = "sqlite"))]
+//! # #[cfg(not(all(feature = "sqlite", feature = "cache", feature = "queue")))]
 //! # fn main() {}
 //! ```
 //!
@@ -146,8 +146,9 @@
 //! | `queue` | `Keel::queue` and the module `queue`: the delay queue, periodic jobs and dead letters |
 //! | `tower` | `tower` layers around the handlers of a queue; enables `queue` |
 //! | `lock` | `Keel::lock` and the module `lock`: leased locks with fencing tokens |
-//! | `mysql`, `postgres`, `sqlite` | the unit of work, outbox, relay and inbox on that database; each enables `sql` |
-//! | `sql` | the module `sql` without a database driver; enables `cache` and `queue`. Enable a database instead |
+//! | `redlock` | `lock::Redlock`: locks on a majority of several independent Redis servers; enables `lock` |
+//! | `mysql`, `postgres`, `sqlite` | the unit of work with messages, outbox, relay and inbox on that database; with `cache` also invalidations, with `queue` also jobs and durable queues, with `lock` also fences, row locks and advisory locks; each enables `sql` |
+//! | `sql` | the module `sql` without a database driver. Enable a database instead |
 //! | `nats` | a sink that publishes outbox messages to NATS JetStream; enables `sql` |
 //! | `spool` | `KeelBuilder::spool` and the module `spool`: the bounded file for pending invalidations |
 //! | `tls` | TLS (`rediss://`) through rustls with the ring provider |
@@ -166,6 +167,7 @@ pub struct Readme;
 pub mod cache;
 pub mod clock;
 pub mod codec;
+mod context;
 mod keel;
 pub mod link;
 #[cfg(feature = "lock")]
@@ -176,6 +178,9 @@ pub mod queue;
 pub mod spool;
 #[cfg(feature = "sql")]
 pub mod sql;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use evenkeel_link::Token;
+#[allow(clippy::disallowed_types, reason = "the crate's root shows it to users")]
 pub use keel::{Keel, KeelBuilder};

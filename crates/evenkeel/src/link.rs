@@ -9,6 +9,5 @@
 //! specifies its states and guarantees.
 
 pub use evenkeel_link::{
-    Blocking, EndReason, Epoch, EpochHook, Heard, Link, LinkError, LinkOptions, LinkState, Push, PushListener, Script,
-    Subscription, Tracked, Tracking,
+    Blocking, EndReason, Epoch, Heard, Link, LinkError, LinkOptions, LinkState, Script, Subscription, Tracking,
 };

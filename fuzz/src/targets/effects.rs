@@ -2,7 +2,7 @@
 
 use super::Target;
 use bytes::{BufMut, Bytes};
-use evenkeel::sql::effects_again;
+use evenkeel::testing::effects_again;
 use evenkeel_protocol::queue::job::{Job, JobSpec};
 use evenkeel_protocol::queue::record::encode_job;
 

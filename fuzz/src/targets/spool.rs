@@ -2,7 +2,7 @@
 
 use super::Target;
 use evenkeel::spool::Obligation;
-use evenkeel::spool::format::{Ending, Entry, HEADER_BYTES, frame, header, parse};
+use evenkeel::testing::spool_format::{Ending, Entry, HEADER_BYTES, frame, header, parse};
 
 pub(crate) const TARGET: Target = Target { name: "spool", valid, feed };
 

@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// The types of parameters with extremes.
-const TYPES: [&str; 22] = [
+const TYPES: [&str; 21] = [
     "Duration",
     "UnixMs",
     "usize",
@@ -39,7 +39,6 @@ const TYPES: [&str; 22] = [
     "WhenFull",
     "Fsync",
     "Durability",
-    "Protocol",
 ];
 
 /// Files, or methods of a file, that need no suite, and the reasons.

@@ -29,6 +29,14 @@ impl File {
             let is_shared = ["clock.rs", "token.rs"].contains(&inner);
             return Some(if is_shared { inner.to_owned() } else { format!("link/{inner}") });
         }
+        if let Some(inner) = self.path.strip_prefix("crates/published/src/") {
+            return Some(format!("published/{inner}"));
+        }
+        if let Some(file) = self.path.strip_prefix("crates/evenkeel/src/keel/") {
+            // The methods of the handle belong to their capabilities.
+            let is_of_all = ["mod.rs", "builder.rs", "testing.rs"].contains(&file);
+            return Some(if is_of_all { "keel.rs".to_owned() } else { file.replace(".rs", "/keel.rs") });
+        }
         ["crates/evenkeel/src/", "crates/protocol/src/"]
             .iter()
             .find_map(|crate_| Some(self.path.strip_prefix(crate_)?.to_owned()))

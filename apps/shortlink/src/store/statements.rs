@@ -4,6 +4,7 @@ use super::StoreError;
 use super::database::Dialect;
 use super::rows::{self, COLUMNS, fetch_links, like_pattern, numbers_before, target_hash};
 use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
+use evenkeel::sql::ForUpdate;
 use std::ops::Range;
 use web::sql::Statement;
 
@@ -12,6 +13,11 @@ use web::sql::Statement;
 pub(super) enum RowLock {
     None,
     ForUpdate,
+}
+
+/// The clause that locks the selected rows until the end of the transaction. Empty on SQLite, whose transactions lock the whole file.
+fn for_update<DB: Dialect>() -> String {
+    ForUpdate::Wait.of::<DB>("").0
 }
 
 fn select() -> Statement {
@@ -28,7 +34,7 @@ pub(super) async fn find_many<DB: Dialect>(
     }
     let mut select = select().text("code IN ").list(codes.iter().map(Code::as_str));
     if lock == RowLock::ForUpdate {
-        select = select.text(DB::FOR_UPDATE);
+        select = select.text(for_update::<DB>());
     }
     rows::links(fetch_links::<DB>(connection, select).await?)
 }
@@ -150,8 +156,9 @@ pub(super) async fn reserve<DB: Dialect>(
 /// Serializes imports: waits for the transaction of any other import.
 pub(super) async fn lock_imports<DB: Dialect>(connection: &mut DB::Connection) -> Result<(), StoreError> {
     // A database without row locks has one writer at a time.
-    if !DB::FOR_UPDATE.is_empty() {
-        let lock = Statement::new("SELECT next_value FROM link_sequences WHERE name = 'imports'").text(DB::FOR_UPDATE);
+    let for_update = for_update::<DB>();
+    if !for_update.is_empty() {
+        let lock = Statement::new("SELECT next_value FROM link_sequences WHERE name = 'imports'").text(for_update);
         DB::fetch_ints(connection, lock).await?;
     }
     Ok(())

@@ -32,7 +32,7 @@ pub(crate) struct Core<V> {
     pub(super) version: Option<VersionOf<V>>,
     /// The user's function for the size of a value against `near_bytes`.
     pub(super) weight_of: Option<WeightOf<V>>,
-    /// Whether the protocol is [`Fenced`](super::Protocol::Fenced), the only one with update windows.
+    /// Whether the protocol is the fenced one, the only one with update windows.
     pub(super) is_fenced: bool,
     pub(super) store: Store,
     /// Receives change notifications of the store; holds the near cache and the readers that wait for a change.

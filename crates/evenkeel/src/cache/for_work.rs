@@ -5,9 +5,9 @@ use super::cache::Cache;
 use super::core::Core;
 use super::key::{CacheKey, KeyBytes};
 use crate::cache::settings::freshness::Freshness;
+use crate::cache::store::registry::Caches;
 use crate::cache::writing::ledger::Demand;
 use crate::cache::writing::window::WriteWindow;
-use crate::keel::{Backend, Keel};
 use bytes::Bytes;
 use evenkeel_link::Token;
 use evenkeel_protocol::cache::error::CacheError;
@@ -68,9 +68,9 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         }
     }
 
-    /// Whether the invalidations of this keel's units of work apply to the entries of this cache.
-    pub(crate) fn is_of(&self, keel: &Keel) -> bool {
-        self.core.store.is_of(keel)
+    /// Whether the invalidations of the units of work over `caches` apply to the entries of this cache.
+    pub(crate) fn is_of(&self, caches: &Caches) -> bool {
+        self.core.store.is_of(caches)
     }
 
     /// A key in its encoded form.
@@ -85,9 +85,9 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
 
 impl<V: Send + Sync + 'static> Core<V> {
     /// Registers the cache under its name, so that relays of this process find it.
-    pub(super) fn register_open(self: &Arc<Self>, keel: &Keel) {
+    pub(super) fn register_open(self: &Arc<Self>, caches: &Caches) {
         let open: Arc<dyn OpenCache> = Arc::<Self>::clone(self);
-        keel.caches().register_open(&self.name, Arc::downgrade(&open));
+        caches.register_open(&self.name, Arc::downgrade(&open));
     }
 }
 
@@ -117,7 +117,7 @@ impl<V: Send + Sync + 'static> OpenCache for Core<V> {
     }
 }
 
-impl Keel {
+impl Caches {
     /// Carries out one invalidation of a committed unit of work. `window` is the token of the unit of work if it opened an
     /// update window on the entry.
     pub(crate) async fn invalidate_of_work(
@@ -127,19 +127,19 @@ impl Keel {
         demand: Demand,
         window: Option<Token>,
     ) -> Result<(), CacheError> {
-        if let Some(open) = self.caches().open(cache) {
+        if let Some(open) = self.open(cache) {
             return match window {
                 Some(token) => open.end_window(key.clone(), token, demand).await,
                 None => open.invalidate_key(key.clone(), demand).await,
             };
         }
-        match self.backend() {
-            Backend::Memory(_) => {
+        match &self.context.link {
+            None => {
                 let keys = CacheKeys::new(MEMORY_PREFIX, cache);
-                let steps = MemoryCache::new(Arc::clone(&self.caches().entries), self.clock().clone(), keys);
+                let steps = MemoryCache::new(Arc::clone(&self.entries), self.context.clock.clone(), keys);
                 step(&steps, key, demand, window).await
             }
-            Backend::Redis(link) => {
+            Some(link) => {
                 let steps = RedisCache::new(link.clone(), CacheKeys::new(link.prefix(), cache));
                 step(&steps, key, demand, window).await
             }

@@ -55,8 +55,8 @@
 //! * `reading/`: decides whether a stored value satisfies a read, and waits for loads of other processes.
 //! * `loading/`: a single-flight load, from its lease to the fill of its entry.
 //! * `writing/`: invalidations and update windows, and the replay of failed invalidations.
-//! * `store/`: calls the protocol steps; the circuit breaker, change notifications, and state shared by the caches of one keel.
-//! * `protocol/`: published cache protocols that can be chosen instead.
+//! * `store/`: calls the protocol steps; the circuit breaker, change notifications, state shared by the caches of one keel, and the
+//!   seam for other protocols.
 
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]
 mod cache;
@@ -67,10 +67,9 @@ mod key;
 mod loading;
 mod metrics;
 mod near;
-mod protocol;
 mod reading;
 mod settings;
-mod store;
+pub(crate) mod store;
 mod writing;
 
 pub use cache::Cache;
@@ -78,15 +77,12 @@ pub use evenkeel_protocol::cache::error::CacheError;
 #[cfg(feature = "sql")]
 pub(crate) use for_work::CacheOfWork;
 pub use key::{CacheKey, KeyWriter, key_text};
-pub use protocol::Protocol;
-pub(crate) use protocol::scripts as protocol_scripts;
 pub use reading::found::{Found, Stale, Tier};
 pub use reading::many::Incomplete;
 pub use settings::AfterWait;
 pub use settings::builder::CacheBuilder;
 pub use settings::freshness::{Freshness, Source, WhileWriting};
-#[cfg(feature = "testing")]
-pub use store::gate::{Held, Side, Step, StepGate};
+pub use store::protocol::{CacheProtocol, ProtocolContext, ProtocolStore};
 pub(crate) use store::registry::Caches;
 pub use writing::invalidate::Invalidated;
 #[cfg(feature = "sql")]

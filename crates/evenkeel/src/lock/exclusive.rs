@@ -1,8 +1,6 @@
 //! [`ExclusiveLocks`]: one trait of all kinds of exclusive locks, for programs that choose one at run time and for test suites that run on
 //! all of them.
 
-use crate::keel::Keel;
-use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::hold::guard::{Guard, Release, run_until};
 use evenkeel_protocol::lock::error::{LockError, Lost};
@@ -22,6 +20,8 @@ pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// ([`ExclusiveGuard::lost`]); a dropped acquisition or guard leaves nothing beyond a lease.
 /// **Not guaranteed** by any: that a paused process does not act after its lease has expired. Where that matters, let the database check
 /// the fence ([`ExclusiveGuard::as_fenced`]); docs/choosing-a-lock.md compares the kinds.
+///
+/// [`Keel`]: crate::Keel
 pub trait ExclusiveLocks: Send + Sync {
     /// Waits for the lock called `name`, for at most the time in `terms`. Dropping the future at any point leaves nothing beyond a lease.
     ///
@@ -122,24 +122,4 @@ impl ExclusiveGuard for Guard {
     fn release(self: Box<Self>) -> Boxed<'static, Result<Release, LockError>> {
         Box::pin((*self).release())
     }
-}
-
-/// The locks of one Redis, or of this process.
-impl ExclusiveLocks for Keel {
-    fn acquire<'a>(
-        &'a self,
-        name: &'a str,
-        terms: &'a LockTerms,
-    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
-        fenced(self.lock(name), terms)
-    }
-}
-
-/// Acquires a lock whose guard has a fence.
-pub(super) fn fenced<'a>(
-    lock: LockBuilder,
-    terms: &LockTerms,
-) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
-    let lock = lock.terms(terms.clone());
-    Box::pin(async move { Ok(Box::new(lock.acquire().await?) as Box<dyn ExclusiveGuard>) })
 }

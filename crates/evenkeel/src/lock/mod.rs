@@ -36,7 +36,8 @@
 //! * `hold/`: the guard, its lease and renewal, and the background release of dropped guards.
 //! * `shared/`: locks with several concurrent holders, and locks that many keys share.
 //! * `fence/`: the check of fences in a database (`Guard::begin`, with the feature `sql`).
-//! * `store/` gives access to the steps; `redlock/` implements them on several servers, `sql/` in a database.
+//! * `store/` gives access to the steps; `redlock/` implements them on several servers (with the feature `redlock`), `sql/` in a
+//!   database (with the feature `sql`).
 
 mod acquire;
 mod exclusive;
@@ -44,10 +45,11 @@ mod exclusive;
 mod fence;
 mod hold;
 mod metrics;
+#[cfg(feature = "redlock")]
 mod redlock;
 mod shared;
 #[cfg(feature = "sql")]
-mod sql;
+pub(crate) mod sql;
 mod store;
 
 pub use acquire::attempt::Wait;
@@ -62,10 +64,11 @@ pub use exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 #[cfg(feature = "sql")]
 pub use fence::{FenceError, FencedTransaction};
 pub use hold::guard::{Guard, Release};
+#[cfg(feature = "redlock")]
 pub use redlock::{Redlock, RedlockBuilder};
 pub use shared::rw::{RwBuilder, RwLock};
 pub use shared::semaphore::{Permits, PermitsBuilder, Semaphore};
 pub use shared::striped::StripedLock;
 #[cfg(feature = "sql")]
-pub use sql::{AdvisoryDatabase, AdvisoryGuard, AdvisoryLocks, RowLock, RowLocks};
+pub use sql::{AdvisoryDatabase, AdvisoryGuard, AdvisoryLocks, RowLocks};
 pub(crate) use store::locks::Locks;

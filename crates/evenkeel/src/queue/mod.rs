@@ -57,7 +57,7 @@ mod sending;
 mod settings;
 mod sharding;
 #[cfg(feature = "sql")]
-mod sql;
+pub(crate) mod sql;
 mod store;
 pub mod topic;
 
@@ -71,7 +71,7 @@ pub use evenkeel_protocol::queue::job::{
 pub use evenkeel_protocol::queue::record::Unreadable;
 pub use evenkeel_protocol::queue::retry_delay::RetryDelay;
 pub use evenkeel_protocol::queue::steps::{
-    Enqueued, Found, Limits, Listed, Reschedule, Rescheduled, Revoked, State, When,
+    Enqueued, Found, Limits, Listed, PutAnswer, Reschedule, Rescheduled, Revoked, State, When,
 };
 pub use queue::Queue;
 pub use schedule::cron::{Cron, NotCron};
@@ -81,10 +81,6 @@ pub use sending::builder::{Order, Sent};
 pub(crate) use sending::for_work::{JobPut, JobWish, job_record};
 pub use settings::builder::QueueBuilder;
 pub use settings::{Durability, WhenFull};
-#[cfg(feature = "sql")]
-pub use sql::Swept;
-#[cfg(all(feature = "testing", feature = "sql"))]
-pub use sql::page_by_due;
 #[cfg(feature = "sql")]
 pub(crate) use sql::upsert_jobs;
 pub(crate) use store::QueueStore;

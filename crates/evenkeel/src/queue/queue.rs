@@ -3,8 +3,8 @@
 use super::metrics::QueueMetrics;
 use super::settings::{Durability, Settings};
 use super::store::QueueStore;
+use super::store::queues::Queues;
 use super::topic::Topic;
-use crate::keel::Keel;
 use crate::queue::sending::builder::{Order, Sent};
 use crate::queue::sending::send;
 use crate::queue::settings::registration::Registration;
@@ -42,7 +42,7 @@ pub(crate) struct Core<T> {
     pub(super) metrics: Arc<QueueMetrics>,
     pub(super) clock: Clock,
     pub(super) record: TopicRecord,
-    pub(super) keel: Keel,
+    pub(super) queues: Arc<Queues>,
     pub(super) registration: Registration,
     /// The rows that decide about the jobs, under `Durability::Sql`.
     #[cfg(feature = "sql")]
@@ -193,7 +193,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         Ok(found)
     }
 
-    /// The steps of this queue and the shard of a job, for tests that act as another program on the same store.
+    /// For test suites: the steps of this queue and the shard of a job, to act as another program on the same store.
     #[cfg(feature = "testing")]
     pub fn steps(&self, id: &JobId) -> (Arc<dyn GrowSteps>, Shard) {
         let shards = self.core.router.shards();
@@ -214,10 +214,10 @@ impl<T: Send + Sync + 'static> Queue<T> {
         Ok(answers.first().copied().unwrap_or(Rescheduled::Unknown))
     }
 
-    /// Compares all rows with the store once, and returns the counts of all pages.
+    /// For test suites: compares all rows with the store once, and returns the counts of all pages.
     #[cfg(all(feature = "testing", feature = "sql"))]
-    pub async fn sweep_once(&self) -> Result<super::Swept, QueueError> {
-        let mut all = super::Swept::default();
+    pub async fn sweep_once(&self) -> Result<super::sql::Swept, QueueError> {
+        let mut all = super::sql::Swept::default();
         let Some(rows) = &self.core.rows else { return Ok(all) };
         rows.restore_pause().await?;
         let mut after = None;

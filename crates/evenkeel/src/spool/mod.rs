@@ -28,10 +28,11 @@
 //! ```
 //!
 //! docs/spec/spool.md is the specification. The modules, from the outside in: `spool` is the handle; `writer` the thread that
-//! owns the files; `segments` the files; `live` the pending obligations in memory; [`format`](mod@format) the encoding.
+//! owns the files; `segments` the files; `live` the pending obligations in memory; `format` the encoding.
 
 mod error;
-pub mod format;
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "`testing` has it"))]
+pub(crate) mod format;
 mod live;
 mod metrics;
 mod obligation;

@@ -2,9 +2,11 @@
 
 use super::database::{Database, Trouble, trouble_of_any};
 use evenkeel_link::support::guard;
+#[cfg(feature = "cache")]
 use evenkeel_protocol::cache::error::CacheError;
 #[cfg(feature = "lock")]
 use evenkeel_protocol::lock::error::LockError;
+#[cfg(feature = "queue")]
 use evenkeel_protocol::queue::error::QueueError;
 use std::sync::Arc;
 
@@ -63,6 +65,7 @@ pub enum SqlError {
         error: Arc<sqlx::Error>,
     },
     /// A strong cache could not confirm its update window, so the transaction was rolled back before the commit was sent.
+    #[cfg(feature = "cache")]
     #[error("rolled back before the commit, because an update window could not be confirmed: {0}")]
     Window(#[source] CacheError),
     /// A unit of work cannot carry this effect. The effect was not recorded; the unit of work is unchanged.
@@ -83,9 +86,10 @@ pub enum SqlError {
         limit: u64,
     },
     /// The job cannot be enqueued.
+    #[cfg(feature = "queue")]
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// A row of the outbox cannot be decoded: a newer version of the library wrote it.
+    /// A row of the outbox cannot be decoded: a newer version of the library wrote it, or a program with more features than this one.
     #[error("an effect in the outbox cannot be decoded ({0}); a newer program may have written it")]
     Unreadable(&'static str),
     /// The runtime shut down and ended the task of the commit. The outcome is as unknown as for [`SqlError::OutcomeUnknown`].
@@ -120,7 +124,9 @@ impl SqlError {
         match self {
             Self::Database { is_retryable, .. } => *is_retryable,
             Self::Busy(_) | Self::Lost | Self::Poisoned(_) => true,
+            #[cfg(feature = "cache")]
             Self::Window(error) => error.is_retryable(),
+            #[cfg(feature = "queue")]
             Self::Queue(error) => error.is_retryable(),
             _ => false,
         }

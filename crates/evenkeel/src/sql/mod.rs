@@ -4,7 +4,7 @@
 //! transaction commits:
 //!
 //! ```
-//! # #[cfg(feature = "sqlite")]
+//! # #[cfg(all(feature = "sqlite", feature = "cache", feature = "queue"))]
 //! # mod example {
 //! use evenkeel::Keel;
 //! use std::time::Duration;
@@ -27,9 +27,12 @@
 //! # Ok(())
 //! # }
 //! # }
-//! # #[cfg(feature = "sqlite")]
+//! # #[cfg(all(feature = "sqlite", feature = "cache", feature = "queue"))]
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::run()).unwrap();
 //! ```
+//!
+//! An effect is there with the feature of its capability: invalidations with `cache`, jobs with `queue`, messages always. A program that
+//! runs a relay needs the features of all effects in its database.
 //!
 //! docs/spec/unit-of-work.md specifies the tables, states and steps. The modules: `work/` has the public interface and the commit,
 //! `outbox/` the rows and how their effects are carried out, `relay/` the relay, `inbox/` the idempotent consumer, `contention/`
@@ -47,6 +50,7 @@ mod shared;
 pub mod sink;
 mod work;
 
+pub(crate) use contention::retry_adaptively;
 pub use contention::{
     Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, LockingTransaction, OptimisticError, Stale,
 };
@@ -56,10 +60,9 @@ pub(crate) use database::{Kind, Row, Statement, Value};
 pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, Release};
 pub use migrate::{migrate, run_migrations};
-#[cfg(feature = "testing")]
-pub use outbox::effects_again;
 pub use outbox::{Message, WorkId};
 pub use relay::{Looked, Outbox, Relay, RelayBuilder};
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Destinations, Shared};
+#[cfg(feature = "queue")]
 pub(crate) use work::take_versions;
 pub use work::{Committed, Effects, Joined, Left, Sealed, WakeUp, Work};

@@ -1,7 +1,11 @@
-//! The state shared by the units of work of one [`Keel`](crate::Keel).
+//! The state that units of work and relays share.
 
 use super::database::Database;
 use super::work::{Finisher, WakeUp, WorkMetrics};
+#[cfg(feature = "cache")]
+use crate::cache::Caches;
+#[cfg(feature = "queue")]
+use crate::queue::Queues;
 use crate::sql::outbox::carry::Publisher;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use evenkeel_link::clock::Clock;
@@ -11,9 +15,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
-/// The state shared by the units of work of one [`Keel`](crate::Keel).
-#[derive(Default)]
+/// The state that the units of work and the relays of one keel share.
 pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    #[cfg_attr(not(any(feature = "cache", feature = "queue")), expect(dead_code, reason = "without them it is empty"))]
+    pub(crate) destinations: Destinations,
     /// The sink of the fast path; without one, messages are left to the relay.
     publisher: ArcSwapOption<Arc<dyn Publisher>>,
     /// Notified after every commit that left effects for a relay of this process.
@@ -25,7 +31,27 @@ pub(crate) struct Shared {
     finishers: Mutex<HashMap<(TypeId, usize), Arc<dyn Any + Send + Sync>>>,
 }
 
+/// Where effects go, apart from sinks.
+pub(crate) struct Destinations {
+    #[cfg(feature = "cache")]
+    pub(crate) caches: Arc<Caches>,
+    #[cfg(feature = "queue")]
+    pub(crate) queues: Arc<Queues>,
+}
+
 impl Shared {
+    pub(crate) fn new(clock: Clock, destinations: Destinations) -> Self {
+        Self {
+            clock,
+            destinations,
+            publisher: ArcSwapOption::empty(),
+            committed: Arc::default(),
+            wake_up: ArcSwap::default(),
+            metrics: OnceLock::new(),
+            finishers: Mutex::default(),
+        }
+    }
+
     /// Sets the sink of the fast path.
     pub(crate) fn set_publisher(&self, publisher: Arc<dyn Publisher>) {
         self.publisher.store(Some(Arc::new(publisher)));
@@ -41,10 +67,10 @@ impl Shared {
     }
 
     /// Wakes the relays of this process, and those of other processes, after a commit that left effects.
-    pub(crate) fn notify_relays<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) {
+    pub(crate) fn notify_relays<DB: Database>(&self, pool: &sqlx::Pool<DB>) {
         self.committed.notify_one();
         if self.wake_up() == WakeUp::AfterCommit {
-            self.finisher(pool, clock).notify();
+            self.finisher(pool).notify();
         }
     }
 
@@ -62,19 +88,19 @@ impl Shared {
 
     /// Waits until the rows of all units of work whose effects were carried out in this process are marked as done.
     #[cfg(feature = "testing")]
-    pub(crate) async fn until_marked<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) {
-        self.finisher(pool, clock).until_idle().await;
+    pub(crate) async fn until_marked<DB: Database>(&self, pool: &sqlx::Pool<DB>) {
+        self.finisher(pool).until_idle().await;
     }
 
     /// The task that marks the rows of this pool's database as done.
-    pub(crate) fn finisher<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) -> Arc<Finisher<DB>> {
+    pub(crate) fn finisher<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Arc<Finisher<DB>> {
         // A pool has no name. It keeps its options as long as it lives, so their address identifies it.
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
         let mut finishers = self.finishers.lock();
         let finisher = finishers
             .entry((TypeId::of::<DB>(), place))
-            .or_insert_with(|| Arc::new(Finisher::<DB>::start(pool.clone(), clock.clone())));
+            .or_insert_with(|| Arc::new(Finisher::<DB>::start(pool.clone(), self.clock.clone())));
         let known = Arc::clone(finisher).downcast::<Finisher<DB>>();
-        known.unwrap_or_else(|_| Arc::new(Finisher::start(pool.clone(), clock.clone())))
+        known.unwrap_or_else(|_| Arc::new(Finisher::start(pool.clone(), self.clock.clone())))
     }
 }

@@ -1,7 +1,7 @@
 //! A fleet of processes on one store, whose time the test controls.
 
-use evenkeel::clock::TestClock;
 use evenkeel::link::LinkOptions;
+use evenkeel::testing::TestClock;
 use evenkeel::{Keel, KeelBuilder};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;

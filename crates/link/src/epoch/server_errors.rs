@@ -21,8 +21,8 @@ pub(crate) struct ServerErrors {
 }
 
 impl ServerErrors {
-    /// Runs a script. If the server does not know it (`SCRIPT FLUSH`), all scripts are loaded again and the call is sent again. That is
-    /// not a repetition, because no part of the script was executed.
+    /// Runs a script. If the server does not know it (not loaded on this epoch, or `SCRIPT FLUSH`), it and the epoch's scripts are loaded
+    /// and the call is sent again. That is not a repetition, because no part of the script was executed.
     pub(crate) async fn call(
         &self,
         lane: &Lane,
@@ -37,7 +37,8 @@ impl ServerErrors {
             if is(&answer, "NOSCRIPT") {
                 send(lane, script, all, patience).await?;
                 answer = lane.call_within(call, patience).await;
-                if answer.is_ok() {
+                let was_loaded = all.iter().any(|loaded| loaded.name() == script.name());
+                if answer.is_ok() && was_loaded {
                     tracing::warn!(
                         script = script.name(),
                         "Redis lost its scripts (SCRIPT FLUSH); they were loaded again"

@@ -101,7 +101,7 @@ impl CacheSteps for MemoryCache {
 
 /// What happens to the stored entry.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub enum Next {
     /// The stored bytes are not changed.
     Keep,
     /// The entry is replaced by this one.

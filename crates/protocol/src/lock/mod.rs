@@ -3,6 +3,7 @@
 pub mod error;
 pub mod memory;
 pub mod name;
+#[cfg(feature = "redlock")]
 pub mod node;
 pub mod pool;
 pub mod redis;

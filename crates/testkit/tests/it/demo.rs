@@ -9,7 +9,7 @@ fn row<'a>(rows: &'a [Row], name: &str) -> &'a Row {
 #[test]
 fn stale_reads_survive_everywhere_but_under_the_fenced_protocol() {
     let rows = run(1).unwrap();
-    let fenced = row(&rows, "Protocol::Fenced");
+    let fenced = row(&rows, "Fenced");
     for score in [&fenced.adversarial, &fenced.storm] {
         assert_eq!((score.stale_reads, score.phantom_reads, score.failed_reads), (0, 0, 0));
         assert!(score.reads >= 600);

@@ -6,8 +6,14 @@ use std::collections::BTreeMap;
 const PAGE: &str = "docs/metrics.md";
 const TABLES: &str = "docs/keyspace.md";
 const ADVICE: &str = "docs/operations.md";
-const INSIDE: &[&str] =
-    &["crates/link/src/", "crates/protocol/src/", "crates/evenkeel/src/", "crates/server/src/", "apps/"];
+const INSIDE: &[&str] = &[
+    "crates/link/src/",
+    "crates/protocol/src/",
+    "crates/evenkeel/src/",
+    "crates/published/src/",
+    "crates/server/src/",
+    "apps/",
+];
 const PREFIXES: &[&str] = &["evenkeel_", "shortlink_", "stockroom_", "web_"];
 const MACROS: &[&str] = &["counter!(\"", "gauge!(\"", "histogram!(\""];
 

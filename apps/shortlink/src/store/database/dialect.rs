@@ -9,9 +9,6 @@ pub(in crate::store) trait Dialect: Driver + evenkeel::sql::Database {
     /// transaction is the only writer (SQLite).
     const BEGIN_WRITE: &'static str;
 
-    /// The suffix of a `SELECT` that locks its rows until the end of the transaction.
-    const FOR_UPDATE: &'static str;
-
     /// Prefix and suffix of an `INSERT` that does nothing if the row exists.
     const INSERT_IGNORE: (&'static str, &'static str);
 

@@ -24,7 +24,6 @@ pub(in crate::store) async fn open(url: &str, schema: Schema) -> Result<Pools<My
 
 impl Dialect for MySql {
     const BEGIN_WRITE: &'static str = "BEGIN";
-    const FOR_UPDATE: &'static str = " FOR UPDATE";
     const INSERT_IGNORE: (&'static str, &'static str) = ("INSERT IGNORE INTO ", "");
     // VALUES() in ON DUPLICATE KEY is deprecated in MySQL, and MariaDB does not support its replacement. REPLACE works on both, and
     // no foreign key refers to these rows.

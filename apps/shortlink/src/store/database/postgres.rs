@@ -25,7 +25,6 @@ pub(in crate::store) async fn open(url: &str, schema: Schema) -> Result<Pools<Po
 impl Dialect for Postgres {
     // Explicit, because the server's default may be stricter: an import would not see what was committed while it waited for its lock.
     const BEGIN_WRITE: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED";
-    const FOR_UPDATE: &'static str = " FOR UPDATE";
     const INSERT_IGNORE: (&'static str, &'static str) = ("INSERT INTO ", " ON CONFLICT DO NOTHING");
     const UPSERT: (&'static str, &'static str) =
         ("INSERT INTO ", " ON CONFLICT (source) DO UPDATE SET state = excluded.state");

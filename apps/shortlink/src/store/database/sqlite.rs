@@ -44,8 +44,6 @@ pub(in crate::store) async fn closed() -> Pools<Sqlite> {
 impl Dialect for Sqlite {
     // A deferred transaction that reads first cannot wait for another process's lock when it writes.
     const BEGIN_WRITE: &'static str = "BEGIN IMMEDIATE";
-    // The transaction locks the whole file.
-    const FOR_UPDATE: &'static str = "";
     const INSERT_IGNORE: (&'static str, &'static str) = ("INSERT OR IGNORE INTO ", "");
     const UPSERT: (&'static str, &'static str) = ("REPLACE INTO ", "");
 

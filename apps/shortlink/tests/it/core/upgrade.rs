@@ -1,7 +1,7 @@
 //! A database with the first released schema is upgraded with its links.
 
 use super::store_suite::{RecordingHook, open_with_hook};
-use evenkeel::clock::TestClock;
+use evenkeel::testing::TestClock;
 use shortlink::domain::{Code, LinkPatch};
 use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, MySqlPool, PgPool, SqlitePool};

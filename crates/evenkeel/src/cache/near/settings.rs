@@ -1,7 +1,6 @@
 //! The settings of a near cache: its part of the builder, and the checks that reject invalid combinations.
 
 use crate::cache::CacheBuilder;
-use crate::cache::protocol::Protocol;
 use evenkeel_link::Link;
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -88,7 +87,7 @@ impl NearDraft {
     pub(crate) fn check(
         &self,
         ttl: Duration,
-        protocol: Protocol,
+        is_fenced: bool,
         link: Option<&Link>,
     ) -> Result<Option<NearSettings>, String> {
         let Self { entries_max, bytes_max, age_max, silence_max, has_weight } = *self;
@@ -110,7 +109,7 @@ impl NearDraft {
             age_max: age_max.unwrap_or(Duration::MAX),
             silence_max: silence_max.unwrap_or(SILENCE_MAX),
         };
-        settings.check_consistency(ttl, protocol)?;
+        settings.check_consistency(ttl, is_fenced)?;
         link.map_or(Ok(()), |link| settings.check_link(link))?;
         Ok(Some(settings))
     }
@@ -140,7 +139,7 @@ impl NearSettings {
         Some(available_parallelism().map_or(4, |cores| cores.get() * 4).min(shards))
     }
 
-    fn check_consistency(&self, ttl: Duration, protocol: Protocol) -> Result<(), String> {
+    fn check_consistency(&self, ttl: Duration, is_fenced: bool) -> Result<(), String> {
         if self.entries_max == Some(0) || self.bytes_max == Some(0) {
             return Err("a near cache of size 0 would keep nothing; set its size or remove it".to_owned());
         }
@@ -156,10 +155,11 @@ impl NearSettings {
                 self.age_max
             ));
         }
-        if protocol != Protocol::Fenced {
-            return Err(format!(
-                "a near cache needs Protocol::Fenced; {protocol:?} sends no notifications of invalidations"
-            ));
+        if !is_fenced {
+            return Err(
+                "a near cache needs the fenced protocol; other protocols send no notifications of invalidations"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ impl ReadPolicy {
                 "Freshness::AtLeast compares versions; set the version function of the cache with version(..)",
             )),
             Freshness::Fresh if !is_fenced => Err(CacheError::Unsupported(
-                "Freshness::Fresh needs Protocol::Fenced; the other protocols have no update windows",
+                "Freshness::Fresh needs the fenced protocol; other protocols have no update windows",
             )),
             _ => Ok(self),
         }

@@ -12,17 +12,17 @@ use crate::cache::loading::payload::Payloads;
 use crate::cache::metrics::CacheMetrics;
 use crate::cache::near::tracker::Tracker;
 use crate::cache::near::{Near, NearDraft};
-use crate::cache::protocol::{PlainStore, Protocol, PublishedCache};
 use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::waiters::Waiters;
 use crate::cache::store::Store;
 use crate::cache::store::breaker::Breaker;
 #[cfg(feature = "testing")]
 use crate::cache::store::gate::StepGate;
+use crate::cache::store::protocol::{CacheProtocol, ProtocolContext, ProtocolStore};
+use crate::cache::store::registry::Caches;
 use crate::cache::writing::deferral::Deferral;
 use crate::cache::writing::ledger::Ledger;
 use crate::cache::writing::replay::Replayer;
-use crate::keel::{Backend, Keel};
 use evenkeel_link::Link;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
@@ -44,12 +44,12 @@ const REPLICAS_TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 /// The settings of a cache before it is opened. Only the ttl is required. Durations above 34 years count as 34 years.
 #[must_use = "a builder does nothing until `build`"]
 pub struct CacheBuilder<K: ?Sized, V, C = Json> {
-    keel: Keel,
+    caches: Arc<Caches>,
     name: String,
     draft: Draft,
     pub(crate) near: NearDraft,
     codec: C,
-    protocol: Protocol,
+    protocol: Option<Arc<dyn CacheProtocol>>,
     version: Option<VersionOf<V>>,
     pub(crate) weight_of: Option<WeightOf<V>>,
     #[cfg(feature = "testing")]
@@ -57,23 +57,15 @@ pub struct CacheBuilder<K: ?Sized, V, C = Json> {
     types: PhantomData<fn(&K) -> V>,
 }
 
-impl Keel {
-    /// Starts a cache called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same name in every process.
-    ///
-    /// Build it once and clone the handle: two separate handles could not exclude their readers from each other's invalidated
-    /// loads.
-    ///
-    /// Caches of one keel share their background tasks. Their number is not limited, but each name has memory and metrics of
-    /// its own: for thousands of tenants, make the tenant a part of the key of one cache, as in `cache::<(u32, u64),
-    /// User>("user")`.
-    pub fn cache<K: ?Sized, V>(&self, name: &str) -> CacheBuilder<K, V> {
-        CacheBuilder {
-            keel: self.clone(),
+impl<K: ?Sized, V> CacheBuilder<K, V> {
+    pub(crate) fn new(caches: Arc<Caches>, name: &str) -> Self {
+        Self {
+            caches,
             name: name.to_owned(),
             draft: Draft::default(),
             near: NearDraft::default(),
             codec: Json,
-            protocol: Protocol::default(),
+            protocol: None,
             version: None,
             weight_of: None,
             #[cfg(feature = "testing")]
@@ -148,7 +140,7 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
     /// The bound is absolute: neither use nor failures nor invalidations extend it, and after [`Cache::purge`] there is no
     /// value to serve. Such a value is marked ([`Stale::LoaderFailed`](crate::cache::Stale::LoaderFailed)). It replaces an
     /// error of [`Freshness::Eventual`](crate::cache::Freshness) reads; other variants define their own bounds. It is not
-    /// available if the store evicted it or cannot be reached, or under a published protocol. Entries take up space in the
+    /// available if the store evicted it or cannot be reached, or under another [`protocol`](Self::protocol). Entries take up space in the
     /// store for this long.
     pub fn fail_safe(mut self, age_max: Duration) -> Self {
         self.draft.fail_safe = Some(age_max);
@@ -326,10 +318,12 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
-    /// Selects a published protocol instead of the default, for comparison; [`Protocol`] documents what each of them leaves
-    /// open.
-    pub fn protocol(mut self, protocol: Protocol) -> Self {
-        self.protocol = protocol;
+    /// Selects another protocol than the fenced one, for comparison. The crate `evenkeel-published` has leases, version comparison
+    /// and the delayed double delete, and documents what each of them leaves open.
+    ///
+    /// Without the fenced protocol there are no update windows, no near cache, and no invalidations in a unit of work.
+    pub fn protocol(mut self, protocol: impl CacheProtocol + 'static) -> Self {
+        self.protocol = Some(Arc::new(protocol));
         self
     }
 
@@ -341,7 +335,7 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
     /// header names this codec and schema and it is older than a second.
     pub fn codec<D: Codec<V>>(self, codec: D) -> CacheBuilder<K, V, D> {
         CacheBuilder {
-            keel: self.keel,
+            caches: self.caches,
             name: self.name,
             draft: self.draft,
             near: self.near,
@@ -371,12 +365,12 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
     pub fn build(self) -> Result<Cache<K, V>, CacheError> {
         let settings = Settings::check(&self.name, &self.draft)?;
         let metrics = Arc::new(CacheMetrics::register(&self.name));
-        let clock = self.keel.clock().clone();
+        let clock = self.caches.context.clock.clone();
         let refused = |reason| CacheError::Settings { cache: self.name.clone(), reason };
         check_id(&self.codec, guard("cache_codec_id_checked")).map_err(refused)?;
         let schema = schema_fingerprint(self.codec.id(), settings.schema);
-        self.check_protocol().map_err(|reason| refused(reason.to_owned()))?;
-        let is_fenced = self.protocol == Protocol::Fenced;
+        self.check_replicas().map_err(|reason| refused(reason.to_owned()))?;
+        let is_fenced = self.protocol.is_none();
         ReadPolicy::new(settings.freshness)
             .check(self.version.is_some(), is_fenced)
             .map_err(|error| CacheError::Settings { cache: self.name.clone(), reason: error.to_string() })?;
@@ -384,14 +378,14 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             Breaker::new(settings.breaker_failures, settings.breaker_pause, clock.clone(), Arc::clone(&metrics));
         let name: Arc<str> = self.name.as_str().into();
         let tracker = self.tracker(&name, &settings)?;
-        let hub = &self.keel.caches().hub;
-        hub.register(self.keel.link(), &self.keel.caches().entries);
-        let store = self.store(schema, settings.store_timeout, breaker).with_tracker(&tracker);
+        let hub = &self.caches.hub;
+        hub.register(self.link(), &self.caches.entries);
+        let store = self.store(schema, settings.store_timeout, breaker).map_err(refused)?.with_tracker(&tracker);
         let waiters = Arc::new(Waiters::new(settings.waiters_max, Arc::clone(&metrics)));
         let ledger = Ledger::new(settings.replay_window, settings.replay_max);
-        let deferral = Deferral::of(&self.keel, &self.name);
+        let deferral = Deferral::of(&self.caches.context, &self.name);
         let replayer = Arc::new(Replayer::new(&store, ledger, deferral, &clock, &metrics, hub));
-        let handles = self.keel.caches().enter(&self.name, &replayer)?;
+        let handles = self.caches.enter(&self.name, &replayer)?;
         // Not before `enter`: a rejected cache would replace the tracker of the open one.
         store.register_tracker(&tracker, hub);
         hub.before_open(&replayer);
@@ -425,52 +419,53 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         };
         let core = Arc::new(core);
         #[cfg(feature = "sql")]
-        core.register_open(&self.keel);
+        core.register_open(&self.caches);
         Ok(Cache { core, handles, key: PhantomData })
     }
 
-    /// Checks that the settings which the protocol needs are present; the error is one sentence.
-    fn check_protocol(&self) -> Result<(), &'static str> {
-        if self.protocol == Protocol::Version && self.version.is_none() {
-            return Err("Protocol::Version compares versions; set the version function of the cache with version(..)");
-        }
-        if self.draft.window_replicas.is_some() && matches!(self.keel.backend(), Backend::Memory(_)) {
+    /// Rejects replicas where there are none; the error is one sentence.
+    fn check_replicas(&self) -> Result<(), &'static str> {
+        if self.draft.window_replicas.is_some() && self.link().is_none() {
             return Err("windows_on_replicas waits for replicas of Redis, and the embedded store has no replicas");
         }
         Ok(())
     }
 
+    fn link(&self) -> Option<&Link> {
+        self.caches.context.link.as_ref()
+    }
+
     /// The receiver of change notifications, with the near cache.
     fn tracker(&self, name: &Arc<str>, settings: &Settings) -> Result<Arc<Tracker<V>>, CacheError> {
-        let link = self.keel.link();
-        let near = self.near.check(settings.ttl, self.protocol, link);
+        let link = self.link();
+        let near = self.near.check(settings.ttl, self.protocol.is_none(), link);
         let near = near.map_err(|reason| CacheError::Settings { cache: self.name.clone(), reason })?;
         let keys = CacheKeys::new(link.map_or(MEMORY_PREFIX, Link::prefix), &self.name);
         let near = near.map(|settings| Near::new(name, settings, link.map(Link::pulse)));
         Ok(Arc::new(Tracker::new(keys, near)))
     }
 
-    fn store(&self, schema: u32, timeout: Duration, breaker: Breaker) -> Store {
-        let clock = self.keel.clock().clone();
-        let caches = self.keel.caches();
-        let (plain, link) = match self.keel.backend() {
-            Backend::Memory(_) => {
-                let keys = CacheKeys::new(MEMORY_PREFIX, &self.name);
-                (PlainStore::memory(Arc::clone(&caches.plain), clock.clone(), keys), None)
+    /// The steps of the chosen protocol; the error is one sentence.
+    fn store(&self, schema: u32, timeout: Duration, breaker: Breaker) -> Result<Store, String> {
+        let (clock, link) = (self.caches.context.clock.clone(), self.link().cloned());
+        let entries = &self.caches.entries;
+        let keys = CacheKeys::new(link.as_ref().map_or(MEMORY_PREFIX, Link::prefix), &self.name);
+        let store = match (&self.protocol, link) {
+            (Some(protocol), link) => {
+                let store =
+                    link.clone().map_or_else(|| ProtocolStore::Memory(Arc::clone(entries)), ProtocolStore::Redis);
+                let steps = protocol.open(ProtocolContext {
+                    name: self.name.clone(),
+                    keys,
+                    store,
+                    clock: clock.clone(),
+                    schema,
+                    has_versions: self.version.is_some(),
+                })?;
+                Store::other(steps, link, clock, breaker)
             }
-            Backend::Redis(link) => {
-                let keys = CacheKeys::new(link.prefix(), &self.name);
-                (PlainStore::redis(link.clone(), clock.clone(), keys), Some(link.clone()))
-            }
-        };
-        let store = match (PublishedCache::new(self.protocol, plain, schema, &self.keel, &self.name), link) {
-            (Some(steps), link) => Store::published(steps, link, clock, breaker),
-            (None, None) => {
-                let keys = CacheKeys::new(MEMORY_PREFIX, &self.name);
-                Store::memory(Arc::clone(&caches.entries), keys, clock, breaker)
-            }
+            (None, None) => Store::memory(Arc::clone(entries), keys, clock, breaker),
             (None, Some(link)) => {
-                let keys = CacheKeys::new(link.prefix(), &self.name);
                 let windows = self
                     .draft
                     .window_replicas
@@ -481,6 +476,6 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         };
         #[cfg(feature = "testing")]
         let store = store.with_gate(self.gate.clone());
-        store
+        Ok(store)
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod breaker;
 pub(crate) mod gate;
 pub(crate) mod hub;
 pub(crate) mod interests;
+pub(crate) mod protocol;
 pub(crate) mod registry;
 
 use self::breaker::{Attempt, Breaker};
@@ -12,7 +13,6 @@ use self::breaker::{Attempt, Breaker};
 use self::gate::{Side, Step, StepGate};
 use self::hub::{ChangeListener, Hub};
 use super::near::Soon;
-use super::protocol::PublishedCache;
 use crate::cache::near::tracker::{OwnStep, OwnSteps, Tracker};
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
@@ -48,8 +48,8 @@ enum Kind {
     #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "a unit of work asks whose entries these are"))]
     Memory(Arc<EntryStore>),
     Redis(Link),
-    /// One of the published protocols, in memory (no link) or over Redis.
-    Published(Option<Link>),
+    /// Those of a protocol other than the fenced one, in memory (no link) or on Redis.
+    Other(Option<Link>),
 }
 
 /// The epoch of the store in which a lease was granted.
@@ -74,14 +74,13 @@ macro_rules! step {
 
 #[cfg(feature = "sql")]
 impl Store {
-    /// Whether an invalidation sent by `keel` applies to entries of this store.
-    pub(crate) fn is_of(&self, keel: &crate::keel::Keel) -> bool {
-        use crate::keel::Backend as Keels;
-        match (&self.kind, keel.backend()) {
-            (Kind::Memory(entries), Keels::Memory(_)) => Arc::ptr_eq(entries, &keel.caches().entries),
-            (Kind::Redis(link), Keels::Redis(theirs)) => link.has_store_of(theirs),
+    /// Whether an invalidation of a unit of work over `caches` applies to entries of this store.
+    pub(crate) fn is_of(&self, caches: &registry::Caches) -> bool {
+        match (&self.kind, &caches.context.link) {
+            (Kind::Memory(entries), None) => Arc::ptr_eq(entries, &caches.entries),
+            (Kind::Redis(link), Some(theirs)) => link.has_store_of(theirs),
             // A unit of work rejects these for another reason.
-            (Kind::Published(_), _) => true,
+            (Kind::Other(_), _) => true,
             _ => false,
         }
     }
@@ -99,9 +98,9 @@ impl Store {
         Self::over(Arc::new(steps), Kind::Redis(link), clock, breaker)
     }
 
-    /// Under a published protocol.
-    pub(crate) fn published(steps: PublishedCache, link: Option<Link>, clock: Clock, breaker: Breaker) -> Self {
-        Self::over(Arc::new(steps), Kind::Published(link), clock, breaker)
+    /// Under a protocol other than the fenced one.
+    pub(crate) fn other(steps: Arc<dyn CacheSteps>, link: Option<Link>, clock: Clock, breaker: Breaker) -> Self {
+        Self::over(steps, Kind::Other(link), clock, breaker)
     }
 
     fn over(steps: Arc<dyn CacheSteps>, kind: Kind, clock: Clock, breaker: Breaker) -> Self {
@@ -121,7 +120,7 @@ impl Store {
         match &self.kind {
             Kind::Memory(_) => None,
             Kind::Redis(link) => Some(link),
-            Kind::Published(link) => link.as_ref(),
+            Kind::Other(link) => link.as_ref(),
         }
     }
 
@@ -137,9 +136,9 @@ impl Store {
         Soon { here, store_ms: self.link().map_or_else(|| self.clock.soon_unix_ms(), |link| link.server_ms_at(here)) }
     }
 
-    /// Notifies `tracker` of this process's own changes. The published protocols have no notifications.
+    /// Notifies `tracker` of this process's own changes. Only the fenced protocol has notifications.
     pub(crate) fn with_tracker<V: Send + Sync + 'static>(mut self, tracker: &Arc<Tracker<V>>) -> Self {
-        if matches!(self.kind, Kind::Published(_)) {
+        if matches!(self.kind, Kind::Other(_)) {
             return self;
         }
         self.own_steps = Some(Arc::<Tracker<V>>::clone(tracker));

@@ -3,8 +3,8 @@
 use super::hub::Hub;
 #[cfg(feature = "sql")]
 use crate::cache::for_work::OpenCache;
-use crate::cache::protocol::PlainEntries;
 use crate::cache::writing::replay::Replayer;
+use crate::context::Context;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::memory::store::EntryStore;
 use parking_lot::Mutex;
@@ -13,10 +13,9 @@ use std::sync::{Arc, Weak};
 
 /// The caches of one keel.
 pub(crate) struct Caches {
+    pub(crate) context: Context,
     /// The entries of all of them, if the keel keeps its data in memory.
     pub(crate) entries: Arc<EntryStore>,
-    /// The entries of caches under a published protocol.
-    pub(crate) plain: PlainEntries,
     /// The listener and the replay loop that all of them share.
     pub(crate) hub: Arc<Hub>,
     open: Mutex<Opened>,
@@ -45,13 +44,18 @@ struct Open {
 pub(crate) type Handles = Arc<()>;
 
 impl Caches {
-    pub(crate) fn new(max_bytes: usize) -> Self {
-        Self::over(Arc::new(EntryStore::new(max_bytes)), PlainEntries::default())
+    pub(crate) fn new(context: Context, max_bytes: usize) -> Self {
+        Self::over(context, Arc::new(EntryStore::new(max_bytes)))
     }
 
-    /// Caches over a store that is shared, as several processes share one Redis.
-    pub(crate) fn over(entries: Arc<EntryStore>, plain: PlainEntries) -> Self {
-        Self { entries, plain, hub: Arc::default(), open: Mutex::default() }
+    /// Caches over the same embedded store, like those of another process on the same Redis.
+    #[cfg(feature = "testing")]
+    pub(crate) fn another_process(&self, context: Context) -> Self {
+        Self::over(context, Arc::clone(&self.entries))
+    }
+
+    fn over(context: Context, entries: Arc<EntryStore>) -> Self {
+        Self { context, entries, hub: Arc::default(), open: Mutex::default() }
     }
 
     /// Registers a cache. Two caches of one name would not know each other's loads: a reader of one could join a load that an

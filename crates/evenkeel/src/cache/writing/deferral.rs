@@ -2,7 +2,7 @@
 
 use super::ledger::{Demand, Pending};
 use super::replay::Replayer;
-use crate::keel::Keel;
+use crate::context::Context;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -33,9 +33,9 @@ struct Target {
 
 #[cfg(feature = "spool")]
 impl Deferral {
-    pub(crate) fn of(keel: &Keel, cache: &str) -> Self {
-        let prefix = keel.link().map_or(MEMORY_PREFIX, Link::prefix);
-        let target = keel.spool().map(|spool| Target {
+    pub(crate) fn of(context: &Context, cache: &str) -> Self {
+        let prefix = context.link.as_ref().map_or(MEMORY_PREFIX, Link::prefix);
+        let target = context.spool.as_ref().map(|spool| Target {
             spool: spool.clone(),
             // The prefix of the cache's keys.
             topic: format!("{prefix}:{FRONT}{cache}").into(),
@@ -109,7 +109,7 @@ impl Deferral {
 
 #[cfg(not(feature = "spool"))]
 impl Deferral {
-    pub(crate) fn of(_keel: &Keel, _cache: &str) -> Self {
+    pub(crate) fn of(_context: &Context, _cache: &str) -> Self {
         Self::default()
     }
 

@@ -3,7 +3,7 @@
 use super::attempt::{Wait, Wanted, acquire, at_once};
 use super::mode::Mode;
 use super::terms::LockTerms;
-use crate::keel::Keel;
+use crate::lock::exclusive::{Boxed, ExclusiveGuard};
 use crate::lock::hold::guard::Guard;
 use crate::lock::shared::stripes::Stripes;
 use crate::lock::store::locks::Locks;
@@ -22,24 +22,6 @@ pub struct LockBuilder {
     fence_floor: u64,
     /// The stripes that the lock belongs to, if their number must be checked.
     stripes: Option<Stripes>,
-}
-
-impl Keel {
-    /// Begins the acquisition of the lock called `name`: 1 to 512 bytes that name the protected resource, such as `stock/42`. While another
-    /// holder has it, [`acquire`](LockBuilder::acquire) waits for up to 30 seconds; in a request handler set
-    /// [`wait`](LockBuilder::wait) to the time that the request allows, or use [`try_acquire`](LockBuilder::try_acquire).
-    pub fn lock(&self, name: &str) -> LockBuilder {
-        LockBuilder::new(self.locks(), name)
-    }
-
-    /// The names of all locks that are held or in their lock delay, sorted. Scans the whole keyspace of Redis, in small steps: for
-    /// operators.
-    ///
-    /// # Errors
-    /// [`LockError::Link`].
-    pub async fn locks_held(&self) -> Result<Vec<LockName>, LockError> {
-        self.locks().store.held().await
-    }
 }
 
 impl LockBuilder {
@@ -130,6 +112,12 @@ impl LockBuilder {
     /// As [`inspect`](Self::inspect); after an unknown outcome, inspect the lock again.
     pub async fn break_lock(&self, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
         self.locks.store.break_lock(&LockName::new(&self.name)?, seen).await
+    }
+
+    /// Acquires the lock with these terms.
+    pub(crate) fn acquire_boxed<'a>(self, terms: &LockTerms) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
+        let lock = self.terms(terms.clone());
+        Box::pin(async move { Ok(Box::new(lock.acquire().await?) as Box<dyn ExclusiveGuard>) })
     }
 
     /// Makes this one of the locks of these stripes.

@@ -2,8 +2,8 @@
 
 use super::attempt::Wait;
 use super::builder::LockBuilder;
-use crate::keel::Keel;
 use crate::lock::hold::guard::{Guard, Release};
+use crate::lock::store::locks::Locks;
 use evenkeel_protocol::lock::error::{LockError, Lost};
 use std::future::{Future, poll_fn};
 use std::task::Poll;
@@ -12,42 +12,36 @@ use std::task::Poll;
 ///
 /// Not guaranteed: atomicity. Other processes see some of the locks taken while this one waits for the rest, and each lock has a lease and
 /// a fence of its own. Dropping them releases them in the background: where they must be free at once, await [`release`](Self::release).
+///
+/// [`Keel::lock_many`]: crate::Keel::lock_many
 #[must_use = "the locks are released as soon as the guards are dropped"]
 #[derive(Debug)]
 pub struct Guards(Vec<Guard>);
 
-impl Keel {
-    /// Waits for all these locks, each with the settings of `with` (`|lock| lock.ttl(..)`). A duplicate name counts once.
-    ///
-    /// Guaranteed: all of the locks or none are held: if one fails or the future is dropped, the acquired ones are released.
-    /// [`wait`](LockBuilder::wait) limits the whole call.
-    ///
-    /// # Errors
-    /// As [`LockBuilder::acquire`].
-    pub async fn lock_many(
-        &self,
+impl Guards {
+    /// As `Keel::lock_many` documents.
+    pub(crate) async fn acquire(
+        locks: &Locks,
         names: &[&str],
         with: impl Fn(LockBuilder) -> LockBuilder,
-    ) -> Result<Guards, LockError> {
+    ) -> Result<Self, LockError> {
         let mut names: Vec<&str> = names.to_vec();
         names.sort_unstable();
         names.dedup();
-        let began = self.clock().now();
+        let began = locks.clock.now();
         let mut guards = Vec::with_capacity(names.len());
         for name in names {
-            let lock = with(self.lock(name));
+            let lock = with(LockBuilder::new(locks, name));
             let lock = match lock.waits() {
-                Wait::UpTo(limit) => lock.wait(limit.saturating_sub(self.clock().now().since(began))),
+                Wait::UpTo(limit) => lock.wait(limit.saturating_sub(locks.clock.now().since(began))),
                 Wait::No | Wait::Forever => lock,
             };
             // An early return drops `guards`, which releases the acquired locks.
             guards.push(lock.acquire().await?);
         }
-        Ok(Guards(guards))
+        Ok(Self(guards))
     }
-}
 
-impl Guards {
     /// The guards, in the order of the names.
     pub fn each(&self) -> &[Guard] {
         &self.0

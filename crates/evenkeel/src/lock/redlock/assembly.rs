@@ -40,14 +40,14 @@ async fn keep(servers: Weak<Servers>, wake: Arc<Notify>, clock: evenkeel_link::c
 /// Connects to all servers, checks them, and admits those that may take part again. Returns whether all take part.
 pub(super) async fn run_once(servers: &Servers) -> bool {
     let nodes = &servers.nodes;
-    ask(nodes.iter().map(connect), |_| false).await;
+    ask(nodes.iter().map(|node| node.connect()), |_| false).await;
     let sit_out_ms = servers.sit_out_ms();
     let standings = servers.all(|node| async move { node.stand(sit_out_ms).await }).await;
-    let members: Vec<&Node> = nodes
+    let members: Vec<&dyn Node> = nodes
         .iter()
         .zip(&standings)
         .filter(|(_, standing)| matches!(standing, Ok(Standing::Member)))
-        .map(|(node, _)| node)
+        .map(|(node, _)| &**node)
         .collect();
     let all_answered = standings.iter().all(Result::is_ok);
     let mut count = members.len();
@@ -70,16 +70,10 @@ pub(super) async fn run_once(servers: &Servers) -> bool {
 
 /// The fence floor of an admitted server: read after its exclusion, from so many members that they have the fence of every acquisition that
 /// it may have lost.
-async fn floor(servers: &Servers, members: &[&Node], all_answered: bool) -> Option<u64> {
+async fn floor(servers: &Servers, members: &[&dyn Node], all_answered: bool) -> Option<u64> {
     let known = ask(members.iter().map(|node| node.fence_max()), |_| false).await;
     let known: Vec<u64> = known.into_iter().flatten().filter_map(Result::ok).collect();
     // If a majority has lost its data at once, the fences of all the others have to be enough.
     let is_enough = known.len() >= majority(servers.nodes.len()) || (all_answered && known.len() == members.len());
     is_enough.then(|| known.into_iter().max().unwrap_or(0))
-}
-
-async fn connect(node: &Node) {
-    if let Node::Redis(node) = node {
-        node.connect().await;
-    }
 }

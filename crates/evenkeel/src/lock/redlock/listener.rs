@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_protocol::lock::node::NodeListener;
 use evenkeel_protocol::lock::steps::{Call, WakeListener};
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::task::Poll;
 
 /// A listener that is notified when a lock may be free.
@@ -13,14 +13,14 @@ use std::task::Poll;
 /// A holder releases the lock on a majority of servers, a failed contender on a minority. Notifications of a minority are ignored, because
 /// otherwise contenders would wake each other forever (a thundering herd).
 pub(crate) struct RedlockListener {
-    listeners: Vec<NodeListener>,
+    listeners: Vec<Box<dyn NodeListener>>,
     /// Which servers have sent a notification since the last wake-up.
     notified: Vec<bool>,
     enough: usize,
 }
 
 impl RedlockListener {
-    pub(super) fn new(listeners: Vec<NodeListener>, servers: usize) -> Self {
+    pub(super) fn new(listeners: Vec<Box<dyn NodeListener>>, servers: usize) -> Self {
         // With listeners on fewer than a majority of servers, all of them count.
         let enough = majority(servers).min(listeners.len());
         Self { notified: vec![false; listeners.len()], listeners, enough }
@@ -33,8 +33,7 @@ impl WakeListener for RedlockListener {
     async fn called(&mut self, process: Token) -> Call {
         loop {
             let (at, is_message) = {
-                let mut next: Vec<_> =
-                    self.listeners.iter_mut().map(|listener| Box::pin(listener.next(process))).collect();
+                let mut next: Vec<_> = self.listeners.iter_mut().map(|listener| listener.next(process)).collect();
                 poll_fn(move |context| {
                     for (at, next) in next.iter_mut().enumerate() {
                         if let Poll::Ready(is_message) = next.as_mut().poll(context) {

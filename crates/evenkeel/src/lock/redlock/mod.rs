@@ -31,7 +31,7 @@ mod servers;
 
 pub(crate) use quorum_lock::QuorumLock;
 
-use super::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks, fenced};
+use super::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 use super::store::LockStore;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
@@ -146,7 +146,7 @@ impl ExclusiveLocks for Redlock {
         name: &'a str,
         terms: &'a LockTerms,
     ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
-        fenced(self.lock(name), terms)
+        self.lock(name).acquire_boxed(terms)
     }
 }
 
@@ -162,7 +162,7 @@ impl Redlock {
 
     /// Makes a server in memory lose its data, like a restart without persistence.
     pub fn forget(&self, server: usize) {
-        if let Some(Node::Memory(node)) = self.servers.nodes.get(server) {
+        if let Some(node) = self.servers.nodes.get(server) {
             node.forget();
         }
     }
@@ -223,7 +223,7 @@ impl RedlockBuilder {
     /// As [`Redlock::memory`].
     pub fn memory(&self, servers: usize) -> Result<Redlock, LockError> {
         self.check(servers)?;
-        let nodes = (0..servers).map(|_| Node::Memory(MemoryNode::member(self.clock.clone())));
+        let nodes = (0..servers).map(|_| Arc::new(MemoryNode::member(self.clock.clone())) as Arc<dyn Node>);
         let servers = Servers::new(nodes.collect(), self.clock.clone(), self.node_timeout, self.ttl_max);
         Ok(Redlock::over(&servers, self.clock.clone()))
     }
@@ -266,7 +266,8 @@ impl RedlockBuilder {
     /// Opens the Redlock with the reachable servers; the others are retried every second.
     async fn open(&self, options: Vec<LinkOptions>) -> Result<(Redlock, Arc<Servers>), LockError> {
         self.check(options.len())?;
-        let nodes = options.into_iter().map(|options| Node::Redis(RedisNode::new(options, self.clock.clone())));
+        let node = |options| Arc::new(RedisNode::new(options, self.clock.clone())) as Arc<dyn Node>;
+        let nodes = options.into_iter().map(node);
         let servers = Servers::new(nodes.collect(), self.clock.clone(), self.node_timeout, self.ttl_max);
         let redlock = Redlock::over(&servers, self.clock.clone());
         redlock.steps.open().await;

@@ -10,7 +10,7 @@ use evenkeel_link::support::{Background, Backoff, guard, ms};
 use evenkeel_link::{LinkError, Token};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
-use evenkeel_protocol::lock::node::{Node, NodeListener};
+use evenkeel_protocol::lock::node::Node;
 use evenkeel_protocol::lock::steps::{Release, Released};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max
 
 /// The servers of one Redlock, and the state of one process's acquisitions on them.
 pub(super) struct Servers {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<Arc<dyn Node>>,
     pub(super) clock: Clock,
     pub(super) rounds: Rounds,
     /// The longest lease, for which a server without its data is excluded.
@@ -42,7 +42,7 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    pub(super) fn new(nodes: Vec<Node>, clock: Clock, node_timeout: Duration, ttl_max: Duration) -> Arc<Self> {
+    pub(super) fn new(nodes: Vec<Arc<dyn Node>>, clock: Clock, node_timeout: Duration, ttl_max: Duration) -> Arc<Self> {
         Arc::new(Self {
             rounds: Rounds::new(clock.clone(), ttl_max),
             nodes,
@@ -87,17 +87,17 @@ impl Servers {
     /// Calls all servers concurrently, until `is_enough` is true.
     pub(super) async fn until<'a, T, F>(
         &'a self,
-        ask_one: impl Fn(&'a Node) -> F,
+        ask_one: impl Fn(&'a dyn Node) -> F,
         is_enough: impl Fn(&[Option<Result<T, LockError>>]) -> bool,
     ) -> Vec<Option<Result<T, LockError>>>
     where
         F: Future<Output = Result<T, LockError>>,
     {
-        ask(self.nodes.iter().map(|node| self.within(ask_one(node))), is_enough).await
+        ask(self.nodes.iter().map(|node| self.within(ask_one(&**node))), is_enough).await
     }
 
     /// Calls all servers concurrently and waits for all replies.
-    pub(super) async fn all<'a, T, F>(&'a self, ask_one: impl Fn(&'a Node) -> F) -> Vec<Result<T, LockError>>
+    pub(super) async fn all<'a, T, F>(&'a self, ask_one: impl Fn(&'a dyn Node) -> F) -> Vec<Result<T, LockError>>
     where
         F: Future<Output = Result<T, LockError>>,
     {
@@ -120,7 +120,7 @@ impl Servers {
             if skipped.get(at).copied().unwrap_or(false) && !guard("redlock_release_everywhere") {
                 continue;
             }
-            let (servers, node, name, replies) = (Arc::clone(self), node.clone(), name.clone(), replies.clone());
+            let (servers, node, name, replies) = (Arc::clone(self), Arc::clone(node), name.clone(), replies.clone());
             let clearing = Clearing::new(&self.clearing);
             tokio::spawn(async move {
                 let _clearing = clearing;
@@ -153,8 +153,8 @@ impl Servers {
 
     /// Subscribes to the notifications of a lock on all servers that answer.
     pub(super) async fn listen(&self, name: &LockName) -> Result<RedlockListener, LockError> {
-        let listeners: Vec<Result<NodeListener, LockError>> = self.all(|node| node.listen(name)).await;
-        let listeners: Vec<NodeListener> = listeners.into_iter().filter_map(Result::ok).collect();
+        let listeners = self.all(|node| node.listen(name)).await;
+        let listeners: Vec<_> = listeners.into_iter().filter_map(Result::ok).collect();
         match listeners.len() {
             0 => Err(self.too_few(0)),
             _ => Ok(RedlockListener::new(listeners, self.nodes.len())),
@@ -163,7 +163,7 @@ impl Servers {
 
     /// The names of locks that are held on a majority, sorted.
     pub(super) async fn held(&self) -> Result<Vec<LockName>, LockError> {
-        let lists = ask(self.nodes.iter().map(Node::held), |_| false).await;
+        let lists = ask(self.nodes.iter().map(|node| node.held()), |_| false).await;
         let lists: Vec<Vec<LockName>> = lists.into_iter().flatten().filter_map(Result::ok).collect();
         if lists.len() < self.majority() {
             return Err(self.too_few(lists.len()));
@@ -174,28 +174,21 @@ impl Servers {
     }
 
     pub(super) async fn shutdown(&self, deadline: Duration) {
-        let links = self.nodes.iter().filter_map(|node| match node {
-            Node::Redis(node) => Some(node.shutdown(deadline)),
-            Node::Memory(_) => None,
-        });
-        ask(links, |_| false).await;
+        ask(self.nodes.iter().map(|node| node.shutdown(deadline)), |_| false).await;
     }
 
     /// The number of connected servers.
     pub(super) fn reached(&self) -> usize {
-        self.nodes.iter().filter(|node| matches!(node, Node::Redis(node) if node.is_connected())).count()
+        self.nodes.iter().filter(|node| node.is_connected()).count()
     }
 
     /// The error for too few servers that take part.
     pub(super) fn too_few(&self, taking_part: usize) -> LockError {
-        let has_ended = |node: &Node| matches!(node, Node::Redis(node) if node.has_runtime_ended());
-        if self.nodes.iter().any(has_ended) {
+        if self.nodes.iter().any(|node| node.has_runtime_ended()) {
             return LockError::Link(LinkError::RuntimeEnded);
         }
-        let unreached = self.nodes.iter().filter_map(|node| match node {
-            Node::Redis(node) => node.unreached().filter(|_| guard("redlock_names_unreached")),
-            Node::Memory(_) => None,
-        });
+        let unreached = self.nodes.iter().filter_map(|node| node.unreached());
+        let unreached = unreached.filter(|_| guard("redlock_names_unreached"));
         LockError::NoQuorum {
             taking_part,
             needed: self.majority(),

@@ -1,6 +1,5 @@
 //! [`RwLock`]: many readers, or one writer.
 
-use crate::keel::Keel;
 use crate::lock::acquire::attempt::{Wanted, acquire, at_once};
 use crate::lock::acquire::mode::Mode;
 use crate::lock::acquire::setters::setters;
@@ -38,40 +37,16 @@ pub struct RwBuilder {
     fence_floor: u64,
 }
 
-impl Keel {
-    /// The read/write lock called `name`: 1 to 512 bytes that name the protected resource. It is independent of the lock of the same name
-    /// of [`lock`](Self::lock), except for the row of fences in SQL: use a name for only one of the two.
-    ///
-    /// ```
-    /// # use evenkeel::Keel;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let keel = Keel::memory();
-    /// let prices = keel.rw_lock("prices");
-    /// let (one, two) = (prices.read().acquire().await?, prices.read().acquire().await?);
-    /// assert_eq!(one.fence(), two.fence());
-    /// assert!(prices.write().try_acquire().await?.is_none());
-    /// drop((one, two));
-    /// prices.write().acquire().await?.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn rw_lock(&self, name: &str) -> RwLock {
-        RwLock { locks: self.locks().clone(), name: name.to_owned() }
-    }
-
-    /// The names of the read/write locks that were in use in the last two days, sorted. Scans the whole keyspace of Redis, in small steps:
-    /// for operators.
-    ///
-    /// # Errors
-    /// [`LockError::Link`].
-    pub async fn rw_locks_known(&self) -> Result<Vec<LockName>, LockError> {
-        self.locks().store.pools()?.names(Kind::ReadWrite).await
-    }
-}
-
 impl RwLock {
+    pub(crate) fn new(locks: &Locks, name: &str) -> Self {
+        Self { locks: locks.clone(), name: name.to_owned() }
+    }
+
+    /// The names of those in use.
+    pub(crate) async fn known(locks: &Locks) -> Result<Vec<LockName>, LockError> {
+        locks.store.pools()?.names(Kind::ReadWrite).await
+    }
+
     /// Begins the acquisition by a reader.
     pub fn read(&self) -> RwBuilder {
         self.builder(Mode::Read)

@@ -1,6 +1,5 @@
 //! [`Semaphore`]: a distributed semaphore.
 
-use crate::keel::Keel;
 use crate::lock::acquire::attempt::{Wanted, acquire, at_once};
 use crate::lock::acquire::mode::Mode;
 use crate::lock::acquire::setters::setters;
@@ -51,40 +50,16 @@ pub struct Permits {
     count: u32,
 }
 
-impl Keel {
-    /// The semaphore called `name` with `permits` permits: 1 to 500.
-    ///
-    /// ```
-    /// # use evenkeel::Keel;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let keel = Keel::memory();
-    /// let mailer = keel.semaphore("mailer", 3);
-    /// let two = mailer.take(2).acquire().await?;
-    /// let one = mailer.acquire().await?;
-    /// assert!(mailer.take(1).try_acquire().await?.is_none());
-    /// drop(two);
-    /// assert!(mailer.take(2).try_acquire().await?.is_some());
-    /// # drop(one);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn semaphore(&self, name: &str, permits: u32) -> Semaphore {
-        Semaphore { locks: self.locks().clone(), name: name.to_owned(), permits }
-    }
-
-    /// The names of the semaphores that were in use in the last two days, sorted. Scans the whole keyspace of Redis, in small steps: for
-    /// operators.
-    ///
-    /// # Errors
-    /// [`LockError::Link`].
-    pub async fn semaphores_known(&self) -> Result<Vec<LockName>, LockError> {
-        self.locks().store.pools()?.names(Kind::Semaphore).await
-    }
-}
-
 impl Semaphore {
+    pub(crate) fn new(locks: &Locks, name: &str, permits: u32) -> Self {
+        Self { locks: locks.clone(), name: name.to_owned(), permits }
+    }
+
+    /// The names of those in use.
+    pub(crate) async fn known(locks: &Locks) -> Result<Vec<LockName>, LockError> {
+        locks.store.pools()?.names(Kind::Semaphore).await
+    }
+
     /// Begins the acquisition of `permits` permits together: all of them or none.
     pub fn take(&self, permits: u32) -> PermitsBuilder {
         PermitsBuilder { semaphore: self.clone(), wanted: permits, terms: LockTerms::default() }

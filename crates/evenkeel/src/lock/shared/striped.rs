@@ -1,10 +1,10 @@
 //! [`StripedLock`]: many keys share a few locks.
 
 use super::stripes::Stripes;
-use crate::keel::Keel;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::many::Guards;
 use crate::lock::hold::guard::Guard;
+use crate::lock::store::locks::Locks;
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
 
@@ -18,35 +18,21 @@ const STRIPES_MAX: u32 = 4_096;
 /// ([`LockError::Differs`]), because two programs that divide the keys differently would not exclude each other.
 #[derive(Clone)]
 pub struct StripedLock {
-    keel: Keel,
+    locks: Locks,
     name: String,
     stripes: Stripes,
 }
 
-impl Keel {
-    /// A striped lock with `stripes` stripes: 1 to 4096, not necessarily a power of two.
-    ///
-    /// # Errors
-    /// [`LockError::Invalid`] for a number out of range, or an empty name.
-    pub fn striped_lock(&self, name: &str, stripes: u32) -> Result<StripedLock, LockError> {
-        StripedLock::open(self, name, stripes)
-    }
-}
-
 impl StripedLock {
-    /// See [`Keel::striped_lock`]. Nothing is sent before the first acquisition.
-    ///
-    /// # Errors
-    /// As [`Keel::striped_lock`].
-    pub fn open(keel: &Keel, name: &str, stripes: u32) -> Result<Self, LockError> {
+    pub(crate) fn new(locks: &Locks, name: &str, stripes: u32) -> Result<Self, LockError> {
         if stripes == 0 || stripes > STRIPES_MAX {
             return Err(LockError::Invalid(format!("{stripes} stripes; a striped lock has 1 to {STRIPES_MAX}")));
         }
         if name.is_empty() {
             return Err(LockError::Invalid("a striped lock needs a name".to_owned()));
         }
-        let stripes = Stripes::new(keel.locks(), LockName::new(name)?, stripes);
-        Ok(Self { keel: keel.clone(), name: name.to_owned(), stripes })
+        let stripes = Stripes::new(locks, LockName::new(name)?, stripes);
+        Ok(Self { locks: locks.clone(), name: name.to_owned(), stripes })
     }
 
     /// Stores this handle's number of stripes as that of the lock, to change it: programs with the old number are rejected at most ten
@@ -72,10 +58,10 @@ impl StripedLock {
 
     /// The lock of a key, to be acquired like any other.
     pub fn lock(&self, key: &[u8]) -> LockBuilder {
-        self.keel.lock(&self.name_of(self.stripe(key))).of_stripes(self.stripes.clone())
+        LockBuilder::new(&self.locks, &self.name_of(self.stripe(key))).of_stripes(self.stripes.clone())
     }
 
-    /// Acquires the locks of several keys, each once and in order, as [`Keel::lock_many`].
+    /// Acquires the locks of several keys, each once and in order, as [`Keel::lock_many`](crate::Keel::lock_many).
     ///
     /// # Errors
     /// As [`LockBuilder::acquire`], and [`LockError::Differs`].
@@ -87,10 +73,10 @@ impl StripedLock {
         self.stripes.check().await?;
         let names: Vec<String> = keys.iter().map(|key| self.name_of(self.stripe(key))).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        self.keel.lock_many(&names, with).await
+        Guards::acquire(&self.locks, &names, with).await
     }
 
-    /// Waits for the lock of a key, with the defaults of [`Keel::lock`].
+    /// Waits for the lock of a key, with the defaults of [`Keel::lock`](crate::Keel::lock).
     ///
     /// # Errors
     /// As [`LockBuilder::acquire`], and [`LockError::Differs`].

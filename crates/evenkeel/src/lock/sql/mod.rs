@@ -4,10 +4,12 @@
 mod advisory;
 mod row_locks;
 mod row_statements;
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "`testing` has it"))]
 mod row_steps;
 
 pub use advisory::{AdvisoryDatabase, AdvisoryGuard, AdvisoryLocks};
 pub use row_locks::RowLocks;
+#[cfg(feature = "testing")]
 pub use row_steps::RowLock;
 
 use crate::sql::{Database, SqlError};

@@ -2,10 +2,9 @@
 
 use super::row_statements::PRUNE;
 use super::row_steps::RowLock;
-use crate::keel::Keel;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
-use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks, fenced};
+use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 use crate::lock::store::locks::{Locks, StoreKind};
 use crate::sql::{Database, SqlError, Value};
 use evenkeel_protocol::lock::error::LockError;
@@ -27,24 +26,23 @@ use std::time::Duration;
 ///
 /// Renewals take connections from the pool: if other work can exhaust the pool for longer than a lease, locks are lost. Give the locks a
 /// small pool of their own then. [`migrate`](crate::sql::migrate) must have run.
+///
+/// [`Keel::row_locks`]: crate::Keel::row_locks
+/// [`Keel::lock`]: crate::Keel::lock
 pub struct RowLocks<DB: Database> {
     locks: Locks,
     pool: Pool<DB>,
 }
 
-impl Keel {
-    /// Locks in rows of the database of `pool`. The locks of one pool share a local queue in this process, and
-    /// [`shutdown`](Self::shutdown) also waits for their releases.
-    pub fn row_locks<DB: Database>(&self, pool: &Pool<DB>) -> RowLocks<DB> {
+impl<DB: Database> RowLocks<DB> {
+    pub(crate) fn new(locks: &Locks, pool: &Pool<DB>) -> Self {
         // The address of a pool's options identifies the pool, because they exist as long as it does.
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
-        let make = || -> Arc<dyn LockSteps> { Arc::new(RowLock::new(pool.clone(), self.clock().clone())) };
-        let locks = self.locks().other(StoreKind::Rows(TypeId::of::<DB>()), place, make);
-        RowLocks { locks, pool: pool.clone() }
+        let make = || -> Arc<dyn LockSteps> { Arc::new(RowLock::new(pool.clone(), locks.clock.clone())) };
+        let locks = locks.other(StoreKind::Rows(TypeId::of::<DB>()), place, make);
+        Self { locks, pool: pool.clone() }
     }
-}
 
-impl<DB: Database> RowLocks<DB> {
     /// Begins the acquisition of the lock called `name`: 1 to 512 bytes.
     pub fn lock(&self, name: &str) -> LockBuilder {
         LockBuilder::new(&self.locks, name)
@@ -76,7 +74,7 @@ impl<DB: Database> ExclusiveLocks for RowLocks<DB> {
         name: &'a str,
         terms: &'a LockTerms,
     ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
-        fenced(self.lock(name), terms)
+        self.lock(name).acquire_boxed(terms)
     }
 }
 

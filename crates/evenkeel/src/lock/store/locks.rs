@@ -1,7 +1,7 @@
 //! The state that the locks of one keel share.
 
 use super::LockStore;
-use crate::keel::Backend;
+use crate::context::Context;
 use crate::lock::acquire::gate::Gates;
 use crate::lock::hold::reaper::Reaper;
 use crate::lock::metrics::LockMetrics;
@@ -46,10 +46,11 @@ pub(crate) enum StoreKind {
 }
 
 impl Locks {
-    pub(crate) fn new(backend: &Backend, clock: Clock) -> Self {
-        let steps: Arc<dyn LockSteps> = match backend {
-            Backend::Memory(_) => Arc::new(MemoryLock::new(clock.clone())),
-            Backend::Redis(link) => Arc::new(RedisLock::new(link.clone())),
+    pub(crate) fn new(context: &Context) -> Self {
+        let clock = context.clock.clone();
+        let steps: Arc<dyn LockSteps> = match &context.link {
+            None => Arc::new(MemoryLock::new(clock.clone())),
+            Some(link) => Arc::new(RedisLock::new(link.clone())),
         };
         Self::over(LockStore::new(steps), clock)
     }

@@ -360,7 +360,7 @@ impl<T: Send + Sync + 'static> ShardWorkers<T> {
     fn open(&mut self, shards: &Shards) {
         let core = &self.run.core;
         for shard in shards.iter().skip(self.all.len()) {
-            let listener = core.keel.queues().listeners.open(&core.store, shard);
+            let listener = core.queues.listeners.open(&core.store, shard);
             let worker = Arc::new(ShardWorker::new(&self.run, shard.clone(), listener));
             self.run.workers.lock().push(Arc::downgrade(&worker));
             self.loops.extend(loops(&worker));

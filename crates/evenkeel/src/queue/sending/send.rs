@@ -78,6 +78,6 @@ async fn enqueue<T: Send + Sync + 'static>(
     }
     match (queue.durability_wanted(), core.store.link()) {
         (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(&shard, &jobs).await?, None)),
-        (durability, Some(link)) => durable::enqueue(core.keel.queues(), link, &shard, &jobs, durability).await,
+        (durability, Some(link)) => durable::enqueue(&core.queues, link, &shard, &jobs, durability).await,
     }
 }

@@ -2,13 +2,13 @@
 
 use super::registration::{Registration, set_limits};
 use super::{Durability, Settings, WhenFull, server};
-use crate::keel::Keel;
 use crate::queue::metrics::{QueueMetrics, conflict};
 use crate::queue::queue::{Core, Queue};
 use crate::queue::sharding::router::Router;
 #[cfg(feature = "sql")]
 use crate::queue::sql::{JobRows, JobTable, SqlTable, keep_sweeping};
 use crate::queue::store::QueueStore;
+use crate::queue::store::queues::Queues;
 use evenkeel_link::support::guard;
 #[cfg(feature = "sql")]
 use evenkeel_link::support::{Background, ms};
@@ -25,7 +25,7 @@ use std::time::Duration;
 /// The settings of a queue, before it is opened. Every setting has a default.
 #[must_use = "a builder does nothing until `build`"]
 pub struct QueueBuilder<T, C = Json> {
-    keel: Keel,
+    queues: Arc<Queues>,
     name: String,
     settings: Settings,
     codec: C,
@@ -36,14 +36,10 @@ pub struct QueueBuilder<T, C = Json> {
     body: PhantomData<fn() -> T>,
 }
 
-impl Keel {
-    /// Begins a queue called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same in every process of the fleet.
-    ///
-    /// A name stands for a kind of work. The store keeps each name forever, with its pause, its limits and its shards, so put a tenant or
-    /// a user into the job instead.
-    pub fn queue<T>(&self, name: &str) -> QueueBuilder<T> {
-        QueueBuilder {
-            keel: self.clone(),
+impl<T> QueueBuilder<T> {
+    pub(crate) fn new(queues: Arc<Queues>, name: &str) -> Self {
+        Self {
+            queues,
             name: name.to_owned(),
             settings: Settings::default(),
             codec: Json,
@@ -166,7 +162,7 @@ impl<T, C> QueueBuilder<T, C> {
     /// from 64 to 127.
     pub fn codec<D: Codec<T>>(self, codec: D) -> QueueBuilder<T, D> {
         QueueBuilder {
-            keel: self.keel,
+            queues: self.queues,
             name: self.name,
             settings: self.settings,
             codec,
@@ -194,7 +190,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
         if let Err(reason) = check_id(&self.codec, guard("queue_codec_id_checked")) {
             return Err(QueueError::Settings { queue: self.name, reason });
         }
-        let store = self.keel.queue_store();
+        let store = self.queues.store();
         server::check(&store, &self.name, &settings).await?;
         let wanted = TopicRecord {
             shards: settings.shards.unwrap_or(1),
@@ -215,7 +211,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             horizon_ms: None,
         };
         let held = enter(&store, &self.name, &wanted).await?;
-        let router = Arc::new(Router::open(&store, &self.name, held.shards, self.keel.clock()).await?);
+        let router = Arc::new(Router::open(&store, &self.name, held.shards, &self.queues.clock).await?);
         let shards = router.shards();
         if let Some(wanted) = settings.shards
             && !shards.topology().knows(wanted)
@@ -237,18 +233,18 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             name,
             #[cfg(feature = "sql")]
             _sweeper: rows.clone().map(|rows| {
-                Background::spawn("queue sweep", self.keel.clock().clone(), move || keep_sweeping(Arc::clone(&rows)))
+                Background::spawn("queue sweep", self.queues.clock.clone(), move || keep_sweeping(Arc::clone(&rows)))
             }),
             #[cfg(feature = "sql")]
             rows,
-            registration: Registration::new(self.keel.clock()),
+            registration: Registration::new(&self.queues.clock),
             store,
             router,
             record: held,
             codec: Arc::new(self.codec),
             settings,
-            clock: self.keel.clock().clone(),
-            keel: self.keel,
+            clock: self.queues.clock.clone(),
+            queues: self.queues,
         }))
     }
 }

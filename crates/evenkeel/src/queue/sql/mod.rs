@@ -24,6 +24,7 @@ pub(crate) use rows::upsert_jobs;
 pub(super) use start::Start;
 #[cfg(feature = "testing")]
 pub(super) use sweep::Cursor;
+#[cfg(feature = "testing")]
 pub use sweep::Swept;
 pub(super) use sweep::keep_sweeping;
 pub(super) use table::JobTable;

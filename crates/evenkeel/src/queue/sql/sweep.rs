@@ -38,6 +38,7 @@ const BURIED_AT_ONCE: usize = 50;
 
 /// The result of one page of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "`testing` has it"))]
 pub struct Swept {
     /// The rows compared.
     pub rows: usize,

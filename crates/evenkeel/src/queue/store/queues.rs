@@ -1,17 +1,19 @@
 //! The state that the queues of one keel share.
 
 use super::QueueStore;
-use crate::keel::Backend;
+use crate::context::Context;
 use crate::queue::consume::WakeUpListeners;
 use crate::queue::sending::durable::DurableConnection;
+use evenkeel_link::Link;
 use evenkeel_link::clock::Clock;
 use std::sync::Arc;
 
 /// The state that the queues of one keel share.
 pub(crate) struct Queues {
-    /// The store of all queues, if the keel keeps its state in memory.
+    link: Option<Link>,
+    pub(crate) clock: Clock,
+    /// The store of all queues, if the jobs are in the memory of this process.
     embedded: QueueStore,
-    clock: Clock,
     /// The connection for writes that wait for replicas or a disk.
     pub(crate) durable: DurableConnection,
     /// The wake-up listeners of all consumers of this process.
@@ -19,25 +21,25 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self::over(QueueStore::memory(clock.clone()), clock)
+    pub(crate) fn new(context: &Context) -> Self {
+        Self::over(context.link.clone(), context.clock.clone(), QueueStore::memory(context.clock.clone()))
     }
 
     /// Queues on the same embedded store, like those of another process on the same Redis.
     #[cfg(all(feature = "testing", feature = "cache"))]
     pub(crate) fn another_process(&self) -> Self {
-        Self::over(self.embedded.clone(), self.clock.clone())
+        Self::over(self.link.clone(), self.clock.clone(), self.embedded.clone())
     }
 
-    fn over(embedded: QueueStore, clock: Clock) -> Self {
-        Self { embedded, clock, durable: DurableConnection::default(), listeners: Arc::default() }
+    fn over(link: Option<Link>, clock: Clock, embedded: QueueStore) -> Self {
+        Self { link, clock, embedded, durable: DurableConnection::default(), listeners: Arc::default() }
     }
 
     /// The store of the jobs.
-    pub(crate) fn store(&self, backend: &Backend) -> QueueStore {
-        match backend {
-            Backend::Memory(_) => self.embedded.clone(),
-            Backend::Redis(link) => QueueStore::redis(link.clone(), self.clock.clone()),
+    pub(crate) fn store(&self) -> QueueStore {
+        match &self.link {
+            None => self.embedded.clone(),
+            Some(link) => QueueStore::redis(link.clone(), self.clock.clone()),
         }
     }
 }

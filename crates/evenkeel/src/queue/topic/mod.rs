@@ -35,7 +35,7 @@ pub use stats::TopicStats;
 
 use super::queue::Core;
 use super::store::QueueStore;
-use crate::keel::Keel;
+use super::store::queues::Queues;
 use crate::queue::sharding::router::Router;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
@@ -68,42 +68,34 @@ impl fmt::Debug for Topic {
     }
 }
 
-impl Keel {
-    /// The operator's handle on the topic `name`. A program that sends or handles its jobs opens it with [`Keel::queue`] instead.
-    ///
-    /// # Errors
-    /// [`QueueError::UnknownTopic`]: no program has opened a queue of this name on this store, under this prefix.
-    pub async fn topic(&self, name: &str) -> Result<Topic, QueueError> {
-        let store = self.queue_store();
+impl Topic {
+    /// The topic called `name`, if a program has opened a queue of this name.
+    pub(crate) async fn open(queues: &Queues, name: &str) -> Result<Self, QueueError> {
+        let store = queues.store();
         match store.topics().get(name).await? {
-            Some(record) => Topic::open(self, store, name, record).await,
+            Some(record) => Self::registered(store, name, record, &queues.clock).await,
             None => Err(QueueError::UnknownTopic { topic: name.to_owned() }),
         }
     }
 
-    /// All topics that programs have opened, by name.
-    ///
-    /// # Errors
-    /// [`QueueError::Link`].
-    pub async fn topics(&self) -> Result<Vec<Topic>, QueueError> {
-        let store = self.queue_store();
+    /// All topics, by name.
+    pub(crate) async fn all(queues: &Queues) -> Result<Vec<Self>, QueueError> {
+        let store = queues.store();
         let mut topics = Vec::new();
         for (name, record) in store.topics().all().await? {
-            topics.push(Topic::open(self, store.clone(), &name, record).await?);
+            topics.push(Self::registered(store.clone(), &name, record, &queues.clock).await?);
         }
         Ok(topics)
     }
-}
 
-impl Topic {
-    async fn open(keel: &Keel, store: QueueStore, name: &str, record: TopicRecord) -> Result<Self, QueueError> {
-        let router = Arc::new(Router::open(&store, name, record.shards, keel.clock()).await?);
+    async fn registered(store: QueueStore, name: &str, record: TopicRecord, clock: &Clock) -> Result<Self, QueueError> {
+        let router = Arc::new(Router::open(&store, name, record.shards, clock).await?);
         Ok(Self {
             store,
             name: name.into(),
             router,
             record,
-            clock: keel.clock().clone(),
+            clock: clock.clone(),
             #[cfg(feature = "sql")]
             rows: None,
         })

@@ -1,8 +1,8 @@
 //! Locking reads: `SELECT .. FOR UPDATE`.
 
-use crate::keel::Keel;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
+use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
 use sqlx::{AssertSqlSafe, Pool, Transaction};
 use std::fmt;
@@ -39,7 +39,8 @@ impl ForUpdate {
     }
 }
 
-/// A transaction with a limit on lock waits; created by [`Keel::begin_locking`]. It is rolled back if it is dropped.
+/// A transaction with a limit on lock waits; created by [`Keel::begin_locking`](crate::Keel::begin_locking). It is rolled back if it is
+/// dropped.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct LockingTransaction<DB: Database> {
     /// `None` after the transaction has ended.
@@ -61,40 +62,6 @@ const LIMITS_MYSQL: [(f64, &str); 7] = [
 ];
 const LONGEST_MYSQL: (f64, &str) = (600.0, "SET SESSION innodb_lock_wait_timeout = 600");
 
-impl Keel {
-    /// Begins a transaction for [`ForUpdate`] reads, in which no statement waits longer than `wait` for a row that another
-    /// transaction has locked (`None`: the server's own limit).
-    ///
-    /// PostgreSQL applies the limit in milliseconds. MySQL and MariaDB take seconds: the limit is rounded up to 1, 2, 5, 10, 20, 30,
-    /// 60 or 600, and reset to the server's default when the transaction ends. SQLite locks the file when the transaction begins, and
-    /// the limit applies to that.
-    ///
-    /// # Errors
-    /// [`SqlError::Database`], [`SqlError::Busy`] (SQLite: another writer holds the file): no transaction was begun.
-    pub async fn begin_locking<DB: Database>(
-        &self,
-        pool: &Pool<DB>,
-        wait: impl Into<Option<Duration>>,
-    ) -> Result<LockingTransaction<DB>, SqlError> {
-        let wait = wait.into();
-        let begin = pool.begin_with(DB::BEGIN);
-        let transaction = match wait.filter(|_| DB::KIND == Kind::Sqlite) {
-            Some(limit) => {
-                let begun = self.clock().timeout(limit, begin).await;
-                begun
-                    .map_err(|_| SqlError::Busy("another writer held the file for longer than the transaction waits"))?
-            }
-            None => begin.await,
-        };
-        let transaction = Some(transaction.map_err(SqlError::of::<DB>)?);
-        let mut locking = LockingTransaction { transaction, is_limited: wait.is_some() };
-        if let Some(limit) = wait {
-            limit_waits::<DB>(locking.tx()?, limit).await.map_err(SqlError::of::<DB>)?;
-        }
-        Ok(locking)
-    }
-}
-
 async fn limit_waits<DB: Database>(connection: &mut DB::Connection, limit: Duration) -> Result<(), sqlx::Error> {
     match DB::KIND {
         Kind::MySql => {
@@ -112,6 +79,25 @@ async fn limit_waits<DB: Database>(connection: &mut DB::Connection, limit: Durat
 }
 
 impl<DB: Database> LockingTransaction<DB> {
+    /// As `Keel::begin_locking` documents.
+    pub(crate) async fn begin(clock: &Clock, pool: &Pool<DB>, wait: Option<Duration>) -> Result<Self, SqlError> {
+        let begin = pool.begin_with(DB::BEGIN);
+        let transaction = match wait.filter(|_| DB::KIND == Kind::Sqlite) {
+            Some(limit) => {
+                let begun = clock.timeout(limit, begin).await;
+                begun
+                    .map_err(|_| SqlError::Busy("another writer held the file for longer than the transaction waits"))?
+            }
+            None => begin.await,
+        };
+        let transaction = Some(transaction.map_err(SqlError::of::<DB>)?);
+        let mut locking = Self { transaction, is_limited: wait.is_some() };
+        if let Some(limit) = wait {
+            limit_waits::<DB>(locking.tx()?, limit).await.map_err(SqlError::of::<DB>)?;
+        }
+        Ok(locking)
+    }
+
     /// The connection in its transaction, on which statements are executed. Do not end the transaction through it.
     ///
     /// # Errors

@@ -9,4 +9,5 @@ mod retry;
 pub use conflict::{Conflict, Contended, OptimisticError, Stale};
 pub use locking::{ForUpdate, LockingTransaction};
 pub use policy::ConflictPolicy;
+pub(crate) use retry::retry_adaptively;
 pub use retry::{Approach, ConflictError};

@@ -2,7 +2,7 @@
 
 use super::conflict::{Conflict, Contended};
 use super::policy::ConflictPolicy;
-use crate::keel::Keel;
+use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
 use metrics::counter;
 use std::error::Error;
@@ -21,7 +21,7 @@ pub enum Approach {
 #[derive(Debug, thiserror::Error)]
 pub enum ConflictError<E: Error + 'static> {
     /// Every allowed attempt met a conflict. No attempt changed anything. There is too much contention for these rows: lock them
-    /// ([`Keel::retry_adaptively`]), queue the work, or reject the caller.
+    /// ([`Keel::retry_adaptively`](crate::Keel::retry_adaptively)), queue the work, or reject the caller.
     #[error("gave up after {attempts} attempts, each of which met a conflict; the last one was {conflict}: {source}")]
     GaveUp {
         /// The number of attempts.
@@ -51,64 +51,32 @@ impl<E: Error + 'static> ConflictError<E> {
     }
 }
 
-impl Keel {
-    /// Calls `work` until it meets no conflict: a row that another transaction has changed since it was read
-    /// ([`Stale`](super::Stale)), a deadlock, a lock that was not granted, a serialization failure.
-    ///
-    /// `work` is a whole transaction, from its first read to its commit: it is called again for each attempt and must read again.
-    ///
-    /// **Guarantee.** `work` is called at most [`attempts`](ConflictPolicy::attempts) times, with delays in between. An error that is
-    /// not a conflict is returned at once, in particular a lost connection: the commit may have happened, and a repetition could
-    /// apply it twice.
-    /// **Not guaranteed.** That an attempt succeeds while many transactions contend for the same rows: see
-    /// [`retry_adaptively`](Self::retry_adaptively).
-    ///
-    /// # Errors
-    /// [`ConflictError::GaveUp`], [`ConflictError::Failed`].
-    pub async fn retry_on_conflict<T, E, F>(
-        &self,
-        policy: &ConflictPolicy,
-        mut work: impl FnMut() -> F,
-    ) -> Result<T, ConflictError<E>>
-    where
-        E: Contended + Error + 'static,
-        F: Future<Output = Result<T, E>>,
-    {
-        self.retry_adaptively(policy, u32::MAX, move |_| work()).await
-    }
-
-    /// As [`retry_on_conflict`](Self::retry_on_conflict); after `conflicts_max` conflicts it calls `work` with
-    /// [`Approach::Pessimistic`], so that it locks its rows. Other transactions then wait, and this one meets no further version
-    /// conflict.
-    ///
-    /// # Errors
-    /// As [`retry_on_conflict`](Self::retry_on_conflict).
-    pub async fn retry_adaptively<T, E, F>(
-        &self,
-        policy: &ConflictPolicy,
-        conflicts_max: u32,
-        mut work: impl FnMut(Approach) -> F,
-    ) -> Result<T, ConflictError<E>>
-    where
-        E: Contended + Error + 'static,
-        F: Future<Output = Result<T, E>>,
-    {
-        let mut conflicts = 0;
-        loop {
-            let locks = conflicts >= conflicts_max && guard("conflicts_then_lock");
-            let approach = if locks { Approach::Pessimistic } else { Approach::Optimistic };
-            let error = match work(approach).await {
-                Ok(done) => return Ok(done),
-                Err(error) => error,
-            };
-            let Some(conflict) = error.conflict() else { return Err(ConflictError::Failed(error)) };
-            counter!("evenkeel_sql_conflicts_total", "conflict" => conflict.label()).increment(1);
-            conflicts += 1;
-            if conflicts >= policy.attempts_max && guard("conflicts_are_bounded") {
-                counter!("evenkeel_sql_conflicts_given_up_total").increment(1);
-                return Err(ConflictError::GaveUp { attempts: conflicts, conflict, source: error });
-            }
-            self.clock().sleep(policy.delay(conflicts - 1)).await;
+/// As `Keel::retry_adaptively` documents.
+pub(crate) async fn retry_adaptively<T, E, F>(
+    clock: &Clock,
+    policy: &ConflictPolicy,
+    conflicts_max: u32,
+    mut work: impl FnMut(Approach) -> F,
+) -> Result<T, ConflictError<E>>
+where
+    E: Contended + Error + 'static,
+    F: Future<Output = Result<T, E>>,
+{
+    let mut conflicts = 0;
+    loop {
+        let locks = conflicts >= conflicts_max && guard("conflicts_then_lock");
+        let approach = if locks { Approach::Pessimistic } else { Approach::Optimistic };
+        let error = match work(approach).await {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        let Some(conflict) = error.conflict() else { return Err(ConflictError::Failed(error)) };
+        counter!("evenkeel_sql_conflicts_total", "conflict" => conflict.label()).increment(1);
+        conflicts += 1;
+        if conflicts >= policy.attempts_max && guard("conflicts_are_bounded") {
+            counter!("evenkeel_sql_conflicts_given_up_total").increment(1);
+            return Err(ConflictError::GaveUp { attempts: conflicts, conflict, source: error });
         }
+        clock.sleep(policy.delay(conflicts - 1)).await;
     }
 }

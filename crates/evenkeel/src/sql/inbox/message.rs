@@ -2,9 +2,10 @@
 
 use crate::sql::WorkId;
 use evenkeel_link::clock::UnixMs;
+#[cfg(feature = "queue")]
 use evenkeel_protocol::queue::job::JobId;
 
-/// The name of a message, equal in all its deliveries; at most 255 bytes. Created from text, bytes, a [`JobId`] or a [`WorkId`].
+/// The name of a message, equal in all its deliveries; at most 255 bytes. Created from text, bytes, a `JobId` or a [`WorkId`].
 ///
 /// A message whose name includes its sending time ([`sent_at`](Self::sent_at)) is never run twice, however late it is delivered: if
 /// it is older than the retention it is parked. A message without one is run again if it is redelivered after the retention.
@@ -48,6 +49,7 @@ impl From<String> for MessageId {
 }
 
 /// A job's id does not include a time: it may be the hash of a name.
+#[cfg(feature = "queue")]
 impl From<JobId> for MessageId {
     fn from(job: JobId) -> Self {
         job.0.as_slice().into()

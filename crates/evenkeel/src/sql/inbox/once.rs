@@ -2,7 +2,6 @@
 
 use super::message::MessageId;
 use super::metrics::InboxMetrics;
-use crate::keel::Keel;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Row, Statement, Trouble, Value};
 use evenkeel_link::clock::Clock;
@@ -22,7 +21,7 @@ pub(super) const RELEASED: i64 = 3;
 /// The maximum length of the name of a group or a message: the size of its column.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Records which messages each consumer group has processed. Cheap to clone; created by [`Keel::inbox`].
+/// Records which messages each consumer group has processed. Cheap to clone; created by [`Keel::inbox`](crate::Keel::inbox).
 ///
 /// **Guarantee (U7).** Of all deliveries of one message to one group, the SQL effect of one is committed: that of a transaction for
 /// which [`once`](Self::once) returned [`Once::Fresh`], if each handler calls `once` in the transaction of its effect and does
@@ -49,18 +48,6 @@ pub enum Once {
     Parked,
 }
 
-impl Keel {
-    /// The inbox in the database of `pool`. [`migrate`](crate::sql::migrate) must have run before.
-    pub fn inbox<DB: Database>(&self, pool: &Pool<DB>) -> Inbox<DB> {
-        Inbox {
-            pool: pool.clone(),
-            clock: self.clock().clone(),
-            retention: Duration::from_secs(7 * 24 * 3600),
-            metrics: Arc::new(InboxMetrics::register()),
-        }
-    }
-}
-
 const INSERT: &str = "INSERT INTO evenkeel_inbox (consumer_group, message_id, state, seen_at, met) \
     VALUES (?, ?, CASE WHEN ? < {now} - ? THEN 2 ELSE 1 END, {now}, 1)";
 static INSERT_MYSQL: Statement = Statement::new(INSERT);
@@ -78,6 +65,15 @@ static COUNT_PARKED: Statement =
     Statement::new("UPDATE evenkeel_inbox SET met = met + 1 WHERE consumer_group = ? AND message_id = ? AND state = 2");
 
 impl<DB: Database> Inbox<DB> {
+    pub(crate) fn new(pool: &Pool<DB>, clock: &Clock) -> Self {
+        Self {
+            pool: pool.clone(),
+            clock: clock.clone(),
+            retention: Duration::from_secs(7 * 24 * 3600),
+            metrics: Arc::new(InboxMetrics::register()),
+        }
+    }
+
     /// The minimum time for which a message is remembered. Default 7 days. It must exceed the time for which your broker stores and
     /// redelivers messages.
     #[must_use]

@@ -1,12 +1,14 @@
 //! Carries out the effects of a committed unit of work: on the fast path right after the commit, and in the relay for what was left.
 
 use super::WorkId;
-use super::effect::{Effect, Invalidate, Message};
-use crate::keel::Keel;
-use crate::queue::JobPut;
-use evenkeel_link::Token;
-use evenkeel_link::support::{crash_point, guard};
+use super::effect::{Effect, Message};
+use crate::sql::Shared;
+use evenkeel_link::support::crash_point;
+#[cfg(feature = "queue")]
+use evenkeel_link::support::guard;
+#[cfg(feature = "cache")]
 use evenkeel_protocol::cache::error::CacheError;
+#[cfg(feature = "queue")]
 use evenkeel_protocol::queue::error::QueueError;
 use std::future::Future;
 use std::pin::Pin;
@@ -30,9 +32,11 @@ pub(crate) trait Publisher: Send + Sync {
 #[allow(dead_code, reason = "constructed by sinks")]
 pub(crate) enum CarryError {
     /// Invalidating a cache entry failed.
+    #[cfg(feature = "cache")]
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// Enqueuing a job failed.
+    #[cfg(feature = "queue")]
     #[error(transparent)]
     Queue(#[from] QueueError),
     /// Publishing a message failed.
@@ -53,7 +57,9 @@ impl CarryError {
     /// Whether the destination is unavailable, so that the effect is not the cause: such a failure uses no attempt.
     pub(crate) fn is_away(&self) -> bool {
         match self {
+            #[cfg(feature = "cache")]
             Self::Cache(error) => error.is_retryable(),
+            #[cfg(feature = "queue")]
             Self::Queue(error) => error.is_retryable(),
             Self::Sink { is_away, .. } => *is_away,
             Self::NoSink => true,
@@ -64,13 +70,13 @@ impl CarryError {
 /// Carries out effects. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Carrier {
-    keel: Keel,
+    shared: Arc<Shared>,
     publisher: Option<Arc<dyn Publisher>>,
 }
 
 impl Carrier {
-    pub(crate) fn new(keel: Keel, publisher: Option<Arc<dyn Publisher>>) -> Self {
-        Self { keel, publisher }
+    pub(crate) fn new(shared: Arc<Shared>, publisher: Option<Arc<dyn Publisher>>) -> Self {
+        Self { shared, publisher }
     }
 
     /// Carries out all effects of a committed unit of work: invalidations first (a job that runs at once must not read the earlier
@@ -83,7 +89,12 @@ impl Carrier {
 
     async fn each(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
         self.in_store(work, effects).await?;
-        for (number, message) in sorted(effects).2 {
+        for (number, effect) in effects.iter().enumerate() {
+            #[cfg_attr(
+                not(any(feature = "cache", feature = "queue")),
+                expect(irrefutable_let_patterns, reason = "other effects are those of other features")
+            )]
+            let Effect::Publish(message) = effect else { continue };
             let publisher = self.publisher.as_ref().ok_or(CarryError::NoSink)?;
             publisher.publish(work, number, message).await?;
         }
@@ -96,46 +107,48 @@ impl Carrier {
     }
 
     async fn in_store(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
-        let (invalidations, puts, _) = sorted(effects);
+        #[cfg(feature = "queue")]
         if !guard("invalidations_before_jobs") {
-            self.keel.queue_store().put_all(&puts).await?;
+            self.put(effects).await?;
         }
-        self.invalidate(work, &invalidations).await?;
+        #[cfg(feature = "cache")]
+        self.invalidate(work, effects).await?;
+        #[cfg(not(feature = "cache"))]
+        let _ = work;
+        #[cfg(not(any(feature = "cache", feature = "queue")))]
+        let _ = (effects, &self.shared);
         crash_point("inside_fast_path");
-        if !puts.is_empty() {
-            self.keel.queue_store().put_all(&puts).await?;
+        #[cfg(feature = "queue")]
+        self.put(effects).await?;
+        Ok(())
+    }
+
+    #[cfg(feature = "cache")]
+    async fn invalidate(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
+        let sent = effects.iter().filter_map(|effect| {
+            let Effect::Invalidate(effect) = effect else { return None };
+            let window = effect.window.then(|| evenkeel_link::Token::from(work.0));
+            Some(self.shared.destinations.caches.invalidate_of_work(&effect.cache, &effect.key, effect.demand, window))
+        });
+        let mut sent: Vec<_> = sent.collect();
+        match sent.len() {
+            0 => {}
+            1 => sent.remove(0).await?,
+            _ => drop(futures_util::future::try_join_all(sent).await?),
         }
         Ok(())
     }
 
-    async fn invalidate(&self, work: WorkId, invalidations: &[&Invalidate]) -> Result<(), CarryError> {
-        let sent = invalidations.iter().map(|effect| {
-            let window = effect.window.then(|| Token::from(work.0));
-            self.keel.invalidate_of_work(&effect.cache, &effect.key, effect.demand, window)
+    #[cfg(feature = "queue")]
+    async fn put(&self, effects: &[Effect]) -> Result<(), CarryError> {
+        let puts = effects.iter().filter_map(|effect| match effect {
+            Effect::Put(put) => Some(put.clone()),
+            _ => None,
         });
-        match invalidations {
-            [] => Ok(()),
-            [_] => {
-                for one in sent {
-                    one.await?;
-                }
-                Ok(())
-            }
-            _ => Ok(futures_util::future::try_join_all(sent).await.map(drop)?),
+        let puts: Vec<_> = puts.collect();
+        if !puts.is_empty() {
+            self.shared.destinations.queues.store().put_all(&puts).await?;
         }
+        Ok(())
     }
-}
-
-type Sorted<'a> = (Vec<&'a Invalidate>, Vec<JobPut>, Vec<(usize, &'a Message)>);
-
-fn sorted(effects: &[Effect]) -> Sorted<'_> {
-    let (mut invalidations, mut puts, mut messages) = Sorted::default();
-    for (number, effect) in effects.iter().enumerate() {
-        match effect {
-            Effect::Invalidate(invalidate) => invalidations.push(invalidate),
-            Effect::Put(put) => puts.push(put.clone()),
-            Effect::Publish(message) => messages.push((number, message)),
-        }
-    }
-    (invalidations, puts, messages)
 }

@@ -1,6 +1,8 @@
 //! The effects of a unit of work.
 
+#[cfg(feature = "cache")]
 use crate::cache::Demand;
+#[cfg(feature = "queue")]
 use crate::queue::JobPut;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -9,14 +11,28 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Invalidates a cache entry: loads that began before cannot fill it.
+    #[cfg(feature = "cache")]
     Invalidate(Invalidate),
     /// Puts or withdraws a job, by version.
+    #[cfg(feature = "queue")]
     Put(JobPut),
     /// Publishes an unordered message. (Ordered messages have rows of their own.)
     Publish(Message),
 }
 
+impl Effect {
+    /// Whether the end of an update window carries it out.
+    pub(crate) fn has_window(&self) -> bool {
+        #[cfg(feature = "cache")]
+        if let Self::Invalidate(invalidate) = self {
+            return invalidate.window;
+        }
+        false
+    }
+}
+
 /// The invalidation of one entry.
+#[cfg(feature = "cache")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Invalidate {
     pub(crate) cache: String,

@@ -4,7 +4,7 @@ use super::core::Core;
 use super::metrics::RelayMetrics;
 use super::relay::Relay;
 use super::settings::{RETENTION_MIN, SPAN_MAX, Settings};
-use crate::keel::Keel;
+use crate::sql::Shared;
 use crate::sql::database::Database;
 use crate::sql::sink::Sinks;
 use evenkeel_link::support::{Backoff, guard};
@@ -13,33 +13,21 @@ use sqlx::Pool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The settings of a [`Relay`]; [`Keel::relay`] creates it. Every duration is limited to ten years.
+/// The settings of a [`Relay`]; [`Keel::relay`](crate::Keel::relay) creates it. Every duration is limited to ten years.
 #[must_use = "nothing is carried out until `build` and `run`"]
 pub struct RelayBuilder<DB: Database> {
-    keel: Keel,
+    shared: Arc<Shared>,
     pool: Pool<DB>,
     sinks: Sinks,
     settings: Settings,
 }
 
-impl Keel {
-    /// Configures a relay for the outbox in this database. Without [sinks](RelayBuilder::sinks) it carries out invalidations and jobs
-    /// only: messages wait for a relay that has a sink for them, and are logged, counted and parked after a day
-    /// ([`unrouted_max`](RelayBuilder::unrouted_max)), except that messages with a key wait forever. Effects are carried out on the
-    /// caches and queues of this keel, so the relay must use the same Redis and the same prefix as the programs that commit.
-    pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> RelayBuilder<DB> {
-        let (keel, pool) = (self.clone(), pool.clone());
-        RelayBuilder { keel, pool, sinks: Sinks::none(), settings: Settings::default() }
-    }
-
-    /// Sets the sinks of this keel's fast path: unordered messages are sent right after their commit. [`RelayBuilder::sinks`] sets
-    /// them too; this method is for a program that runs no relay. Without sinks, messages wait for a relay.
-    pub fn publish_to(&self, sinks: &Sinks) {
-        self.sql().set_publisher(Arc::new(sinks.clone()));
-    }
-}
-
 impl<DB: Database> RelayBuilder<DB> {
+    pub(crate) fn new(shared: &Arc<Shared>, pool: &Pool<DB>) -> Self {
+        let (shared, pool) = (Arc::clone(shared), pool.clone());
+        Self { shared, pool, sinks: Sinks::none(), settings: Settings::default() }
+    }
+
     /// The destinations of messages. Default: none; messages wait for a relay that has sinks, and so do the units of work that
     /// contain unordered messages.
     pub fn sinks(mut self, sinks: Sinks) -> Self {
@@ -106,10 +94,10 @@ impl<DB: Database> RelayBuilder<DB> {
     /// Builds the relay. It does nothing until [`Relay::run`] is called.
     pub fn build(self) -> Relay<DB> {
         if self.sinks.prefixes().next().is_some() {
-            self.keel.publish_to(&self.sinks);
+            self.shared.set_publisher(Arc::new(self.sinks.clone()));
         }
         Relay::new(Core {
-            keel: self.keel,
+            shared: self.shared,
             pool: self.pool,
             sinks: self.sinks,
             settings: self.settings,

@@ -3,7 +3,7 @@
 use super::metrics::RelayMetrics;
 use super::settings::Settings;
 use super::source;
-use crate::keel::Keel;
+use crate::sql::Shared;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::sink::Sinks;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// The state shared by the tasks of one relay.
 pub(super) struct Core<DB: Database> {
-    pub(super) keel: Keel,
+    pub(super) shared: Arc<Shared>,
     pub(super) pool: Pool<DB>,
     pub(super) sinks: Sinks,
     pub(super) settings: Settings,
@@ -77,7 +77,7 @@ impl Looked {
 
 impl<DB: Database> Core<DB> {
     pub(super) fn clock(&self) -> &Clock {
-        self.keel.clock()
+        &self.shared.clock
     }
 
     /// Logs a topic without a sink, once, because every pass meets it again.

@@ -181,7 +181,7 @@ impl<DB: Database> Relay<DB> {
 
     /// Forwards notifications of commits of this process that left effects.
     async fn forward_local_commits(self) {
-        let committed = Arc::clone(self.0.core.keel.sql().committed());
+        let committed = Arc::clone(self.0.core.shared.committed());
         loop {
             committed.notified().await;
             self.0.wakeups.send_modify(|times| *times += 1);

@@ -20,7 +20,7 @@
 //!
 //! * [`Sink`] — the trait: it receives a message and returns a confirmation or an error.
 //! * [`Sinks`] — which sink receives which topics, on the fast path and in the relay.
-//! * [`StreamSink`] — Redis streams that accept each sequence of a key once; [`stream`] has its steps, model and scripts.
+//! * [`StreamSink`] — Redis streams that accept each sequence of a key once; [`stream`] has its limits and entries.
 //! * `NatsSink` — NATS JetStream (feature `nats`).
 
 mod envelope;

@@ -3,7 +3,7 @@
 use super::commit::{self, Committed};
 use super::effects::Effects;
 use super::notifier::WakeUp;
-use crate::keel::Keel;
+use crate::sql::Shared;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::{WorkId, rows};
@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A SQL transaction and the effects that must follow it; created by [`Keel::begin`].
+/// A SQL transaction and the effects that must follow it; created by [`Keel::begin`](crate::Keel::begin).
 ///
 /// Execute your statements on [`tx`](Self::tx), record effects (this type dereferences to [`Effects`]), then call
 /// [`commit`](Self::commit). If it is dropped, the transaction is rolled back and no effect happens.
@@ -22,46 +22,6 @@ pub struct Work<DB: Database> {
     pool: Pool<DB>,
     effects: Effects,
     poison: Option<Arc<str>>,
-}
-
-impl Keel {
-    /// Begins a unit of work: a transaction on a connection of `pool`, which gets a marker of this unit of work in the same round
-    /// trip.
-    ///
-    /// [`migrate`](crate::sql::migrate) must have run.
-    ///
-    /// # Errors
-    /// [`SqlError::Database`], [`SqlError::NotMigrated`]: no transaction was begun.
-    pub async fn begin<DB: Database>(&self, pool: &Pool<DB>) -> Result<Work<DB>, SqlError> {
-        self.begin_with(pool, DB::BEGIN).await
-    }
-
-    /// Sets when relays in other processes are notified of effects that the units of work of this keel leave to them. Default:
-    /// [`WakeUp::AfterCommit`].
-    pub fn wake_relays(&self, when: WakeUp) {
-        self.sql().set_wake_up(when);
-    }
-
-    /// Like [`begin`](Self::begin), with your own statement to begin the transaction, such as `BEGIN ISOLATION LEVEL SERIALIZABLE`.
-    ///
-    /// # Errors
-    /// As [`begin`](Self::begin).
-    pub async fn begin_with<DB: Database>(
-        &self,
-        pool: &Pool<DB>,
-        statement: impl SqlSafeStr,
-    ) -> Result<Work<DB>, SqlError> {
-        let work = WorkId::new(self.clock().unix_ms());
-        // Checked once per pool: the commit would detect missing tables too, but late.
-        let finisher = self.sql().finisher(pool, self.clock());
-        if !finisher.has_tables() {
-            let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
-            rows::check_table::<DB>(&mut connection).await.map_err(SqlError::of::<DB>)?;
-            finisher.found_tables();
-        }
-        let transaction = pool.begin_with(marked::<DB>(statement, work)).await.map_err(SqlError::of::<DB>)?;
-        Ok(Work { transaction, pool: pool.clone(), effects: Effects::new(self.clone(), work), poison: None })
-    }
 }
 
 /// The statement that begins the transaction and the one that sets its marker, in one message.
@@ -74,6 +34,23 @@ fn marked<DB: Database>(statement: impl SqlSafeStr, work: WorkId) -> AssertSqlSa
 }
 
 impl<DB: Database> Work<DB> {
+    pub(crate) async fn begin(
+        shared: &Arc<Shared>,
+        pool: &Pool<DB>,
+        statement: impl SqlSafeStr,
+    ) -> Result<Self, SqlError> {
+        let work = WorkId::new(shared.clock.unix_ms());
+        // Checked once per pool: the commit would detect missing tables too, but late.
+        let finisher = shared.finisher(pool);
+        if !finisher.has_tables() {
+            let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
+            rows::check_table::<DB>(&mut connection).await.map_err(SqlError::of::<DB>)?;
+            finisher.found_tables();
+        }
+        let transaction = pool.begin_with(marked::<DB>(statement, work)).await.map_err(SqlError::of::<DB>)?;
+        Ok(Self { transaction, pool: pool.clone(), effects: Effects::new(Arc::clone(shared), work), poison: None })
+    }
+
     /// The connection in its transaction, on which statements are executed.
     ///
     /// Savepoints work as usual (`work.tx().begin()`); the name `evenkeel_work` is reserved. Do not end the transaction through this
@@ -111,14 +88,14 @@ impl<DB: Database> Work<DB> {
     /// [`Committed::carried_out`] reports. A relay carries out the rest.
     ///
     /// # Errors
-    /// [`SqlError::Lost`], [`SqlError::Database`], [`SqlError::Poisoned`], [`SqlError::Window`]: rolled back; see
+    /// [`SqlError::Lost`], [`SqlError::Database`], [`SqlError::Poisoned`], `SqlError::Window`: rolled back; see
     /// [`is_retryable`](SqlError::is_retryable). [`SqlError::OutcomeUnknown`]: the outcome could not be determined within a minute;
     /// [`SqlError::Interrupted`]: the runtime shut down during the commit.
     pub async fn commit(self) -> Result<Committed, SqlError> {
         if let Some(poison) = self.poison {
             let _ = self.transaction.rollback().await;
             let error = SqlError::Poisoned(poison);
-            self.effects.keel.sql().metrics().failed(&error);
+            self.effects.shared.metrics().failed(&error);
             return Err(error);
         }
         commit::commit(self.transaction, self.pool, self.effects).await

@@ -2,10 +2,11 @@
 
 use super::effects::Effects;
 use super::outcome::{self, DECISION_MAX, Outcome};
-use super::windows::Windows;
+use super::windows::{self, Windows};
 use super::write::{self, RowState};
+#[cfg(feature = "cache")]
 use crate::cache::WindowEnd;
-use crate::keel::Keel;
+use crate::sql::Shared;
 use crate::sql::database::{Database, Kind};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::{Carrier, Effect, WorkId};
@@ -33,6 +34,7 @@ pub struct Committed {
     pub left: Left,
     /// How the update windows of strong caches ended, if there were any: `Closed` means that no fresh read returned an older
     /// value after the commit.
+    #[cfg(feature = "cache")]
     pub window: Option<WindowEnd>,
     /// The time from the acknowledged commit to the end of the fast path.
     pub took: Duration,
@@ -61,7 +63,7 @@ pub(super) async fn commit<DB: Database>(
     // Boxed, to keep the future of the caller small.
     let run = Box::pin(async move {
         let work = effects.work;
-        let keel = effects.keel.clone();
+        let shared = Arc::clone(&effects.shared);
         match decided::<DB>(transaction, &pool, effects).await {
             Ok((after, windows)) => {
                 crash_point("after_commit");
@@ -70,11 +72,11 @@ pub(super) async fn commit<DB: Database>(
                 // The caller may be gone; the rest concerns only the row.
                 let _ = reply.send(Ok(committed));
                 if is_all && after.has_row {
-                    keel.sql().finisher(&pool, keel.clock()).done(work);
+                    shared.finisher(&pool).done(work);
                 }
             }
             Err(error) => {
-                keel.sql().metrics().failed(&error);
+                shared.metrics().failed(&error);
                 let _ = reply.send(Err(error));
             }
         }
@@ -105,7 +107,7 @@ async fn decided<DB: Database>(
         return Err(roll_back(transaction, Some(windows), error).await);
     }
     crash_point("before_commit");
-    let clock = effects.keel.clock().clone();
+    let clock = effects.shared.clock.clone();
     let unanswered = || sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the commit got no reply"));
     let answer = tokio::select! {
         biased;
@@ -150,7 +152,7 @@ async fn roll_back<DB: Database>(
 
 /// The steps that remain after a commit.
 pub(super) struct PostCommit {
-    keel: Keel,
+    shared: Arc<Shared>,
     effects: Vec<Effect>,
     has_ordered: bool,
     has_row: bool,
@@ -162,13 +164,13 @@ impl PostCommit {
             has_ordered: !effects.ordered.is_empty(),
             has_row: !effects.is_row_empty(),
             effects: effects.in_row(),
-            keel: effects.keel,
+            shared: effects.shared,
         }
     }
 
     /// The steps for a row that was read back.
-    pub(super) fn read_back(keel: Keel, effects: Vec<Effect>, has_ordered: bool) -> Self {
-        Self { keel, has_row: !effects.is_empty(), effects, has_ordered }
+    pub(super) fn read_back(shared: Arc<Shared>, effects: Vec<Effect>, has_ordered: bool) -> Self {
+        Self { shared, has_row: !effects.is_empty(), effects, has_ordered }
     }
 
     /// The fast path: carries out at once what a relay would carry out later. Also returns whether all effects of the row were
@@ -179,14 +181,14 @@ impl PostCommit {
         windows: Windows,
         pool: &Pool<DB>,
     ) -> (Committed, bool) {
-        let clock = self.keel.clock();
+        let clock = &self.shared.clock;
         let began = clock.now();
         let window = windows.end().await;
-        let is_closed = window.as_ref().is_none_or(|end| !matches!(end, WindowEnd::Unconfirmed(_)));
+        let is_closed = window.as_ref().is_none_or(|end| !windows::is_unconfirmed(end));
         // The end of a window includes its invalidation.
         let left: Vec<Effect> =
-            self.effects.iter().filter(|effect| !(is_closed && has_window(effect))).cloned().collect();
-        let carrier = Carrier::new(self.keel.clone(), self.keel.sql().publisher());
+            self.effects.iter().filter(|effect| !(is_closed && effect.has_window())).cloned().collect();
+        let carrier = Carrier::new(Arc::clone(&self.shared), self.shared.publisher());
         let carried = clock.timeout(FAST_PATH_MAX, carrier.carry_out(work, &left)).await;
         let is_all = match carried {
             Ok(Ok(())) => true,
@@ -197,7 +199,7 @@ impl PostCommit {
             Err(_) => false,
         };
         if self.has_ordered || !is_all {
-            self.keel.sql().notify_relays(pool, clock);
+            self.shared.notify_relays(pool);
         }
         let took = clock.now().since(began);
         let left = match (is_all, self.has_ordered) {
@@ -205,16 +207,19 @@ impl PostCommit {
             (true, true) => Left::KeyedMessages,
             (false, _) => Left::Effects,
         };
-        let committed = Committed { id: work, carried_out: left == Left::Nothing, left, window, took };
-        self.keel.sql().metrics().committed(&committed);
+        let committed = Committed {
+            id: work,
+            carried_out: left == Left::Nothing,
+            left,
+            #[cfg(feature = "cache")]
+            window,
+            took,
+        };
+        self.shared.metrics().committed(&committed);
         (committed, is_all)
     }
 
     pub(super) fn has_row(&self) -> bool {
         self.has_row
     }
-}
-
-fn has_window(effect: &Effect) -> bool {
-    matches!(effect, Effect::Invalidate(invalidate) if invalidate.window)
 }

@@ -5,7 +5,7 @@ use super::effects::Effects;
 use super::outcome::{self, Outcome};
 use super::windows::Windows;
 use super::write::{self, RowState};
-use crate::keel::Keel;
+use crate::sql::Shared;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::{WorkId, format, rows};
@@ -13,12 +13,14 @@ use evenkeel_link::support::crash_point;
 use sqlx::{Pool, Transaction};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long to try to determine the outcome of a transaction that the caller has ended.
 const DECISION_MAX: Duration = Duration::from_secs(5);
 
-/// The effects of a transaction of yours; created by [`Keel::join`]. It dereferences to [`Effects`]; call [`seal`](Self::seal) last.
+/// The effects of a transaction of yours; created by [`Keel::join`](crate::Keel::join). It dereferences to [`Effects`]; call
+/// [`seal`](Self::seal) last.
 #[must_use = "effects that are not sealed do not happen"]
 pub struct Joined<DB: Database> {
     effects: Effects,
@@ -28,31 +30,24 @@ pub struct Joined<DB: Database> {
 /// A unit of work whose effects are stored in your transaction: commit it, then call [`carry_out`](Self::carry_out).
 #[must_use = "without `carry_out` the effects wait for a relay"]
 pub struct Sealed<DB: Database> {
-    keel: Keel,
+    shared: Arc<Shared>,
     work: WorkId,
     windows: Windows,
     has_ordered: bool,
     database: PhantomData<fn() -> DB>,
 }
 
-impl Keel {
-    /// Joins a transaction of yours: inserts the row of the unit of work into it. Join as early as possible; a unit of work that is
-    /// joined inside a savepoint is rolled back with it.
-    ///
-    /// # Errors
-    /// As [`begin`](Self::begin). On PostgreSQL your transaction is then aborted, as after any error.
-    pub async fn join<DB: Database>(&self, transaction: &mut Transaction<'_, DB>) -> Result<Joined<DB>, SqlError> {
-        let work = WorkId::new(self.clock().unix_ms());
-        rows::open::<DB>(transaction, work).await.map_err(SqlError::of::<DB>)?;
-        Ok(Joined { effects: Effects::new(self.clone(), work), database: PhantomData })
-    }
-}
-
 impl<DB: Database> Joined<DB> {
+    pub(crate) async fn join(shared: &Arc<Shared>, transaction: &mut Transaction<'_, DB>) -> Result<Self, SqlError> {
+        let work = WorkId::new(shared.clock.unix_ms());
+        rows::open::<DB>(transaction, work).await.map_err(SqlError::of::<DB>)?;
+        Ok(Self { effects: Effects::new(Arc::clone(shared), work), database: PhantomData })
+    }
+
     /// Stores the effects in the transaction and opens the update windows of strong caches. Call it right before your commit.
     ///
     /// # Errors
-    /// [`SqlError::Lost`] if the row no longer exists, [`SqlError::Window`], [`SqlError::Database`]: roll back.
+    /// [`SqlError::Lost`] if the row no longer exists, `SqlError::Window`, [`SqlError::Database`]: roll back.
     pub async fn seal(mut self, transaction: &mut Transaction<'_, DB>) -> Result<Sealed<DB>, SqlError> {
         let wanted = std::mem::take(&mut self.effects.windows);
         let windows = Windows::open(self.effects.work, wanted).await?;
@@ -66,7 +61,7 @@ impl<DB: Database> Joined<DB> {
         Ok(Sealed {
             has_ordered: !self.effects.ordered.is_empty(),
             work: self.effects.work,
-            keel: self.effects.keel,
+            shared: self.effects.shared,
             windows,
             database: PhantomData,
         })
@@ -81,7 +76,7 @@ impl<DB: Database> Sealed<DB> {
     /// [`SqlError::OutcomeUnknown`] if the database could not be queried, or the transaction has not ended. If it is committed later,
     /// a relay carries the effects out.
     pub async fn carry_out(self, pool: &Pool<DB>) -> Result<Option<Committed>, SqlError> {
-        let Self { keel, work, windows, has_ordered, .. } = self;
+        let Self { shared, work, windows, has_ordered, .. } = self;
         crash_point("after_commit");
         let row = match pool.acquire().await {
             Ok(mut connection) => rows::read::<DB>(&mut connection, work).await,
@@ -89,7 +84,7 @@ impl<DB: Database> Sealed<DB> {
         };
         let row = match row {
             Ok(Some(row)) if row.state.is_committed() => row,
-            _ => match outcome::decide(keel.clock(), pool, work, DECISION_MAX).await {
+            _ => match outcome::decide(&shared.clock, pool, work, DECISION_MAX).await {
                 Outcome::Committed => {
                     let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
                     let row = rows::read::<DB>(&mut connection, work).await.map_err(SqlError::of::<DB>)?;
@@ -102,16 +97,16 @@ impl<DB: Database> Sealed<DB> {
                 Outcome::Unknown(error) => {
                     windows.abandon();
                     let work = work.to_string();
-                    return Err(SqlError::OutcomeUnknown { work, error: std::sync::Arc::new(error) });
+                    return Err(SqlError::OutcomeUnknown { work, error: Arc::new(error) });
                 }
             },
         };
         let effects = if row.effects.is_empty() { Vec::new() } else { format::decode(row.effects)? };
-        let after = PostCommit::read_back(keel.clone(), effects, has_ordered);
+        let after = PostCommit::read_back(Arc::clone(&shared), effects, has_ordered);
         let (committed, is_all) = after.carry_out(work, windows, pool).await;
         crash_point("carried_out");
         if is_all && after.has_row() {
-            keel.sql().finisher(pool, keel.clock()).done(work);
+            shared.finisher(pool).done(work);
         }
         Ok(Some(committed))
     }

@@ -41,6 +41,7 @@ impl WorkMetrics {
     /// Records a commit that failed or whose outcome is unknown.
     pub(super) fn failed(&self, error: &SqlError) {
         let counter = match error {
+            #[cfg(feature = "cache")]
             SqlError::Window(_) => &self.refused,
             SqlError::Lost => &self.lost,
             error if error.outcome_unknown() => &self.unknown,

@@ -13,6 +13,10 @@ mod joined;
 mod metrics;
 mod notifier;
 mod outcome;
+#[cfg(feature = "cache")]
+mod windows;
+#[cfg(not(feature = "cache"))]
+#[path = "no_windows.rs"]
 mod windows;
 mod write;
 
@@ -23,4 +27,5 @@ pub use effects::Effects;
 pub(super) use finisher::Finisher;
 pub use joined::{Joined, Sealed};
 pub use notifier::WakeUp;
+#[cfg(feature = "queue")]
 pub(crate) use write::take_versions;

@@ -11,6 +11,11 @@ use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::future::pending;
 
+/// Whether the end of a window could not be confirmed, so that its invalidations are still pending.
+pub(super) fn is_unconfirmed(end: &WindowEnd) -> bool {
+    matches!(end, WindowEnd::Unconfirmed(_))
+}
+
 /// The rows of one strong cache that a unit of work changes.
 pub(super) struct RequestedWindow {
     cache: CacheOfWork,

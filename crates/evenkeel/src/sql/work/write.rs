@@ -2,6 +2,7 @@
 
 use super::effects::Effects;
 use super::notifier::WakeUp;
+#[cfg(feature = "queue")]
 use crate::queue::{JobPut, upsert_jobs};
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
 use crate::sql::error::SqlError;
@@ -13,15 +14,18 @@ use std::collections::BTreeMap;
 
 // A version rises with every unit of work that changes the same job, also if its row was deleted in between: a version that started
 // again at 1 would be lower than the one that the queue remembers.
+#[cfg(feature = "queue")]
 static VERSION_RETURNING: Statement = Statement::new(
     "INSERT INTO evenkeel_job_versions AS held (topic, job, version) VALUES (?, ?, {now} * 1000) \
      ON CONFLICT (topic, job) DO UPDATE SET version = \
      CASE WHEN held.version >= excluded.version THEN held.version + 1 ELSE excluded.version END RETURNING version",
 );
+#[cfg(feature = "queue")]
 static VERSION_MYSQL: Statement = Statement::new(
     "INSERT INTO evenkeel_job_versions (topic, job, version) VALUES (?, ?, {now} * 1000) \
      ON DUPLICATE KEY UPDATE version = GREATEST(version + 1, VALUES(version))",
 );
+#[cfg(feature = "queue")]
 static VERSION_OF: Statement = Statement::new("SELECT version FROM evenkeel_job_versions WHERE topic = ? AND job = ?");
 
 static SEQUENCE_RETURNING: Statement = Statement::new(
@@ -87,7 +91,7 @@ pub(super) async fn write<DB: Database>(
     let of = SqlError::of::<DB>;
     // Outside its transaction, each of the statements below would be committed by itself: a message of a transaction that was never
     // committed would be sent, or a sequence would have a gap forever.
-    let writes_more = !effects.ordered.is_empty() || !effects.puts.is_empty();
+    let writes_more = !effects.ordered.is_empty() || effects.has_jobs();
     let is_checked = writes_more && guard("row_before_sequences");
     if is_checked && !row_state.is_there::<DB>(connection, effects.work).await.map_err(of)? {
         return Err(SqlError::Lost);
@@ -97,9 +101,12 @@ pub(super) async fn write<DB: Database>(
         message.payload.len() + headers.sum::<usize>()
     });
     fits::<DB>(connection, "a message", largest.max().unwrap_or(0)).await?;
-    take_versions::<DB>(connection, &mut effects.puts).await.map_err(of)?;
-    if guard("sql_row_in_the_work") {
-        upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
+    #[cfg(feature = "queue")]
+    {
+        take_versions::<DB>(connection, &mut effects.puts).await.map_err(of)?;
+        if guard("sql_row_in_the_work") {
+            upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
+        }
     }
     take_sequences::<DB>(connection, effects.work, &effects.ordered).await.map_err(of)?;
     let is_there = row_state.seal::<DB>(connection, effects, is_checked).await?;
@@ -130,7 +137,7 @@ async fn fits<DB: Database>(connection: &mut DB::Connection, what: &'static str,
 
 /// Notifies relays in the transaction itself, if the program wants that and there are ordered messages.
 async fn notify<DB: Database>(connection: &mut DB::Connection, effects: &Effects) -> Result<(), sqlx::Error> {
-    let wants = effects.keel.sql().wake_up() == WakeUp::WithCommit && !effects.ordered.is_empty();
+    let wants = effects.shared.wake_up() == WakeUp::WithCommit && !effects.ordered.is_empty();
     match DB::NOTIFY {
         Some(statement) if wants && guard("commit_carries_notification") => {
             DB::execute(connection, statement, &[]).await.map(drop)
@@ -140,6 +147,7 @@ async fn notify<DB: Database>(connection: &mut DB::Connection, effects: &Effects
 }
 
 /// The names are sorted, so that two units of work that change the same jobs cannot deadlock.
+#[cfg(feature = "queue")]
 pub(crate) async fn take_versions<DB: Database>(
     connection: &mut DB::Connection,
     puts: &mut [JobPut],

@@ -1,7 +1,8 @@
 //! The published protocols on both backends: which stale fills each rejects, and which it accepts.
 
 use evenkeel::Keel;
-use evenkeel::cache::{Cache, CacheError, Protocol};
+use evenkeel::cache::{Cache, CacheError};
+use evenkeel_published::Protocol;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -21,22 +22,40 @@ struct Pair {
     _server: Option<SharedRedis>,
 }
 
-fn open(keel: &Keel, protocol: Protocol) -> Cache<u64, Row> {
-    let cache = keel.cache("published").ttl(Duration::from_secs(60)).protocol(protocol);
-    cache.version(|row: &Row| row.version).build().unwrap()
+/// The protocol of a cache of this keel; `None` for the fenced one.
+type Choice = fn(&Keel) -> Option<Protocol>;
+
+const FENCED: Choice = |_| None;
+const LEASE: Choice = |_| Some(Protocol::Lease);
+const VERSION: Choice = |_| Some(Protocol::Version);
+/// Its second delete comes after 400 ms.
+const DOUBLE_DELETE: Choice = |keel| Some(double_delete(keel, Duration::from_millis(400)));
+/// Its second delete comes after the test.
+const LATE_DOUBLE_DELETE: Choice = |keel| Some(double_delete(keel, Duration::from_secs(3_600)));
+
+fn double_delete(keel: &Keel, delay: Duration) -> Protocol {
+    Protocol::DelayedDoubleDelete { delay, keel: keel.clone() }
 }
 
-fn in_memory(protocol: Protocol) -> Pair {
+fn open(keel: &Keel, choice: Choice) -> Cache<u64, Row> {
+    let cache = keel.cache("published").ttl(Duration::from_secs(60)).version(|row: &Row| row.version);
+    match choice(keel) {
+        Some(protocol) => cache.protocol(protocol).build().unwrap(),
+        None => cache.build().unwrap(),
+    }
+}
+
+fn in_memory(choice: Choice) -> Pair {
     let keel = Keel::memory();
-    let (reader, writer) = (open(&keel.another_process(), protocol), open(&keel.another_process(), protocol));
+    let (reader, writer) = (open(&keel.another_process(), choice), open(&keel.another_process(), choice));
     Pair { reader, writer, _server: None }
 }
 
-async fn on_redis(protocol: Protocol) -> Pair {
+async fn on_redis(choice: Choice) -> Pair {
     let shared = park::redis().await.unwrap();
     let url = format!("{}?prefix={}", shared.url, shared.prefix);
     let keels = [Keel::connect(&url).await.unwrap(), Keel::connect(&url).await.unwrap()];
-    Pair { reader: open(&keels[0], protocol), writer: open(&keels[1], protocol), _server: Some(shared) }
+    Pair { reader: open(&keels[0], choice), writer: open(&keels[1], choice), _server: Some(shared) }
 }
 
 /// The classical stale fill: a reader reads version 1 and pauses, a writer commits version 2 and invalidates, the reader
@@ -69,29 +88,29 @@ async fn read(cache: &Cache<u64, Row>, version: u64) -> u64 {
 /// A lease whose token a delete has voided stores nothing.
 #[tokio::test]
 async fn lease_protocol_rejects_stale_fill_in_memory() {
-    assert_eq!(after_a_stale_fill(in_memory(Protocol::Lease)).await, 2);
+    assert_eq!(after_a_stale_fill(in_memory(LEASE)).await, 2);
 }
 
 #[tokio::test]
 async fn lease_protocol_rejects_stale_fill_on_redis() {
-    assert_eq!(after_a_stale_fill(on_redis(Protocol::Lease).await).await, 2);
+    assert_eq!(after_a_stale_fill(on_redis(LEASE).await).await, 2);
 }
 
 /// The mark that the writer left has version 2; version 1 is refused.
 #[tokio::test]
 async fn version_protocol_rejects_stale_fill_in_memory() {
-    assert_eq!(after_a_stale_fill(in_memory(Protocol::Version)).await, 2);
+    assert_eq!(after_a_stale_fill(in_memory(VERSION)).await, 2);
 }
 
 #[tokio::test]
 async fn version_protocol_rejects_stale_fill_on_redis() {
-    assert_eq!(after_a_stale_fill(on_redis(Protocol::Version).await).await, 2);
+    assert_eq!(after_a_stale_fill(on_redis(VERSION).await).await, 2);
 }
 
 /// The halves of a version are compared as numbers: 2^32 is above 2^32 - 1 although its lower half is smaller.
 #[tokio::test]
 async fn version_protocol_compares_the_upper_half_on_redis() {
-    let Pair { writer, _server, .. } = on_redis(Protocol::Version).await;
+    let Pair { writer, _server, .. } = on_redis(VERSION).await;
     writer.invalidate_at(&7, 1 << 32).await.unwrap();
     assert_eq!(read(&writer, (1 << 32) - 1).await, (1 << 32) - 1, "returned to its own reader");
     assert_eq!(read(&writer, (1 << 32) + 5).await, (1 << 32) + 5, "but not stored");
@@ -101,9 +120,8 @@ async fn version_protocol_compares_the_upper_half_on_redis() {
 /// Until the second delete the old value is served: a limit of this protocol.
 #[tokio::test]
 async fn double_delete_serves_stale_fill_until_second_delete() {
-    let protocol = Protocol::DelayedDoubleDelete { delay: Duration::from_secs(3_600) };
-    assert_eq!(after_a_stale_fill(in_memory(protocol)).await, 1);
-    assert_eq!(after_a_stale_fill(on_redis(protocol).await).await, 1);
+    assert_eq!(after_a_stale_fill(in_memory(LATE_DOUBLE_DELETE)).await, 1);
+    assert_eq!(after_a_stale_fill(on_redis(LATE_DOUBLE_DELETE).await).await, 1);
 }
 
 /// A timer dies with its process, and the old value stays for as long as its ttl: a writer that ends between its two deletes.
@@ -133,40 +151,37 @@ async fn second_delete_survives_its_writer(reader: Cache<u64, Row>, writer: impl
     patience.await.expect("the second delete comes");
 }
 
-const SOON: Protocol = Protocol::DelayedDoubleDelete { delay: Duration::from_millis(400) };
-
 #[tokio::test]
 async fn second_delete_survives_its_process_in_memory() {
     let keel = Keel::memory();
     let other = keel.another_process();
-    let writer = async move { open(&other, SOON).invalidate_at(&7, 2).await.map(drop).unwrap() };
-    second_delete_survives_its_writer(open(&keel, SOON), writer).await;
+    let writer = async move { open(&other, DOUBLE_DELETE).invalidate_at(&7, 2).await.map(drop).unwrap() };
+    second_delete_survives_its_writer(open(&keel, DOUBLE_DELETE), writer).await;
 }
 
 #[tokio::test]
 async fn second_delete_survives_its_process_on_redis() {
     let shared = park::redis().await.unwrap();
     let url = format!("{}?prefix={}", shared.url, shared.prefix);
-    let reader = open(&Keel::connect(&url).await.unwrap(), SOON);
+    let reader = open(&Keel::connect(&url).await.unwrap(), DOUBLE_DELETE);
     let writer = async move {
-        open(&Keel::connect(&url).await.unwrap(), SOON).invalidate_at(&7, 2).await.map(drop).unwrap();
+        open(&Keel::connect(&url).await.unwrap(), DOUBLE_DELETE).invalidate_at(&7, 2).await.map(drop).unwrap();
     };
     second_delete_survives_its_writer(reader, writer).await;
 }
 
 #[tokio::test]
 async fn fenced_protocol_rejects_stale_fill() {
-    assert_eq!(after_a_stale_fill(in_memory(Protocol::Fenced)).await, 2);
-    assert_eq!(after_a_stale_fill(on_redis(Protocol::Fenced).await).await, 2);
+    assert_eq!(after_a_stale_fill(in_memory(FENCED)).await, 2);
+    assert_eq!(after_a_stale_fill(on_redis(FENCED).await).await, 2);
 }
 
 /// A value is found again, and by the other process, under each of them.
 #[tokio::test]
 async fn every_protocol_loads_a_value_once() {
-    let double_delete = Protocol::DelayedDoubleDelete { delay: Duration::from_secs(1) };
-    for protocol in [Protocol::Lease, Protocol::Version, double_delete, Protocol::Fenced] {
-        for Pair { reader, writer, _server } in [in_memory(protocol), on_redis(protocol).await] {
-            assert_eq!((read(&reader, 1).await, read(&writer, 2).await), (1, 1), "{protocol:?}");
+    for (at, choice) in [LEASE, VERSION, LATE_DOUBLE_DELETE, FENCED].into_iter().enumerate() {
+        for Pair { reader, writer, _server } in [in_memory(choice), on_redis(choice).await] {
+            assert_eq!((read(&reader, 1).await, read(&writer, 2).await), (1, 1), "protocol {at}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::clock::TestClock;
+use evenkeel::testing::TestClock;
 use evenkeel_protocol::cache::header::Entry;
 use evenkeel_protocol::cache::keys::CacheKeys;
 use evenkeel_protocol::cache::memory::{EntryStore, MemoryCache};

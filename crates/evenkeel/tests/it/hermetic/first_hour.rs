@@ -2,7 +2,6 @@
 
 use evenkeel::Keel;
 use evenkeel::cache::Incomplete;
-use evenkeel::clock::TestClock;
 use evenkeel::lock::LockError;
 use evenkeel::queue::topic::{Page, Seen, Stats, TopicStats, Totals};
 use evenkeel::queue::{
@@ -10,6 +9,7 @@ use evenkeel::queue::{
 };
 use evenkeel::sql::relay::{Place, SeenKey, SeenWork, Stats as OutboxStats};
 use evenkeel::sql::{Committed, Left, Looked, Message, Outbox, Relay, RelayBuilder, SqlError, migrate};
+use evenkeel::testing::TestClock;
 use futures_util::poll;
 use sqlx::sqlite::SqlitePoolOptions;
 use sqlx::{Sqlite, SqlitePool};

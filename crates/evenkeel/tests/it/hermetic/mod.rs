@@ -2,6 +2,7 @@
 
 mod cache_model;
 mod first_hour;
+mod job_names;
 mod latch_loom;
 mod lock_model;
 mod lock_protocol;

@@ -2,8 +2,9 @@
 
 use super::harness::{cmd, link, server};
 use anyhow::Result;
-use evenkeel::clock::{Clock, TestClock};
+use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkError, LinkOptions, Script};
+use evenkeel::testing::TestClock;
 use redis::{Pipeline, Value};
 use std::time::Duration;
 

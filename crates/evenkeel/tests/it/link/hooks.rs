@@ -2,7 +2,8 @@
 
 use super::harness::{cmd, cut, down, epoch_after, link, no_clients, server};
 use anyhow::Result;
-use evenkeel::link::{Epoch, EpochHook, Link, LinkError, LinkState};
+use evenkeel::link::{Epoch, Link, LinkError, LinkState};
+use evenkeel_link::EpochHook;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

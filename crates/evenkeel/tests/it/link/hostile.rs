@@ -2,7 +2,8 @@
 
 use super::harness::{cmd, cut, epoch_after, link, no_clients, quick_link, server};
 use anyhow::Result;
-use evenkeel::link::{Epoch, EpochHook, Heard, LinkError, Push, PushListener, Tracked};
+use evenkeel::link::{Epoch, Heard, LinkError};
+use evenkeel_link::{EpochHook, Push, PushListener, Tracked};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

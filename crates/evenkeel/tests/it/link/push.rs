@@ -2,7 +2,8 @@
 
 use super::harness::{cut, epoch_after, link, server};
 use anyhow::{Context, Result};
-use evenkeel::link::{Heard, Link, LinkError, Push, PushListener, Subscription};
+use evenkeel::link::{Heard, Link, LinkError, Subscription};
+use evenkeel_link::{Push, PushListener};
 use redis::{PushKind, Value};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

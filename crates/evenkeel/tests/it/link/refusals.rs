@@ -3,7 +3,8 @@
 use super::harness::{cmd, cut, down, link, quick_link, refusal, server};
 use anyhow::Result;
 use evenkeel::clock::Clock;
-use evenkeel::link::{Epoch, EpochHook, Link, LinkError, LinkOptions};
+use evenkeel::link::{Epoch, Link, LinkError, LinkOptions};
+use evenkeel_link::EpochHook;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 //! changed.
 
 use super::{numbers, open, small, write};
-use evenkeel::spool::format::{FRAME_HEADER_BYTES, HEADER_BYTES};
 use evenkeel::spool::{Spool, SpoolError};
+use evenkeel::testing::spool_format::{FRAME_HEADER_BYTES, HEADER_BYTES};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 
 use super::{TOPIC, delete, numbers, open, small, write};
 use evenkeel::Keel;
-use evenkeel::clock::TestClock;
 use evenkeel::spool::{Fsync, Obligation, Spool, SpoolError, SpoolOptions, WhenFull};
+use evenkeel::testing::TestClock;
 use std::time::Duration;
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use super::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;
 use evenkeel::sql::relay::operate::{Outbox, Place, Release};
-use evenkeel::sql::sink::stream::steps::Limit;
+use evenkeel::sql::sink::stream::Limit;
 use evenkeel::sql::sink::{Confirmed, Envelope, Order, Sink, StreamSink};
 use evenkeel::sql::{Message, SqlError};
 use std::time::Duration;

@@ -2,9 +2,10 @@
 
 use super::databases::Place;
 use evenkeel::Keel;
+use evenkeel::queue::Queue;
 use evenkeel::queue::topic::{Place as Among, Topic};
-use evenkeel::queue::{Queue, page_by_due};
 use evenkeel::sql::Database;
+use evenkeel::testing::page_by_due;
 use evenkeel_protocol::queue::steps::Listed;
 use sqlx::pool::PoolOptions;
 use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Row, Sqlite};

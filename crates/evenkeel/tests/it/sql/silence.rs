@@ -2,8 +2,8 @@
 
 use super::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;
-use evenkeel::clock::TestClock;
 use evenkeel::lock::{Release, Wait};
+use evenkeel::testing::TestClock;
 use sqlx::{MySql, Postgres};
 use std::time::Duration;
 

@@ -128,8 +128,8 @@ impl EntryStore {
         self.listeners.notify(|listener| listener.all_changed());
     }
 
-    /// Applies `rules` to the entry under `key` while holding its shard's write lock.
-    pub(crate) fn update<R>(&self, key: &[u8], now_ms: u64, rules: impl FnOnce(Option<Bytes>) -> (Next, R)) -> R {
+    /// Applies `rules` to the entry under `key` while holding its shard's write lock. An expired entry is passed to them, too.
+    pub fn update<R>(&self, key: &[u8], now_ms: u64, rules: impl FnOnce(Option<Bytes>) -> (Next, R)) -> R {
         let hash = self.hasher.hash_one(key);
         let mut shard = write(self.shard(hash));
         let stored = shard.find(hash, key).and_then(|at| shard.slots.get(at)).map(|slot| slot.bytes.clone());

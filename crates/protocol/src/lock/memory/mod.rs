@@ -101,6 +101,7 @@ impl MemoryLock {
     }
 
     /// The highest stored fencing token of all names.
+    #[cfg(feature = "redlock")]
     pub(crate) fn fence_max(&self) -> u64 {
         let locks = self.0.locks.lock();
         let highest = locks.all.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max();

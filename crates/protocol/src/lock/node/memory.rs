@@ -1,22 +1,19 @@
 //! A server of a Redlock as a model in this process: the model of the exclusive lock, and its membership.
 
-use super::{Mark, Standing, Vote};
+use super::{Mark, Node, NodeListener, Standing, Vote};
 use crate::lock::error::LockError;
 use crate::lock::memory::MemoryLock;
 use crate::lock::name::LockName;
-use crate::lock::steps::{Acquire, LockSteps};
+use crate::lock::steps::{Acquire, LockSteps, Release, Released};
+use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
-use std::sync::Arc;
 
-/// One server. Cheap to clone; clones are the same server.
-#[derive(Clone)]
-pub struct MemoryNode(Arc<Inner>);
-
-struct Inner {
+/// One server.
+pub struct MemoryNode {
     state: Mutex<State>,
     clock: Clock,
 }
@@ -36,24 +33,17 @@ impl MemoryNode {
     pub fn member(clock: Clock) -> Self {
         let locks = MemoryLock::new(clock.clone());
         let state = State { locks, is_member: true, since: None, floor: 0, gone: HashSet::new() };
-        Self(Arc::new(Inner { state: Mutex::new(state), clock }))
+        Self { state: Mutex::new(state), clock }
     }
 
-    /// Loses all state, like a server that was restarted without its data.
-    #[cfg(feature = "testing")]
-    pub fn forget(&self) {
-        let mut state = self.state();
-        state.locks = MemoryLock::new(self.0.clock.clone());
-        (state.is_member, state.since, state.floor) = (false, None, 0);
-        state.gone.clear();
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
     }
+}
 
-    pub(crate) fn locks(&self) -> MemoryLock {
-        self.state().locks.clone()
-    }
-
-    /// Acquires the lock here, if this server is a member.
-    pub(crate) async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Result<Vote, LockError> {
+#[async_trait]
+impl Node for MemoryNode {
+    async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Result<Vote, LockError> {
         let (locks, floor) = {
             let state = self.state();
             let is_buried = rejoins && state.gone.contains(&call.owner) && guard("model_redlock_tombstone");
@@ -66,48 +56,66 @@ impl MemoryNode {
         Ok(Vote::Counts(locks.acquire(name, &call).await?))
     }
 
-    /// Rejects a later rejoin of this owner.
-    pub(crate) fn add_tombstone(&self, owner: Token) {
-        self.state().gone.insert(owner);
+    async fn release(&self, name: &LockName, call: Release, buries: Option<u64>) -> Result<Released, LockError> {
+        let locks = {
+            let mut state = self.state();
+            if buries.is_some() {
+                state.gone.insert(call.owner);
+            }
+            state.locks.clone()
+        };
+        locks.release(name, call).await
     }
 
-    pub(crate) fn stand(&self, sit_out_ms: u64) -> Standing {
-        let now = self.0.clock.unix_ms();
+    async fn stand(&self, sit_out_ms: u64) -> Result<Standing, LockError> {
+        let now = self.clock.unix_ms();
         let mut state = self.state();
         let since = state.since.filter(|since| *since <= now).unwrap_or(now);
         state.since = Some(since);
         if state.is_member {
-            return Standing::Member;
+            return Ok(Standing::Member);
         }
-        Standing::Out { left_ms: (since + sit_out_ms).saturating_sub(now), mark: Mark(since) }
+        Ok(Standing::Out { left_ms: (since + sit_out_ms).saturating_sub(now), mark: Mark(since) })
     }
 
-    pub(crate) fn admit(&self, mark: Mark, floor: u64) -> bool {
+    async fn admit(&self, mark: Mark, floor: u64) -> Result<bool, LockError> {
         let mut state = self.state();
         if state.since != Some(mark.0) {
-            return false;
+            return Ok(false);
         }
         if !state.is_member {
             (state.is_member, state.floor) = (true, floor);
         }
-        true
+        Ok(true)
     }
 
-    pub(crate) fn fence_max(&self) -> u64 {
+    async fn fence_max(&self) -> Result<u64, LockError> {
         let state = self.state();
-        state.locks.fence_max().max(state.floor)
+        Ok(state.locks.fence_max().max(state.floor))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock()
+    async fn listen(&self, _name: &LockName) -> Result<Box<dyn NodeListener>, LockError> {
+        Ok(Box::new(self.state().locks.listen()))
+    }
+
+    fn locks(&self) -> Result<Box<dyn LockSteps>, LockError> {
+        Ok(Box::new(self.state().locks.clone()))
+    }
+
+    /// Like a server that was restarted without its data.
+    #[cfg(feature = "testing")]
+    fn forget(&self) {
+        let mut state = self.state();
+        state.locks = MemoryLock::new(self.clock.clone());
+        (state.is_member, state.since, state.floor) = (false, None, 0);
+        state.gone.clear();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::node::Node;
-    use crate::lock::steps::{Acquired, Release};
+    use crate::lock::steps::Acquired;
     use bytes::Bytes;
 
     fn call(owner: Token) -> Acquire {
@@ -120,7 +128,7 @@ mod tests {
     #[tokio::test]
     async fn rejoin_after_the_release_is_rejected() -> Result<(), LockError> {
         let (name, owner) = (LockName::new("stock/42")?, Token::random());
-        let node = Node::Memory(MemoryNode::member(Clock::system()));
+        let node = MemoryNode::member(Clock::system());
         let came_in = node.acquire(&name, &call(owner), true).await?;
         assert!(matches!(came_in, Vote::Counts(Acquired::Granted { .. })));
         let release = Release { owner, process: Token::from([9; 16]), waits: false };

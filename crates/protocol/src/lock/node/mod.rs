@@ -3,23 +3,14 @@
 pub mod memory;
 pub mod redis;
 
-use self::memory::MemoryNode;
-use self::redis::RedisNode;
-use super::error::LockError;
+use super::error::{LockError, Unreached};
 use super::name::LockName;
 use super::redis::sides;
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed};
+use async_trait::async_trait;
 use evenkeel_link::{Heard, Subscription, Token};
+use std::time::Duration;
 use tokio::sync::watch;
-
-/// One server. Cheap to clone.
-#[derive(Clone)]
-pub enum Node {
-    /// A model of a server in this process.
-    Memory(MemoryNode),
-    /// A Redis server.
-    Redis(RedisNode),
-}
 
 /// A server's reply to an acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,124 +39,94 @@ pub enum Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(pub(crate) u64);
 
-/// Receives one server's notifications about a lock.
-pub enum NodeListener {
-    /// The release counter of a model.
-    Memory(watch::Receiver<u64>),
-    /// The messages of a Redis server.
-    Redis(Subscription),
-}
-
 type Reply<T> = Result<T, LockError>;
 
-macro_rules! locks {
-    ($self:ident, $locks:ident => $call:expr) => {
-        match $self {
-            Node::Memory(node) => {
-                let $locks = node.locks();
-                $call.await
-            }
-            Node::Redis(node) => {
-                let $locks = node.locks()?;
-                $call.await
-            }
-        }
-    };
-}
-
-impl Node {
+/// One server.
+#[async_trait]
+pub trait Node: Send + Sync {
     /// Acquires the lock here, if this server is a member. `rejoins`: as the holder of a lock that this server does not have.
-    pub async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Reply<Vote> {
-        match self {
-            Self::Memory(node) => node.acquire(name, call, rejoins).await,
-            Self::Redis(node) => node.acquire(name, call, rejoins).await,
-        }
-    }
+    async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Reply<Vote>;
+    /// Releases the lock here. `buries`: a delayed rejoin of this owner is rejected for so many ms.
+    async fn release(&self, name: &LockName, call: Release, buries: Option<u64>) -> Reply<Released>;
+    /// Its membership; creates its mark if it has none.
+    async fn stand(&self, sit_out_ms: u64) -> Reply<Standing>;
+    /// Makes it a member whose fencing tokens are above `floor`; `false` if its mark has changed.
+    async fn admit(&self, mark: Mark, floor: u64) -> Reply<bool>;
+    /// The highest fencing token that it has stored, of all names.
+    async fn fence_max(&self) -> Reply<u64>;
+    /// Subscribes to this server's notifications about a lock.
+    async fn listen(&self, name: &LockName) -> Reply<Box<dyn NodeListener>>;
+    /// The steps of its locks, for the calls that do not depend on its membership.
+    fn locks(&self) -> Reply<Box<dyn LockSteps>>;
 
     /// [`LockSteps::renew`].
-    pub async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Reply<Renewed> {
-        locks!(self, locks => locks.renew(name, owner, lease_ms))
+    async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Reply<Renewed> {
+        self.locks()?.renew(name, owner, lease_ms).await
     }
-
-    /// Releases the lock here. `buries`: a delayed rejoin of this owner is rejected for so many ms.
-    pub async fn release(&self, name: &LockName, call: Release, buries: Option<u64>) -> Reply<Released> {
-        match (self, buries) {
-            (Self::Memory(node), Some(_)) => node.add_tombstone(call.owner),
-            (Self::Redis(node), Some(buried_ms)) => return node.release_and_bury(name, call, buried_ms).await,
-            (_, None) => {}
-        }
-        locks!(self, locks => locks.release(name, call))
-    }
-
     /// [`LockSteps::raise`].
-    pub async fn raise(&self, name: &LockName, owner: Token, seen: Fence) -> Reply<Option<Fence>> {
-        locks!(self, locks => locks.raise(name, owner, seen))
+    async fn raise(&self, name: &LockName, owner: Token, seen: Fence) -> Reply<Option<Fence>> {
+        self.locks()?.raise(name, owner, seen).await
     }
-
     /// [`LockSteps::inspect`].
-    pub async fn inspect(&self, name: &LockName) -> Reply<Option<Holder>> {
-        locks!(self, locks => locks.inspect(name))
+    async fn inspect(&self, name: &LockName) -> Reply<Option<Holder>> {
+        self.locks()?.inspect(name).await
     }
-
     /// [`LockSteps::break_lock`].
-    pub async fn break_lock(&self, name: &LockName, seen: Fence) -> Reply<Option<Holder>> {
-        locks!(self, locks => locks.break_lock(name, Some(seen)))
+    async fn break_lock(&self, name: &LockName, seen: Fence) -> Reply<Option<Holder>> {
+        self.locks()?.break_lock(name, Some(seen)).await
     }
-
     /// [`LockSteps::held`].
-    pub async fn held(&self) -> Reply<Vec<LockName>> {
-        match self {
-            Self::Memory(node) => Ok(node.locks().held()),
-            Self::Redis(node) => node.locks()?.held().await,
-        }
+    async fn held(&self) -> Reply<Vec<LockName>> {
+        self.locks()?.held().await
     }
 
-    /// Its membership; creates its mark if it has none.
-    pub async fn stand(&self, sit_out_ms: u64) -> Reply<Standing> {
-        match self {
-            Self::Memory(node) => Ok(node.stand(sit_out_ms)),
-            Self::Redis(node) => node.stand(sit_out_ms).await,
-        }
+    /// Connects to it, unless it is connected.
+    async fn connect(&self) {}
+    /// Closes its connections.
+    async fn shutdown(&self, _deadline: Duration) {}
+    /// Whether it was ever reached.
+    fn is_connected(&self) -> bool {
+        true
     }
-
-    /// Makes it a member whose fencing tokens are above `floor`; `false` if its mark has changed.
-    pub async fn admit(&self, mark: Mark, floor: u64) -> Reply<bool> {
-        match self {
-            Self::Memory(node) => Ok(node.admit(mark, floor)),
-            Self::Redis(node) => node.admit(mark, floor).await,
-        }
+    /// Why it has no connection; `None` if it has one.
+    fn unreached(&self) -> Option<Unreached> {
+        None
     }
-
-    /// The highest fencing token that it has stored, of all names.
-    pub async fn fence_max(&self) -> Reply<u64> {
-        match self {
-            Self::Memory(node) => Ok(node.fence_max()),
-            Self::Redis(node) => node.fence_max().await,
-        }
+    /// Whether the tokio runtime of its link has ended.
+    fn has_runtime_ended(&self) -> bool {
+        false
     }
+    /// Loses all state, if it is in this process.
+    #[cfg(feature = "testing")]
+    fn forget(&self) {}
+}
 
-    /// Subscribes to this server's notifications about a lock.
-    pub async fn listen(&self, name: &LockName) -> Reply<NodeListener> {
-        Ok(match self {
-            Self::Memory(node) => NodeListener::Memory(node.locks().listen()),
-            Self::Redis(node) => NodeListener::Redis(node.locks()?.subscribe(name).await?),
-        })
+/// Receives one server's notifications about a lock.
+#[async_trait]
+pub trait NodeListener: Send {
+    /// The next message of another process: `true` for a message, `false` if messages may have been lost.
+    async fn next(&mut self, process: Token) -> bool;
+}
+
+/// The release counter of a model.
+#[async_trait]
+impl NodeListener for watch::Receiver<u64> {
+    async fn next(&mut self, _process: Token) -> bool {
+        self.changed().await.is_ok()
     }
 }
 
-impl NodeListener {
-    /// The next message of another process: `true` for a message, `false` if messages may have been lost.
-    pub async fn next(&mut self, process: Token) -> bool {
-        match self {
-            Self::Memory(releases) => releases.changed().await.is_ok(),
-            Self::Redis(subscription) => loop {
-                match subscription.next().await {
-                    // The waiter that this server called is ignored, because other servers may call other waiters.
-                    Some(Heard::Message(message)) if sides(&message).0 == process.as_bytes() => {}
-                    Some(Heard::Message(_)) => return true,
-                    Some(Heard::Reset) | None => return false,
-                }
-            },
+/// The messages of a Redis server.
+#[async_trait]
+impl NodeListener for Subscription {
+    async fn next(&mut self, process: Token) -> bool {
+        loop {
+            match Self::next(self).await {
+                // The waiter that this server called is ignored, because other servers may call other waiters.
+                Some(Heard::Message(message)) if sides(&message).0 == process.as_bytes() => {}
+                Some(Heard::Message(_)) => return true,
+                Some(Heard::Reset) | None => return false,
+            }
         }
     }
 }

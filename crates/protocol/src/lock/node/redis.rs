@@ -1,15 +1,15 @@
 //! A Redis server of a Redlock: the scripts of the exclusive lock, preceded by a check of the server's membership.
 
-use super::{Mark, Standing, Vote};
+use super::{Mark, Node, NodeListener, Standing, Vote};
 use crate::lock::error::{LockError, Unreached};
 use crate::lock::name::{FENCE, Keys, LockName, front};
 use crate::lock::redis::{RedisLock, acquired, arguments, escaped, log_foreign, released, typed};
-use crate::lock::steps::{Acquire, FENCE_MAX, Release, Released};
+use crate::lock::steps::{Acquire, FENCE_MAX, LockSteps, Release, Released};
+use async_trait::async_trait;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::{Link, LinkError, LinkOptions, Script, Token};
 use parking_lot::Mutex;
 use redis::Value;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -36,11 +36,8 @@ pub(crate) const SCRIPTS: [&Script; 5] = [&ACQUIRE, &REJOIN, &RELEASE, &STAND, &
 /// Keys examined by one `SCAN` call.
 const SCAN_COUNT: usize = 500;
 
-/// One Redis server. Cheap to clone.
-#[derive(Clone)]
-pub struct RedisNode(Arc<Inner>);
-
-struct Inner {
+/// One Redis server.
+pub struct RedisNode {
     options: LinkOptions,
     clock: Clock,
     /// Empty until the server was reached for the first time.
@@ -53,21 +50,13 @@ impl RedisNode {
     /// A server to be connected later.
     pub fn new(options: LinkOptions, clock: Clock) -> Self {
         let options = options.with_scripts(SCRIPTS).with_scripts(crate::lock::redis::SCRIPTS);
-        Self(Arc::new(Inner { options, clock, link: OnceCell::new(), refusal: Mutex::default() }))
-    }
-
-    /// Opens the link unless it is open.
-    pub async fn connect(&self) {
-        let open = || Link::connect(self.0.options.clone(), self.0.clock.clone());
-        if let Err(error) = self.0.link.get_or_try_init(open).await {
-            self.record_error(error);
-        }
+        Self { options, clock, link: OnceCell::new(), refusal: Mutex::default() }
     }
 
     /// Stores why there is no link. A permanent error is logged once.
     fn record_error(&self, error: LinkError) {
-        let address = self.0.options.address();
-        let mut refusal = self.0.refusal.lock();
+        let address = self.options.address();
+        let mut refusal = self.refusal.lock();
         let is_known = refusal.as_ref().is_some_and(|known| known.to_string() == error.to_string());
         if !is_known && !error.is_retryable() {
             tracing::error!(%address, %error, "a server of a Redlock rejects this program");
@@ -77,38 +66,31 @@ impl RedisNode {
         *refusal = Some(error);
     }
 
-    /// Why it has no connection; `None` if it has one.
-    pub fn unreached(&self) -> Option<Unreached> {
-        let error = match self.0.link.get() {
-            Some(link) => link.epoch().is_none().then(|| link.why_down()),
-            None => self.0.refusal.lock().clone(),
-        };
-        error.map(|error| Unreached { address: self.0.options.address(), error })
+    fn link(&self) -> Result<&Link, LockError> {
+        self.link.get().ok_or_else(|| self.down())
     }
 
-    /// Whether it was ever reached.
-    pub fn is_connected(&self) -> bool {
-        self.0.link.initialized()
+    fn down(&self) -> LockError {
+        let address = self.link.get().map_or_else(|| "a server of a Redlock".to_owned(), Link::address);
+        LockError::Link(LinkError::Down {
+            address,
+            reason: "it was not reached yet, or the connection was just lost".to_owned(),
+        })
     }
 
-    /// Whether the tokio runtime of its link has ended.
-    pub fn has_runtime_ended(&self) -> bool {
-        self.0.link.get().is_some_and(|link| matches!(link.why_down(), LinkError::RuntimeEnded))
+    fn keys(&self, name: &LockName) -> Keys {
+        Keys::new(&self.options.prefix, name)
     }
 
-    /// Closes its connections.
-    pub async fn shutdown(&self, deadline: Duration) {
-        if let Some(link) = self.0.link.get() {
-            link.shutdown(deadline).await;
-        }
+    /// The key of the server's mark.
+    fn mark(&self) -> Vec<u8> {
+        format!("{}:redlock", self.options.prefix).into_bytes()
     }
+}
 
-    pub(crate) fn locks(&self) -> Result<RedisLock, LockError> {
-        Ok(RedisLock::new(self.link()?.clone()))
-    }
-
-    /// Acquires the lock here, if this server is a member.
-    pub(crate) async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Result<Vote, LockError> {
+#[async_trait]
+impl Node for RedisNode {
+    async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Result<Vote, LockError> {
         let keys = self.keys(name);
         let (mark, gone) = (self.mark(), tombstone(&keys, call.owner));
         let epoch = self.link()?.epoch().ok_or_else(|| self.down())?;
@@ -122,13 +104,8 @@ impl RedisNode {
         Ok(u64::try_from(fence).map_or(Vote::Outsider, |fence| Vote::Counts(acquired(fence, ms))))
     }
 
-    /// Releases the lock, and rejects a later rejoin of the same owner.
-    pub(crate) async fn release_and_bury(
-        &self,
-        name: &LockName,
-        call: Release,
-        buried_ms: u64,
-    ) -> Result<Released, LockError> {
+    async fn release(&self, name: &LockName, call: Release, buries: Option<u64>) -> Result<Released, LockError> {
+        let Some(buried_ms) = buries else { return self.locks()?.release(name, call).await };
         let keys = self.keys(name);
         let (gone, buried_ms) = (tombstone(&keys, call.owner), buried_ms.to_string());
         let waits: &[u8] = if call.waits { b"1" } else { b"0" };
@@ -139,8 +116,7 @@ impl RedisNode {
         released(verdict, waiting)
     }
 
-    /// Its membership; creates its mark if it has none of this boot.
-    pub(crate) async fn stand(&self, sit_out_ms: u64) -> Result<Standing, LockError> {
+    async fn stand(&self, sit_out_ms: u64) -> Result<Standing, LockError> {
         let epoch = self.link()?.epoch().ok_or_else(|| self.down())?;
         let sit_out_ms = sit_out_ms.to_string();
         let args: [&[u8]; 2] = [epoch.run_id().as_bytes(), sit_out_ms.as_bytes()];
@@ -148,8 +124,7 @@ impl RedisNode {
         Ok(if is_member == 1 { Standing::Member } else { Standing::Out { left_ms, mark: Mark(since) } })
     }
 
-    /// Makes it a member whose fencing tokens are above `floor`; `false` if it was restarted or flushed meanwhile.
-    pub(crate) async fn admit(&self, mark: Mark, floor: u64) -> Result<bool, LockError> {
+    async fn admit(&self, mark: Mark, floor: u64) -> Result<bool, LockError> {
         let epoch = self.link()?.epoch().ok_or_else(|| self.down())?;
         let (since, floor) = (mark.0.to_string(), floor.to_string());
         let args: [&[u8]; 3] = [epoch.run_id().as_bytes(), since.as_bytes(), floor.as_bytes()];
@@ -157,8 +132,8 @@ impl RedisNode {
         Ok(verdict == 1)
     }
 
-    /// The maximum of the fencing tokens in the ledgers of all names and of its own floor. Scans the keyspace incrementally.
-    pub(crate) async fn fence_max(&self) -> Result<u64, LockError> {
+    /// Reads the ledgers of all names, and its own floor. Scans the keyspace incrementally.
+    async fn fence_max(&self) -> Result<u64, LockError> {
         let link = self.link()?;
         let mark = self.mark();
         let floor: Option<u64> = typed(link.command(&mark, redis::cmd("HGET").arg(&mark).arg("floor")).await?)?;
@@ -189,25 +164,41 @@ impl RedisNode {
         }
     }
 
-    fn link(&self) -> Result<&Link, LockError> {
-        self.0.link.get().ok_or_else(|| self.down())
+    async fn listen(&self, name: &LockName) -> Result<Box<dyn NodeListener>, LockError> {
+        Ok(Box::new(RedisLock::new(self.link()?.clone()).subscribe(name).await?))
     }
 
-    fn down(&self) -> LockError {
-        let address = self.0.link.get().map_or_else(|| "a server of a Redlock".to_owned(), Link::address);
-        LockError::Link(LinkError::Down {
-            address,
-            reason: "it was not reached yet, or the connection was just lost".to_owned(),
-        })
+    fn locks(&self) -> Result<Box<dyn LockSteps>, LockError> {
+        Ok(Box::new(RedisLock::new(self.link()?.clone())))
     }
 
-    fn keys(&self, name: &LockName) -> Keys {
-        Keys::new(&self.0.options.prefix, name)
+    async fn connect(&self) {
+        let open = || Link::connect(self.options.clone(), self.clock.clone());
+        if let Err(error) = self.link.get_or_try_init(open).await {
+            self.record_error(error);
+        }
     }
 
-    /// The key of the server's mark.
-    fn mark(&self) -> Vec<u8> {
-        format!("{}:redlock", self.0.options.prefix).into_bytes()
+    fn unreached(&self) -> Option<Unreached> {
+        let error = match self.link.get() {
+            Some(link) => link.epoch().is_none().then(|| link.why_down()),
+            None => self.refusal.lock().clone(),
+        };
+        error.map(|error| Unreached { address: self.options.address(), error })
+    }
+
+    fn is_connected(&self) -> bool {
+        self.link.initialized()
+    }
+
+    fn has_runtime_ended(&self) -> bool {
+        self.link.get().is_some_and(|link| matches!(link.why_down(), LinkError::RuntimeEnded))
+    }
+
+    async fn shutdown(&self, deadline: Duration) {
+        if let Some(link) = self.link.get() {
+            link.shutdown(deadline).await;
+        }
     }
 }
 

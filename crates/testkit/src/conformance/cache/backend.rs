@@ -3,8 +3,8 @@
 use crate::park::{SharedRedis, redis};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::clock::TestClock;
 use evenkeel::link::{Link, LinkOptions};
+use evenkeel::testing::TestClock;
 use evenkeel_protocol::cache::keys::CacheKeys;
 use evenkeel_protocol::cache::memory::{EntryStore, MemoryCache};
 use evenkeel_protocol::cache::redis::RedisCache;

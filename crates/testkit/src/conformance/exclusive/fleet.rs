@@ -1,8 +1,9 @@
 //! What a backend of exclusive locks shows to the suite.
 
 use anyhow::Result;
-use evenkeel::clock::{Clock, TestClock};
+use evenkeel::clock::Clock;
 use evenkeel::lock::{ExclusiveGuard, ExclusiveLocks, LockTerms, Wait};
+use evenkeel::testing::TestClock;
 use std::future::Future;
 use std::time::Duration;
 

@@ -4,9 +4,10 @@ use super::fleet::{Fleet, SHORT};
 use crate::park::{self, SharedRedis};
 use anyhow::Result;
 use evenkeel::Keel;
-use evenkeel::clock::{Clock, TestClock};
+use evenkeel::clock::Clock;
 use evenkeel::link::LinkOptions;
 use evenkeel::lock::{Boxed, ExclusiveGuard, ExclusiveLocks, LockError, LockTerms};
+use evenkeel::testing::TestClock;
 use std::time::Duration;
 
 /// This long nothing happens in this process before its clock advances.

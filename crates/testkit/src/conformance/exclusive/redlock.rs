@@ -3,9 +3,10 @@
 use super::fleet::Fleet;
 use crate::park::{self, SharedRedis};
 use anyhow::Result;
-use evenkeel::clock::{Clock, TestClock};
+use evenkeel::clock::Clock;
 use evenkeel::link::LinkOptions;
 use evenkeel::lock::{ExclusiveLocks, Redlock};
+use evenkeel::testing::TestClock;
 use std::time::Duration;
 
 const SERVERS: usize = 3;

@@ -5,9 +5,9 @@ use crate::park::SharedRedis;
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::clock::TestClock;
 use evenkeel::link::Link;
 use evenkeel::lock::{Fence, LockName};
+use evenkeel::testing::TestClock;
 use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
 use evenkeel_protocol::lock::{MemoryLock, RedisLock};
 

@@ -5,8 +5,9 @@ use crate::park::SharedRedis;
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::clock::{Clock, TestClock};
+use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
+use evenkeel::testing::TestClock;
 use evenkeel_protocol::queue::job::{Job, JobId, JobSpec};
 use evenkeel_protocol::queue::steps::{
     Beat, Claimed, Delivered, Enqueued, Found, NewJob, Next, Outcome, QueueSteps, Receipt, Report, Rescue, Rescued,

@@ -8,8 +8,9 @@ pub use world::{REMEMBER_MS, RULE, World, ordered, unordered};
 
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::sql::sink::stream::steps::{Appended, Limit, Rule, StreamSteps};
+use evenkeel::sql::sink::stream::Limit;
 use evenkeel::sql::sink::{Envelope, Order};
+use evenkeel::testing::streams::{Appended, Rule, StreamSteps};
 
 /// Makes a test of every function of the suite: `stream_sink_suite!(world)`, where `world` is an async function that answers
 /// `anyhow::Result<World<_>>`.

@@ -4,10 +4,10 @@ use crate::conformance::rig::{ServerTime, shared_link};
 use crate::park::SharedRedis;
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::clock::TestClock;
-use evenkeel::sql::sink::stream::steps::{Appended, Limit, Rule, StreamSteps};
-use evenkeel::sql::sink::stream::{MemoryStreams, RedisStreams};
+use evenkeel::sql::sink::stream::Limit;
 use evenkeel::sql::sink::{Envelope, Order};
+use evenkeel::testing::TestClock;
+use evenkeel::testing::streams::{Appended, MemoryStreams, RedisStreams, Rule, StreamSteps};
 
 /// How long a sequence is remembered in these tests.
 pub const REMEMBER_MS: u64 = 60_000;

@@ -5,7 +5,8 @@ use super::contestant::{Contestant, Doing, Entrant};
 use super::schedule::{Act, PROCESSES};
 use super::world::{Load, Version, World};
 use evenkeel::Keel;
-use evenkeel::cache::{Cache, Protocol};
+use evenkeel::cache::Cache;
+use evenkeel_published::Protocol;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,28 +26,37 @@ struct Product {
 
 /// One contestant per protocol.
 pub(super) fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
-    let double_delete = |delay_ms| Protocol::DelayedDoubleDelete { delay: Duration::from_millis(delay_ms) };
-    [
-        ("Protocol::DelayedDoubleDelete, 500 ms", double_delete(500)),
-        ("Protocol::DelayedDoubleDelete, 2000 ms", double_delete(2_000)),
-        ("Protocol::Version", Protocol::Version),
-        ("Protocol::Lease", Protocol::Lease),
-        ("Protocol::Fenced", Protocol::Fenced),
-    ]
-    .into_iter()
-    .map(|(name, protocol)| {
-        let contestant = Arc::new(Product { world: Arc::clone(world), caches: caches(world, protocol)? });
+    let choices: [(&str, Choice); 5] = [
+        ("Protocol::DelayedDoubleDelete, 500 ms", |keel| Some(double_delete(keel, 500))),
+        ("Protocol::DelayedDoubleDelete, 2000 ms", |keel| Some(double_delete(keel, 2_000))),
+        ("Protocol::Version", |_| Some(Protocol::Version)),
+        ("Protocol::Lease", |_| Some(Protocol::Lease)),
+        ("Fenced, the default", |_| None),
+    ];
+    let entrant = |(name, choice): (&str, Choice)| {
+        let contestant = Arc::new(Product { world: Arc::clone(world), caches: caches(world, choice)? });
         Ok(Entrant { name: name.to_owned(), contestant })
-    })
-    .collect()
+    };
+    choices.into_iter().map(entrant).collect()
 }
 
-fn caches(world: &World, protocol: Protocol) -> anyhow::Result<Vec<Cache<u64, Row>>> {
-    let keel = Keel::builder().clock(world.clock().clone()).memory();
+/// The protocol of a process; `None` for the default.
+type Choice = fn(&Keel) -> Option<Protocol>;
+
+fn double_delete(keel: &Keel, delay_ms: u64) -> Protocol {
+    Protocol::DelayedDoubleDelete { delay: Duration::from_millis(delay_ms), keel: keel.clone() }
+}
+
+fn caches(world: &World, choice: Choice) -> anyhow::Result<Vec<Cache<u64, Row>>> {
+    let shared = Keel::builder().clock(world.clock().clone()).memory();
     (0..PROCESSES)
         .map(|_| {
-            let cache = keel.another_process().cache("demo").ttl(TTL).protocol(protocol);
-            Ok(cache.version(|row: &Row| row.version).build()?)
+            let keel = shared.another_process();
+            let cache = keel.cache("demo").ttl(TTL).version(|row: &Row| row.version);
+            Ok(match choice(&keel) {
+                Some(protocol) => cache.protocol(protocol).build()?,
+                None => cache.build()?,
+            })
         })
         .collect()
 }

@@ -1,7 +1,7 @@
 //! The effects of a change, and the expiry of a link.
 
 use super::tools::{RecordingHook, at, change, code, create, delete, import, make, open_with_hook, row, target};
-use evenkeel::clock::TestClock;
+use evenkeel::testing::TestClock;
 use shortlink::domain::{LinkPatch, NewLink};
 use shortlink::store::{DatabaseUrl, ExpiryOutcome, StoreError, Writer};
 use std::sync::Arc;

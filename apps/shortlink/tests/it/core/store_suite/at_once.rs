@@ -1,7 +1,7 @@
 //! Concurrency: generated codes and conflicting writes.
 
 use super::tools::{change, make, open, target};
-use evenkeel::clock::TestClock;
+use evenkeel::testing::TestClock;
 use shortlink::domain::{Code, LinkPatch};
 use shortlink::store::{DatabaseUrl, StoreError, Writer};
 use std::collections::HashSet;

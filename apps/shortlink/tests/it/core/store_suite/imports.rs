@@ -1,7 +1,7 @@
 //! Imports, checkpoints, and concurrent imports.
 
 use super::tools::{at, code, import, make, open, row};
-use evenkeel::clock::TestClock;
+use evenkeel::testing::TestClock;
 use shortlink::domain::PageRequest;
 use shortlink::store::{Checkpoint, DatabaseUrl, ImportLog, ImportRow, RowOutcome, StoreError, Writer};
 

@@ -10,7 +10,7 @@ mod tools;
 
 pub(super) use tools::{RecordingHook, open_with_hook};
 
-use evenkeel::clock::TestClock;
+use evenkeel::testing::TestClock;
 use shortlink::store::DatabaseUrl;
 use tools::open;
 

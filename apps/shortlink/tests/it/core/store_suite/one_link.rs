@@ -1,7 +1,7 @@
 //! One link: created, found, changed, deleted, and created again.
 
 use super::tools::{at, change, code, create, delete, import, make, row, target};
-use evenkeel::clock::TestClock;
+use evenkeel::testing::TestClock;
 use shortlink::domain::{LinkPatch, NewLink};
 use shortlink::store::{RowOutcome, StoreError, Writer};
 use std::time::Duration;

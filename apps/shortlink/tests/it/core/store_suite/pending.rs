@@ -1,7 +1,7 @@
 //! Applying the pending writes of write-behind.
 
 use super::tools::{at, change, code, delete, make, target};
-use evenkeel::clock::TestClock;
+use evenkeel::testing::TestClock;
 use shortlink::domain::{Conflict, LinkPatch, Operation, PendingWrite};
 use shortlink::store::{Applied, SpooledWrite, Writer};
 use std::time::Duration;

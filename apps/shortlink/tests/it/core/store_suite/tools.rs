@@ -1,8 +1,8 @@
 //! Shared helpers of the suite.
 
 use evenkeel::Keel;
-use evenkeel::clock::TestClock;
 use evenkeel::sql::{Effects, SqlError};
+use evenkeel::testing::TestClock;
 use jiff::Timestamp;
 use shortlink::domain::{Code, Link, LinkPatch, NewLink, Target, TargetRules};
 use shortlink::store::{Change, ChangeHook, Committed, DatabaseUrl, ImportRow, RowOutcome, Store, StoreError, Writer};

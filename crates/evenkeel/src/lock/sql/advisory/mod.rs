@@ -5,7 +5,6 @@ mod shared;
 mod steps;
 mod waiter;
 
-use crate::keel::Keel;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
@@ -47,29 +46,23 @@ impl AdvisoryDatabase for sqlx::Postgres {}
 ///
 /// Names are hashed: to 64 characters for a MySQL server, and to a number of 64 bits for a PostgreSQL database. Two names with the same
 /// hash would exclude each other, which is practically impossible.
+///
+/// [`Keel::advisory_locks`]: crate::Keel::advisory_locks
+/// [`Keel::row_locks`]: crate::Keel::row_locks
+/// [`Keel::lock`]: crate::Keel::lock
 pub struct AdvisoryLocks<DB: AdvisoryDatabase> {
     locks: Locks,
     database: PhantomData<fn() -> DB>,
 }
 
-impl Keel {
-    /// The advisory locks of the database of `pool`. Only the connect options of the pool are used: each held lock, and each name with
-    /// waiters, has a connection of its own.
-    ///
-    /// ```compile_fail
-    /// # async fn run(keel: evenkeel::Keel, pool: sqlx::SqlitePool) {
-    /// keel.advisory_locks(&pool); // SQLite has none
-    /// # }
-    /// ```
-    pub fn advisory_locks<DB: AdvisoryDatabase>(&self, pool: &Pool<DB>) -> AdvisoryLocks<DB> {
-        let place = Arc::as_ptr(&pool.connect_options()) as usize;
-        let make = || -> Arc<dyn LockSteps> { Arc::new(AdvisorySteps::new(pool.clone(), self.clock().clone())) };
-        let locks = self.locks().other(StoreKind::Advisory(TypeId::of::<DB>()), place, make);
-        AdvisoryLocks { locks, database: PhantomData }
-    }
-}
-
 impl<DB: AdvisoryDatabase> AdvisoryLocks<DB> {
+    pub(crate) fn new(locks: &Locks, pool: &Pool<DB>) -> Self {
+        let place = Arc::as_ptr(&pool.connect_options()) as usize;
+        let make = || -> Arc<dyn LockSteps> { Arc::new(AdvisorySteps::new(pool.clone(), locks.clock.clone())) };
+        let locks = locks.other(StoreKind::Advisory(TypeId::of::<DB>()), place, make);
+        Self { locks, database: PhantomData }
+    }
+
     /// Waits for the lock called `name`, for at most the time in `terms`. Dropping the future at any point leaves nothing but a connection
     /// that is being closed.
     ///

@@ -251,9 +251,11 @@ fn due(due_at: Option<i64>) -> Option<u64> {
 
 fn describe(effect: &Effect) -> String {
     match effect {
+        #[cfg(feature = "cache")]
         Effect::Invalidate(invalidate) => {
             format!("invalidate {} {}", invalidate.cache, String::from_utf8_lossy(&invalidate.key))
         }
+        #[cfg(feature = "queue")]
         Effect::Put(put) => format!("job {} {}", put.topic, put.id),
         Effect::Publish(message) => format!("publish {} ({} bytes)", message.topic, message.payload.len()),
     }

@@ -142,7 +142,7 @@ impl Delivery {
     ) -> (Vec<(Claimed, UnitOutcome)>, bool) {
         // The call that tests a destination should not be the one that may have made it fail.
         claimed.sort_by_key(|row| row.attempts);
-        let carrier = Carrier::new(core.keel.clone(), None);
+        let carrier = Carrier::new(Arc::clone(&core.shared), None);
         let admissions = Admissions { gates: &self.gates, now: core.clock().now(), found: Mutex::default() };
         let progress = &self.progress;
         let carried = claimed.into_iter().map(|row| {

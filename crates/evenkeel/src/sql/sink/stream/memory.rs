@@ -2,6 +2,7 @@
 
 use super::steps::{Appended, Entry, Limit, Rule, StreamSteps};
 use crate::sql::sink::Envelope;
+use async_trait::async_trait;
 use evenkeel_link::LinkError;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
@@ -66,6 +67,7 @@ impl Stream {
     }
 }
 
+#[async_trait]
 impl StreamSteps for MemoryStreams {
     async fn append(&self, rule: Rule, messages: &[Envelope]) -> Result<Vec<Appended>, LinkError> {
         let now = self.clock.unix_ms();

@@ -4,21 +4,26 @@
 //! copies (after a lost reply, from two relays, or from a relay that was paused). A stream is trimmed only with
 //! [`Limit::TrimOldest`].
 
-mod memory;
-mod redis;
-pub mod steps;
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "`testing` has it"))]
+pub(crate) mod memory;
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "`testing` has it"))]
+pub(crate) mod redis;
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "`testing` has it"))]
+pub(crate) mod steps;
 
-pub use memory::MemoryStreams;
-pub use redis::RedisStreams;
 pub(crate) use redis::SCRIPTS;
+pub use steps::{Entry, Limit};
 
 use super::{Confirmed, Envelope, Sink, SinkError};
-use crate::keel::{Backend, Keel};
+use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{guard, ms};
 use evenkeel_link::{Link, LinkError};
 use futures_util::future::join_all;
+use memory::MemoryStreams;
+use redis::RedisStreams;
+use std::sync::Arc;
 use std::time::Duration;
-use steps::{Appended, Entry, Limit, MESSAGES_MAX, Rule, SEQUENCE_MAX, StreamSteps};
+use steps::{Appended, MESSAGES_MAX, Rule, SEQUENCE_MAX, StreamSteps};
 
 /// A week: longer than an outbox is expected to lag behind.
 const REMEMBER: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -35,34 +40,23 @@ const HEADERS_MAX: usize = 500;
 /// Not guaranteed: that an unordered message is in the stream only once; that anything survives the loss of Redis's data.
 #[derive(Clone)]
 pub struct StreamSink {
-    streams: Streams,
+    streams: Arc<dyn StreamSteps>,
     rule: Rule,
 }
 
-#[derive(Clone)]
-enum Streams {
-    Memory(MemoryStreams),
-    Redis(RedisStreams),
-}
-
 impl StreamSink {
-    /// Streams in the Redis of this keel. In memory they belong to this sink and its clones.
-    #[must_use]
-    pub fn new(keel: &Keel) -> Self {
-        let streams = match keel.backend() {
-            Backend::Memory(_) => Streams::Memory(MemoryStreams::new(keel.clock().clone())),
-            Backend::Redis(link) => Streams::Redis(RedisStreams::new(link.clone())),
-        };
-        Self::over(streams)
+    /// Streams in this process, which belong to this sink and its clones.
+    pub(crate) fn memory(clock: &Clock) -> Self {
+        Self::over(Arc::new(MemoryStreams::new(clock.clone())))
     }
 
     /// Streams over the given link, which must have loaded the scripts of a keel.
     #[must_use]
     pub fn on(link: Link) -> Self {
-        Self::over(Streams::Redis(RedisStreams::new(link)))
+        Self::over(Arc::new(RedisStreams::new(link)))
     }
 
-    fn over(streams: Streams) -> Self {
+    fn over(streams: Arc<dyn StreamSteps>) -> Self {
         Self { streams, rule: Rule { limit: Limit::default(), remember_ms: ms(REMEMBER) } }
     }
 
@@ -85,12 +79,9 @@ impl StreamSink {
     /// Up to `limit` entries of a topic after the entry `after`, oldest first.
     ///
     /// # Errors
-    /// As [`StreamSteps::entries`].
+    /// [`LinkError`]; [`LinkError::Unexpected`] if an entry was not written by a stream sink.
     pub async fn entries(&self, topic: &str, after: Option<&str>, limit: usize) -> Result<Vec<Entry>, LinkError> {
-        match &self.streams {
-            Streams::Memory(streams) => streams.entries(topic, after, limit).await,
-            Streams::Redis(streams) => streams.entries(topic, after, limit).await,
-        }
+        self.streams.entries(topic, after, limit).await
     }
 
     /// Appends messages of one topic, given with their indices in the call; stops at the first that was not appended.
@@ -104,11 +95,7 @@ impl StreamSink {
                 continue;
             }
             let owned: Vec<Envelope> = part.iter().map(|(_, message)| (*message).clone()).collect();
-            let appended = match &self.streams {
-                Streams::Memory(streams) => streams.append(self.rule, &owned).await,
-                Streams::Redis(streams) => streams.append(self.rule, &owned).await,
-            };
-            let results: Vec<_> = match appended {
+            let results: Vec<_> = match self.streams.append(self.rule, &owned).await {
                 Ok(appended) => appended.iter().map(confirmed).collect(),
                 Err(error) => vec![Err(refused(&error)); owned.len()],
             };

@@ -2,6 +2,7 @@
 
 use super::steps::{Appended, Entry, Limit, Rule, StreamSteps};
 use crate::sql::sink::{Envelope, Order};
+use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_link::{Link, LinkError, Script};
 use redis::Value;
@@ -38,6 +39,7 @@ impl RedisStreams {
     }
 }
 
+#[async_trait]
 impl StreamSteps for RedisStreams {
     async fn append(&self, rule: Rule, messages: &[Envelope]) -> Result<Vec<Appended>, LinkError> {
         let Some(first) = messages.first() else { return Ok(Vec::new()) };

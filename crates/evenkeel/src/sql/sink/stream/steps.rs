@@ -1,14 +1,14 @@
 //! The atomic step of a stream sink as a trait, which the model and the script implement.
 
 use crate::sql::sink::Envelope;
+use async_trait::async_trait;
 use evenkeel_link::LinkError;
-use std::future::Future;
 
 /// The maximum number of messages in one step.
-pub const MESSAGES_MAX: usize = 200;
+pub(super) const MESSAGES_MAX: usize = 200;
 
 /// Sequences from here on are not exact in a script.
-pub const SEQUENCE_MAX: u64 = 1 << 53;
+pub(super) const SEQUENCE_MAX: u64 = 1 << 53;
 
 /// What happens when a stream has reached its maximum length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,25 +53,17 @@ pub struct Entry {
 }
 
 /// Appends to streams and reads from them.
+#[async_trait]
 pub trait StreamSteps: Send + Sync {
     /// Appends messages, all of the same topic, unless their key has had their sequence. In order, and atomically.
     ///
     /// # Errors
     /// [`LinkError`]; after an unknown outcome the same call may be repeated: ordered messages are not duplicated.
-    fn append(
-        &self,
-        rule: Rule,
-        messages: &[Envelope],
-    ) -> impl Future<Output = Result<Vec<Appended>, LinkError>> + Send;
+    async fn append(&self, rule: Rule, messages: &[Envelope]) -> Result<Vec<Appended>, LinkError>;
 
     /// Up to `limit` entries of a topic after the entry `after`, oldest first.
     ///
     /// # Errors
     /// [`LinkError`]; [`LinkError::Unexpected`] if an entry was not written by a stream sink.
-    fn entries(
-        &self,
-        topic: &str,
-        after: Option<&str>,
-        limit: usize,
-    ) -> impl Future<Output = Result<Vec<Entry>, LinkError>> + Send;
+    async fn entries(&self, topic: &str, after: Option<&str>, limit: usize) -> Result<Vec<Entry>, LinkError>;
 }

@@ -3,7 +3,9 @@
 
 use super::db::Db;
 use super::rig::{Rig, Rows, some};
-use evenkeel::cache::{AfterWait, CacheBuilder, CacheError, Freshness, OpenWindow, Protocol, WhileWriting};
+use evenkeel::Keel;
+use evenkeel::cache::{AfterWait, CacheBuilder, CacheError, Freshness, OpenWindow, WhileWriting};
+use evenkeel_published::Protocol;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -28,7 +30,7 @@ fn spans() -> Vec<Duration> {
 const COUNTS: [usize; 7] = [0, 1, 2, 1 << 20, u32::MAX as usize, usize::MAX >> 3, usize::MAX];
 
 /// Settings of time.
-fn of_spans() -> Vec<(String, Change)> {
+fn of_spans(keel: &Keel) -> Vec<(String, Change)> {
     let mut all: Vec<(String, Change)> = Vec::new();
     macro_rules! span {
         ($(.$setting:ident)+) => {
@@ -49,8 +51,8 @@ fn of_spans() -> Vec<(String, Change)> {
         all.push((name("soft"), Box::new(move |builder| builder.fail_safe(Duration::MAX).load_soft_timeout(span))));
         all.push((name("bounded"), Box::new(move |builder| builder.freshness(Freshness::Bounded(span)))));
         all.push((name("if error"), Box::new(move |builder| builder.freshness(Freshness::StaleIfError(span)))));
-        let twice = Protocol::DelayedDoubleDelete { delay: span };
-        all.push((name("double delete"), Box::new(move |builder| builder.protocol(twice))));
+        let twice = Protocol::DelayedDoubleDelete { delay: span, keel: keel.clone() };
+        all.push((name("double delete"), Box::new(move |builder| builder.protocol(twice.clone()))));
         all.push((name("lease alone"), Box::new(move |builder| builder.protocol(Protocol::Lease).lease(span))));
     }
     all
@@ -112,7 +114,7 @@ async fn works(rows: &Rows, what: &str) {
 async fn cache_with_extreme_settings_works_or_is_refused(rig: Rig) {
     let keel = rig.process().await;
     let (mut taken, mut refused) = (0, 0);
-    for (number, (what, change)) in of_spans().into_iter().chain(of_counts()).enumerate() {
+    for (number, (what, change)) in of_spans(&keel).into_iter().chain(of_counts()).enumerate() {
         let builder = keel.cache(&format!("row-{number}")).ttl(Duration::from_secs(600));
         match change(builder.store_timeout(Duration::from_secs(10))).build() {
             Ok(rows) => {

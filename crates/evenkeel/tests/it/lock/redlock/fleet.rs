@@ -2,9 +2,9 @@
 //! clock, and may lose its data or be cut off by itself. Tests that stop servers start their own.
 
 use evenkeel::Keel;
-use evenkeel::clock::TestClock;
 use evenkeel::link::LinkOptions;
 use evenkeel::lock::{Guard, LockName, Redlock, RedlockBuilder};
+use evenkeel::testing::TestClock;
 use std::future::Future;
 use std::sync::Mutex;
 use std::time::Duration;

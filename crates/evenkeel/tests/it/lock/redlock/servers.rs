@@ -2,8 +2,8 @@
 
 use super::fleet::NAME;
 use crate::lock::side::rig::{in_time, until};
-use evenkeel::clock::TestClock;
 use evenkeel::lock::{LockError, LockName, LossReason, Redlock, RedlockBuilder, Release, Wait};
+use evenkeel::testing::TestClock;
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
 use testkit::{CommandTrace, eventually};

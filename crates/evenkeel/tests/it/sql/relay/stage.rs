@@ -3,10 +3,10 @@
 use super::recorder::Recorder;
 use super::{Db, blob, own_database, pool};
 use evenkeel::Keel;
-use evenkeel::clock::TestClock;
 use evenkeel::sql::relay::{Looked, RelayBuilder};
 use evenkeel::sql::sink::Sinks;
 use evenkeel::sql::{Message, Relay, migrate};
+use evenkeel::testing::TestClock;
 use sqlx::AssertSqlSafe;
 use std::time::Duration;
 use testkit::park::Database;

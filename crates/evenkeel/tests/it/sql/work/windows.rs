@@ -1,9 +1,10 @@
 //! Strong caches (U6), and invalidations before jobs.
 
 use crate::sql::rig::{Rig, Sql};
-use evenkeel::cache::{Cache, CacheError, Freshness, Side, Step, StepGate};
+use evenkeel::cache::{Cache, CacheError, Freshness};
 use evenkeel::link::LinkError;
 use evenkeel::sql::{Left, SqlError};
+use evenkeel::testing::{Side, Step, StepGate};
 use std::time::Duration;
 
 on_each! {

@@ -3,7 +3,8 @@
 use crate::cache::reads::db::{Db, DbError};
 use crate::cache::reads::rig::{Rig, Rows, no_answer, reader, row, some};
 use evenkeel::Keel;
-use evenkeel::cache::{CacheError, Incomplete, Side, Step, StepGate};
+use evenkeel::cache::{CacheError, Incomplete};
+use evenkeel::testing::{Side, Step, StepGate};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

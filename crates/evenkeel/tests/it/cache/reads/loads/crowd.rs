@@ -1,8 +1,9 @@
 //! C3, cache stampede: 256 readers in each of three processes read one key, and the database is queried once.
 
 use evenkeel::Keel;
-use evenkeel::cache::{Cache, Side, Step, StepGate};
+use evenkeel::cache::Cache;
 use evenkeel::link::LinkOptions;
+use evenkeel::testing::{Side, Step, StepGate};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 
 use crate::cache::reads::db::Db;
 use crate::cache::reads::rig::{Rig, get, no_answer, reader, row, some};
-use evenkeel::cache::{Invalidated, Side, Step, StepGate};
+use evenkeel::cache::Invalidated;
+use evenkeel::testing::{Side, Step, StepGate};
 use std::time::Duration;
 
 on_both! {

@@ -5,7 +5,8 @@
 
 use crate::cache::reads::db::Db;
 use crate::cache::reads::rig::{Rig, Rows, get, in_time, no_answer, reader, row, some};
-use evenkeel::cache::{Freshness, Invalidated, Side, Source, Step, StepGate};
+use evenkeel::cache::{Freshness, Invalidated, Source};
+use evenkeel::testing::{Side, Step, StepGate};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

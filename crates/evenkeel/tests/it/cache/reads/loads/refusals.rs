@@ -3,7 +3,7 @@
 use crate::cache::reads::db::Db;
 use crate::cache::reads::rig::{Rig, Rows, reader, row, some};
 use crate::log::Log;
-use evenkeel::cache::StepGate;
+use evenkeel::testing::StepGate;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

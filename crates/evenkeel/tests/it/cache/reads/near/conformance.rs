@@ -3,7 +3,8 @@
 use super::super::db::{Db, DbError};
 use super::super::rig::{Rig, Rows, find, get, some};
 use super::{fill_near, near, near_with, notified, tier};
-use evenkeel::cache::{Freshness, Side, Step, StepGate, Tier, WhileWriting};
+use evenkeel::cache::{Freshness, Tier, WhileWriting};
+use evenkeel::testing::{Side, Step, StepGate};
 use std::collections::HashMap;
 use std::time::Duration;
 

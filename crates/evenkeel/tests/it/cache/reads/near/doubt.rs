@@ -144,11 +144,11 @@ async fn until_gone(stand: &Stand, key: &str) {
 #[tokio::test]
 async fn value_read_on_old_connection_is_not_kept_near() {
     in_time(async {
-        let gate = evenkeel::cache::StepGate::default();
+        let gate = evenkeel::testing::StepGate::default();
         let stand = Stand::start("heartbeat_ms=50").await;
         let (rows, db) = (stand.rows(|builder| builder.gate(&gate)), Db::with("a"));
         get(&rows, &db).await;
-        let mut held = gate.hold(evenkeel::cache::Step::Read, evenkeel::cache::Side::BeforeAnswer);
+        let mut held = gate.hold(evenkeel::testing::Step::Read, evenkeel::testing::Side::BeforeAnswer);
         let early = super::super::rig::reader(&rows, &db);
         held.reached().await;
         stand.proxy.refuse(true).await.unwrap();

@@ -3,7 +3,8 @@
 use super::super::db::Db;
 use super::super::rig::{get, some};
 use evenkeel::Keel;
-use evenkeel::cache::{CacheBuilder, Protocol};
+use evenkeel::cache::CacheBuilder;
+use evenkeel_published::Protocol;
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
 
@@ -27,7 +28,7 @@ fn invalid_near_settings_are_rejected() {
     refused(row(&keel).silence_max(Duration::from_secs(1)), "need a near cache");
     refused(row(&keel).near(1).near_age_max(Duration::from_nanos(60)), "check its unit");
     refused(row(&keel).near(1).near_age_max(Duration::from_secs(601)), "longer than the ttl");
-    refused(row(&keel).near(1).protocol(Protocol::Lease), "needs Protocol::Fenced");
+    refused(row(&keel).near(1).protocol(Protocol::Lease), "needs the fenced protocol");
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@
 use super::super::db::Db;
 use super::super::rig::{Rig, get, reader, row, some};
 use super::{fill_near, near_with, notified, tier};
-use evenkeel::cache::{Side, Step, StepGate, Tier};
+use evenkeel::cache::Tier;
+use evenkeel::testing::{Side, Step, StepGate};
 
 on_both! {
     push_between_read_and_insert_prevents_near_value

@@ -4,7 +4,8 @@
 use super::super::db::{Db, DbError};
 use super::super::rig::{Rig, Rows, in_time, reader, row, some};
 use super::stand::Stand;
-use evenkeel::cache::{CacheError, Side, Step, StepGate};
+use evenkeel::cache::CacheError;
+use evenkeel::testing::{Side, Step, StepGate};
 use std::sync::Arc;
 use testkit::CommandTrace;
 use tokio::task::JoinHandle;

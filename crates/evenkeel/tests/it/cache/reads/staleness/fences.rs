@@ -2,7 +2,8 @@
 
 use crate::cache::reads::db::Db;
 use crate::cache::reads::rig::{Rig, find, get, no_answer, reader, row, some};
-use evenkeel::cache::{Side, Step, StepGate, Tier};
+use evenkeel::cache::Tier;
+use evenkeel::testing::{Side, Step, StepGate};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);

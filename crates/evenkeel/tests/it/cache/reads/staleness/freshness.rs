@@ -2,7 +2,8 @@
 
 use crate::cache::reads::db::{Db, DbError};
 use crate::cache::reads::rig::{Rig, Rows, find_as, get, no_answer, reader, row, some};
-use evenkeel::cache::{CacheError, Found, Freshness, Side, Stale, Step, StepGate, Tier};
+use evenkeel::cache::{CacheError, Found, Freshness, Stale, Tier};
+use evenkeel::testing::{Side, Step, StepGate};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -204,7 +205,7 @@ async fn joined_reader(gate: &StepGate, rows: &Rows, db: &Db) -> Reader {
 
 /// A fresh reader whose store does not answer.
 struct Away {
-    looks: evenkeel::cache::Held,
+    looks: evenkeel::testing::Held,
     reader: Reader,
 }
 

@@ -2,7 +2,8 @@
 
 use crate::cache::reads::db::{Db, DbError};
 use crate::cache::reads::rig::{Rig, Rows, find_as, get, in_time, no_answer, some};
-use evenkeel::cache::{CacheError, Freshness, Side, Step, StepGate, Tier, WhileWriting, WindowEnd, WriteError};
+use evenkeel::cache::{CacheError, Freshness, Tier, WhileWriting, WindowEnd, WriteError};
+use evenkeel::testing::{Side, Step, StepGate};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -216,7 +217,7 @@ async fn open_window_is_renewed_and_closed_by_hand(rig: Rig) {
 async fn published_protocols_reject_windows() {
     in_time(async {
         let rig = Rig::memory();
-        let rows = rig.rows_with(|builder| builder.protocol(evenkeel::cache::Protocol::Lease)).await;
+        let rows = rig.rows_with(|builder| builder.protocol(evenkeel_published::Protocol::Lease)).await;
         let db = Db::with("old");
         let error = rows.write(&1, || write(&db, "new")).await.unwrap_err();
         assert!(matches!(error, WriteError::NotBegun(CacheError::Unsupported(_))), "{error}");

@@ -2,7 +2,8 @@
 
 use crate::cache::reads::db::Db;
 use crate::cache::reads::rig::{Rig, Rows, find, get, no_answer, reader, row, some};
-use evenkeel::cache::{Invalidated, Side, Step, StepGate, Tier};
+use evenkeel::cache::{Invalidated, Tier};
+use evenkeel::testing::{Side, Step, StepGate};
 use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(500);

@@ -4,8 +4,9 @@
 use crate::cache::reads::db::Db;
 use crate::cache::reads::rig::{Rig, find, get, row, some};
 use crate::log::Log;
-use evenkeel::cache::{Protocol, Stale, Tier};
+use evenkeel::cache::{Stale, Tier};
 use evenkeel::codec::MessagePack;
+use evenkeel_published::Protocol;
 use std::time::Duration;
 
 on_both! {
@@ -72,17 +73,21 @@ async fn near_cache_is_notified_by_a_program_without_one(rig: Rig) {
 /// Under the keys of each protocol; the fenced one is in [`foreign`](super::foreign).
 #[tokio::test]
 async fn published_protocols_replace_a_foreign_type() {
-    let twice = Protocol::DelayedDoubleDelete { delay: Duration::from_millis(1) };
-    for protocol in [Protocol::Lease, Protocol::Version, twice] {
+    for name in ["lease", "version", "double delete"] {
         let (rig, db) = (Rig::redis().await, Db::with("a"));
+        let protocol = match name {
+            "lease" => Protocol::Lease,
+            "version" => Protocol::Version,
+            _ => Protocol::DelayedDoubleDelete { delay: Duration::from_millis(1), keel: rig.process().await },
+        };
         let rows = rig.rows_with(|builder| builder.protocol(protocol).version(|_| 7)).await;
         for (command, arguments) in [("HSET", &["field", "value"][..]), ("LPUSH", &["value"]), ("SADD", &["value"])] {
             rig.trespass(1, command, arguments).await;
-            assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Loader, "{protocol:?} {command}");
-            assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store, "{protocol:?} {command}");
+            assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Loader, "{name} {command}");
+            assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store, "{name} {command}");
             rig.trespass(1, command, arguments).await;
             rows.invalidate_at(&1, 7).await.unwrap();
-            assert_eq!(get(&rows, &db).await, some("a"), "{protocol:?} {command}");
+            assert_eq!(get(&rows, &db).await, some("a"), "{name} {command}");
             rows.invalidate(&1).await.unwrap();
             let (mut load, reader) = (db.hold(), crate::cache::reads::rig::reader(&rows, &db));
             load.reached().await;

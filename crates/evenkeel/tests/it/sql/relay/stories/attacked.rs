@@ -4,11 +4,11 @@ use super::Db;
 use super::recorder::Recorder;
 use super::stage::Stage;
 use evenkeel::cache::Cache;
-use evenkeel::clock::TestClock;
 use evenkeel::sql::relay::RelayBuilder;
 use evenkeel::sql::relay::operate::{Outbox, Release};
 use evenkeel::sql::sink::{Confirmed, Envelope, Sink, SinkError, Sinks};
 use evenkeel::sql::{Message, Relay};
+use evenkeel::testing::TestClock;
 use std::future::pending;
 use std::time::Duration;
 

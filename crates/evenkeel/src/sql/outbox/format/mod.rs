@@ -1,14 +1,14 @@
 //! The encoding of effects: one byte of version, then each effect with its kind and its fields. Numbers are big-endian; bytes and
 //! text are preceded by their length (4 bytes). docs/spec/unit-of-work.md has the table.
 
-use super::effect::{Effect, Invalidate, Message};
-use crate::cache::Demand;
-use crate::queue::{JobPut, JobWish};
+#[cfg(feature = "cache")]
+mod invalidate;
+#[cfg(feature = "queue")]
+mod job;
+
+use super::effect::{Effect, Message};
 use crate::sql::error::SqlError;
 use bytes::{Buf, BufMut, Bytes};
-use evenkeel_protocol::cache::steps::Mode;
-use evenkeel_protocol::queue::job::{JobId, Keep};
-use evenkeel_protocol::queue::record::Record;
 use std::collections::BTreeMap;
 
 const VERSION: u8 = 1;
@@ -18,10 +18,6 @@ const PUT_JOB: u8 = 2;
 const WITHDRAW_JOB: u8 = 3;
 const PUBLISH: u8 = 4;
 
-const HAS_WINDOW: u8 = 0b001;
-const IS_PURGE: u8 = 0b010;
-const HAS_FLOOR: u8 = 0b100;
-
 type Read<T> = Result<T, SqlError>;
 
 /// Encodes all unordered effects of a unit of work.
@@ -29,8 +25,10 @@ pub(crate) fn encode(effects: &[Effect]) -> Vec<u8> {
     let mut out = vec![VERSION];
     for effect in effects {
         match effect {
-            Effect::Invalidate(invalidate) => put_invalidate(&mut out, invalidate),
-            Effect::Put(put) => put_job(&mut out, put),
+            #[cfg(feature = "cache")]
+            Effect::Invalidate(invalidate) => invalidate::encode(&mut out, invalidate),
+            #[cfg(feature = "queue")]
+            Effect::Put(put) => job::encode(&mut out, put),
             Effect::Publish(message) => {
                 out.put_u8(PUBLISH);
                 put_bytes(&mut out, message.topic.as_bytes());
@@ -51,9 +49,20 @@ pub(crate) fn decode(bytes: impl Into<Bytes>) -> Read<Vec<Effect>> {
     let mut effects = Vec::new();
     while from.has_remaining() {
         effects.push(match from.get_u8() {
-            INVALIDATE => Effect::Invalidate(get_invalidate(&mut from)?),
-            PUT_JOB => Effect::Put(get_job(&mut from)?),
-            WITHDRAW_JOB => Effect::Put(get_withdrawal(&mut from)?),
+            #[cfg(feature = "cache")]
+            INVALIDATE => Effect::Invalidate(invalidate::decode(&mut from)?),
+            #[cfg(not(feature = "cache"))]
+            INVALIDATE => {
+                return Err(SqlError::Unreadable("an invalidation: build this program with the feature `cache`"));
+            }
+            #[cfg(feature = "queue")]
+            PUT_JOB => Effect::Put(job::decode(&mut from)?),
+            #[cfg(feature = "queue")]
+            WITHDRAW_JOB => Effect::Put(job::decode_withdrawal(&mut from)?),
+            #[cfg(not(feature = "queue"))]
+            PUT_JOB | WITHDRAW_JOB => {
+                return Err(SqlError::Unreadable("a job: build this program with the feature `queue`"));
+            }
             PUBLISH => Effect::Publish(Message {
                 topic: get_text(&mut from)?,
                 key: None,
@@ -86,89 +95,6 @@ pub(crate) fn decode_headers(bytes: impl Into<Bytes>) -> Read<BTreeMap<String, S
     Ok(headers)
 }
 
-fn put_invalidate(out: &mut Vec<u8>, effect: &Invalidate) {
-    let Demand { mode, floor, lag_ms_max } = effect.demand;
-    let keep_ms = match mode {
-        Mode::Expire { keep_ms } => Some(keep_ms),
-        Mode::Purge => None,
-    };
-    let flag = |on: bool, flag: u8| if on { flag } else { 0 };
-    out.put_u8(INVALIDATE);
-    out.put_u8(flag(effect.window, HAS_WINDOW) | flag(keep_ms.is_none(), IS_PURGE) | flag(floor.is_some(), HAS_FLOOR));
-    out.put_u64(keep_ms.unwrap_or(0));
-    out.put_u64(floor.unwrap_or(0));
-    out.put_u64(lag_ms_max);
-    put_bytes(out, effect.cache.as_bytes());
-    put_bytes(out, &effect.key);
-}
-
-fn get_invalidate(from: &mut Bytes) -> Read<Invalidate> {
-    let flags = from.try_get_u8().map_err(|_| CUT_OFF)?;
-    let (keep_ms, floor, lag_ms_max) = (get_u64(from)?, get_u64(from)?, get_u64(from)?);
-    let mode = if flags & IS_PURGE == 0 { Mode::Expire { keep_ms } } else { Mode::Purge };
-    let demand = Demand { mode, floor: (flags & HAS_FLOOR != 0).then_some(floor), lag_ms_max };
-    let cache = get_text(from)?;
-    Ok(Invalidate { cache, key: get_bytes(from)?, demand, window: flags & HAS_WINDOW != 0 })
-}
-
-fn put_job(out: &mut Vec<u8>, put: &JobPut) {
-    out.put_u8(match &put.wish {
-        JobWish::Run { .. } => PUT_JOB,
-        JobWish::Withdraw(_) => WITHDRAW_JOB,
-    });
-    put_bytes(out, put.topic.as_bytes());
-    out.put_u16(put.shards);
-    out.put_slice(&put.id.0);
-    out.put_u64(put.version);
-    match &put.wish {
-        JobWish::Run { due_at, spec } => {
-            out.put_u64(*due_at);
-            put_bytes(out, &crate::queue::job_record(spec, put.version));
-        }
-        JobWish::Withdraw(keep) => {
-            let (rule, window) = match keep {
-                Keep::Nothing => (0, 0),
-                Keep::AfterEnd(window) => (1, *window),
-                Keep::FromEnqueue(window) => (2, *window),
-                Keep::UntilForgotten => (3, 0),
-            };
-            out.put_u8(rule);
-            out.put_u64(window);
-        }
-    }
-}
-
-fn get_job(from: &mut Bytes) -> Read<JobPut> {
-    let (topic, shards, id, version) = get_job_name(from)?;
-    let due_at = get_u64(from)?;
-    let Ok(Record::Live(job)) = Record::decode(&get_bytes(from)?) else {
-        return Err(SqlError::Unreadable("a job without a record"));
-    };
-    Ok(JobPut { topic, shards, id, version, wish: JobWish::Run { due_at, spec: Box::new(job.spec) }, is_judged: false })
-}
-
-fn get_withdrawal(from: &mut Bytes) -> Read<JobPut> {
-    let (topic, shards, id, version) = get_job_name(from)?;
-    let rule = from.try_get_u8().map_err(|_| CUT_OFF)?;
-    let window = get_u64(from)?;
-    let keep = match rule {
-        0 => Keep::Nothing,
-        1 => Keep::AfterEnd(window),
-        2 => Keep::FromEnqueue(window),
-        3 => Keep::UntilForgotten,
-        _ => return Err(SqlError::Unreadable("unknown stamp rule")),
-    };
-    Ok(JobPut { topic, shards, id, version, wish: JobWish::Withdraw(keep), is_judged: false })
-}
-
-fn get_job_name(from: &mut Bytes) -> Read<(String, u16, JobId, u64)> {
-    let topic = get_text(from)?;
-    let shards = from.try_get_u16().map_err(|_| CUT_OFF)?;
-    let mut id = [0; 16];
-    from.try_copy_to_slice(&mut id).map_err(|_| CUT_OFF)?;
-    Ok((topic, shards, JobId(id), get_u64(from)?))
-}
-
 const CUT_OFF: SqlError = SqlError::Unreadable("it is truncated");
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -186,16 +112,21 @@ fn get_text(from: &mut Bytes) -> Read<String> {
     String::from_utf8(get_bytes(from)?.into()).map_err(|_| SqlError::Unreadable("a name that is not text"))
 }
 
+#[cfg(any(feature = "cache", feature = "queue"))]
 fn get_u64(from: &mut Bytes) -> Read<u64> {
     from.try_get_u64().map_err(|_| CUT_OFF)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cache", feature = "queue"))]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
 
     use super::*;
-    use evenkeel_protocol::queue::job::JobSpec;
+    use crate::cache::Demand;
+    use crate::queue::{JobPut, JobWish};
+    use crate::sql::outbox::effect::Invalidate;
+    use evenkeel_protocol::cache::steps::Mode;
+    use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep};
 
     fn one_of_each() -> Vec<Effect> {
         let demand = Demand { mode: Mode::Expire { keep_ms: 500 }, floor: Some(8), lag_ms_max: 3 };

@@ -6,8 +6,8 @@
 
 use super::store::{Granted, PlainStore, entry_of};
 use bytes::Bytes;
+use evenkeel::cache::CacheError;
 use evenkeel_link::Token;
-use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::header::{Entry, Header, LeaseBlock, Verdict};
 use evenkeel_protocol::cache::steps::{Fill, Filled, Generation, Grant, Lease, Leased};
 
@@ -32,7 +32,7 @@ pub(super) async fn lease(store: &PlainStore, key: &[u8], lease: &Lease) -> Resu
         payload: Bytes::new(),
     };
     let grant = Grant { generation, ordinal: 1, at_ms, primary_required: false };
-    match store.grant(key, &placeholder.to_bytes(), &generation, lease.lease_ms).await? {
+    match store.grant(key, placeholder, &generation, lease.lease_ms).await? {
         Granted::Yes => Ok(Leased::Granted(grant)),
         Granted::Held { remaining_ms } => Ok(Leased::Wait { retry_after_ms: remaining_ms.max(1) }),
         // The value ends together with its key; a reader that finds it just expired asks again.
@@ -44,8 +44,8 @@ pub(super) async fn lease(store: &PlainStore, key: &[u8], lease: &Lease) -> Resu
 }
 
 pub(super) async fn fill(store: &PlainStore, key: &[u8], fill: &Fill, schema: u32) -> Result<Filled, CacheError> {
-    let entry = entry_of(fill, schema, 0).to_bytes();
-    let stored = store.replace_token(key, &fill.grant.generation, Some(&entry), fill.hard_ms).await?;
+    let entry = entry_of(fill, schema, 0);
+    let stored = store.replace_token(key, &fill.grant.generation, Some(entry), fill.hard_ms).await?;
     Ok(if stored { Filled::Stored } else { Filled::Gone })
 }
 

@@ -5,8 +5,8 @@
 
 use super::store::{PlainStore, entry_of};
 use bytes::Bytes;
+use evenkeel::cache::CacheError;
 use evenkeel_link::support::ms;
-use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::header::{Entry, Header};
 use evenkeel_protocol::cache::steps::{Fill, Filled, Invalidation};
 use std::time::Duration;
@@ -18,8 +18,7 @@ pub(super) async fn fill(store: &PlainStore, key: &[u8], fill: &Fill, schema: u3
     let Some(version) = fill.version else {
         return Err(CacheError::Unsupported("Protocol::Version needs a loader that returns the row's version"));
     };
-    let stored =
-        store.set_if_not_older(key, version, &entry_of(fill, schema, version).to_bytes(), fill.hard_ms).await?;
+    let stored = store.set_if_not_older(key, version, entry_of(fill, schema, version), fill.hard_ms).await?;
     Ok(if stored { Filled::Stored } else { Filled::BelowFloor })
 }
 
@@ -49,5 +48,5 @@ pub(super) async fn invalidate(
         payload: Bytes::new(),
     };
     // If this returns false, a newer version is stored already, and the key is as fresh as this write requires.
-    store.set_if_not_older(key, version, &mark.to_bytes(), ttl_ms).await.map(|_newest| ())
+    store.set_if_not_older(key, version, mark, ttl_ms).await.map(|_newest| ())
 }

@@ -3,11 +3,9 @@
 //! Every process that uses the cache runs these jobs, from its first miss or invalidation on.
 
 use super::store::PlainStore;
-use crate::keel::Keel;
-use crate::queue::{Delivery, Queue};
+use evenkeel::Keel;
+use evenkeel::queue::{Delivery, JobId, Queue, QueueError, Retries};
 use evenkeel_link::support::Background;
-use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::job::{JobId, Retries};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,10 +37,10 @@ impl SecondDeletes {
     }
 
     /// Enqueues the delete of `key` after `delay`. Returns whether the queue accepted it.
-    pub(super) async fn ask(&self, key: &[u8], delay: Duration) -> bool {
+    pub(super) async fn enqueue(&self, key: &[u8], delay: Duration) -> bool {
         self.watch();
-        let asked = async { self.queue().await?.delay(delay, &key.to_vec()).await };
-        match asked.await {
+        let enqueue = async { self.queue().await?.delay(delay, &key.to_vec()).await };
+        match enqueue.await {
             Ok(_) => true,
             Err(error) => {
                 tracing::warn!(%error, "the second delete could not be enqueued; a timer of this process runs it instead");
@@ -56,7 +54,7 @@ impl SecondDeletes {
         let mut runs = self.0.runs.lock();
         if runs.is_none() {
             let this = Arc::downgrade(&self.0);
-            let clock = self.0.keel.clock().clone();
+            let clock = self.0.store.clock.clone();
             *runs = Some(Background::spawn("second deletes", clock.clone(), move || {
                 let (this, clock) = (this.clone(), clock.clone());
                 async move {

@@ -1,0 +1,20 @@
+//! The caches of a [`Keel`].
+
+use super::Keel;
+use crate::cache::CacheBuilder;
+use std::sync::Arc;
+
+/// Caches; see the module [`cache`](crate::cache).
+impl Keel {
+    /// Starts a cache called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same name in every process.
+    ///
+    /// Build it once and clone the handle: two separate handles could not exclude their readers from each other's invalidated
+    /// loads.
+    ///
+    /// Caches of one keel share their background tasks. Their number is not limited, but each name has memory and metrics of
+    /// its own: for thousands of tenants, make the tenant a part of the key of one cache, as in `cache::<(u32, u64),
+    /// User>("user")`.
+    pub fn cache<K: ?Sized, V>(&self, name: &str) -> CacheBuilder<K, V> {
+        CacheBuilder::new(Arc::clone(&self.0.caches), name)
+    }
+}

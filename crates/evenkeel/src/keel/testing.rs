@@ -1,0 +1,60 @@
+//! What only test suites do with a [`Keel`].
+
+#[cfg(feature = "cache")]
+use super::Inner;
+use super::Keel;
+#[cfg(feature = "cache")]
+use crate::context::Context;
+#[cfg(feature = "cache")]
+use std::sync::Arc;
+
+/// For test suites.
+impl Keel {
+    /// Waits until the outbox rows of all units of work that this process has carried out are marked as done in the database of
+    /// `pool`.
+    #[cfg(feature = "sql")]
+    pub async fn until_marked<DB: crate::sql::Database>(&self, pool: &sqlx::Pool<DB>) {
+        self.0.sql.until_marked(pool).await;
+    }
+
+    /// A keel over the same store that shares no loads and caches with this one, like another process.
+    ///
+    /// For a keel in memory only: on Redis, connect once more.
+    #[cfg(feature = "cache")]
+    #[must_use]
+    pub fn another_process(&self) -> Self {
+        let context = Context {
+            #[cfg(feature = "spool")]
+            spool: None,
+            ..self.0.context.clone()
+        };
+        let caches = Arc::new(self.0.caches.another_process(context.clone()));
+        #[cfg(feature = "queue")]
+        let queues = Arc::new(self.0.queues.another_process());
+        Self(Arc::new(Inner {
+            #[cfg(feature = "sql")]
+            sql: Arc::new(crate::sql::Shared::new(
+                context.clock.clone(),
+                crate::sql::Destinations {
+                    caches: Arc::clone(&caches),
+                    #[cfg(feature = "queue")]
+                    queues: Arc::clone(&queues),
+                },
+            )),
+            caches,
+            #[cfg(feature = "queue")]
+            queues,
+            #[cfg(feature = "lock")]
+            locks: self.0.locks.another_process(),
+            context,
+        }))
+    }
+
+    /// The entries of a keel in memory, so that a test can change them from outside, as other programs can change those of a
+    /// Redis.
+    #[cfg(feature = "cache")]
+    #[must_use]
+    pub fn entries(&self) -> &evenkeel_protocol::cache::memory::store::EntryStore {
+        &self.0.caches.entries
+    }
+}
