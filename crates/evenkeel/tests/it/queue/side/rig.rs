@@ -83,7 +83,7 @@ impl Rig {
 
     /// The same with other settings.
     pub(super) async fn mail_with(&self, change: impl FnOnce(QueueBuilder<String>) -> QueueBuilder<String>) -> Mail {
-        change(self.process().await.queue("mail")).build().await.unwrap()
+        change(self.process().await.queue("mail")).open().await.unwrap()
     }
 
     /// Lets time pass, for the store and all processes.
