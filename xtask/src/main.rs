@@ -7,6 +7,7 @@ mod bench;
 mod check;
 mod demo;
 mod fuzz;
+mod mixed;
 mod mutants;
 mod setup;
 mod shell;
@@ -47,6 +48,8 @@ enum Task {
     Sim(sim::Arguments),
     /// Kill a process at each point of a unit of work, on each database, and check its effects
     Verdicts(verdicts::Arguments),
+    /// Let programs of an older commit and of this tree share a Redis, in both directions
+    Mixed(mixed::Arguments),
     /// Fuzz every parser
     Fuzz(fuzz::Arguments),
     /// Compare with raw commands and with peers; bench/RESULTS.md has the results
@@ -75,6 +78,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Task::Demo(arguments)) => demo::run(&arguments),
         Some(Task::Sim(arguments)) => sim::run(&arguments),
         Some(Task::Verdicts(arguments)) => verdicts::run(&arguments),
+        Some(Task::Mixed(arguments)) => mixed::run(&arguments),
         Some(Task::Fuzz(arguments)) => fuzz::run(&arguments),
         Some(Task::Bench(arguments)) => bench::run(&arguments),
     }

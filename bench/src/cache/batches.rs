@@ -21,7 +21,7 @@ const TASKS: [usize; 2] = [1, 16];
 
 pub(crate) async fn run(plan: &Plan, server: &Server) -> Result<Vec<Row>> {
     let keel = Keel::connect(&server.url()).await?;
-    let cache = values::raw(&keel, "batch")?;
+    let cache = values::raw(&keel, "batch").await?;
     values::fill(&cache, values::bytes).await?;
     let mut rows = Vec::new();
     for tasks in TASKS {

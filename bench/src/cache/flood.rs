@@ -50,7 +50,7 @@ impl Database {
 pub(crate) async fn run(plan: &Plan, server: &Server) -> Result<Vec<Row>> {
     let keel = Keel::connect(&server.url()).await?;
     let cache = keel.cache::<u64, Bytes>("flood").ttl(Duration::from_secs(3600)).codec(Raw);
-    let cache = cache.loads_max(LOADS_MAX).wait_max(WAIT_MAX).build()?;
+    let cache = cache.loads_max(LOADS_MAX).wait_max(WAIT_MAX).open().await?;
     let keys: Vec<u64> = (0..KEYS).collect();
     let value = Bytes::from_static(&[b'x'; VALUE_BYTES]);
     let fill = |missing: Vec<u64>| {

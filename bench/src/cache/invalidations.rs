@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub(crate) async fn run(plan: &Plan, server: &Server) -> Result<Vec<Row>> {
     let keel = Keel::connect(&server.url()).await?;
-    let cache = values::raw(&keel, "invalidate")?;
+    let cache = values::raw(&keel, "invalidate").await?;
     values::fill(&cache, values::bytes).await?;
     let mut rows = Vec::new();
     for tasks in TASKS {

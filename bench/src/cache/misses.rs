@@ -18,7 +18,7 @@ const TTL_MS: u64 = 3_600_000;
 
 pub(crate) async fn run(plan: &Plan, server: &Server) -> Result<Vec<Row>> {
     let keel = Keel::connect(&server.url()).await?;
-    let cache = values::raw(&keel, "miss")?;
+    let cache = values::raw(&keel, "miss").await?;
     let mut rows = Vec::new();
     for tasks in TASKS {
         let found = compare(plan, |span| missed(&cache, tasks, span), |span| by_hand(&server.raw, tasks, span)).await?;

@@ -33,7 +33,7 @@ const BY_TEXT: &str = "quick_cache by text";
 
 pub(crate) async fn run(plan: &Plan, server: &Server, rust: &Process) -> Result<Vec<Row>> {
     let keel = Keel::connect(&server.url()).await?;
-    let cache = values::near(&keel, "near", ROOM)?;
+    let cache = values::near(&keel, "near", ROOM).await?;
     warm(&cache, 0..KEYS).await?;
     let by_number = async |key| Ok(cache.get(&key, |_| no_load()).await?.is_some());
     let mut rows = Vec::new();
@@ -43,7 +43,7 @@ pub(crate) async fn run(plan: &Plan, server: &Server, rust: &Process) -> Result<
         rows.push(Row::compared(BENCH, format!("near hit, one thread, against {peer} alone"), UNIT, peer, found));
     }
     let texts: Vec<String> = (0..KEYS).map(|key| format!("row:{key}")).collect();
-    let cache = values::near::<String>(&keel, "near-text", ROOM)?;
+    let cache = values::near::<String>(&keel, "near-text", ROOM).await?;
     warm(&cache, texts.iter().cloned()).await?;
     let by_text = async |key| {
         let text = &texts[usize::try_from(key)?];

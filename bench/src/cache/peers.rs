@@ -18,7 +18,7 @@ const KEYS: u64 = 10_000;
 
 pub(crate) async fn run(plan: &Plan, server: &Server, rust: &Process) -> Result<Vec<Row>> {
     let keel = Keel::connect(&server.url()).await?;
-    let cache = values::json(&keel, "peers")?;
+    let cache = values::json(&keel, "peers").await?;
     values::fill(&cache, values::user).await?;
     let mut rows = Vec::new();
     let python = Peers::python(&server.url())?.map(Process::of);

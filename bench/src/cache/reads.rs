@@ -22,7 +22,7 @@ const MANY: usize = 256;
 pub(crate) async fn run(plan: &Plan, server: &Server) -> Result<Vec<Row>> {
     let keel = Keel::connect(&server.url()).await?;
     let link = keel.link().context("a keel on Redis has a link")?.clone();
-    let (raw, json) = (values::raw(&keel, "raw")?, values::json(&keel, "json")?);
+    let (raw, json) = (values::raw(&keel, "raw").await?, values::json(&keel, "json").await?);
     values::fill(&raw, values::bytes).await?;
     values::fill(&json, values::user).await?;
     let mut rows = Vec::new();

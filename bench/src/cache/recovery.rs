@@ -20,7 +20,7 @@ pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {
     // The entry must still be there: what is measured is the way back, not a load.
     let mut redis = Redis::start(RedisOptions::new().append_only()).await?;
     let keel = Keel::connect(&redis.url()).await?;
-    let cache = values::raw(&keel, "recovery")?;
+    let cache = values::raw(&keel, "recovery").await?;
     cache.get(&KEY, |_| values::bytes()).await?;
     let mut seconds = Vec::new();
     for _ in 0..if plan.quick { 3 } else { 7 } {

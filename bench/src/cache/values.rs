@@ -27,18 +27,18 @@ pub(crate) struct User {
 pub(crate) type Loaded<V> = Ready<Result<Option<V>, Infallible>>;
 
 /// A cache of plain bytes.
-pub(crate) fn raw(keel: &Keel, name: &str) -> Result<Cache<u64, Bytes>> {
-    Ok(keel.cache::<u64, Bytes>(name).ttl(TTL).codec(Raw).build()?)
+pub(crate) async fn raw(keel: &Keel, name: &str) -> Result<Cache<u64, Bytes>> {
+    Ok(keel.cache::<u64, Bytes>(name).ttl(TTL).codec(Raw).open().await?)
 }
 
 /// A cache of plain bytes with room for so many in the process.
-pub(crate) fn near<K>(keel: &Keel, name: &str, entries: usize) -> Result<Cache<K, Bytes>> {
-    Ok(keel.cache::<K, Bytes>(name).ttl(TTL).codec(Raw).near(entries).build()?)
+pub(crate) async fn near<K>(keel: &Keel, name: &str, entries: usize) -> Result<Cache<K, Bytes>> {
+    Ok(keel.cache::<K, Bytes>(name).ttl(TTL).codec(Raw).near(entries).open().await?)
 }
 
 /// A cache of rows as JSON, the default.
-pub(crate) fn json(keel: &Keel, name: &str) -> Result<Cache<u64, User>> {
-    Ok(keel.cache::<u64, User>(name).ttl(TTL).build()?)
+pub(crate) async fn json(keel: &Keel, name: &str) -> Result<Cache<u64, User>> {
+    Ok(keel.cache::<u64, User>(name).ttl(TTL).open().await?)
 }
 
 /// The database's answer for bytes.

@@ -128,7 +128,7 @@ async fn ordered<DB: Bank>(stand: &Stand<DB>, count: u64) -> Result<()> {
 /// How long a relay takes until nothing waits.
 async fn drained<DB: Bank>(stand: &Stand<DB>, redis: &Redis, sinks: Sinks) -> Result<Duration> {
     let keel = Keel::connect(&redis.url()).await?;
-    let relay = keel.relay(&stand.pool).sinks(sinks).build();
+    let relay = keel.relay(&stand.pool).sinks(sinks);
     let (stop, stopped) = oneshot::channel::<()>();
     let began = Instant::now();
     let running = tokio::spawn(async move { relay.run(async { _ = stopped.await }).await });

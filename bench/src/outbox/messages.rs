@@ -38,7 +38,7 @@ pub(super) async fn late<DB: Bank>(plan: &Plan, stand: &Stand<DB>, redis: &Redis
         let sink = Counting::new()?;
         // Another keel knows nothing of the commits of this one, as another process.
         let elsewhere = Keel::connect(&redis.url()).await?;
-        let relay = elsewhere.relay(&stand.pool).sinks(Sinks::to(sink.clone())).build();
+        let relay = elsewhere.relay(&stand.pool).sinks(Sinks::to(sink.clone()));
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(async move { relay.run(async { _ = stopped.await }).await });
         stand.keel.wake_relays(*wake_up);

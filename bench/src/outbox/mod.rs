@@ -219,7 +219,7 @@ impl<DB: Bank> Stand<DB> {
         let pool = PoolOptions::new().max_connections(12).connect(url).await?;
         migrate(&pool).await?;
         DB::fill(&mut *pool.acquire().await?).await?;
-        let accounts = keel.cache("account").ttl(Duration::from_secs(600)).build()?;
+        let accounts = keel.cache("account").ttl(Duration::from_secs(600)).open().await?;
         Ok(Self { keel, pool, accounts })
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Begun {
 impl Ours {
     pub(crate) async fn open(url: &str, topic: &str, shards: u16) -> Result<Self> {
         let keel = Keel::connect(url).await?;
-        let queue = keel.queue::<Bytes>(topic).codec(Raw).shards(shards).build().await?;
+        let queue = keel.queue::<Bytes>(topic).codec(Raw).shards(shards).open().await?;
         Ok(Self { queue })
     }
 

@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(url) => Keel::connect(&url).await?,
         None => Keel::memory(),
     };
-    let books = keel.cache::<i64, String>("book").ttl(Duration::from_secs(600)).build()?;
+    let books = keel.cache::<i64, String>("book").ttl(Duration::from_secs(600)).open().await?;
     books.invalidate_many(&[1, 2, 3, 4, 9]).await?; // what an earlier run left on a Redis
 
     for ids in [[1, 2, 9], [1, 2, 3], [3, 9, 2]] {

@@ -27,7 +27,7 @@ async fn load(row: Price) -> Result<Option<Price>, Infallible> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let keel = Keel::memory();
     let prices =
-        keel.cache::<str, Price>("price").ttl(Duration::from_secs(600)).version(|price| price.version).build()?;
+        keel.cache::<str, Price>("price").ttl(Duration::from_secs(600)).version(|price| price.version).open().await?;
     let cents = |price: Option<std::sync::Arc<Price>>| price.map_or(0, |price| price.cents);
 
     println!("before the write: {}", cents(prices.get("tea", |_| load(REPLICA)).await?));

@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(url) => Keel::connect(&url).await?,
         None => Keel::memory(),
     };
-    let users = keel.cache::<i64, User>("user").ttl(Duration::from_secs(600)).build()?;
+    let users = keel.cache::<i64, User>("user").ttl(Duration::from_secs(600)).open().await?;
     users.purge(&42).await?; // what an earlier run left on a Redis
     users.purge(&7).await?;
 

@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let keel = Keel::memory();
     let inbox = keel.inbox(&db);
     let delay = RetryDelay::fixed(Duration::from_millis(10));
-    let charges = keel.queue::<Charge>("charges").retry_delay(delay).build().await?;
+    let charges = keel.queue::<Charge>("charges").retry_delay(delay).open().await?;
     charges.now(&Charge { payment: 7, cents: 30 }).await?;
 
     let acknowledged = Arc::new(Notify::new());

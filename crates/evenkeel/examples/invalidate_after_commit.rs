@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     sqlx::query("INSERT INTO accounts (id, cents) VALUES (1, 100)").execute(&db).await?;
 
     let keel = Keel::memory();
-    let balances = keel.cache::<i64, i64>("balance").ttl(Duration::from_secs(600)).build()?;
+    let balances = keel.cache::<i64, i64>("balance").ttl(Duration::from_secs(600)).open().await?;
 
     // A reader has read the row, and is slow to store it.
     let reader = tokio::spawn({

@@ -40,7 +40,7 @@ async fn main() -> Result<(), Failure> {
     sqlx::query("INSERT INTO accounts (id, cents) VALUES (1, 100)").execute(&db).await?;
     migrate(&db).await?;
     let keel = Keel::memory();
-    let balances = keel.cache::<i64, i64>("balance").ttl(Duration::from_secs(600)).build()?;
+    let balances = keel.cache::<i64, i64>("balance").ttl(Duration::from_secs(600)).open().await?;
     println!("cached: {}", cents_of(&balances, &db).await?);
 
     // Your transaction, and your commit; then the effects, if it happened.

@@ -26,12 +26,13 @@ impl Prices {
     }
 }
 
-fn open(keel: &Keel) -> Result<Cache<u64, u64>, evenkeel::cache::CacheError> {
+async fn open(keel: &Keel) -> Result<Cache<u64, u64>, evenkeel::cache::CacheError> {
     keel.cache("price")
         .ttl(Duration::from_secs(600))
         .near(10_000) // entries
         .silence_max(Duration::from_secs(10)) // the longest lag, should Redis go silent
-        .build()
+        .open()
+        .await
 }
 
 async fn read(who: &str, prices: &Cache<u64, u64>, db: &Prices) -> Result<Tier, Box<dyn std::error::Error>> {
@@ -53,8 +54,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(url) => Keel::connect(&url).await?,
         None => keel.clone(),
     };
-    let shop = open(&keel)?;
-    let office = if keel.link().is_some() { open(&other)? } else { shop.clone() };
+    let shop = open(&keel).await?;
+    let office = if keel.link().is_some() { open(&other).await? } else { shop.clone() };
     shop.purge(&7).await?; // what an earlier run left on a Redis
 
     println!("the first read loads, the second reads Redis, the third is a near hit:");

@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(url) => Keel::connect(&url).await?,
         None => Keel::memory(),
     };
-    let timeouts: Queue<u32> = keel.queue("example-order-timeout").build().await?;
+    let timeouts: Queue<u32> = keel.queue("example-order-timeout").open().await?;
 
     order(&timeouts, 1).await?;
     order(&timeouts, 1).await?;

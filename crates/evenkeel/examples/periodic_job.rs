@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let keel = Keel::memory();
-    let reports: Queue<String> = keel.queue("report").build().await?;
+    let reports: Queue<String> = keel.queue("report").open().await?;
     let schedule = || {
         let body = |time: &jiff::Zoned| format!("report of {}", time.date());
         reports.periodic("nightly", nightly.clone(), body).missed(Missed::One)

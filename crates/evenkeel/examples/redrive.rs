@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(url) => Keel::connect(&url).await?,
         None => Keel::memory(),
     };
-    let orders: Queue<String> = keel.queue("example-redrive").retries(0).build().await?;
+    let orders: Queue<String> = keel.queue("example-redrive").retries(0).open().await?;
     for order in ["12", "1,200", "none", "3,400"] {
         orders.now(&order.to_owned()).await?;
     }

@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(url) => Keel::connect(&url).await?,
         None => Keel::memory(),
     };
-    let reminders: Queue<String> = keel.queue("example-reminder").build().await?;
+    let reminders: Queue<String> = keel.queue("example-reminder").open().await?;
 
     let id = reminders.delay(7 * DAY, &"call Ada in a week".to_owned()).await?;
     println!("moved to tomorrow: {:?}", reminders.reschedule_in(&id, DAY).await?);

@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => Keel::memory(),
     };
     let delay = RetryDelay::fixed(Duration::from_millis(20));
-    let mail: Queue<String> = keel.queue("example-retries").retries(3).retry_delay(delay).build().await?;
+    let mail: Queue<String> = keel.queue("example-retries").retries(3).retry_delay(delay).open().await?;
     mail.now(&"ada".to_owned()).await?;
 
     // One permit for each attempt: three for ada, one for an unknown user.

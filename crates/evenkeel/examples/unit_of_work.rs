@@ -28,8 +28,8 @@ async fn main() -> Result<(), Failure> {
     migrate(&db).await?; // the library's own tables, once when the program starts
 
     let keel = Keel::memory();
-    let users = keel.cache::<i64, String>("user").ttl(Duration::from_secs(600)).build()?;
-    let mail = keel.queue::<String>("mail").build().await?;
+    let users = keel.cache::<i64, String>("user").ttl(Duration::from_secs(600)).open().await?;
+    let mail = keel.queue::<String>("mail").open().await?;
     println!("cached: {}", name_of(&users, &db).await?);
 
     // First a unit of work that is rolled back.

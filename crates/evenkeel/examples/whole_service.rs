@@ -43,10 +43,10 @@ impl Service {
         let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
         sqlx::query("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL)").execute(&db).await?;
         migrate(&db).await?;
-        let names = keel.cache("example-user").ttl(Duration::from_secs(600)).build()?;
+        let names = keel.cache("example-user").ttl(Duration::from_secs(600)).open().await?;
         let delay = RetryDelay::fixed(Duration::from_millis(20));
-        let welcome = keel.queue("example-welcome").retries(5).retry_delay(delay).build().await?;
-        let report = keel.queue("example-report").build().await?;
+        let welcome = keel.queue("example-welcome").retries(5).retry_delay(delay).open().await?;
+        let report = keel.queue("example-report").open().await?;
         Ok(Self { keel, db, names, welcome, report, written })
     }
 
@@ -97,11 +97,10 @@ impl Service {
         let reports = self.report.consume(move |job| reporter.clone().write_report(job));
         let nightly = "30 2 * * *".parse::<Cron>()?.in_zone("Europe/Berlin")?;
         let nightly = self.report.periodic("nightly", nightly, |time| format!("report of {}", time.date()));
-        let relay = self.keel.relay(&self.db).build();
         let jobs =
             async { Ok(tokio::try_join!(letters.run(stopped()), reports.run(stopped()), nightly.run(stopped()))?) };
         let relaying = async {
-            relay.run(stopped()).await;
+            self.keel.relay(&self.db).run(stopped()).await;
             Ok::<_, Failure>(())
         };
         tokio::try_join!(serving, jobs, relaying)?;

@@ -1,7 +1,44 @@
 //! Evenkeel is a Rust toolkit that keeps Redis and a SQL database consistent: caches without stale fills, a delay queue, locks with
 //! fencing tokens, and a transactional outbox.
 //!
-//! A program opens one [`Keel`] and gets every capability from it. Each capability is a cargo feature; none is enabled by default.
+//! ```toml
+//! [dependencies]
+//! evenkeel = { version = "0.1", features = ["cache", "queue", "lock", "sqlite"] } # or "mysql", "postgres"
+//! serde = { version = "1", features = ["derive"] } # for values and jobs of your own types
+//! sqlx = { version = "0.9", features = ["runtime-tokio", "sqlite"] } # the version that Evenkeel uses, the same database
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread", "time"] }
+//! ```
+//!
+//! A program opens one [`Keel`] and gets every capability from it. Each capability is a [cargo feature](#cargo-features); none is enabled
+//! by default. The example `whole_service` is a whole service in 150 lines: HTTP, unit of work, cache, jobs, nightly report, lock, relay and
+//! one shutdown.
+//!
+//! # Opening
+//!
+//! The last call of a builder says what it is for, and is the same everywhere:
+//!
+//! | what | last call |
+//! |---|---|
+//! | the handle: [`Keel`] | [`connect(url).await?`](Keel::connect), or [`memory()`](Keel::memory) for tests and programs without Redis |
+//! | what a program keeps and clones: a cache, a queue | `open().await?` |
+//! | what runs until the program stops: consumers, schedules, the relay | `run(shutdown).await` |
+//! | what a program holds for a while: a lock, permits of a semaphore | `acquire().await?` |
+//!
+//! # Where to find
+//!
+//! | you want to | see |
+//! |---|---|
+//! | cache the rows of a table | [`Keel::cache`](struct.Keel.html#method.cache), module [`cache`](cache/index.html) |
+//! | read a row that is never older than its last write | [`Freshness::Fresh`](cache/enum.Freshness.html) with [`Cache::write`](cache/struct.Cache.html#method.write) |
+//! | run a job later, or repeat it until it succeeds | [`Keel::queue`](struct.Keel.html#method.queue), [`Queue::delay`](queue/struct.Queue.html#method.delay), module [`queue`](queue/index.html) |
+//! | work on jobs | [`Queue::consume`](queue/struct.Queue.html#method.consume) |
+//! | run a job every night | [`Queue::periodic`](queue/struct.Queue.html#method.periodic) with [`Cron`](queue/struct.Cron.html) |
+//! | let one process at a time do something | [`Keel::lock`](struct.Keel.html#method.lock), module [`lock`](lock/index.html) |
+//! | limit how many do it | [`Keel::semaphore`](struct.Keel.html#method.semaphore) |
+//! | invalidate, enqueue and publish with a SQL transaction | [`Keel::begin`](struct.Keel.html#method.begin), module [`sql`](sql/index.html) |
+//! | carry out what a crash left undone, and publish messages | [`Keel::relay`](struct.Keel.html#method.relay), module [`sql::relay`](sql/relay/index.html) |
+//! | let a received message take effect once | [`Keel::inbox`](struct.Keel.html#method.inbox), [`Inbox`](sql/struct.Inbox.html) |
+//! | keep invalidations while Redis is away | [`KeelBuilder::spool`](struct.KeelBuilder.html#method.spool), module [`spool`](spool/index.html) |
 //!
 //! # Cache
 //!
@@ -20,7 +57,7 @@
 //! }
 //!
 //! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
-//! let names = keel.cache::<u64, String>("name").ttl(Duration::from_secs(600)).build()?;
+//! let names = keel.cache::<u64, String>("name").ttl(Duration::from_secs(600)).open().await?;
 //! let name = names.get(&42, |id| find(*id)).await?;
 //! assert_eq!(name.as_deref().map(String::as_str), Some("user 42"));
 //! names.invalidate(&42).await?; // after the commit of a change
@@ -43,7 +80,7 @@
 //! use std::time::Duration;
 //!
 //! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
-//! let mail = keel.queue::<String>("mail").retries(5).build().await?;
+//! let mail = keel.queue::<String>("mail").retries(5).open().await?;
 //! mail.delay(Duration::from_millis(10), &"Welcome!".to_owned()).await?;
 //! let survey = mail.delay(Duration::from_secs(86_400), &"How was it?".to_owned()).await?;
 //! mail.revoke(&survey).await?; // the job will not run
@@ -99,8 +136,8 @@
 //! use std::time::Duration;
 //!
 //! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
-//! let names = keel.cache::<i64, String>("name").ttl(Duration::from_secs(600)).build()?;
-//! let mail = keel.queue::<String>("mail").build().await?;
+//! let names = keel.cache::<i64, String>("name").ttl(Duration::from_secs(600)).open().await?;
+//! let mail = keel.queue::<String>("mail").open().await?;
 //! let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?; // or MySqlPool, PgPool
 //! sqlx::query("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT)").execute(&db).await?;
 //! migrate(&db).await?; // the library's own tables
@@ -140,23 +177,30 @@
 //!
 //! # Cargo features
 //!
-//! | feature | adds |
-//! |---|---|
-//! | `cache` | `Keel::cache` and the module `cache`: caches with invalidation, update windows and a near cache |
-//! | `queue` | `Keel::queue` and the module `queue`: the delay queue, periodic jobs and dead letters |
-//! | `tower` | `tower` layers around the handlers of a queue; enables `queue` |
-//! | `lock` | `Keel::lock` and the module `lock`: leased locks with fencing tokens |
-//! | `redlock` | `lock::Redlock`: locks on a majority of several independent Redis servers; enables `lock` |
-//! | `mysql`, `postgres`, `sqlite` | the unit of work with messages, outbox, relay and inbox on that database; with `cache` also invalidations, with `queue` also jobs and durable queues, with `lock` also fences, row locks and advisory locks; each enables `sql` |
-//! | `sql` | the module `sql` without a database driver. Enable a database instead |
-//! | `nats` | a sink that publishes outbox messages to NATS JetStream; enables `sql` |
-//! | `spool` | `KeelBuilder::spool` and the module `spool`: the bounded file for pending invalidations |
-//! | `tls` | TLS (`rediss://`) through rustls with the ring provider |
-//! | `testing` | for test suites only: clocks that a test advances, and switches that remove single protocol checks |
+//! Without any feature the library and what it depends on are 92 crates. The last column counts those that a feature adds: `nats` and
+//! `tls` to `sqlite`, the databases, `lock` and `spool` to `cache` and `queue`.
+//!
+//! | feature | adds | crates |
+//! |---|---|---|
+//! | `cache` | `Keel::cache` and the module `cache`: caches with invalidation, update windows and a near cache | 9 |
+//! | `queue` | `Keel::queue` and the module `queue`: the delay queue, periodic jobs and dead letters | 10 |
+//! | `tower` | `tower` layers around the handlers of a queue; enables `queue` | 2 |
+//! | `lock` | `Keel::lock` and the module `lock`: leased locks with fencing tokens | 0 |
+//! | `redlock` | `lock::Redlock`: locks on a majority of several independent Redis servers; enables `lock` | 0 |
+//! | `sqlite` | the unit of work with messages, outbox, relay and inbox on SQLite, which is compiled from C; with `cache` also invalidations, with `queue` also jobs and durable queues, with `lock` also fences and row locks; enables `sql` | 42 |
+//! | `mysql` | the same on MySQL and MariaDB, and advisory locks; enables `sql` | 33 |
+//! | `postgres` | the same on PostgreSQL, and advisory locks; enables `sql` | 48 |
+//! | `sql` | the module `sql` without a database driver. Enable a database instead | |
+//! | `nats` | a sink that publishes outbox messages to NATS JetStream; enables `sql` | 30 |
+//! | `spool` | `KeelBuilder::spool` and the module `spool`: the bounded file for pending invalidations | 1 |
+//! | `tls` | TLS (`rediss://`) through rustls with the ring provider, which is compiled from C and assembly | 10 |
+//! | `testing` | for test suites only: clocks that a test advances, and switches that remove single protocol checks | 0 |
 //!
 //! # Other modules
 //!
 //! [`link`] has the supervised connections to Redis, [`codec`] the encodings of values, and [`clock`] the time source.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// The examples of the README, compiled and run.
 #[cfg(all(doctest, feature = "cache", feature = "queue", feature = "sqlite"))]

@@ -12,6 +12,7 @@
 //! * `push/` delivers push messages: invalidations and messages of channels.
 //! * [`support`] has what the crates above share: backoff, background tasks and the switches of the mutant table.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![allow(clippy::disallowed_types, reason = "the only crate that opens connections to Redis")]
 
 pub mod clock;

@@ -7,6 +7,8 @@
 //! model, a state machine without I/O that is the embedded backend and the oracle of the tests; and `redis`, typed wrappers of the
 //! Lua scripts in `scripts/`. `error` has the errors. The specification is in docs/spec.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(feature = "cache")]
 pub mod cache;
 pub mod codec;

@@ -18,7 +18,7 @@
 //!
 //! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
 //! let cache = keel.cache::<u64, String>("name").ttl(Duration::from_secs(600));
-//! let names = cache.protocol(Protocol::Lease).build()?;
+//! let names = cache.protocol(Protocol::Lease).open().await?;
 //! let name = names.get(&42, |id| { let id = *id; async move { Ok::<_, std::io::Error>(Some(format!("user {id}"))) } }).await?;
 //! assert_eq!(name.as_deref().map(String::as_str), Some("user 42"));
 //! # Ok(())

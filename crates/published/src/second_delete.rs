@@ -78,7 +78,7 @@ impl SecondDeletes {
     async fn queue(&self) -> Result<&Queue<Vec<u8>>, QueueError> {
         let Inner { keel, topic, queue, .. } = &*self.0;
         // A server that may evict cache entries may evict this job, too; the entry is then as stale as without it.
-        let open = || keel.queue::<Vec<u8>>(topic).retries(Retries::Unlimited).allow_eviction().build();
+        let open = || keel.queue::<Vec<u8>>(topic).retries(Retries::Unlimited).allow_eviction().open();
         queue.get_or_try_init(open).await
     }
 }

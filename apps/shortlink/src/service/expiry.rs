@@ -66,7 +66,7 @@ impl ExpiryJobs {
         }
         // Eviction is safe: the job is restored from its row.
         let queue = self.keel.queue::<String>("link-ends").retries(Retries::Unlimited).allow_eviction();
-        let queue = self.store.back_queue(queue).horizon(HORIZON).build().await?;
+        let queue = self.store.back_queue(queue).horizon(HORIZON).open().await?;
         Ok(self.queue.get_or_init(|| queue).clone())
     }
 

@@ -113,7 +113,7 @@ impl Service {
     /// [`OpenError`]: `keel` already has this service's cache, Redis does not support the near cache that `settings` require, or
     /// the queue cannot be opened.
     pub async fn open(store: Store, keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
-        let service = Self::over(&store, keel, settings, clock)?;
+        let service = Self::over(&store, keel, settings, clock).await?;
         service.0.expiry.open().await?;
         Ok(service)
     }
@@ -124,11 +124,11 @@ impl Service {
     /// # Errors
     /// As [`open`](Self::open).
     pub async fn without_database(keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
-        Self::over(&Store::unreachable(clock.clone()).await, keel, settings, clock)
+        Self::over(&Store::unreachable(clock.clone()).await, keel, settings, clock).await
     }
 
-    fn over(store: &Store, keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
-        let redirects = Redirects::open(&keel, settings.near, settings.is_strong)?;
+    async fn over(store: &Store, keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
+        let redirects = Redirects::open(&keel, settings.near, settings.is_strong).await?;
         let expiry = ExpiryJobs::new(&keel, store, &clock);
         let effects = LinkEffects { redirects: redirects.clone(), expiry: expiry.clone(), clock: clock.clone() };
         let writer = store.writer(&keel, Arc::new(effects));

@@ -75,17 +75,20 @@ impl Redirects {
     ///
     /// # Errors
     /// [`CacheError::Settings`] if `keel` already has this cache, or Redis does not support the near cache that `near` requires.
-    pub(super) fn open(keel: &Keel, near: NearCache, is_strong: bool) -> Result<Self, CacheError> {
+    pub(super) async fn open(keel: &Keel, near: NearCache, is_strong: bool) -> Result<Self, CacheError> {
         if is_strong {
-            return Ok(Redirects { cache: builder(keel).strong().build()?, freshness: Freshness::Fresh });
+            return Ok(Redirects { cache: builder(keel).strong().open().await?, freshness: Freshness::Fresh });
         }
         let cache = match near {
-            NearCache::Off => builder(keel).build()?,
-            NearCache::Capacity(links) => builder(keel).near(links).build()?,
-            NearCache::IfSupported => builder(keel).near(NEAR_LINKS).near_bytes(NEAR_BYTES).build().or_else(|error| {
-                warn!(%error, "near cache disabled, every redirect reads Redis; set --near 0 to disable it without this warning");
-                builder(keel).build()
-            })?,
+            NearCache::Off => builder(keel).open().await?,
+            NearCache::Capacity(links) => builder(keel).near(links).open().await?,
+            NearCache::IfSupported => match builder(keel).near(NEAR_LINKS).near_bytes(NEAR_BYTES).open().await {
+                Ok(cache) => cache,
+                Err(error) => {
+                    warn!(%error, "near cache disabled, every redirect reads Redis; set --near 0 to disable it without this warning");
+                    builder(keel).open().await?
+                }
+            },
         };
         Ok(Redirects { cache, freshness: Freshness::Eventual })
     }

@@ -141,7 +141,7 @@ impl Writer {
 
     /// Runs the outbox relay until `shutdown`. Any number of instances may run one at once.
     pub async fn run_relay(&self, shutdown: impl Future<Output = ()> + Send) {
-        with_database!(self, pools => self.keel.relay(&pools.writers).build().run(shutdown).await);
+        with_database!(self, pools => self.keel.relay(&pools.writers).run(shutdown).await);
     }
 
     pub(super) async fn begin<DB: Dialect>(&self, pools: &Pools<DB>) -> Result<Work<DB>, StoreError> {

@@ -57,10 +57,10 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), CacheError> {
     /// # let keel = Keel::memory();
-    /// let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).build()?;
+    /// let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).open().await?;
     /// users.get(&42, |&id| async move { find(id).await }).await?;
     ///
-    /// let emails = keel.cache::<String, String>("email").ttl(Duration::from_secs(600)).build()?;
+    /// let emails = keel.cache::<String, String>("email").ttl(Duration::from_secs(600)).open().await?;
     /// emails.get("ada@example.org", |email| find_named(email.to_owned())).await?;
     /// # Ok(())
     /// # }
@@ -74,7 +74,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// # async fn find(_: u64) -> Result<Option<String>, Infallible> { Ok(None) }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), CacheError> {
-    /// # let users = Keel::memory().cache::<u64, String>("user").ttl(Duration::from_secs(600)).build()?;
+    /// # let users = Keel::memory().cache::<u64, String>("user").ttl(Duration::from_secs(600)).open().await?;
     /// users.get(&42, |id| async move { find(*id).await }).await?;
     /// # Ok(())
     /// # }
@@ -132,7 +132,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), CacheError> {
     /// let users = Keel::memory().cache::<u64, String>("user").ttl(Duration::from_secs(600));
-    /// let users = users.reads_replicas(Duration::from_secs(1)).build()?;
+    /// let users = users.reads_replicas(Duration::from_secs(1)).open().await?;
     /// users.get_from(&42, Freshness::Eventual, |source| async move {
     ///     match source {
     ///         Source::Replica => find(source, 42).await, // from the pool of the replicas

@@ -33,7 +33,7 @@
 //! # async fn main() -> Result<(), evenkeel::cache::CacheError> {
 //! let db = Db::default();
 //! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
-//! let users = keel.cache::<u64, User>("user").ttl(Duration::from_secs(600)).build()?;
+//! let users = keel.cache::<u64, User>("user").ttl(Duration::from_secs(600)).open().await?;
 //!
 //! // The row 42 does not exist yet. Its absence is cached, too.
 //! assert_eq!(users.get(&42, |id| db.find_user(*id)).await?, None);

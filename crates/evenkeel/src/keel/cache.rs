@@ -8,7 +8,7 @@ use std::sync::Arc;
 impl Keel {
     /// Starts a cache called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same name in every process.
     ///
-    /// Build it once and clone the handle: two separate handles could not exclude their readers from each other's invalidated
+    /// Open it once and clone the handle: two separate handles could not exclude their readers from each other's invalidated
     /// loads.
     ///
     /// Caches of one keel share their background tasks. Their number is not limited, but each name has memory and metrics of

@@ -77,7 +77,7 @@ impl Keel {
     /// Like [`connect`](Self::connect), but an unreachable Redis is not an error, so a program can start during an outage.
     /// Operations that need Redis fail with [`LinkError::Down`] until it is reachable; caches read through their loaders.
     ///
-    /// Building a queue requires Redis, so a worker builds it once the link is up:
+    /// Opening a queue requires Redis, so a worker opens it once the link is up:
     ///
     /// ```no_run
     /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {

@@ -3,8 +3,8 @@
 use super::Keel;
 use crate::sql::sink::{Sinks, StreamSink};
 use crate::sql::{
-    Approach, ConflictError, ConflictPolicy, Contended, Database, Inbox, Joined, LockingTransaction, RelayBuilder,
-    SqlError, WakeUp, Work, retry_adaptively,
+    Approach, ConflictError, ConflictPolicy, Contended, Database, Inbox, Joined, LockingTransaction, Relay, SqlError,
+    WakeUp, Work, retry_adaptively,
 };
 use sqlx::{Pool, SqlSafeStr, Transaction};
 use std::error::Error;
@@ -52,15 +52,15 @@ impl Keel {
         self.0.sql.set_wake_up(when);
     }
 
-    /// Configures a relay for the outbox in this database. Without [sinks](RelayBuilder::sinks) it carries out invalidations and jobs
+    /// The relay of the outbox in this database. Without [sinks](Relay::sinks) it carries out invalidations and jobs
     /// only: messages wait for a relay that has a sink for them, and are logged, counted and parked after a day
-    /// ([`unrouted_max`](RelayBuilder::unrouted_max)), except that messages with a key wait forever. Effects are carried out on the
+    /// ([`unrouted_max`](Relay::unrouted_max)), except that messages with a key wait forever. Effects are carried out on the
     /// caches and queues of this keel, so the relay must use the same Redis and the same prefix as the programs that commit.
-    pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> RelayBuilder<DB> {
-        RelayBuilder::new(&self.0.sql, pool)
+    pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> Relay<DB> {
+        Relay::over(&self.0.sql, pool)
     }
 
-    /// Sets the sinks of this keel's fast path: unordered messages are sent right after their commit. [`RelayBuilder::sinks`] sets
+    /// Sets the sinks of this keel's fast path: unordered messages are sent right after their commit. [`Relay::sinks`] sets
     /// them too; this method is for a program that runs no relay. Without sinks, messages wait for a relay.
     pub fn publish_to(&self, sinks: &Sinks) {
         self.0.sql.set_publisher(Arc::new(sinks.clone()));

@@ -13,7 +13,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), evenkeel::queue::QueueError> {
 //! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
-//! let mail = keel.queue::<String>("mail").retries(5).visibility(Duration::from_secs(30)).build().await?;
+//! let mail = keel.queue::<String>("mail").retries(5).visibility(Duration::from_secs(30)).open().await?;
 //!
 //! let welcome = mail.delay(Duration::from_millis(20), &"welcome".to_owned()).await?;
 //! let survey = mail.job(&"survey".to_owned()).id("survey/42").delay(Duration::from_secs(86_400)).enqueue().await?.id;

@@ -11,8 +11,8 @@
 //!
 //! # pub async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
-//! let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).build()?;
-//! let mail = keel.queue::<String>("mail").build().await?;
+//! let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).open().await?;
+//! let mail = keel.queue::<String>("mail").open().await?;
 //!
 //! let one = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1);
 //! let pool = one.connect("sqlite::memory:").await?; // or MySqlPool, or PgPool
@@ -61,7 +61,7 @@ pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, Release};
 pub use migrate::{migrate, run_migrations};
 pub use outbox::{Message, WorkId};
-pub use relay::{Looked, Outbox, Relay, RelayBuilder};
+pub use relay::{Looked, Outbox, Relay};
 pub(crate) use shared::{Destinations, Shared};
 #[cfg(feature = "queue")]
 pub(crate) use work::take_versions;

@@ -37,7 +37,7 @@ async fn nothing_was_refused(redis: &Redis) -> Result<()> {
 async fn documented_rights_suffice_for_a_cache() -> Result<()> {
     let redis = server().await?;
     let keel = Keel::connect(&redis.url()).await?;
-    let rows = keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).build()?;
+    let rows = keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).open().await?;
     let load = async |key: u64| Ok::<_, std::io::Error>(Some(format!("row {key}")));
     for _ in 0..2 {
         assert_eq!(rows.get(&1, |key| load(*key)).await?.as_deref(), Some(&"row 1".to_owned()));
@@ -147,7 +147,7 @@ async fn documented_rights_suffice_for_a_stream_sink() -> Result<()> {
 async fn documented_rights_suffice_for_consumers() -> Result<()> {
     let redis = server().await?;
     let keel = Keel::connect(&redis.url()).await?;
-    let mail: Queue<String> = keel.queue("mail").shards(2).jobs_max(100).build().await?;
+    let mail: Queue<String> = keel.queue("mail").shards(2).jobs_max(100).open().await?;
     let schedule = mail.periodic("yearly", "@yearly".parse()?, |time| time.to_string());
     let (done, mut is_done) = tokio::sync::mpsc::unbounded_channel();
     let consumer = mail.consume(move |job: Delivery<String>| {

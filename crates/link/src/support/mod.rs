@@ -14,4 +14,4 @@ pub use crash::is_wanted_at;
 pub use guard::guard;
 pub use retry::Backoff;
 pub use span::ms;
-pub use together::{TOGETHER_MAX, in_groups, together};
+pub use together::{TOGETHER_MAX, in_groups};

@@ -9,8 +9,8 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use evenkeel_link::support::together;
 use evenkeel_link::{Epoch, Token};
+use futures_util::future::join_all;
 
 use super::error::CacheError;
 
@@ -273,7 +273,7 @@ pub trait CacheSteps: Send + Sync {
 
     /// [`read`](Self::read) for several keys; on Redis in one write.
     async fn read_many(&self, keys: &[&[u8]]) -> Result<Vec<Result<Option<Bytes>, CacheError>>, CacheError> {
-        Ok(together(keys.iter().map(|key| self.read(key))).await)
+        Ok(join_all(keys.iter().map(|key| self.read(key))).await)
     }
 
     /// [`read_many`](Self::read_many), and the store notifies of the next change of each entry, if it can.

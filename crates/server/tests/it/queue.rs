@@ -24,7 +24,7 @@ async fn ls_lists_prefixes_that_have_queues() {
     assert_eq!(empty.code, 0, "{}", empty.err);
     assert!(empty.err.contains("no queues under the prefix \"evenkeel\" or any other prefix"), "{}", empty.err);
     let keel = Keel::connect(&format!("{}?prefix=evenkeel-EoOlXVI", redis.url())).await.unwrap();
-    keel.queue::<Value>("mail").build().await.unwrap();
+    keel.queue::<Value>("mail").open().await.unwrap();
     let other = ls(redis.url()).await;
     assert_eq!(other.code, 1, "{}", other.err);
     assert!(
@@ -46,7 +46,7 @@ impl Fixture {
         let redis = park::redis().await.unwrap();
         let url = format!("{}?prefix={}", redis.url, redis.prefix);
         let keel = Keel::connect(&url).await.unwrap();
-        keel.queue::<Value>("mail").shards(2).build().await.unwrap();
+        keel.queue::<Value>("mail").shards(2).open().await.unwrap();
         Self { _redis: redis, url, keel }
     }
 
@@ -278,7 +278,7 @@ async fn grow_moves_jobs_and_can_be_repeated() {
 #[tokio::test]
 async fn job_shows_progress_and_retry_delay() {
     let fixture = Fixture::new().await;
-    let mail = fixture.keel.queue::<Value>("mail").build().await.unwrap();
+    let mail = fixture.keel.queue::<Value>("mail").open().await.unwrap();
     let delay = RetryDelay::fixed(Duration::from_secs(90));
     let id = mail.job(&json!({})).id("long").retry_delay(delay).enqueue().await.unwrap().id;
     let (noted, is_noted) = tokio::sync::oneshot::channel();

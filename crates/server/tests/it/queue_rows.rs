@@ -29,7 +29,7 @@ impl<DB: Database> Fixture<DB> {
         let pool = Pool::<DB>::connect(&database.url).await.unwrap();
         migrate(&pool).await.unwrap();
         let keel = Keel::connect(&redis.url()).await.unwrap();
-        let queue = keel.queue("mail").sql(&pool).build().await.unwrap();
+        let queue = keel.queue("mail").sql(&pool).open().await.unwrap();
         Self { redis, keel, pool, database, queue }
     }
 
@@ -50,7 +50,7 @@ impl<DB: Database> Fixture<DB> {
         if is_flushed {
             self.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
         }
-        let again: Queue<Value> = self.keel.queue("mail").sql(&self.pool).build().await.unwrap();
+        let again: Queue<Value> = self.keel.queue("mail").sql(&self.pool).open().await.unwrap();
         again.sweep_once().await.unwrap();
     }
 
@@ -188,7 +188,7 @@ async fn dead_letters_hold_after_flush<DB: Database>(database: park::Database) {
         fixture.reopen(false).await;
         if is_flushed {
             fixture.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
-            let _: Queue<Value> = fixture.keel.queue("mail").sql(&fixture.pool).build().await.unwrap();
+            let _: Queue<Value> = fixture.keel.queue("mail").sql(&fixture.pool).open().await.unwrap();
         }
         assert_eq!(listed().await, 2, "flushed: {is_flushed}");
         let redriven = fixture.run(&["dead", "redrive", "mail", &back, "--json"]).await;

@@ -2,8 +2,9 @@
 
 use crate::park::{self, SharedRedis};
 use anyhow::Result;
-use evenkeel::clock::{Clock, TestClock};
+use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
+use evenkeel::testing::TestClock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

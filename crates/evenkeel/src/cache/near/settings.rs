@@ -32,6 +32,9 @@ pub(crate) struct NearSettings {
     pub(super) silence_max: Duration,
 }
 
+/// # Near cache
+///
+/// Decoded values in this process, in front of the store.
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
     /// Keeps up to this many decoded values in this process, in front of the store: a near hit sends no command. Default none.
     ///

@@ -50,7 +50,7 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
     /// # async fn find(_: Vec<String>) -> Result<Vec<(String, u32)>, Infallible> { Ok(vec![("tea".to_owned(), 7)]) }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let stock = Keel::memory().cache::<String, u32>("stock").ttl(Duration::from_secs(600)).build()?;
+    /// let stock = Keel::memory().cache::<String, u32>("stock").ttl(Duration::from_secs(600)).open().await?;
     /// let found = stock.get_many(["tea", "salt"], |names| find(names)).await.map_err(evenkeel::cache::CacheError::from)?;
     /// assert_eq!(found["tea"].as_deref(), Some(&7));
     /// # Ok(())

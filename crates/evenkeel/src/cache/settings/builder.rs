@@ -1,9 +1,8 @@
 //! [`CacheBuilder`]: the settings of a cache before it is opened.
 
-use super::freshness::{Freshness, WhileWriting};
 use super::log_limit::LogLimit;
 use super::switches::Switches;
-use super::{AfterWait, Draft, Settings};
+use super::{Draft, Settings};
 use crate::cache::cache::Cache;
 use crate::cache::core::{Core, VersionOf, WeightOf, schema_fingerprint};
 use crate::cache::loading::admission::Admission;
@@ -41,16 +40,19 @@ pub(crate) const MEMORY_PREFIX: &str = "evenkeel";
 /// The longest wait for replicas.
 const REPLICAS_TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 
-/// The settings of a cache before it is opened. Only the ttl is required. Durations above 34 years count as 34 years.
-#[must_use = "a builder does nothing until `build`"]
+/// The settings of a cache before it is opened. Only the [`ttl`](Self::ttl) is required. Durations above 34 years count as 34 years.
+///
+/// The settings stand in sections below: lifetime, loading, freshness and writes, outages, stored values, and the near cache.
+/// [`open`](Self::open) is the last call.
+#[must_use = "a builder does nothing until `open`"]
 pub struct CacheBuilder<K: ?Sized, V, C = Json> {
     caches: Arc<Caches>,
     name: String,
-    draft: Draft,
+    pub(super) draft: Draft,
     pub(crate) near: NearDraft,
     codec: C,
     protocol: Option<Arc<dyn CacheProtocol>>,
-    version: Option<VersionOf<V>>,
+    pub(super) version: Option<VersionOf<V>>,
     pub(crate) weight_of: Option<WeightOf<V>>,
     #[cfg(feature = "testing")]
     gate: Option<StepGate>,
@@ -76,248 +78,6 @@ impl<K: ?Sized, V> CacheBuilder<K, V> {
 }
 
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
-    /// The lifetime of a value, counted from before the row was read; nothing extends it. It limits how long a lost
-    /// invalidation leaves a stale value. Required.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.draft.ttl = Some(ttl);
-        self
-    }
-
-    /// How long the absence of a row is cached. Default: a tenth of the ttl, between 1 s and 30 s. An insert must invalidate
-    /// its key like any other write.
-    pub fn absent_ttl(mut self, ttl: Duration) -> Self {
-        self.draft.absent_ttl = Some(ttl);
-        self
-    }
-
-    /// The jitter of each ttl, as a fraction of it, up and down, so that rows that were loaded together do not expire together.
-    /// Default 0.1; 0 to 0.5.
-    pub fn spread(mut self, part: f64) -> Self {
-        self.draft.spread = Some(part);
-        self
-    }
-
-    /// How long one reader has the sole right to load a key. Default 500 ms, less for ttls below 4 s. The value of a load that
-    /// takes longer is still stored, but a second load may run concurrently: choose a lease that is longer than most loads.
-    pub fn lease(mut self, lease: Duration) -> Self {
-        self.draft.lease = Some(lease);
-        self
-    }
-
-    /// How long after its lease a loaded value may still be stored. Default 1.5 s, less for ttls below 4 s. A value that took
-    /// longer is returned to its readers and not stored, so the result of a query that always takes longer is never cached; a
-    /// warning is logged once (`evenkeel_cache_refused_fills_total{reason="over_budget"}` counts).
-    pub fn load_budget(mut self, budget: Duration) -> Self {
-        self.draft.load_budget = Some(budget);
-        self
-    }
-
-    /// How long a load may take before it is cancelled and its readers get an error. Default 10 s.
-    pub fn load_timeout(mut self, timeout: Duration) -> Self {
-        self.draft.load_timeout = Some(timeout);
-        self
-    }
-
-    /// How long before the end of a value a read refreshes it in the background. Default: the last tenth of the ttl, at most 2
-    /// s, but never less than lease + load budget. A key that is read continuously is then never missing because of expiry
-    /// (C5). Zero disables it: readers wait for a load once per ttl.
-    pub fn refresh_window(mut self, window: Duration) -> Self {
-        self.draft.refresh_window = Some(window);
-        self
-    }
-
-    /// How long a value may be served as stale after [`Cache::invalidate`] while one reader loads the new one. Default zero:
-    /// readers wait for that load. With a longer time no reader waits, but a reader may see invalidated values for this long,
-    /// including values from before its own writes.
-    pub fn keep(mut self, keep: Duration) -> Self {
-        self.draft.keep = Some(keep);
-        self
-    }
-
-    /// The maximum age (counted from its load, not from its end) at which a value may be served instead of an error, if it has
-    /// ended or was invalidated and loading the new one fails, takes too long or is rejected. Default: no such value is served.
-    ///
-    /// The bound is absolute: neither use nor failures nor invalidations extend it, and after [`Cache::purge`] there is no
-    /// value to serve. Such a value is marked ([`Stale::LoaderFailed`](crate::cache::Stale::LoaderFailed)). It replaces an
-    /// error of [`Freshness::Eventual`](crate::cache::Freshness) reads; other variants define their own bounds. It is not
-    /// available if the store evicted it or cannot be reached, or under another [`protocol`](Self::protocol). Entries take up space in the
-    /// store for this long.
-    pub fn fail_safe(mut self, age_max: Duration) -> Self {
-        self.draft.fail_safe = Some(age_max);
-        self
-    }
-
-    /// How long a reader that has a value by [`fail_safe`](Self::fail_safe) waits for the load of a new one. Then it gets that
-    /// value, and the load continues in the background, up to [`load_timeout`](Self::load_timeout), and its result is stored.
-    /// Default: it waits for the load.
-    pub fn load_soft_timeout(mut self, timeout: Duration) -> Self {
-        self.draft.load_soft_timeout = Some(timeout);
-        self
-    }
-
-    /// How long no reader loads a key after a load of it has failed. Default 250 ms.
-    pub fn retry_after(mut self, pause: Duration) -> Self {
-        self.draft.retry_after = Some(pause);
-        self
-    }
-
-    /// How long a reader waits for another reader's load, or for a permit to load. [`after_wait`](Self::after_wait) decides
-    /// what it does after waiting for a load; a reader that gets no permit fails with [`CacheError::Overloaded`]. Default: the
-    /// load timeout.
-    pub fn wait_max(mut self, wait: Duration) -> Self {
-        self.draft.wait_max = Some(wait);
-        self
-    }
-
-    /// What a reader does after it has waited for another reader's load for `wait_max`. Default [`AfterWait::Load`].
-    pub fn after_wait(mut self, after_wait: AfterWait) -> Self {
-        self.draft.after_wait = after_wait;
-        self
-    }
-
-    /// The maximum number of readers of this cache that wait at the same time in this process, for another reader's load or for
-    /// a permit to load. Further readers fail with [`CacheError::Busy`] instead of waiting and holding the memory of their
-    /// request. Default 10,000. A batch counts as one reader.
-    pub fn waiters_max(mut self, readers: usize) -> Self {
-        self.draft.waiters_max = Some(readers);
-        self
-    }
-
-    /// How long a reader waits for a reply of Redis before it calls the loader instead. Default 500 ms. The time-out occurs
-    /// between this and 9/8 of it, and hardly counts time in which the process itself was not running. If the link's own
-    /// response time-out is shorter, it applies instead. Invalidations always get the full response time-out of the link.
-    ///
-    /// Choose a value above the pauses of your Redis (the fork for a snapshot of many gigabytes, a long script); otherwise each
-    /// such pause sends readers to the database, at most `loads_max` at once.
-    pub fn store_timeout(mut self, timeout: Duration) -> Self {
-        self.draft.store_timeout = Some(timeout);
-        self
-    }
-
-    /// The circuit breaker: after how many consecutive reads without a reply it opens, and for how long. Then one reader probes
-    /// Redis, and the others follow if it got a reply. While the breaker is open, reads go to the loader at once, at most
-    /// `loads_max` of them. Default 3, 500 ms. Invalidations are always sent, whatever the state of the breaker.
-    ///
-    /// Missing replies count as failures, and so do replies of a server that is loading or busy. Broken connections do not: the
-    /// link rejects calls until it has reconnected, and a new connection closes the breaker.
-    pub fn breaker(mut self, failures: u32, pause: Duration) -> Self {
-        self.draft.breaker = Some((failures, pause));
-        self
-    }
-
-    /// The maximum number of concurrent loads of this cache in this process, each of another key. Default 64. It limits the
-    /// load on the database when Redis is empty or unavailable.
-    pub fn loads_max(mut self, loads: usize) -> Self {
-        self.draft.loads_max = Some(loads);
-        self
-    }
-
-    /// How long this process remembers its invalidations, in order to replay them to a Redis that may have lost them. Default
-    /// 60 s. Choose more than the duration of a failover plus the lag of its replica.
-    pub fn remember(mut self, span: Duration) -> Self {
-        self.draft.replay_window = Some(span);
-        self
-    }
-
-    /// The maximum number of remembered invalidations. Default 10,000. Above it the oldest are not replayed
-    /// (`evenkeel_cache_invalidations_forgotten_total`), and a value that a failover restored lasts until its ttl ends.
-    pub fn remember_max(mut self, invalidations: usize) -> Self {
-        self.draft.replay_max = Some(invalidations);
-        self
-    }
-
-    /// Values of at least this many bytes are compressed (LZ4), if that makes them smaller. Default 4 KiB.
-    pub fn compress_from(mut self, bytes: usize) -> Self {
-        self.draft.compress_bytes_min = Some(bytes);
-        self
-    }
-
-    /// Values above this many bytes (before compression) are returned and not stored. Default 16 MiB.
-    pub fn value_bytes_max(mut self, bytes: usize) -> Self {
-        self.draft.value_bytes_max = Some(bytes);
-        self
-    }
-
-    /// The version number of the stored form of `V`. Raise it when the form changes so that older programs could not read it:
-    /// entries of another number are neither read nor overwritten while they live, so two versions of a program can run at the
-    /// same time. Default 0.
-    pub fn schema(mut self, number: u32) -> Self {
-        self.draft.schema = number;
-        self
-    }
-
-    /// Returns a row's version from its value. With it the store rejects rows that are older than the newest version it has
-    /// received from a loader or from [`Cache::invalidate_at`]. All versions of a cache must come from one sequence, and it
-    /// must grow with every write of a row, also across a delete and a new insert. An absent row has no version.
-    pub fn version(mut self, version: impl Fn(&V) -> u64 + Send + Sync + 'static) -> Self {
-        self.version = Some(Arc::new(version));
-        self
-    }
-
-    /// The freshness of reads that do not choose one: [`Freshness::Eventual`] by default.
-    pub fn freshness(mut self, freshness: Freshness) -> Self {
-        self.draft.freshness = freshness;
-        self
-    }
-
-    /// Makes [`Freshness::Fresh`] the default of all reads, batches included: the row as it is now (C2), if all writes go
-    /// through [`Cache::write`].
-    pub fn strong(self) -> Self {
-        self.freshness(Freshness::Fresh)
-    }
-
-    /// What a read does that finds an open update window and no value that it may serve. Default [`WhileWriting::Wait`].
-    pub fn while_writing(mut self, choice: WhileWriting) -> Self {
-        self.draft.while_writing = choice;
-        self
-    }
-
-    /// How long an update window stays open after its last renewal. Default 3 s. [`Cache::write`] renews it at a third of this.
-    /// If a writer dies, readers may have to wait this long.
-    pub fn write_window(mut self, window: Duration) -> Self {
-        self.draft.window = Some(window);
-        self
-    }
-
-    /// Before a write begins, waits until `count` replicas of Redis have its window (Redis's `WAIT`), for at most `timeout`,
-    /// and at most an hour. If fewer replicas have it by then, the write is rejected ([`CacheError::WindowNotReplicated`]) and
-    /// its window is removed.
-    ///
-    /// With it, a failover to one of those replicas does not lose the window. It is not consensus: Redis may promote a replica
-    /// that lacks the window, a replica that has it may lose it in a crash, and the end of the window is not replicated
-    /// synchronously. Writes of one process then begin one after another, each after a round trip to the replicas.
-    pub fn windows_on_replicas(mut self, count: u32, timeout: Duration) -> Self {
-        self.draft.window_replicas = Some((count, timeout));
-        self
-    }
-
-    /// The longest time a transaction may take to commit after its window has expired (its writer died or lost the connection).
-    /// Default 60 s. During that time stored values live at most `suspect_ttl`. Choose more than your database's own limits.
-    pub fn transaction_max(mut self, span: Duration) -> Self {
-        self.draft.transaction_max = Some(span);
-        self
-    }
-
-    /// The maximum lifetime of a value that is stored while a writer whose window expired may still commit. Default 1 s.
-    pub fn suspect_ttl(mut self, ttl: Duration) -> Self {
-        self.draft.suspect_ttl = Some(ttl);
-        self
-    }
-
-    /// Allows loaders to read replicas that lag behind the primary by at most `lag_max`. [`Cache::get_from`] and
-    /// [`Cache::get_many_from`] pass the loader the source from which it may read; the loaders of the other calls get no source
-    /// and must read the primary.
-    ///
-    /// The primary is read by reads that need the newest row, for `lag_max` after an invalidation without a version, and for an
-    /// entry that was created again (after an eviction, for example, which also removed its minimum version).
-    ///
-    /// Not guaranteed: anything, if a replica lags further behind than this. Monitor the lag, and take such a replica out of
-    /// use.
-    pub fn reads_replicas(mut self, lag_max: Duration) -> Self {
-        self.draft.replica_lag_max = Some(lag_max);
-        self
-    }
-
     /// Selects another protocol than the fenced one, for comparison. The crate `evenkeel-published` has leases, version comparison
     /// and the delayed double delete, and documents what each of them leaves open.
     ///
@@ -362,7 +122,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
     ///
     /// # Errors
     /// [`CacheError::Settings`]: one sentence that names the setting that cannot work and how to change it.
-    pub fn build(self) -> Result<Cache<K, V>, CacheError> {
+    pub async fn open(self) -> Result<Cache<K, V>, CacheError> {
         let settings = Settings::check(&self.name, &self.draft)?;
         let metrics = Arc::new(CacheMetrics::register(&self.name));
         let clock = self.caches.context.clock.clone();

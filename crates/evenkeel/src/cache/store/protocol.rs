@@ -12,7 +12,7 @@ use std::sync::Arc;
 ///
 /// An implementation needs the crate `evenkeel-protocol`, whose interface is not stable.
 pub trait CacheProtocol: Send + Sync {
-    /// Opens the steps of one cache. [`CacheBuilder::build`](crate::cache::CacheBuilder::build) calls it once.
+    /// Opens the steps of one cache. [`CacheBuilder::open`](crate::cache::CacheBuilder::open) calls it once.
     ///
     /// # Errors
     /// One sentence that names the setting that cannot work and how to change it.

@@ -67,7 +67,7 @@ impl Caches {
         if cache.handles.strong_count() > 0 {
             return Err(CacheError::Settings {
                 cache: name.to_owned(),
-                reason: "it is already open in this keel; clone the handle instead of building another".to_owned(),
+                reason: "it is already open in this keel; clone the handle instead of opening another".to_owned(),
             });
         }
         let handles = Handles::default();

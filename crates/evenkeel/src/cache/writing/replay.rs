@@ -7,9 +7,10 @@ use crate::cache::metrics::CacheMetrics;
 use crate::cache::store::Store;
 use crate::cache::store::hub::Hub;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::{guard, together};
+use evenkeel_link::support::guard;
 use evenkeel_link::{Epoch, LinkError};
 use evenkeel_protocol::cache::error::CacheError;
+use futures_util::future::join_all;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +81,7 @@ impl Replayer {
         for batch in self.ledger.failures().chunks(BATCH_MAX) {
             let sent = batch.iter().map(|pending| self.replay(pending, None));
             // If one of a batch fails, the rest of the list is likely to fail, too.
-            if together(sent).await.iter().any(Result::is_err) {
+            if join_all(sent).await.iter().any(Result::is_err) {
                 break;
             }
         }
@@ -120,7 +121,7 @@ impl Replayer {
         }
         for batch in self.ledger.everything(self.clock.now()).chunks(BATCH_MAX) {
             let sent = batch.iter().map(|pending| self.replay(pending, Some(epoch)));
-            for answer in together(sent).await {
+            for answer in join_all(sent).await {
                 // An invalidation that the server rejects for this key alone stays pending, and the key is not read from the
                 // store meanwhile; it must not block the epoch for all other keys.
                 if let Err(CacheError::Link(error)) = answer

@@ -48,7 +48,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), evenkeel::queue::QueueError> {
-    /// let mail = Keel::memory().queue::<String>("mail").build().await?;
+    /// let mail = Keel::memory().queue::<String>("mail").open().await?;
     /// mail.now(&"hello".to_owned()).await?;
     /// let (done, is_done) = tokio::sync::watch::channel(false);
     /// let consumer = mail.consume(move |_: Delivery<String>| {

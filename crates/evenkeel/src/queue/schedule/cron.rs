@@ -3,6 +3,10 @@
 //! Minute, hour, day of the month, month, day of the week; each `*`, a number, a name, a range, a list, or steps (`*/15`,
 //! `8-18/2`). If both days are restricted, either is enough, as in other crons. `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly`
 //! are shorthands.
+//!
+//! No crate keeps these rules: `cronexpr` 1.7 leaves out a time that a daylight saving change skips and repeats one that it repeats, `croner`
+//! 4.0 moves a skipped time to the end of the gap (`daylight_saving_change_skips_and_repeats_no_tick`), and both accept steps longer than
+//! their range (`cron_step_above_its_range_is_rejected`).
 
 use jiff::civil::Date;
 use jiff::tz::{AmbiguousOffset, TimeZone};

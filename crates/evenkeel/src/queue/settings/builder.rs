@@ -22,8 +22,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The settings of a queue, before it is opened. Every setting has a default.
-#[must_use = "a builder does nothing until `build`"]
+/// The settings of a queue, before it is opened. Every setting has a default. They stand in sections below: jobs, size and durability.
+/// [`open`](Self::open) is the last call.
+#[must_use = "a builder does nothing until `open`"]
 pub struct QueueBuilder<T, C = Json> {
     queues: Arc<Queues>,
     name: String,
@@ -52,15 +53,10 @@ impl<T> QueueBuilder<T> {
     }
 }
 
+/// # Jobs
+///
+/// How a job is attempted, how long its records live, and how its body is encoded. A job may override the first two.
 impl<T, C> QueueBuilder<T, C> {
-    /// The number of shards of the topic. Each shard is one hash slot of a cluster, with script calls of its own. Default: the number that
-    /// the topic already has, else 1. Opening a topic does not change its number of shards: [`build`](Self::build) fails for a number that
-    /// the topic never had. [`Topic::grow`](crate::queue::topic::Topic::grow) changes it.
-    pub fn shards(mut self, shards: u16) -> Self {
-        self.settings.shards = Some(shards);
-        self
-    }
-
     /// How many attempts follow a failed first one, or [`Retries::Unlimited`]. Default 5. A job may override it.
     pub fn retries(mut self, retries: impl Into<Retries>) -> Self {
         self.settings.retries = retries.into();
@@ -100,6 +96,39 @@ impl<T, C> QueueBuilder<T, C> {
         self
     }
 
+    /// The codec of the bodies. Default [`Json`].
+    ///
+    /// Each job records the codec that encoded it, so the codec of a queue may change: a consumer decodes a body of another of Evenkeel's
+    /// codecs with that codec, if the type supports it. A job whose body cannot be decoded becomes a dead letter that names the codec.
+    /// Opening a topic with another codec than before is logged and counted (`evenkeel_queue_conflicts_total`). A custom codec has an id
+    /// from 64 to 127.
+    pub fn codec<D: Codec<T>>(self, codec: D) -> QueueBuilder<T, D> {
+        QueueBuilder {
+            queues: self.queues,
+            name: self.name,
+            settings: self.settings,
+            codec,
+            #[cfg(feature = "sql")]
+            table: self.table,
+            #[cfg(feature = "sql")]
+            horizon: self.horizon,
+            body: PhantomData,
+        }
+    }
+}
+
+/// # Size
+///
+/// How many jobs the queue takes, and over how many shards they are spread.
+impl<T, C> QueueBuilder<T, C> {
+    /// The number of shards of the topic. Each shard is one hash slot of a cluster, with script calls of its own. Default: the number that
+    /// the topic already has, else 1. Opening a topic does not change its number of shards: [`open`](Self::open) fails for a number that
+    /// the topic never had. [`Topic::grow`](crate::queue::topic::Topic::grow) changes it.
+    pub fn shards(mut self, shards: u16) -> Self {
+        self.settings.shards = Some(shards);
+        self
+    }
+
     /// The maximum number of jobs that wait or run. The queue rejects further jobs, or delays their senders
     /// ([`when_full`](Self::when_full)). The limit is divided evenly among the shards. Default: the limit that was set last, else none.
     pub fn jobs_max(mut self, jobs: u64) -> Self {
@@ -118,7 +147,12 @@ impl<T, C> QueueBuilder<T, C> {
         self.settings.when_full = when_full;
         self
     }
+}
 
+/// # Durability
+///
+/// Which failures an accepted job survives.
+impl<T, C> QueueBuilder<T, C> {
     /// Which copies of a job must be confirmed before the queue accepts it. Default [`Durability::Memory`].
     pub fn durability(mut self, durability: Durability) -> Self {
         self.settings.durability = durability;
@@ -153,26 +187,6 @@ impl<T, C> QueueBuilder<T, C> {
         self.settings.may_evict = true;
         self
     }
-
-    /// The codec of the bodies. Default [`Json`].
-    ///
-    /// Each job records the codec that encoded it, so the codec of a queue may change: a consumer decodes a body of another of Evenkeel's
-    /// codecs with that codec, if the type supports it. A job whose body cannot be decoded becomes a dead letter that names the codec.
-    /// Opening a topic with another codec than before is logged and counted (`evenkeel_queue_conflicts_total`). A custom codec has an id
-    /// from 64 to 127.
-    pub fn codec<D: Codec<T>>(self, codec: D) -> QueueBuilder<T, D> {
-        QueueBuilder {
-            queues: self.queues,
-            name: self.name,
-            settings: self.settings,
-            codec,
-            #[cfg(feature = "sql")]
-            table: self.table,
-            #[cfg(feature = "sql")]
-            horizon: self.horizon,
-            body: PhantomData,
-        }
-    }
 }
 
 impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
@@ -182,7 +196,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
     /// [`QueueError::Settings`]: one sentence that names the invalid setting and the change to make; for example, the server evicts keys,
     /// the server does not support the durability, or the topic has another number of shards.
     /// [`QueueError::Link`]: the server could not be reached.
-    pub async fn build(self) -> Result<Queue<T>, QueueError> {
+    pub async fn open(self) -> Result<Queue<T>, QueueError> {
         let settings = self.settings;
         settings.check(&self.name)?;
         #[cfg(feature = "sql")]

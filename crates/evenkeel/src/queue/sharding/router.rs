@@ -8,13 +8,13 @@ use super::shards::Shards;
 use crate::queue::store::QueueStore;
 use evenkeel_link::LinkError;
 use evenkeel_link::clock::{Clock, Moment};
-use evenkeel_link::support::together;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::grow::carry;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Put, PutAnswer, Shard};
 #[cfg(feature = "sql")]
 use evenkeel_protocol::queue::topology::Topology;
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -171,7 +171,7 @@ where
         }
         Ok::<_, QueueError>((places, answered))
     });
-    for call in together(calls).await {
+    for call in join_all(calls).await {
         let (places, answered) = call?;
         places.into_iter().zip(answered).for_each(|(place, answer)| answers[place] = Some(answer));
     }

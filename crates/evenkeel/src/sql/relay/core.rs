@@ -76,6 +76,11 @@ impl Looked {
 }
 
 impl<DB: Database> Core<DB> {
+    pub(super) fn new(shared: Arc<Shared>, pool: Pool<DB>, sinks: Sinks, settings: Settings) -> Self {
+        let (metrics, source, unrouted) = (RelayMetrics::register(), OnceLock::new(), Mutex::default());
+        Self { shared, pool, sinks, settings, metrics, source, unrouted }
+    }
+
     pub(super) fn clock(&self) -> &Clock {
         &self.shared.clock
     }

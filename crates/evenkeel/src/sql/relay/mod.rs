@@ -13,7 +13,7 @@
 //! migrate(&pool).await?;
 //!
 //! let stream = StreamSink::new(&keel);
-//! let relay = keel.relay(&pool).sinks(Sinks::to(stream.clone())).build();
+//! let relay = keel.relay(&pool).sinks(Sinks::to(stream.clone()));
 //!
 //! let mut work = keel.begin(&pool).await?;
 //! work.publish(Message::new("orders", "sold").key("order/7"))?;
@@ -28,12 +28,11 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::run()).unwrap();
 //! ```
 //!
-//! The modules: `builder` and `relay` are the public interface; `works` processes units of work, with its statements in `rows` and
+//! The modules: `relay` and `setters` are the public interface; `works` processes units of work, with its statements in `rows` and
 //! the delivery in `works/deliver`; `ordered` processes the keys of ordered messages, with its statements in `ordered/keys`; `gate` is the
 //! back-pressure, `retention` deletes old rows and measures the outbox; `publisher` and `source` connect the outbox to the sinks.
 //! [`operate`] is for operators.
 
-mod builder;
 mod core;
 mod gate;
 mod metrics;
@@ -44,11 +43,11 @@ mod publisher;
 mod relay;
 mod retention;
 mod rows;
+mod setters;
 mod settings;
 mod source;
 mod works;
 
 pub use self::core::Looked;
-pub use builder::RelayBuilder;
 pub use operate::{Outbox, Place, Release, SeenKey, SeenWork, Stats};
 pub use relay::Relay;

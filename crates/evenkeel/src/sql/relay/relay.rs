@@ -21,11 +21,12 @@ const HOUSEKEEPING: Duration = Duration::from_secs(10);
 ///
 /// Guarantee (U3): no committed row is skipped, in whatever order transactions commit and ids were generated. Units of work are
 /// claimed one by one; the messages of a key are sent in the order of their sequences, each after the previous one was confirmed.
-/// (U4) An effect that cannot be carried out is parked after [`attempts_max`](super::RelayBuilder::attempts_max) failures, and delays
+/// (U4) An effect that cannot be carried out is parked after [`attempts_max`](Self::attempts_max) failures, and delays
 /// only its own key.
 ///
 /// Not guaranteed: that an effect happens once. If a relay dies, or pauses for longer than its claim, another one repeats its work;
 /// every effect is safe to repeat, and messages carry ids by which sinks detect duplicates.
+#[must_use = "nothing is carried out until `run`"]
 pub struct Relay<DB: Database>(Arc<Inner<DB>>);
 
 struct Inner<DB: Database> {
@@ -51,8 +52,12 @@ impl<DB: Database> Relay<DB> {
         Self(Arc::new(Inner { core, works, ordered, wakeups, paused }))
     }
 
+    pub(super) fn core(&self) -> &Core<DB> {
+        &self.0.core
+    }
+
     /// Carries out effects until `shutdown` completes; then it finishes the current pass, each step within
-    /// [`deadline`](super::RelayBuilder::deadline), and releases its claims. A task that panics (for example in a sink of the
+    /// [`deadline`](Self::deadline), and releases its claims. A task that panics (for example in a sink of the
     /// program) is restarted.
     ///
     /// While the database, Redis or a sink is unavailable, the relay retries.

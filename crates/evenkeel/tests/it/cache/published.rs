@@ -37,17 +37,17 @@ fn double_delete(keel: &Keel, delay: Duration) -> Protocol {
     Protocol::DelayedDoubleDelete { delay, keel: keel.clone() }
 }
 
-fn open(keel: &Keel, choice: Choice) -> Cache<u64, Row> {
+async fn open(keel: &Keel, choice: Choice) -> Cache<u64, Row> {
     let cache = keel.cache("published").ttl(Duration::from_secs(60)).version(|row: &Row| row.version);
     match choice(keel) {
-        Some(protocol) => cache.protocol(protocol).build().unwrap(),
-        None => cache.build().unwrap(),
+        Some(protocol) => cache.protocol(protocol).open().await.unwrap(),
+        None => cache.open().await.unwrap(),
     }
 }
 
-fn in_memory(choice: Choice) -> Pair {
+async fn in_memory(choice: Choice) -> Pair {
     let keel = Keel::memory();
-    let (reader, writer) = (open(&keel.another_process(), choice), open(&keel.another_process(), choice));
+    let (reader, writer) = (open(&keel.another_process(), choice).await, open(&keel.another_process(), choice).await);
     Pair { reader, writer, _server: None }
 }
 
@@ -55,7 +55,7 @@ async fn on_redis(choice: Choice) -> Pair {
     let shared = park::redis().await.unwrap();
     let url = format!("{}?prefix={}", shared.url, shared.prefix);
     let keels = [Keel::connect(&url).await.unwrap(), Keel::connect(&url).await.unwrap()];
-    Pair { reader: open(&keels[0], choice), writer: open(&keels[1], choice), _server: Some(shared) }
+    Pair { reader: open(&keels[0], choice).await, writer: open(&keels[1], choice).await, _server: Some(shared) }
 }
 
 /// The classical stale fill: a reader reads version 1 and pauses, a writer commits version 2 and invalidates, the reader
@@ -88,7 +88,7 @@ async fn read(cache: &Cache<u64, Row>, version: u64) -> u64 {
 /// A lease whose token a delete has voided stores nothing.
 #[tokio::test]
 async fn lease_protocol_rejects_stale_fill_in_memory() {
-    assert_eq!(after_a_stale_fill(in_memory(LEASE)).await, 2);
+    assert_eq!(after_a_stale_fill(in_memory(LEASE).await).await, 2);
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn lease_protocol_rejects_stale_fill_on_redis() {
 /// The mark that the writer left has version 2; version 1 is refused.
 #[tokio::test]
 async fn version_protocol_rejects_stale_fill_in_memory() {
-    assert_eq!(after_a_stale_fill(in_memory(VERSION)).await, 2);
+    assert_eq!(after_a_stale_fill(in_memory(VERSION).await).await, 2);
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn version_protocol_compares_the_upper_half_on_redis() {
 /// Until the second delete the old value is served: a limit of this protocol.
 #[tokio::test]
 async fn double_delete_serves_stale_fill_until_second_delete() {
-    assert_eq!(after_a_stale_fill(in_memory(LATE_DOUBLE_DELETE)).await, 1);
+    assert_eq!(after_a_stale_fill(in_memory(LATE_DOUBLE_DELETE).await).await, 1);
     assert_eq!(after_a_stale_fill(on_redis(LATE_DOUBLE_DELETE).await).await, 1);
 }
 
@@ -155,24 +155,24 @@ async fn second_delete_survives_its_writer(reader: Cache<u64, Row>, writer: impl
 async fn second_delete_survives_its_process_in_memory() {
     let keel = Keel::memory();
     let other = keel.another_process();
-    let writer = async move { open(&other, DOUBLE_DELETE).invalidate_at(&7, 2).await.map(drop).unwrap() };
-    second_delete_survives_its_writer(open(&keel, DOUBLE_DELETE), writer).await;
+    let writer = async move { open(&other, DOUBLE_DELETE).await.invalidate_at(&7, 2).await.map(drop).unwrap() };
+    second_delete_survives_its_writer(open(&keel, DOUBLE_DELETE).await, writer).await;
 }
 
 #[tokio::test]
 async fn second_delete_survives_its_process_on_redis() {
     let shared = park::redis().await.unwrap();
     let url = format!("{}?prefix={}", shared.url, shared.prefix);
-    let reader = open(&Keel::connect(&url).await.unwrap(), DOUBLE_DELETE);
+    let reader = open(&Keel::connect(&url).await.unwrap(), DOUBLE_DELETE).await;
     let writer = async move {
-        open(&Keel::connect(&url).await.unwrap(), DOUBLE_DELETE).invalidate_at(&7, 2).await.map(drop).unwrap();
+        open(&Keel::connect(&url).await.unwrap(), DOUBLE_DELETE).await.invalidate_at(&7, 2).await.map(drop).unwrap();
     };
     second_delete_survives_its_writer(reader, writer).await;
 }
 
 #[tokio::test]
 async fn fenced_protocol_rejects_stale_fill() {
-    assert_eq!(after_a_stale_fill(in_memory(FENCED)).await, 2);
+    assert_eq!(after_a_stale_fill(in_memory(FENCED).await).await, 2);
     assert_eq!(after_a_stale_fill(on_redis(FENCED).await).await, 2);
 }
 
@@ -180,7 +180,7 @@ async fn fenced_protocol_rejects_stale_fill() {
 #[tokio::test]
 async fn every_protocol_loads_a_value_once() {
     for (at, choice) in [LEASE, VERSION, LATE_DOUBLE_DELETE, FENCED].into_iter().enumerate() {
-        for Pair { reader, writer, _server } in [in_memory(choice), on_redis(choice).await] {
+        for Pair { reader, writer, _server } in [in_memory(choice).await, on_redis(choice).await] {
             assert_eq!((read(&reader, 1).await, read(&writer, 2).await), (1, 1), "protocol {at}");
         }
     }
@@ -189,7 +189,7 @@ async fn every_protocol_loads_a_value_once() {
 #[tokio::test]
 async fn version_protocol_requires_a_version_function() {
     let cache = Keel::memory().cache::<u64, Row>("published").ttl(Duration::from_secs(60));
-    let error = cache.protocol(Protocol::Version).build().unwrap_err();
+    let error = cache.protocol(Protocol::Version).open().await.unwrap_err();
     assert!(matches!(&error, CacheError::Settings { .. }), "{error}");
     assert!(error.to_string().contains("version(..)"), "{error}");
 }

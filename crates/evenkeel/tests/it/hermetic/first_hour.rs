@@ -8,7 +8,7 @@ use evenkeel::queue::{
     Delivery, End, Enqueued, Found, Handled, JobId, Priority, Queue, Rescheduled, Revoked, Sent, State,
 };
 use evenkeel::sql::relay::{Place, SeenKey, SeenWork, Stats as OutboxStats};
-use evenkeel::sql::{Committed, Left, Looked, Message, Outbox, Relay, RelayBuilder, SqlError, migrate};
+use evenkeel::sql::{Committed, Left, Looked, Message, Outbox, Relay, SqlError, migrate};
 use evenkeel::testing::TestClock;
 use futures_util::poll;
 use sqlx::sqlite::SqlitePoolOptions;
@@ -49,7 +49,7 @@ async fn operate(keel: &Keel, mail: &Queue<String>, id: &JobId) -> Answers {
 #[tokio::test]
 async fn operator_types_are_exported_from_queue() {
     let keel = Keel::memory();
-    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let mail = keel.queue::<String>("mail").open().await.unwrap();
     let id = mail.delay(Duration::from_secs(600), &"hello".to_owned()).await.unwrap();
     let Answers { found, moved, revoked, stats, page } = operate(&keel, &mail, &id).await;
     let seen: &[Seen] = &page.jobs;
@@ -68,8 +68,7 @@ async fn operator_types_are_exported_from_queue() {
 #[tokio::test]
 async fn relay_and_outbox_types_are_exported_from_sql() {
     let (keel, pool) = open().await;
-    let builder: RelayBuilder<Sqlite> = keel.relay(&pool);
-    let relay: Relay<Sqlite> = builder.build();
+    let relay: Relay<Sqlite> = keel.relay(&pool).attempts_max(5);
     let looked: Result<Looked, SqlError> = relay.run_once().await;
     assert!(looked.unwrap().is_idle());
     let mut work = keel.begin(&pool).await.unwrap();
@@ -93,10 +92,10 @@ async fn named(names: Vec<String>) -> Result<Vec<(String, u64)>, Infallible> {
 #[tokio::test]
 async fn cache_accepts_borrowed_keys_of_every_form() {
     let keel = Keel::memory();
-    let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).build().unwrap();
+    let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
     let found = users.get(&42, |&id| async move { Ok::<_, Infallible>(Some(id.to_string())) }).await.unwrap();
     assert_eq!(found.as_deref().map(String::as_str), Some("42"));
-    let stock = keel.cache::<String, u64>("stock").ttl(Duration::from_secs(600)).build().unwrap();
+    let stock = keel.cache::<String, u64>("stock").ttl(Duration::from_secs(600)).open().await.unwrap();
     let one = stock.get("tea", |name| named(vec![name.to_owned()]).into_one()).await.unwrap();
     let many: Result<_, Incomplete<String, u64>> = stock.get_many(["tea", "salt"], named).await;
     let owned = ["tea".to_owned()];
@@ -119,7 +118,7 @@ impl<T: Future<Output = Result<Vec<(String, u64)>, Infallible>>> One for T {
 #[tokio::test]
 async fn revoke_of_done_job_with_generated_id_is_unknown() {
     let keel = Keel::memory();
-    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let mail = keel.queue::<String>("mail").open().await.unwrap();
     let generated = mail.now(&"one".to_owned()).await.unwrap();
     let chosen: Sent = mail.job(&"two".to_owned()).id("order/7").enqueue().await.unwrap();
     assert_eq!(chosen.answer, Enqueued::Created);

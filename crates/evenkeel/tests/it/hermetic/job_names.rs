@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The errors for a job with this id, and for one with this unique key.
 async fn refusals(name: &[u8]) -> [Option<String>; 2] {
     let (body, minute) = ("welcome".to_owned(), Duration::from_secs(60));
-    let mail = Keel::memory().queue::<String>("mail").build().await.unwrap();
+    let mail = Keel::memory().queue::<String>("mail").open().await.unwrap();
     let named = mail.job(&body).id(name).enqueue().await;
     let unique = mail.job(&body).unique(name, minute).enqueue().await;
     [named, unique].map(|sent| sent.err().map(|error| error.to_string()))

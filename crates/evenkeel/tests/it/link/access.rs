@@ -62,7 +62,7 @@ async fn missing_key_permissions_are_logged_once() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().user("app", "secret", "~other:* &* +@all")).await?;
     let log = Log::begin();
     let keel = Keel::connect(&redis.url()).await?;
-    let rows = keel.cache::<u64, u64>("rows").ttl(Duration::from_secs(60)).build()?;
+    let rows = keel.cache::<u64, u64>("rows").ttl(Duration::from_secs(60)).open().await?;
     for _ in 0..3 {
         let found = rows.get(&1, |_| async { Ok::<_, Infallible>(Some(7)) }).await?;
         assert_eq!(found.as_deref(), Some(&7));

@@ -28,7 +28,7 @@ async fn keel(url: &str) -> Result<Keel> {
 
 /// A topic with jobs that wait, one that is dead, and one that is done and remembered.
 async fn filled(keel: &Keel) -> Result<(Queue<String>, BTreeMap<String, JobId>)> {
-    let mail = keel.queue::<String>("mail").shards(2).build().await?;
+    let mail = keel.queue::<String>("mail").shards(2).open().await?;
     let (done, is_done) = watch::channel(0);
     let consumer =
         mail.consume(move |job| {
@@ -51,7 +51,7 @@ async fn filled(keel: &Keel) -> Result<(Queue<String>, BTreeMap<String, JobId>)>
 /// Every job is where it was, for a handle from before and for a new one; and each runs once.
 async fn check(url: &str, old: &Queue<String>, jobs: &BTreeMap<String, JobId>) -> Result<()> {
     let keel = keel(url).await?;
-    let new = keel.queue::<String>("mail").build().await?;
+    let new = keel.queue::<String>("mail").open().await?;
     ensure!(new.topic().shards() == 4, "{} shards", new.topic().shards());
     for mail in [old, &new] {
         for (name, id) in jobs {

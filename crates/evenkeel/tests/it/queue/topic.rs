@@ -20,7 +20,7 @@ const HOUR_MS: u64 = 3_600_000;
 
 /// A topic over three shards in its own keel.
 async fn opened(keel: &Keel) -> Result<Topic> {
-    keel.queue::<String>("mail").shards(SHARDS).build().await?;
+    keel.queue::<String>("mail").shards(SHARDS).open().await?;
     Ok(keel.topic("mail").await?)
 }
 

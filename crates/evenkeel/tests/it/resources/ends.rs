@@ -129,7 +129,7 @@ async fn dropped_shared_locks_free_everything(keel: Keel) {
 }
 
 async fn dropped_near_cache_frees_everything(keel: Keel) {
-    let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).near(100).build().unwrap();
+    let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).near(100).open().await.unwrap();
     for freshness in [Freshness::Eventual, Freshness::Fresh] {
         let found = users.get_with(&42, freshness, |_| async { Ok::<_, Infallible>(Some("Ada".to_owned())) }).await;
         assert!(found.unwrap().value.is_some());
@@ -141,7 +141,7 @@ async fn dropped_near_cache_frees_everything(keel: Keel) {
 async fn thousand_caches_run_as_many_tasks_as_one(keel: Keel) {
     let open = async |tenant: u32| {
         let rows =
-            keel.cache::<u64, String>(&format!("tenant-{tenant}")).ttl(Duration::from_secs(600)).build().unwrap();
+            keel.cache::<u64, String>(&format!("tenant-{tenant}")).ttl(Duration::from_secs(600)).open().await.unwrap();
         rows.get(&1, |_| async { Ok::<_, Infallible>(None) }).await.unwrap();
         rows.invalidate(&1).await.unwrap();
         rows.until_idle().await;
@@ -160,7 +160,7 @@ async fn thousand_caches_run_as_many_tasks_as_one(keel: Keel) {
 }
 
 async fn dropped_queue_with_a_consumer_frees_everything(keel: Keel) {
-    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let mail = keel.queue::<String>("mail").open().await.unwrap();
     mail.now(&"welcome".to_owned()).await.unwrap();
     let sent = Arc::new(Notify::new());
     let notify = Arc::clone(&sent);
@@ -172,7 +172,7 @@ async fn dropped_queue_with_a_consumer_frees_everything(keel: Keel) {
 }
 
 async fn dropped_consumer_frees_everything(keel: Keel) {
-    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let mail = keel.queue::<String>("mail").open().await.unwrap();
     let heard = Arc::new(Notify::new());
     let notify = Arc::clone(&heard);
     let consumer = mail.consume(move |_: Delivery<String>| {
@@ -194,8 +194,8 @@ async fn pool() -> SqlitePool {
 
 async fn dropped_work_and_relay_free_everything(keel: Keel) {
     let pool = pool().await;
-    let mail = keel.queue::<String>("mail").build().await.unwrap();
-    let relay = keel.relay(&pool).sinks(Sinks::to(StreamSink::new(&keel))).build();
+    let mail = keel.queue::<String>("mail").open().await.unwrap();
+    let relay = keel.relay(&pool).sinks(Sinks::to(StreamSink::new(&keel)));
     let committed = async {
         let mut work = keel.begin(&pool).await?;
         work.publish(Message::new("orders", "sold").key("order/7"))?;
@@ -230,7 +230,7 @@ async fn dropped_keel_with_a_spool_frees_everything() {
         let folder = tempfile::tempdir().unwrap();
         let builder = Keel::builder().spool(folder.path(), SpoolOptions::default()).await.unwrap();
         let keel = builder.connect(&redis.url()).await.unwrap();
-        let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).build().unwrap();
+        let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
         users.invalidate(&42).await.unwrap();
     };
     let before = at_rest().await;

@@ -16,8 +16,8 @@ type Rows = Cache<u64, String>;
 /// What the keys of the cache begin with.
 const TOPIC: &str = "evenkeel:c:row";
 
-fn rows(keel: &Keel) -> Rows {
-    keel.cache("row").ttl(Duration::from_secs(600)).build().unwrap()
+async fn rows(keel: &Keel) -> Rows {
+    keel.cache("row").ttl(Duration::from_secs(600)).open().await.unwrap()
 }
 
 /// A keel that notices trouble quickly, with a spool.
@@ -51,7 +51,7 @@ async fn unsent_invalidation_is_deferred_and_replayed() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let keel = keel(&redis.url(), folder.path()).await;
-    let rows = rows(&keel);
+    let rows = rows(&keel).await;
     read(&rows, 1, "old").await;
     read(&rows, 2, "old").await;
     assert_eq!(rows.invalidate(&3).await.unwrap(), Invalidated::Done);
@@ -66,7 +66,7 @@ async fn unsent_invalidation_is_deferred_and_replayed() {
     until_nothing_pending(&keel).await;
     let elsewhere = Keel::connect(&redis.url()).await.unwrap();
     for key in [1, 2] {
-        assert_eq!(read(&self::rows(&elsewhere), key, "new").await.0, "new");
+        assert_eq!(read(&self::rows(&elsewhere).await, key, "new").await.0, "new");
     }
 }
 
@@ -93,11 +93,11 @@ async fn invalidation_of_a_killed_process_is_replayed_by_the_next() {
     process.process().kill().unwrap();
     redis.restart().await.unwrap();
     let elsewhere = Keel::connect(&redis.url()).await.unwrap();
-    let elsewhere = rows(&elsewhere);
+    let elsewhere = rows(&elsewhere).await;
     assert_eq!(read(&elsewhere, 1, "new").await, ("old".to_owned(), Tier::Store), "no other process knows of it");
     let next = keel(&redis.url(), folder.path()).await;
     assert_eq!(pending(&next), 1);
-    let rows = rows(&next);
+    let rows = rows(&next).await;
     assert_eq!(read(&rows, 1, "new").await.0, "new", "the next process does not believe the store");
     until_nothing_pending(&next).await;
     assert_eq!(read(&elsewhere, 1, "new").await.0, "new");
@@ -110,7 +110,7 @@ async fn writer() {
     let Some(mut station) = Station::open().unwrap() else { return };
     let Open { url, dir } = station.hear().await.unwrap();
     let keel = keel(&url, &dir).await;
-    let rows = rows(&keel);
+    let rows = rows(&keel).await;
     read(&rows, 1, "old").await;
     station.say("read").unwrap();
     assert_eq!(station.hear::<String>().await.unwrap(), "invalidate");
@@ -127,7 +127,7 @@ async fn invalidation_with_a_full_spool_is_an_error() {
     let url = format!("{}?response_timeout_ms=100&connect_timeout_ms=200&heartbeat_ms=100", redis.url());
     let options = SpoolOptions::default().segment_bytes(256).bytes_max(256);
     let keel = Keel::builder().spool(folder.path(), options).await.unwrap().connect(&url).await.unwrap();
-    let rows = rows(&keel);
+    let rows = rows(&keel).await;
     keel.spool().unwrap().append(Obligation::write("other", "k", vec![0; 200])).await.unwrap();
     redis.pause().unwrap();
     match rows.invalidate(&1).await {
@@ -145,7 +145,7 @@ async fn dropped_invalidation_is_in_the_spool() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let keel = keel(&redis.url(), folder.path()).await;
-    let rows = rows(&keel);
+    let rows = rows(&keel).await;
     redis.pause().unwrap();
     {
         let mut invalidation = std::pin::pin!(rows.invalidate(&1));

@@ -23,7 +23,7 @@ const COPIES_MAX: u64 = 6;
 /// Sends `size` bytes as a message without a key, as one with a key, and as a job; returns whether the database accepts that
 /// much.
 async fn send<DB: Sql>(rig: &Rig<DB>, size: usize) -> bool {
-    let bulk = rig.keel.queue("bulk").codec(Raw).body_bytes_max(32 * MIB).build().await.unwrap();
+    let bulk = rig.keel.queue("bulk").codec(Raw).body_bytes_max(32 * MIB).open().await.unwrap();
     let mut is_taken = true;
     for part in 0..3 {
         let body = bytes::Bytes::from(vec![7_u8; size]);
@@ -81,7 +81,7 @@ async fn large_messages_do_not_block_small_works<DB: Sql>(rig: Rig<DB>) {
         for size in SIZES {
             taken += usize::from(send(&rig, size).await);
         }
-        let relay = rig.keel.relay(&rig.pool).sinks(Sinks::to(stream.clone())).build();
+        let relay = rig.keel.relay(&rig.pool).sinks(Sinks::to(stream.clone()));
         let mut after = None;
         let mut arrived = 0;
         while arrived < 2 * taken {

@@ -18,7 +18,7 @@ const PAGE: usize = 10;
 /// Rows alone: all of them are beyond the horizon.
 async fn many<DB: Database>(pool: &Pool<DB>) -> Topic {
     let hour = Duration::from_secs(3_600);
-    let queue: Queue<u32> = Keel::memory().queue("paged").sql(pool).horizon(hour).build().await.unwrap();
+    let queue: Queue<u32> = Keel::memory().queue("paged").sql(pool).horizon(hour).open().await.unwrap();
     for part in 0..JOBS / 500 {
         let jobs = (0..500).map(|number| queue.job(&number).delay((1 + part) * 24 * hour));
         queue.enqueue_all(jobs).await.unwrap();

@@ -105,8 +105,8 @@ impl<DB: Sql> Rig<DB> {
         for statement in TABLE {
             DB::run(&mut pool.acquire().await.unwrap(), statement).await.unwrap();
         }
-        let stock = keel.cache("stock").ttl(Duration::from_secs(600)).build().unwrap();
-        let mail = keel.queue("mail").build().await.unwrap();
+        let stock = keel.cache("stock").ttl(Duration::from_secs(600)).open().await.unwrap();
+        let mail = keel.queue("mail").open().await.unwrap();
         Self { keel, pool, database, stock, mail }
     }
 

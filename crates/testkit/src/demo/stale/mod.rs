@@ -43,7 +43,7 @@ pub fn run_some(seed: u64, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<
     runtime.block_on(async {
         let (adversarial, storm) = (schedule::adversarial(), schedule::storm(seed));
         let mut rows = Vec::new();
-        for name in names().into_iter().filter(|name| wanted(name)) {
+        for name in names().await.into_iter().filter(|name| wanted(name)) {
             let adversarial = play_one(&name, &adversarial).await?;
             let storm = play_one(&name, &storm).await?;
             rows.push(Row { name, adversarial, storm });
@@ -54,17 +54,17 @@ pub fn run_some(seed: u64, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<
 
 async fn play_one(name: &str, events: &[Event]) -> anyhow::Result<Score> {
     let world = World::new(Clock::simulated());
-    let entrant = entrants(&world)?.into_iter().find(|entrant| entrant.name == name);
+    let entrant = entrants(&world).await?.into_iter().find(|entrant| entrant.name == name);
     let entrant = entrant.ok_or_else(|| anyhow::anyhow!("there is no contestant {name}"))?;
     Ok(play::play(&world, entrant.contestant, events).await)
 }
 
-fn names() -> Vec<String> {
+async fn names() -> Vec<String> {
     let world = World::new(Clock::system());
-    entrants(&world).map(|all| all.into_iter().map(|entrant| entrant.name).collect()).unwrap_or_default()
+    entrants(&world).await.map(|all| all.into_iter().map(|entrant| entrant.name).collect()).unwrap_or_default()
 }
 
-fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
+async fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
     let by_hand = |on_write, ttl| ByHand {
         world: Arc::clone(world),
         on_write,
@@ -100,7 +100,7 @@ fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
             all.push(entrant(&format!("double delete by hand after {delay_ms} ms, {text}"), by_hand(twice, ttl)));
         }
     }
-    all.extend(product::entrants(world)?);
+    all.extend(product::entrants(world).await?);
     Ok(all)
 }
 

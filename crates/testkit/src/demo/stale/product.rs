@@ -25,7 +25,7 @@ struct Product {
 }
 
 /// One contestant per protocol.
-pub(super) fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
+pub(super) async fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
     let choices: [(&str, Choice); 5] = [
         ("Protocol::DelayedDoubleDelete, 500 ms", |keel| Some(double_delete(keel, 500))),
         ("Protocol::DelayedDoubleDelete, 2000 ms", |keel| Some(double_delete(keel, 2_000))),
@@ -33,11 +33,12 @@ pub(super) fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
         ("Protocol::Lease", |_| Some(Protocol::Lease)),
         ("Fenced, the default", |_| None),
     ];
-    let entrant = |(name, choice): (&str, Choice)| {
-        let contestant = Arc::new(Product { world: Arc::clone(world), caches: caches(world, choice)? });
-        Ok(Entrant { name: name.to_owned(), contestant })
-    };
-    choices.into_iter().map(entrant).collect()
+    let mut entrants = Vec::new();
+    for (name, choice) in choices {
+        let contestant = Arc::new(Product { world: Arc::clone(world), caches: caches(world, choice).await? });
+        entrants.push(Entrant { name: name.to_owned(), contestant });
+    }
+    Ok(entrants)
 }
 
 /// The protocol of a process; `None` for the default.
@@ -47,18 +48,18 @@ fn double_delete(keel: &Keel, delay_ms: u64) -> Protocol {
     Protocol::DelayedDoubleDelete { delay: Duration::from_millis(delay_ms), keel: keel.clone() }
 }
 
-fn caches(world: &World, choice: Choice) -> anyhow::Result<Vec<Cache<u64, Row>>> {
+async fn caches(world: &World, choice: Choice) -> anyhow::Result<Vec<Cache<u64, Row>>> {
     let shared = Keel::builder().clock(world.clock().clone()).memory();
-    (0..PROCESSES)
-        .map(|_| {
-            let keel = shared.another_process();
-            let cache = keel.cache("demo").ttl(TTL).version(|row: &Row| row.version);
-            Ok(match choice(&keel) {
-                Some(protocol) => cache.protocol(protocol).build()?,
-                None => cache.build()?,
-            })
-        })
-        .collect()
+    let mut caches = Vec::new();
+    for _ in 0..PROCESSES {
+        let keel = shared.another_process();
+        let cache = keel.cache("demo").ttl(TTL).version(|row: &Row| row.version);
+        caches.push(match choice(&keel) {
+            Some(protocol) => cache.protocol(protocol).open().await?,
+            None => cache.open().await?,
+        });
+    }
+    Ok(caches)
 }
 
 impl Contestant for Product {

@@ -137,7 +137,7 @@ async fn open(url: &str, prefix: &str, schema: u64) -> Cache<u64, u64> {
     let keel = Keel::builder().connect_with(options).await.unwrap();
     let rows = keel.cache("row").ttl(Duration::from_secs(60)).lease(Duration::from_millis(50));
     let rows = rows.load_budget(Duration::from_millis(20)).load_timeout(Duration::from_secs(5));
-    rows.schema(u32::try_from(schema).unwrap()).build().unwrap()
+    rows.schema(u32::try_from(schema).unwrap()).open().await.unwrap()
 }
 
 impl Process {

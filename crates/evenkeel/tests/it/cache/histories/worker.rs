@@ -107,7 +107,7 @@ async fn open_cache(plan: &Plan) -> Cache<String, u64> {
     let rows = keel.cache("row").ttl(Duration::from_secs(60)).write_window(Duration::from_millis(600));
     let rows = rows.transaction_max(Duration::from_secs(2)).suspect_ttl(Duration::from_millis(200)).strong();
     let while_writing = if plan.seed.is_multiple_of(2) { WhileWriting::Wait } else { WhileWriting::Load };
-    rows.lease(Duration::from_millis(300)).while_writing(while_writing).build().unwrap()
+    rows.lease(Duration::from_millis(300)).while_writing(while_writing).open().await.unwrap()
 }
 
 async fn open_database(plan: &Plan) -> SqlitePool {

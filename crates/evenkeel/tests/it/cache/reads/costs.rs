@@ -18,7 +18,7 @@ async fn sent(trace: &mut CommandTrace, redis: &Redis) -> Trace {
 async fn near_hit_sends_no_command() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
-    let rows = keel.cache("row").ttl(Duration::from_secs(600)).near(10).build().unwrap();
+    let rows = keel.cache("row").ttl(Duration::from_secs(600)).near(10).open().await.unwrap();
     let db = Db::with("a");
     get(&rows, &db).await;
     let mut trace = CommandTrace::start(&redis).await.unwrap();
@@ -35,7 +35,7 @@ async fn near_hit_sends_no_command() {
 async fn hit_costs_one_get_and_miss_two_more_scripts() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
-    let rows = keel.cache("row").ttl(Duration::from_secs(600)).build().unwrap();
+    let rows = keel.cache("row").ttl(Duration::from_secs(600)).open().await.unwrap();
     let db = Db::with("a");
     let mut trace = CommandTrace::start(&redis).await.unwrap();
 

@@ -116,7 +116,7 @@ async fn cache_with_extreme_settings_works_or_is_refused(rig: Rig) {
     let (mut taken, mut refused) = (0, 0);
     for (number, (what, change)) in of_spans(&keel).into_iter().chain(of_counts()).enumerate() {
         let builder = keel.cache(&format!("row-{number}")).ttl(Duration::from_secs(600));
-        match change(builder.store_timeout(Duration::from_secs(10))).build() {
+        match change(builder.store_timeout(Duration::from_secs(10))).open().await {
             Ok(rows) => {
                 works(&rows, &what).await;
                 taken += 1;
@@ -135,7 +135,7 @@ async fn cache_with_all_spans_extreme_works(rig: Rig) {
     let (keel, forever) = (rig.process().await, Duration::MAX);
     let builder = keel.cache("forever").ttl(forever).wait_max(forever).load_timeout(forever).retry_after(forever);
     let builder = builder.store_timeout(forever).remember(forever).write_window(forever).transaction_max(forever);
-    works(&builder.keep(forever).breaker(u32::MAX, forever).build().unwrap(), "forever").await;
+    works(&builder.keep(forever).breaker(u32::MAX, forever).open().await.unwrap(), "forever").await;
 }
 
 async fn reads_and_invalidations_with_extreme_options_work(rig: Rig) {
@@ -170,7 +170,7 @@ async fn reads_and_invalidations_with_extreme_options_work(rig: Rig) {
 
 async fn keys_and_batches_of_extreme_size_are_answered(rig: Rig) {
     let keel = rig.process().await;
-    let texts = keel.cache::<str, String>("text").ttl(Duration::from_secs(600)).near(100).build().unwrap();
+    let texts = keel.cache::<str, String>("text").ttl(Duration::from_secs(600)).near(100).open().await.unwrap();
     let long = "k".repeat(1 << 20);
     for key in ["", "{", "}", "%", "\\", "\0", ",", "a{b}c", &long] {
         for _ in 0..3 {
@@ -205,7 +205,7 @@ async fn windows_with_extreme_settings_report_their_end(rig: Rig) {
                 continue;
             }
             let builder = keel.cache(&name).ttl(Duration::from_secs(600)).windows_on_replicas(count, span);
-            let Ok(rows) = builder.build() else { continue };
+            let Ok(rows) = builder.open().await else { continue };
             let rows: Rows = rows;
             let begun = rows.begin_write(&1).await;
             match begun {
@@ -227,7 +227,7 @@ async fn windows_with_extreme_settings_report_their_end(rig: Rig) {
 async fn memory_of_extreme_size_serves_reads() {
     for bytes in COUNTS {
         let keel = evenkeel::Keel::builder().memory_with(bytes);
-        let rows = keel.cache("row").ttl(Duration::from_secs(600)).build().unwrap();
+        let rows = keel.cache("row").ttl(Duration::from_secs(600)).open().await.unwrap();
         works(&rows, &format!("{bytes} bytes of memory")).await;
     }
 }

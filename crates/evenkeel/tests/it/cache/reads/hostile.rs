@@ -69,7 +69,7 @@ type Bodies = Cache<str, Body>;
 
 async fn bodies(rig: &Rig, change: impl FnOnce(CacheBuilder<str, Body>) -> CacheBuilder<str, Body>) -> Bodies {
     let builder = rig.process().await.cache("body").ttl(Duration::from_secs(600)).spread(0.0);
-    change(builder.store_timeout(Duration::from_secs(10))).build().unwrap()
+    change(builder.store_timeout(Duration::from_secs(10))).open().await.unwrap()
 }
 
 /// A read whose loader returns the key itself.
@@ -120,7 +120,7 @@ async fn blocking_codec_does_not_delay_other_keys(rig: Rig) {
 
 /// Another program, whose type does not panic, has stored it.
 async fn entry_that_panics_the_decoder_is_reloaded(rig: Rig) {
-    let texts = rig.process().await.cache::<str, String>("body").ttl(Duration::from_secs(600)).build().unwrap();
+    let texts = rig.process().await.cache::<str, String>("body").ttl(Duration::from_secs(600)).open().await.unwrap();
     let load = |_: &str| async { Ok::<_, Infallible>(Some("decode panics".to_owned())) };
     texts.get("fine", load).await.unwrap();
     let bodies = bodies(&rig, |builder| builder).await;
@@ -233,7 +233,7 @@ impl CacheKey for Key {
 }
 
 async fn panicking_key_fails_only_its_call(rig: Rig) {
-    let keyed = rig.process().await.cache::<Key, String>("keyed").ttl(Duration::from_secs(600)).build().unwrap();
+    let keyed = rig.process().await.cache::<Key, String>("keyed").ttl(Duration::from_secs(600)).open().await.unwrap();
     let bad = Key("key panics");
     let one = keyed.clone();
     let single = tokio::spawn(async move { one.get(&bad, |_| async { Ok::<_, Infallible>(None) }).await.is_ok() });

@@ -61,8 +61,8 @@ async fn find(rows: &Cache<usize, String>, length: usize) -> Tier {
 
 async fn large_and_small(keel: Keel) {
     let growth = Growth::begin().unwrap();
-    let (large, small) = (large(&keel).build().unwrap(), keel.cache("small").ttl(Duration::from_secs(600)));
-    let small: Cache<usize, String> = small.store_timeout(Duration::from_secs(10)).build().unwrap();
+    let (large, small) = (large(&keel).open().await.unwrap(), keel.cache("small").ttl(Duration::from_secs(600)));
+    let small: Cache<usize, String> = small.store_timeout(Duration::from_secs(10)).open().await.unwrap();
     let is_over = Arc::new(AtomicBool::new(false));
     let readers = (0..4).map(|reader| {
         let (small, is_over) = (small.clone(), Arc::clone(&is_over));

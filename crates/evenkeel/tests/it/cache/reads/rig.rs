@@ -51,7 +51,7 @@ impl Rig {
         let builder = self.process().await.cache("row").ttl(Duration::from_secs(600)).spread(0.0);
         // The machine of the tests may keep a server waiting for longer than a reader should wait.
         let builder = builder.store_timeout(Duration::from_secs(10));
-        change(builder).build().unwrap()
+        change(builder).open().await.unwrap()
     }
 
     /// Advances time in steps shorter than the pauses of a cache until `future` is ready.

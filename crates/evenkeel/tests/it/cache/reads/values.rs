@@ -56,9 +56,9 @@ async fn read_reports_the_tier_of_its_value(rig: Rig) {
 async fn keys_and_codecs_of_all_kinds_round_trip(rig: Rig) {
     let keel = rig.process().await;
     let ttl = Duration::from_secs(600);
-    let counts = keel.cache::<(String, u32), i64>("count").ttl(ttl).codec(Integer).build().unwrap();
-    let pages = keel.cache::<str, bytes::Bytes>("page").ttl(ttl).codec(Raw).build().unwrap();
-    let maps = keel.cache::<[u8; 16], BTreeMap<u8, f64>>("map").ttl(ttl).codec(MessagePack).build().unwrap();
+    let counts = keel.cache::<(String, u32), i64>("count").ttl(ttl).codec(Integer).open().await.unwrap();
+    let pages = keel.cache::<str, bytes::Bytes>("page").ttl(ttl).codec(Raw).open().await.unwrap();
+    let maps = keel.cache::<[u8; 16], BTreeMap<u8, f64>>("map").ttl(ttl).codec(MessagePack).open().await.unwrap();
     for _ in 0..2 {
         let count = counts.get(&("a,{}".to_owned(), 7), |_| async { Ok::<_, Infallible>(Some(-5)) }).await;
         assert_eq!(count.unwrap().as_deref(), Some(&-5));
@@ -101,7 +101,7 @@ async fn entry_of_another_codec_is_not_overwritten(rig: Rig) {
     let db = Db::with("7");
     let json = rig.rows().await;
     assert_eq!(get(&json, &db).await, some("7"));
-    let raw = rig.process().await.cache("row").ttl(Duration::from_secs(600)).codec(Raw).build().unwrap();
+    let raw = rig.process().await.cache("row").ttl(Duration::from_secs(600)).codec(Raw).open().await.unwrap();
     assert_eq!(get(&raw, &db).await, some("7"));
     assert_eq!(get(&raw, &db).await, some("7"));
     assert_eq!(db.loads(), 3, "the other program loads without storing");
@@ -110,10 +110,10 @@ async fn entry_of_another_codec_is_not_overwritten(rig: Rig) {
 
 async fn opening_a_cache_twice_is_rejected(rig: Rig) {
     let keel = rig.process().await;
-    let open = || keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).build();
-    let rows = open().unwrap();
-    let error = open().unwrap_err().to_string();
-    assert_eq!(error, "cache `row`: it is already open in this keel; clone the handle instead of building another");
+    let open = || keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).open();
+    let rows = open().await.unwrap();
+    let error = open().await.unwrap_err().to_string();
+    assert_eq!(error, "cache `row`: it is already open in this keel; clone the handle instead of opening another");
     drop(rows);
-    open().unwrap();
+    open().await.unwrap();
 }

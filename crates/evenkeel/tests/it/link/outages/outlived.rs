@@ -23,7 +23,7 @@ fn calls_after_the_runtime_ended_return_that_error() -> Result<()> {
     for is_shared in [false, true] {
         let first = runtime(is_shared);
         let keel = first.block_on(Keel::connect(&redis.url()))?;
-        let queue = first.block_on(keel.queue::<String>("mail").build())?;
+        let queue = first.block_on(keel.queue::<String>("mail").open())?;
         let guard = first.block_on(keel.lock("stock/42").acquire())?;
         drop(first);
         runtime(is_shared).block_on(every_call(&keel, queue))?;
@@ -72,7 +72,7 @@ async fn every_call(keel: &Keel, queue: evenkeel::queue::Queue<String>) -> Resul
     let consumer = queue.consume(|_| async { Ok::<_, Infallible>(evenkeel::queue::Handled::Done) });
     let error = consumer.run(std::future::pending()).await.unwrap_err();
     assert!(matches!(error, QueueError::Link(LinkError::RuntimeEnded)), "{error}");
-    let rows = keel.cache::<u64, u64>("row").ttl(Duration::from_secs(60)).build()?;
+    let rows = keel.cache::<u64, u64>("row").ttl(Duration::from_secs(60)).open().await?;
     let row = rows.get(&7, |id| {
         let id = *id;
         async move { Ok::<_, Infallible>(Some(id)) }

@@ -157,7 +157,7 @@ fn settings() -> Vec<(String, Settings)> {
 async fn queue_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     let keel = rig.process().await;
     for (number, (what, set)) in settings().into_iter().enumerate() {
-        let queue = match set(keel.queue(&format!("queue-{number}"))).build().await {
+        let queue = match set(keel.queue(&format!("queue-{number}"))).open().await {
             Ok(queue) => queue,
             Err(QueueError::Settings { .. }) => continue,
             Err(error) => panic!("{what}: {error}"),
@@ -304,7 +304,7 @@ async fn horizon_of_extreme_length_works_or_is_rejected() {
     let spans = [Duration::ZERO, minute - Duration::from_millis(1), minute, LONGEST, Duration::MAX];
     for (number, span) in spans.into_iter().enumerate() {
         let builder = keel.queue::<String>(&format!("queue-{number}")).sql(&pool).horizon(span);
-        match builder.build().await {
+        match builder.open().await {
             Ok(queue) => {
                 assert!(span >= minute, "{span:?}");
                 let id = queue.delay(DAY, &"a".to_owned()).await.unwrap();

@@ -11,7 +11,7 @@ async fn rig() -> (Rig, Proxy, Queue<String>) {
     let rig = Rig::redis().await;
     let proxy = Proxy::start(rig.port(), 1).await.unwrap();
     let keel = rig.process_through(|url| proxy.url(url)).await;
-    let mail = keel.queue("mail").build().await.unwrap();
+    let mail = keel.queue("mail").open().await.unwrap();
     (rig, proxy, mail)
 }
 

@@ -76,7 +76,7 @@ async fn every_job_is_found_after_growth(rig: Rig) {
         assert_eq!(mail.reschedule_in(&moved, Duration::from_secs(7200)).await.unwrap(), Rescheduled::Changed);
         assert!(mail.job(&"new".to_owned()).enqueue().await.unwrap().is_new());
     }
-    let refused = rig.process().await.queue::<String>("mail").shards(4).build().await;
+    let refused = rig.process().await.queue::<String>("mail").shards(4).open().await;
     assert!(matches!(refused, Err(QueueError::Settings { .. })));
     // It keeps what it has, and a second call finds nothing to do.
     assert_eq!(handles[0].topic().grow(8).await.unwrap().moved, 0);

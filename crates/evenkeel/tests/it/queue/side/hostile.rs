@@ -201,7 +201,7 @@ async fn check(mail: &Mail, ids: &BTreeMap<&'static str, JobId>) {
 async fn misbehaving_handler_fails_only_its_attempt(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let ids = send(&mail).await;
-    let hostile: Queue<Body> = rig.process().await.queue("mail").build().await.unwrap();
+    let hostile: Queue<Body> = rig.process().await.queue("mail").open().await.unwrap();
     let consumer = hostile.consume(|delivery: Delivery<Body>| {
         assert_ne!(delivery.body.0, "handler panics at once", "handler panics at once");
         handle(delivery)
@@ -220,7 +220,7 @@ async fn misbehaving_handler_in_a_batch_fails_only_its_delivery(rig: Rig) {
     for text in texts {
         ids.push(mail.now(&text.to_owned()).await.unwrap());
     }
-    let hostile: Queue<Body> = rig.process().await.queue("mail").build().await.unwrap();
+    let hostile: Queue<Body> = rig.process().await.queue("mail").open().await.unwrap();
     let consumer = hostile.consume_batch(texts.len(), |batch: Batch<Body>| async move {
         let bodies = batch.deliveries.iter().map(|delivery| delivery.body.0.clone());
         Ok::<_, Oops>(BatchHandled::Each(

@@ -37,7 +37,7 @@ fn body(number: u8, bytes: usize) -> Bytes {
 }
 
 async fn bulk(keel: &Keel) -> Queue<Bytes> {
-    keel.queue("bulk").codec(Raw).body_bytes_max(32 * MIB).build().await.unwrap()
+    keel.queue("bulk").codec(Raw).body_bytes_max(32 * MIB).open().await.unwrap()
 }
 
 /// The epochs that the link of this process has had; none in memory.
@@ -48,7 +48,7 @@ fn epoch(keel: &Keel) -> Option<u64> {
 /// Sends bodies of these sizes and waits until all of them have arrived, while small jobs go through another queue of the keel.
 async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize) {
     let keel = rig.process().await;
-    let (bulk, mail) = (bulk(&keel).await, keel.queue::<String>("mail").build().await.unwrap());
+    let (bulk, mail) = (bulk(&keel).await, keel.queue::<String>("mail").open().await.unwrap());
     let began = epoch(&keel);
     for (number, size) in (0..).zip(&sizes) {
         bulk.now(&body(number, *size)).await.unwrap();
@@ -150,7 +150,7 @@ async fn page_is_read_in_replies_of_four_mebibytes() {
 /// A record's appended notes and lease work for large records as for small ones.
 async fn large_body_survives_a_retry_unchanged(rig: Rig) {
     let keel = rig.process().await;
-    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let mail = keel.queue::<String>("mail").open().await.unwrap();
     let large = "x".repeat(300_000);
     mail.job(&large).header("tenant", "a").enqueue().await.unwrap();
     let desk = Desk::new();

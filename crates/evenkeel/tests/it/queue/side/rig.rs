@@ -36,7 +36,7 @@ impl Rig {
 
     /// The same with other settings.
     pub(super) async fn mail_with(&self, change: impl FnOnce(QueueBuilder<String>) -> QueueBuilder<String>) -> Mail {
-        change(self.process().await.queue("mail")).build().await.unwrap()
+        change(self.process().await.queue("mail")).open().await.unwrap()
     }
 
     /// Waits until no consumer is left to wake for the shard of this tag.

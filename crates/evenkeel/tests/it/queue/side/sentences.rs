@@ -44,7 +44,7 @@ async fn consumer_fails_when_its_keel_is_shut_down() {
     in_time(async {
         let rig = Rig::redis().await;
         let keel = rig.process().await;
-        let mail: Queue<String> = keel.queue("mail").build().await.unwrap();
+        let mail: Queue<String> = keel.queue("mail").open().await.unwrap();
         let (desk, elsewhere) = (Desk::new(), rig.mail().await);
         let consuming =
             tokio::spawn(desk.consumer(&mail).drain(Duration::from_secs(3_600)).run(std::future::pending()));

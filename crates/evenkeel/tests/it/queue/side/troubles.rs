@@ -37,7 +37,7 @@ impl Work {
         let redis = Redis::start(RedisOptions::new().append_only()).await.unwrap();
         let url = format!("{}?response_timeout_ms=300&connect_timeout_ms=300&heartbeat_ms=100", redis.url());
         let keel = Keel::connect(&url).await.unwrap();
-        let queue: Queue<u32> = keel.queue("work").shards(2).build().await.unwrap();
+        let queue: Queue<u32> = keel.queue("work").shards(2).open().await.unwrap();
         let (sender, mut done) = mpsc::unbounded_channel();
         let (gate, gated) = watch::channel(false);
         let consumer = queue.consume(move |job: Delivery<u32>| {

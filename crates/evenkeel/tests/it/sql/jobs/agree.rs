@@ -76,7 +76,7 @@ impl Desk {
             Kept::Rows => builder.sql(&place.pool),
             Kept::RowsAlone => builder.sql(&place.pool).horizon(HOUR),
         };
-        let queue = builder.build().await.unwrap();
+        let queue = builder.open().await.unwrap();
         let topic = operator.topic("agreed").await.unwrap().sql(&place.pool);
         Self { redis, queue, topic, kept }
     }

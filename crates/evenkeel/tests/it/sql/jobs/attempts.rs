@@ -37,7 +37,7 @@ struct Stage {
 
 async fn opened<DB: Tested>(keel: &Keel, place: &Place<DB>) -> Queue<u32> {
     let builder = keel.queue("tried").retries(RETRIES).retry_delay(RetryDelay::fixed(Duration::ZERO));
-    builder.sql(&place.pool).build().await.unwrap()
+    builder.sql(&place.pool).open().await.unwrap()
 }
 
 impl Stage {
@@ -320,7 +320,7 @@ async fn only_failed_attempts_cost_a_statement_mariadb() {
     let database = park::mariadb_database().await.unwrap();
     let pool = MySqlPoolOptions::new().max_connections(1).connect(&database.url).await.unwrap();
     migrate(&pool).await.unwrap();
-    let queue: Queue<u32> = Keel::memory().queue("tried").retries(0).sql(&pool).build().await.unwrap();
+    let queue: Queue<u32> = Keel::memory().queue("tried").retries(0).sql(&pool).open().await.unwrap();
     // One for the start, one for the failure. The row of a completed job is deleted.
     for (fails, expected) in [(false, 1), (true, 2)] {
         let id = queue.now(&1).await.unwrap();

@@ -33,14 +33,14 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The queue of another process with an embedded store of its own, as after a restart.
 async fn opened<DB: Tested>(place: &Place<DB>) -> Queue<u32> {
-    Keel::memory().queue("judged").retries(Retries::Unlimited).sql(&place.pool).build().await.unwrap()
+    Keel::memory().queue("judged").retries(Retries::Unlimited).sql(&place.pool).open().await.unwrap()
 }
 
 async fn on_redis<DB: Tested>(place: &Place<DB>, redis: &Redis) -> Queue<u32> {
     let mut options = LinkOptions::from_url(&redis.url()).unwrap();
     options.response_timeout = Duration::from_millis(500);
     let keel = Keel::builder().connect_with(options).await.unwrap();
-    keel.queue("judged").sql(&place.pool).build().await.unwrap()
+    keel.queue("judged").sql(&place.pool).open().await.unwrap()
 }
 
 /// Consumes until dropped; returns the jobs that ran.
@@ -217,7 +217,7 @@ async fn job_with_an_id_is_accepted_once<DB: Tested>(place: Place<DB>) {
 
 async fn jobs_beyond_the_horizon_stay_out_of_the_store<DB: Tested>(place: Place<DB>) {
     let keel = Keel::memory();
-    let queue: Queue<u32> = keel.queue("judged").sql(&place.pool).horizon(HOUR).build().await.unwrap();
+    let queue: Queue<u32> = keel.queue("judged").sql(&place.pool).horizon(HOUR).open().await.unwrap();
     let far = queue.delay(10 * HOUR, &1).await.unwrap();
     let near = queue.delay(HOUR / 2, &2).await.unwrap();
     queue.sweep_once().await.unwrap();
@@ -292,7 +292,7 @@ async fn next_fence_exceeds_the_fence_in_the_row<DB: Tested>(place: Place<DB>) {
 
 async fn unit_of_work_enqueues_a_job_with_a_row<DB: Tested>(place: Place<DB>) {
     let keel = Keel::memory();
-    let queue: Queue<u32> = keel.queue("judged").sql(&place.pool).build().await.unwrap();
+    let queue: Queue<u32> = keel.queue("judged").sql(&place.pool).open().await.unwrap();
     let mut work = keel.begin(&place.pool).await.unwrap();
     let id = work.enqueue(queue.job(&1).id("named").delay(HOUR)).unwrap();
     work.commit().await.unwrap();

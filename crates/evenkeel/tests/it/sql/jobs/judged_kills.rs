@@ -30,7 +30,7 @@ async fn queue(open: &Open) -> Queue<u32> {
     let keel = Keel::connect(&open.redis).await.unwrap();
     // A short lease, to keep the test short.
     let builder = keel.queue("judged").visibility(Duration::from_secs(1)).retries(0);
-    builder.sql(&pool).build().await.unwrap()
+    builder.sql(&pool).open().await.unwrap()
 }
 
 #[tokio::test]

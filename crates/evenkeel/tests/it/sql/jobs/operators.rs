@@ -49,8 +49,8 @@ impl Desk {
         let keel = Keel::connect(&redis.url()).await.unwrap();
         let builder = keel.queue("judged").retries(0).sql(&place.pool);
         let queue = match horizon {
-            Some(horizon) => builder.horizon(horizon).build().await.unwrap(),
-            None => builder.build().await.unwrap(),
+            Some(horizon) => builder.horizon(horizon).open().await.unwrap(),
+            None => builder.open().await.unwrap(),
         };
         // Another connection, as that of another program.
         let operator = Keel::connect(&redis.url()).await.unwrap();
@@ -251,7 +251,7 @@ async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: Plac
     for is_flushed in [false, true] {
         desk.then(is_flushed).await;
         // The next process that opens the queue registers it again.
-        desk.keel.queue::<u32>("judged").sql(&place.pool).build().await.unwrap();
+        desk.keel.queue::<u32>("judged").sql(&place.pool).open().await.unwrap();
         let bare = Keel::connect(&desk.redis.url()).await.unwrap().topic("judged").await.unwrap();
         assert!(bare.needs_database());
         let new = NewTopicJob {
@@ -333,7 +333,7 @@ async fn operators_do_not_change_a_running_job<DB: Tested>(place: Place<DB>) {
 
 async fn queue_with_rows_is_rejected_without_its_database<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place).await;
-    let refused = desk.keel.queue::<u32>("judged").build().await.err().unwrap();
+    let refused = desk.keel.queue::<u32>("judged").open().await.err().unwrap();
     assert!(refused.to_string().contains("sql(&pool)"), "{refused}");
     assert!(desk.keel.topic("judged").await.unwrap().needs_database(), "the attempt has not hidden it");
 }
@@ -343,7 +343,7 @@ async fn queue_with_rows_is_rejected_without_its_database<DB: Tested>(place: Pla
 async fn operators_agree_without_rows() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
-    let queue = keel.queue::<u32>("plain").build().await.unwrap();
+    let queue = keel.queue::<u32>("plain").open().await.unwrap();
     for is_flushed in [false, true] {
         let topic = queue.topic();
         assert!(!topic.needs_database());

@@ -37,7 +37,7 @@ impl Stage {
     async fn open<DB: Tested>(place: &Place<DB>) -> Self {
         let redis = Redis::start(RedisOptions::new()).await.unwrap();
         let keel = Keel::connect(&redis.url()).await.unwrap();
-        let queue = keel.queue("judged").retries(0).body_bytes_max(2 * MIB).sql(&place.pool).build().await.unwrap();
+        let queue = keel.queue("judged").retries(0).body_bytes_max(2 * MIB).sql(&place.pool).open().await.unwrap();
         Self { redis, queue }
     }
 
@@ -135,7 +135,7 @@ impl Drop for Explosive {
 /// What its row does not let run is dropped by the attempt itself, outside the handler.
 async fn panic_in_the_drop_of_a_body_frees_its_lease<DB: Tested>(place: Place<DB>) {
     let keel = Keel::memory();
-    let queue = keel.queue::<Explosive>("explosive").retries(0).sql(&place.pool).build().await.unwrap();
+    let queue = keel.queue::<Explosive>("explosive").retries(0).sql(&place.pool).open().await.unwrap();
     let id = queue.now(&Explosive(1)).await.unwrap();
     place.run("DELETE FROM evenkeel_jobs").await;
     ARMED.store(true, SeqCst);
@@ -203,7 +203,7 @@ async fn large_bodies_are_restored_and_sent_only_when_needed<DB: Tested>(place: 
     stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
     // A neighbor continues meanwhile.
     let keel = Keel::connect(&stage.redis.url()).await.unwrap();
-    let neighbor: Queue<u32> = keel.queue("neighbor").build().await.unwrap();
+    let neighbor: Queue<u32> = keel.queue("neighbor").open().await.unwrap();
     let (swept, sent) = tokio::join!(stage.queue.sweep_once(), async {
         for number in 0..50 {
             neighbor.now(&number).await?;

@@ -3,7 +3,7 @@
 use super::recorder::Recorder;
 use super::{Db, blob, own_database, pool};
 use evenkeel::Keel;
-use evenkeel::sql::relay::{Looked, RelayBuilder};
+use evenkeel::sql::relay::Looked;
 use evenkeel::sql::sink::Sinks;
 use evenkeel::sql::{Message, Relay, migrate};
 use evenkeel::testing::TestClock;
@@ -31,12 +31,8 @@ impl Stage {
 
     /// A relay in its own process, with this sink.
     pub(super) fn relay(&self, sink: &Recorder) -> Relay<Db> {
-        self.builder(sink).build()
-    }
-
-    pub(super) fn builder(&self, sink: &Recorder) -> RelayBuilder<Db> {
-        let builder = self.keel.another_process().relay(&self.pool).sinks(Sinks::to(sink.clone()));
-        builder.backoff(Duration::from_millis(1), Duration::from_millis(1))
+        let relay = self.keel.another_process().relay(&self.pool).sinks(Sinks::to(sink.clone()));
+        relay.backoff(Duration::from_millis(1), Duration::from_millis(1))
     }
 
     /// Commits a message of this key.

@@ -130,7 +130,7 @@ async fn drain<DB: Sql>(world: &World<DB>) {
         .run("UPDATE evenkeel_outbox_keys SET due_at = 1, claim = NULL WHERE due_at IS NOT NULL AND parked_at IS NULL")
         .await;
     let shop = world.shop().await;
-    let relay = shop.keel.relay(&world.pool).sinks(shop.sinks.clone()).build();
+    let relay = shop.keel.relay(&world.pool).sinks(shop.sinks.clone());
     let (stop, stopped) = oneshot::channel::<()>();
     let relaying = tokio::spawn(async move { relay.run(async { _ = stopped.await }).await });
     let left = async || {

@@ -71,7 +71,7 @@ async fn process() {
 async fn work<DB: Sql>(open: Open, mut station: Station) {
     let pool = pool::<DB>(&open.database, 12).await;
     let shop = Arc::new(Shop::open(&open).await);
-    let relay = shop.keel.relay(&pool).sinks(shop.sinks.clone()).lease(LEASE).build();
+    let relay = shop.keel.relay(&pool).sinks(shop.sinks.clone()).lease(LEASE);
     let (stop, stopped) = oneshot::channel::<()>();
     let relaying = tokio::spawn(async move { relay.run(async { _ = stopped.await }).await });
     let (said, mut ended) = mpsc::unbounded_channel();

@@ -164,9 +164,9 @@ impl Shop {
         let keel = eventually("a Redis to begin with", async || Keel::connect(&open.redis).await.ok()).await.unwrap();
         let cache =
             |name: &str| keel.cache(name).ttl(Duration::from_secs(3_600)).version(|account: &Account| account.1);
-        let plain = cache("plain").build().unwrap();
-        let strong = cache("strong").strong().build().unwrap();
-        let queue = eventually("a queue", async || keel.queue("jobs").shards(1).build().await.ok()).await.unwrap();
+        let plain = cache("plain").open().await.unwrap();
+        let strong = cache("strong").strong().open().await.unwrap();
+        let queue = eventually("a queue", async || keel.queue("jobs").shards(1).open().await.ok()).await.unwrap();
         let stream = StreamSink::new(&keel);
         let broker = eventually("a broker", async || NatsSink::connect(&open.broker).await.ok()).await.unwrap();
         let process = open.process;

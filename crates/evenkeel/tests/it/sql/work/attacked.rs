@@ -44,9 +44,9 @@ async fn check(effects: &mut Effects, cache: &Cache<i64, i64>, strong: &Cache<i6
 /// was in the wrong Redis.
 async fn effects_of_another_keel_are_rejected<DB: Sql>(rig: Rig<DB>) {
     let other = Keel::memory();
-    let stock = other.cache("stock").ttl(TTL).build().unwrap();
-    let strong = other.cache("strong").ttl(TTL).freshness(Freshness::Fresh).build().unwrap();
-    let mail = other.queue("mail").build().await.unwrap();
+    let stock = other.cache("stock").ttl(TTL).open().await.unwrap();
+    let strong = other.cache("strong").ttl(TTL).freshness(Freshness::Fresh).open().await.unwrap();
+    let mail = other.queue("mail").open().await.unwrap();
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     check(&mut work, &stock, &strong, &mail).await;
     work.invalidate(&rig.stock, &1).unwrap();
@@ -169,7 +169,7 @@ async fn large_effects_do_not_block_small_ones<DB: Sql>(rig: Rig<DB>) {
     }
     assert_eq!(rig.works(1).await, 2, "what was refused left nothing");
     let sinks = Sinks::to(StreamSink::new(&rig.keel));
-    let relay = rig.keel.relay(&rig.pool).sinks(sinks).build();
+    let relay = rig.keel.relay(&rig.pool).sinks(sinks);
     DB::run(&mut rig.pool.acquire().await.unwrap(), "UPDATE evenkeel_outbox SET due_at = 1 WHERE state = 1")
         .await
         .unwrap();

@@ -30,8 +30,8 @@ async fn connect(url: &str, prefix: &str) -> Keel {
 async fn sell<DB: Sql>(open: &Open) {
     let keel = connect(&open.redis, &open.prefix).await;
     let pool = pool::<DB>(&open.database, 2).await;
-    let stock = keel.cache::<i64, i64>("stock").ttl(Duration::from_secs(600)).build().unwrap();
-    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let stock = keel.cache::<i64, i64>("stock").ttl(Duration::from_secs(600)).open().await.unwrap();
+    let mail = keel.queue::<String>("mail").open().await.unwrap();
     let note = |effects: &mut Effects| {
         effects.invalidate(&stock, &1).unwrap();
         effects.enqueue(mail.job(&"sold".to_owned()).id("sale")).unwrap();
@@ -88,7 +88,7 @@ async fn before_the_commit<DB: Sql>(is_joined: bool) {
     };
     assert_eq!(eventually("the row is free", add).await.unwrap(), 1);
     assert_eq!((rig.units().await, rig.number("SELECT COUNT(*) FROM evenkeel_outbox").await), (11, 0));
-    rig.keel.relay(&rig.pool).build().run_once().await.unwrap();
+    rig.keel.relay(&rig.pool).run_once().await.unwrap();
     assert_eq!(rig.cached_units().await, 10, "the cache was not told");
     assert!(rig.mail.find(&JobId::named(b"sale")).await.unwrap().is_none());
 }
@@ -98,7 +98,7 @@ async fn after_the_commit<DB: Sql>(point: &str, is_joined: bool) {
     assert_eq!((rig.units().await, rig.works(1).await), (9, 1));
     // The head start of the fast path is over.
     DB::run(&mut rig.pool.acquire().await.unwrap(), "UPDATE evenkeel_outbox SET due_at = 0").await.unwrap();
-    rig.keel.relay(&rig.pool).build().run_once().await.unwrap();
+    rig.keel.relay(&rig.pool).run_once().await.unwrap();
     assert_eq!(rig.cached_units().await, 9);
     assert!(rig.mail.find(&JobId::named(b"sale")).await.unwrap().is_some());
     assert_eq!((rig.works(1).await, rig.works(2).await), (0, 1));

@@ -14,9 +14,9 @@ on_each! {
     failed_effect_is_left_to_the_relay
 }
 
-fn strong<DB: Sql>(rig: &Rig<DB>, gate: &StepGate) -> Cache<i64, i64> {
+async fn strong<DB: Sql>(rig: &Rig<DB>, gate: &StepGate) -> Cache<i64, i64> {
     let builder = rig.keel.cache("strong").ttl(Duration::from_secs(600)).freshness(Freshness::Fresh);
-    builder.gate(gate).build().unwrap()
+    builder.gate(gate).open().await.unwrap()
 }
 
 fn no_answer() -> CacheError {
@@ -25,7 +25,7 @@ fn no_answer() -> CacheError {
 
 async fn strong_cache_keeps_its_window_open_across_the_commit<DB: Sql>(rig: Rig<DB>) {
     let gate = StepGate::default();
-    let strong = strong(&rig, &gate);
+    let strong = strong(&rig, &gate).await;
     let (mut begins, mut ends) =
         (gate.hold(Step::BeginWrite, Side::BeforeSend), gate.hold(Step::EndWrite, Side::BeforeSend));
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -45,7 +45,7 @@ async fn strong_cache_keeps_its_window_open_across_the_commit<DB: Sql>(rig: Rig<
 async fn unconfirmed_window_rejects_the_commit<DB: Sql>(rig: Rig<DB>) {
     for side in [Side::BeforeSend, Side::BeforeAnswer] {
         let gate = StepGate::default();
-        let strong = strong(&rig, &gate);
+        let strong = strong(&rig, &gate).await;
         let mut begins = gate.hold(Step::BeginWrite, side);
         let mut work = rig.keel.begin(&rig.pool).await.unwrap();
         DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
@@ -61,7 +61,7 @@ async fn unconfirmed_window_rejects_the_commit<DB: Sql>(rig: Rig<DB>) {
 
 async fn job_that_runs_at_once_reads_no_older_value<DB: Sql>(rig: Rig<DB>) {
     let gate = StepGate::default();
-    let cache = rig.keel.cache::<i64, i64>("gated").ttl(Duration::from_secs(600)).gate(&gate).build().unwrap();
+    let cache = rig.keel.cache::<i64, i64>("gated").ttl(Duration::from_secs(600)).gate(&gate).open().await.unwrap();
     let mut invalidates = gate.hold(Step::Invalidate, Side::BeforeSend);
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     let job = work.enqueue(rig.mail.job(&"sold".to_owned())).unwrap();
@@ -77,7 +77,7 @@ async fn job_that_runs_at_once_reads_no_older_value<DB: Sql>(rig: Rig<DB>) {
 /// Once the commit is acknowledged, nothing that goes wrong is an error of the commit.
 async fn failed_effect_is_left_to_the_relay<DB: Sql>(rig: Rig<DB>) {
     let gate = StepGate::default();
-    let cache = rig.keel.cache::<i64, i64>("gated").ttl(Duration::from_secs(600)).gate(&gate).build().unwrap();
+    let cache = rig.keel.cache::<i64, i64>("gated").ttl(Duration::from_secs(600)).gate(&gate).open().await.unwrap();
     let mut invalidates = gate.hold(Step::Invalidate, Side::BeforeSend);
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.invalidate(&cache, &1).unwrap();

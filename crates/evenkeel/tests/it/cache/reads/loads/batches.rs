@@ -236,7 +236,7 @@ async fn unreadable_entry_reloads_only_its_key(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     db.write(2, "b");
     all(batch(&rows, &db, &asked, &[1])).await;
-    let numbers = rig.process().await.cache::<u64, u64>("row").ttl(Duration::from_secs(600)).build().unwrap();
+    let numbers = rig.process().await.cache::<u64, u64>("row").ttl(Duration::from_secs(600)).open().await.unwrap();
     numbers.get(&2, |_| async { Ok::<_, DbError>(Some(7)) }).await.unwrap();
     let page = [(1, some("a")), (2, some("b")), (3, None)];
     assert_eq!(all(batch(&rows, &db, &asked, &[1, 2, 3])).await, page);
@@ -248,7 +248,7 @@ async fn unreadable_entry_reloads_only_its_key(rig: Rig) {
 async fn batch_of_hits_is_one_socket_write() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
-    let rows: Rows = keel.cache("row").ttl(Duration::from_secs(600)).build().unwrap();
+    let rows: Rows = keel.cache("row").ttl(Duration::from_secs(600)).open().await.unwrap();
     let (db, asked, keys) = (Db::new(), Runs::default(), (0..100).collect::<Vec<u64>>());
     all(batch(&rows, &db, &asked, &keys)).await;
     let mut trace = CommandTrace::start(&redis).await.unwrap();

@@ -159,7 +159,7 @@ async fn open(url: &str, prefix: String, gate: &StepGate) -> Cache<u64, u64> {
     // A long lease: on a loaded machine the load may take long, and after the lease a second load would be correct.
     let minute = Duration::from_secs(60);
     let rows = keel.cache("row").ttl(10 * minute).lease(minute).load_budget(minute).load_timeout(minute);
-    rows.gate(gate).build().unwrap()
+    rows.gate(gate).open().await.unwrap()
 }
 
 async fn read_until(

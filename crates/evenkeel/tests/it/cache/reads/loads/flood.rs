@@ -94,7 +94,7 @@ async fn flush_of_redis_keeps_loads_within_loads_max() {
     let minute = Duration::from_secs(60);
     let rows = keel.cache("row").ttl(10 * minute).store_timeout(minute).wait_max(minute);
     let rows = rows.lease(minute).load_budget(minute).load_timeout(minute);
-    let rows: Rows = rows.loads_max(BOUND).waiters_max(300).build().unwrap();
+    let rows: Rows = rows.loads_max(BOUND).waiters_max(300).open().await.unwrap();
     let keys: Vec<u64> = (0..KEYS).collect();
     let filled = rows.get_many(&keys, |missing| async move {
         Ok::<_, Infallible>(missing.into_iter().map(|key| (key, key.to_string())).collect::<Vec<_>>())

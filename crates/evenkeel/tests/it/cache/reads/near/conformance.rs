@@ -33,7 +33,7 @@ on_both! {
 }
 
 async fn third_read_is_a_near_hit(rig: Rig) {
-    let rows = near(&rig.process().await);
+    let rows = near(&rig.process().await).await;
     let db = Db::with("a");
     let mut tiers = Vec::new();
     for _ in 0..4 {
@@ -55,7 +55,7 @@ async fn prove_alive(rows: &Rows, db: &Db) {
 
 async fn peek_sees_near_value_and_sends_no_command(rig: Rig) {
     let keel = rig.process().await;
-    let (rows, db) = (near(&keel), Db::with("a"));
+    let (rows, db) = (near(&keel).await, Db::with("a"));
     assert!(rows.peek(&1).is_none());
     fill_near(&rows, &db).await;
     let found = rows.peek(&1).unwrap();
@@ -71,7 +71,7 @@ async fn peek_sees_near_value_and_sends_no_command(rig: Rig) {
 }
 
 async fn absent_row_is_a_near_hit(rig: Rig) {
-    let rows = near(&rig.process().await);
+    let rows = near(&rig.process().await).await;
     let db = Db::new();
     fill_near(&rows, &db).await;
     assert_eq!(find(&rows, &db).await.unwrap().value, None);
@@ -80,7 +80,7 @@ async fn absent_row_is_a_near_hit(rig: Rig) {
 
 async fn remote_invalidation_drops_the_near_value(rig: Rig) {
     let keel = rig.process().await;
-    let (here, elsewhere, db) = (near(&keel), rig.rows().await, Db::with("a"));
+    let (here, elsewhere, db) = (near(&keel).await, rig.rows().await, Db::with("a"));
     fill_near(&here, &db).await;
     db.write(1, "b");
     elsewhere.invalidate(&1).await.unwrap();
@@ -93,9 +93,9 @@ async fn remote_invalidation_drops_the_near_value(rig: Rig) {
 /// Opening the name a second time is rejected, and must not redirect the notifications of the open cache.
 async fn rejected_second_cache_keeps_notifications_of_first(rig: Rig) {
     let keel = rig.process().await;
-    let (here, elsewhere, db) = (near(&keel), rig.rows().await, Db::with("a"));
+    let (here, elsewhere, db) = (near(&keel).await, rig.rows().await, Db::with("a"));
     fill_near(&here, &db).await;
-    assert!(keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).near(100).build().is_err());
+    assert!(keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).near(100).open().await.is_err());
     db.write(1, "b");
     elsewhere.invalidate(&1).await.unwrap();
     notified(&keel).await;
@@ -105,7 +105,7 @@ async fn rejected_second_cache_keeps_notifications_of_first(rig: Rig) {
 /// Redis notifies a connection of its own write only after the reply (redis#9422): a writer that relied on the notification
 /// would read what it has just replaced (R4).
 async fn writer_reads_its_own_write_with_near_cache(rig: Rig) {
-    let rows = near(&rig.process().await);
+    let rows = near(&rig.process().await).await;
     let db = Db::new();
     for round in 0..50 {
         db.write(1, &round.to_string());
@@ -119,7 +119,7 @@ async fn writer_reads_its_own_write_with_near_cache(rig: Rig) {
 /// meantime. The invalidation is pending; its key is read from the database, and not from the near cache.
 async fn dropped_invalidation_drops_the_near_value(rig: Rig) {
     let gate = StepGate::default();
-    let rows = near_with(&rig.process().await, |builder| builder.gate(&gate));
+    let rows = near_with(&rig.process().await, |builder| builder.gate(&gate)).await;
     let db = Db::with("a");
     fill_near(&rows, &db).await;
     db.write(1, "b");
@@ -138,7 +138,7 @@ async fn dropped_invalidation_drops_the_near_value(rig: Rig) {
 
 async fn purge_drops_the_near_value(rig: Rig) {
     let keel = rig.process().await;
-    let (here, elsewhere, db) = (near(&keel), rig.rows().await, Db::with("a"));
+    let (here, elsewhere, db) = (near(&keel).await, rig.rows().await, Db::with("a"));
     fill_near(&here, &db).await;
     db.delete(1);
     elsewhere.purge(&1).await.unwrap();
@@ -150,7 +150,7 @@ async fn purge_drops_the_near_value(rig: Rig) {
 /// was removed would stay.
 async fn eviction_of_entry_drops_the_near_value(rig: Rig) {
     let keel = rig.process().await;
-    let (here, elsewhere, db) = (near(&keel), rig.rows().await, Db::with("a"));
+    let (here, elsewhere, db) = (near(&keel).await, rig.rows().await, Db::with("a"));
     fill_near(&here, &db).await;
     rig.evict(1).await;
     db.write(1, "b");
@@ -161,7 +161,7 @@ async fn eviction_of_entry_drops_the_near_value(rig: Rig) {
 
 async fn foreign_write_to_entry_drops_the_near_value(rig: Rig) {
     let keel = rig.process().await;
-    let (rows, db) = (near(&keel), Db::with("a"));
+    let (rows, db) = (near(&keel).await, Db::with("a"));
     fill_near(&rows, &db).await;
     db.write(1, "b");
     rig.put(1, b"not ours").await;
@@ -172,7 +172,7 @@ async fn foreign_write_to_entry_drops_the_near_value(rig: Rig) {
 /// A refresh in another process stores a newer value; a reader that reads here all the time must not keep the older one.
 async fn load_in_another_process_drops_the_near_value(rig: Rig) {
     let keel = rig.process().await;
-    let (here, elsewhere, db) = (near(&keel), rig.rows().await, Db::with("a"));
+    let (here, elsewhere, db) = (near(&keel).await, rig.rows().await, Db::with("a"));
     fill_near(&here, &db).await;
     rig.advance(Duration::from_secs(599)).await;
     db.write(1, "b");
@@ -185,7 +185,7 @@ async fn load_in_another_process_drops_the_near_value(rig: Rig) {
 
 async fn value_due_for_refresh_is_read_from_the_store(rig: Rig) {
     let keel = rig.process().await;
-    let (rows, db) = (near(&keel), Db::with("a"));
+    let (rows, db) = (near(&keel).await, Db::with("a"));
     fill_near(&rows, &db).await;
     rig.advance(Duration::from_secs(599)).await;
     db.write(1, "b");
@@ -197,7 +197,7 @@ async fn value_due_for_refresh_is_read_from_the_store(rig: Rig) {
 }
 
 async fn near_value_expires_with_its_ttl(rig: Rig) {
-    let rows = near_with(&rig.process().await, |builder| builder.refresh_window(Duration::ZERO));
+    let rows = near_with(&rig.process().await, |builder| builder.refresh_window(Duration::ZERO)).await;
     let db = Db::with("a");
     fill_near(&rows, &db).await;
     rig.advance(Duration::from_millis(599_999)).await;
@@ -209,7 +209,7 @@ async fn near_value_expires_with_its_ttl(rig: Rig) {
 }
 
 async fn near_value_expires_after_near_age_max(rig: Rig) {
-    let rows = near_with(&rig.process().await, |builder| builder.near_age_max(Duration::from_secs(60)));
+    let rows = near_with(&rig.process().await, |builder| builder.near_age_max(Duration::from_secs(60))).await;
     let db = Db::with("a");
     fill_near(&rows, &db).await;
     rig.advance(Duration::from_secs(60)).await;
@@ -220,7 +220,7 @@ async fn near_value_expires_after_near_age_max(rig: Rig) {
 
 async fn stale_value_is_not_kept_near(rig: Rig) {
     let keel = rig.process().await;
-    let rows = near_with(&keel, |builder| builder.keep(Duration::from_secs(60)));
+    let rows = near_with(&keel, |builder| builder.keep(Duration::from_secs(60))).await;
     let db = Db::with("a");
     fill_near(&rows, &db).await;
     db.write(1, "b");
@@ -243,7 +243,7 @@ async fn read_both(rows: &Rows, db: &Db) -> HashMap<u64, Option<String>> {
 
 async fn batch_reads_and_fills_the_near_cache(rig: Rig) {
     let gate = StepGate::default();
-    let rows = near_with(&rig.process().await, |builder| builder.gate(&gate));
+    let rows = near_with(&rig.process().await, |builder| builder.gate(&gate)).await;
     let db = Db::with("a");
     for _ in 0..2 {
         read_both(&rows, &db).await;
@@ -259,7 +259,7 @@ async fn batch_reads_and_fills_the_near_cache(rig: Rig) {
 async fn invalidation_drops_near_value_of_a_batch(rig: Rig) {
     let gate = StepGate::default();
     let keel = rig.process().await;
-    let rows = near_with(&keel, |builder| builder.gate(&gate));
+    let rows = near_with(&keel, |builder| builder.gate(&gate)).await;
     let (elsewhere, db) = (rig.rows().await, Db::with("a"));
     read_both(&rows, &db).await;
     let mut held = gate.hold(Step::Read, Side::BeforeAnswer);
@@ -278,7 +278,7 @@ async fn invalidation_drops_near_value_of_a_batch(rig: Rig) {
 
 async fn near_cache_keeps_at_most_its_capacity(rig: Rig) {
     let gate = StepGate::default();
-    let rows = near_with(&rig.process().await, |builder| builder.near(10).gate(&gate));
+    let rows = near_with(&rig.process().await, |builder| builder.near(10).gate(&gate)).await;
     let db = Db::new();
     for key in (0..100).chain(0..100) {
         rows.get(&key, |key| db.find(*key)).await.unwrap();
@@ -293,7 +293,7 @@ async fn near_cache_keeps_at_most_its_capacity(rig: Rig) {
 
 /// A near value may be briefly outdated, so a fresh read must not be served from the near cache.
 async fn fresh_read_bypasses_the_near_cache(rig: Rig) {
-    let rows = near(&rig.process().await);
+    let rows = near(&rig.process().await).await;
     let db = Db::with("a");
     fill_near(&rows, &db).await;
     let found = rows.get_with(&1, Freshness::Fresh, |key| db.find(*key)).await.unwrap();
@@ -301,7 +301,7 @@ async fn fresh_read_bypasses_the_near_cache(rig: Rig) {
 }
 
 async fn near_hit_satisfies_the_read_policy(rig: Rig) {
-    let rows = near_with(&rig.process().await, |builder| builder.version(|row: &String| row.parse().unwrap()));
+    let rows = near_with(&rig.process().await, |builder| builder.version(|row: &String| row.parse().unwrap())).await;
     let db = Db::with("7");
     fill_near(&rows, &db).await;
     let at_least = async |version| {
@@ -317,7 +317,7 @@ async fn near_hit_satisfies_the_read_policy(rig: Rig) {
 /// notification.
 async fn open_window_disables_near_hits(rig: Rig) {
     let keel = rig.process().await;
-    let here = near_with(&keel, |builder| builder.while_writing(WhileWriting::Load));
+    let here = near_with(&keel, |builder| builder.while_writing(WhileWriting::Load)).await;
     let (elsewhere, db) = (rig.rows().await, Db::with("a"));
     fill_near(&here, &db).await;
     let written = elsewhere.write(&1, || async {

@@ -15,7 +15,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 async fn flush_notification_drops_all_near_values() {
     in_time(async {
         let stand = Stand::start("").await;
-        let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
+        let (rows, db) = (stand.rows(|builder| builder).await, Db::with("a"));
         fill_near(&rows, &db).await;
         db.write(1, "b");
         stand.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
@@ -29,7 +29,7 @@ async fn flush_notification_drops_all_near_values() {
 async fn clear_of_embedded_store_drops_all_near_values() {
     in_time(async {
         let keel = evenkeel::Keel::memory();
-        let (rows, db) = (near(&keel.another_process()), Db::with("a"));
+        let (rows, db) = (near(&keel.another_process()).await, Db::with("a"));
         fill_near(&rows, &db).await;
         db.write(1, "b");
         keel.entries().clear();
@@ -43,7 +43,7 @@ async fn clear_of_embedded_store_drops_all_near_values() {
 async fn new_connection_drops_all_near_values() {
     in_time(async {
         let stand = Stand::start("heartbeat_ms=50").await;
-        let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
+        let (rows, db) = (stand.rows(|builder| builder).await, Db::with("a"));
         fill_near(&rows, &db).await;
         stand.proxy.refuse(true).await.unwrap();
         stand.proxy.cut();
@@ -63,7 +63,7 @@ async fn new_connection_drops_all_near_values() {
 async fn near_hits_end_after_silence_max() {
     in_time(async {
         let stand = Stand::start("silent_timeouts_max=4000000000").await;
-        let (rows, db) = (stand.rows(|builder| builder.silence_max(SILENCE_MAX)), Db::with("a"));
+        let (rows, db) = (stand.rows(|builder| builder.silence_max(SILENCE_MAX)).await, Db::with("a"));
         fill_near(&rows, &db).await;
         stand.proxy.set(Direction::ToClient, Flow::Stall);
         db.write(1, "b");
@@ -86,7 +86,7 @@ async fn near_hits_end_after_silence_max() {
 async fn near_hits_end_after_lost_connection_within_silence_max() {
     in_time(async {
         let stand = Stand::start("heartbeat_ms=50").await;
-        let (rows, db) = (stand.rows(|builder| builder.silence_max(SILENCE_MAX)), Db::with("a"));
+        let (rows, db) = (stand.rows(|builder| builder.silence_max(SILENCE_MAX)).await, Db::with("a"));
         fill_near(&rows, &db).await;
         stand.proxy.refuse(true).await.unwrap();
         stand.proxy.cut();
@@ -104,7 +104,7 @@ async fn near_hits_end_after_lost_connection_within_silence_max() {
 async fn eviction_by_redis_drops_the_near_value() {
     in_time(async {
         let stand = Stand::start("").await;
-        let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
+        let (rows, db) = (stand.rows(|builder| builder).await, Db::with("a"));
         fill_near(&rows, &db).await;
         db.write(1, "b");
         stand.redis.command::<()>(&["CONFIG", "SET", "maxmemory-policy", "allkeys-random"]).await.unwrap();
@@ -121,7 +121,7 @@ async fn eviction_by_redis_drops_the_near_value() {
 async fn expiry_in_redis_drops_the_near_value() {
     in_time(async {
         let stand = Stand::start("").await;
-        let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
+        let (rows, db) = (stand.rows(|builder| builder).await, Db::with("a"));
         fill_near(&rows, &db).await;
         db.write(1, "b");
         stand.redis.command::<i64>(&["PEXPIRE", "evenkeel:c:row:{1}", "1"]).await.unwrap();
@@ -146,7 +146,7 @@ async fn value_read_on_old_connection_is_not_kept_near() {
     in_time(async {
         let gate = evenkeel::testing::StepGate::default();
         let stand = Stand::start("heartbeat_ms=50").await;
-        let (rows, db) = (stand.rows(|builder| builder.gate(&gate)), Db::with("a"));
+        let (rows, db) = (stand.rows(|builder| builder.gate(&gate)).await, Db::with("a"));
         get(&rows, &db).await;
         let mut held = gate.hold(evenkeel::testing::Step::Read, evenkeel::testing::Side::BeforeAnswer);
         let early = super::super::rig::reader(&rows, &db);
@@ -171,7 +171,7 @@ on_both! {
 
 /// Silence is measured per connection, not per reader: after an idle hour one reply is sufficient.
 async fn time_alone_drops_no_near_value(rig: Rig) {
-    let rows = near(&rig.process().await);
+    let rows = near(&rig.process().await).await;
     let db = Db::with("a");
     fill_near(&rows, &db).await;
     rig.advance(Duration::from_secs(300)).await;

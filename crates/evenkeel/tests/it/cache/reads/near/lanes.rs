@@ -42,7 +42,7 @@ async fn own_write_drops_near_value_without_notification() {
     in_time(async {
         let (gate, an_hour) = (StepGate::default(), Duration::from_secs(3_600));
         let stand = Stand::start("connections=2&response_timeout_ms=60000&heartbeat_ms=600000").await;
-        let rows = stand.rows(|builder| builder.silence_max(an_hour).gate(&gate));
+        let rows = stand.rows(|builder| builder.silence_max(an_hour).gate(&gate)).await;
         let db = Db::new();
         let [one, other] = apart(&stand.keel).await;
         db.write(other, "a");
@@ -77,7 +77,7 @@ async fn own_write_drops_near_value_without_notification() {
 async fn change_is_notified_on_the_connection_that_read() {
     in_time(async {
         let stand = Stand::start("connections=2").await;
-        let (rows, db) = (stand.rows(|builder| builder), Db::new());
+        let (rows, db) = (stand.rows(|builder| builder).await, Db::new());
         let [one, other] = apart(&stand.keel).await;
         db.write(other, "a");
         for _ in 0..2 {
@@ -97,7 +97,7 @@ async fn change_is_notified_on_the_connection_that_read() {
 async fn broadcast_mode_drops_the_near_value() {
     in_time(async {
         let stand = Stand::start("connections=2&tracking=broadcast").await;
-        let (rows, db) = (stand.rows(|builder| builder), Db::new());
+        let (rows, db) = (stand.rows(|builder| builder).await, Db::new());
         db.write(1, "a");
         let mut seen = read(&rows, &db, 1).await;
         // The change by the load itself is notified a little later here, and may end the first insert.

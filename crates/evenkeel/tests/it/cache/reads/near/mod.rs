@@ -17,13 +17,13 @@ use evenkeel::cache::{CacheBuilder, Tier};
 use std::time::Duration;
 
 /// The cache `row` with room for a hundred near entries.
-fn near(keel: &Keel) -> Rows {
-    near_with(keel, |builder| builder)
+async fn near(keel: &Keel) -> Rows {
+    near_with(keel, |builder| builder).await
 }
 
 /// The same with other settings.
-fn near_with(keel: &Keel, change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>) -> Rows {
-    change(keel.cache("row").ttl(Duration::from_secs(600)).spread(0.0).near(100)).build().unwrap()
+async fn near_with(keel: &Keel, change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>) -> Rows {
+    change(keel.cache("row").ttl(Duration::from_secs(600)).spread(0.0).near(100)).open().await.unwrap()
 }
 
 /// Reads row 1 until it is near: the first read loads it, or finds it in the store, and the next one stores it near.

@@ -12,31 +12,30 @@ fn row(keel: &Keel) -> CacheBuilder<u64, String> {
     keel.cache("row").ttl(Duration::from_secs(600))
 }
 
-#[track_caller]
-fn refused(builder: CacheBuilder<u64, String>, because: &str) {
-    let error = builder.build().unwrap_err().to_string();
+async fn refused(builder: CacheBuilder<u64, String>, because: &str) {
+    let error = builder.open().await.unwrap_err().to_string();
     assert!(error.starts_with("cache `row`: ") && error.contains(because), "{error}");
 }
 
-#[test]
-fn invalid_near_settings_are_rejected() {
+#[tokio::test]
+async fn invalid_near_settings_are_rejected() {
     let keel = Keel::memory();
-    refused(row(&keel).near(0), "of size 0");
-    refused(row(&keel).near_bytes(0), "of size 0");
-    refused(row(&keel).near(100).near_weight(String::len), "near_bytes");
-    refused(row(&keel).near_age_max(Duration::from_secs(1)), "need a near cache");
-    refused(row(&keel).silence_max(Duration::from_secs(1)), "need a near cache");
-    refused(row(&keel).near(1).near_age_max(Duration::from_nanos(60)), "check its unit");
-    refused(row(&keel).near(1).near_age_max(Duration::from_secs(601)), "longer than the ttl");
-    refused(row(&keel).near(1).protocol(Protocol::Lease), "needs the fenced protocol");
+    refused(row(&keel).near(0), "of size 0").await;
+    refused(row(&keel).near_bytes(0), "of size 0").await;
+    refused(row(&keel).near(100).near_weight(String::len), "near_bytes").await;
+    refused(row(&keel).near_age_max(Duration::from_secs(1)), "need a near cache").await;
+    refused(row(&keel).silence_max(Duration::from_secs(1)), "need a near cache").await;
+    refused(row(&keel).near(1).near_age_max(Duration::from_nanos(60)), "check its unit").await;
+    refused(row(&keel).near(1).near_age_max(Duration::from_secs(601)), "longer than the ttl").await;
+    refused(row(&keel).near(1).protocol(Protocol::Lease), "needs the fenced protocol").await;
 }
 
 #[tokio::test]
 async fn silence_max_below_the_heartbeat_is_rejected() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
-    refused(row(&keel).near(1).silence_max(Duration::from_millis(1_999)), "two heartbeats of the link, 2s");
-    row(&keel).near(1).silence_max(Duration::from_secs(2)).build().unwrap();
+    refused(row(&keel).near(1).silence_max(Duration::from_millis(1_999)), "two heartbeats of the link, 2s").await;
+    row(&keel).near(1).silence_max(Duration::from_secs(2)).open().await.unwrap();
 }
 
 /// Some hosted servers refuse `CLIENT`, and an administrator may. Everything but the near cache works on.
@@ -46,9 +45,9 @@ async fn near_cache_requires_permission_for_client_tracking() {
     let rules = ["ACL", "SETUSER", "plain", "on", ">secret", "~*", "&*", "+@all", "-client|tracking"];
     redis.command::<()>(&rules).await.unwrap();
     let keel = Keel::connect(&redis.url().replacen("redis://", "redis://plain:secret@", 1)).await.unwrap();
-    refused(row(&keel).near(100), "+client|tracking");
-    let (rows, db) = (row(&keel).build().unwrap(), Db::with("a"));
+    refused(row(&keel).near(100), "+client|tracking").await;
+    let (rows, db) = (row(&keel).open().await.unwrap(), Db::with("a"));
     assert_eq!(get(&rows, &db).await, some("a"));
     let tracking_off = Keel::connect(&format!("{}?tracking=off", redis.url())).await.unwrap();
-    refused(row(&tracking_off).near(100), "link has disabled");
+    refused(row(&tracking_off).near(100), "link has disabled").await;
 }

@@ -18,7 +18,7 @@ on_both! {
 async fn push_between_read_and_insert_prevents_near_value(rig: Rig) {
     let gate = StepGate::default();
     let keel = rig.process().await;
-    let (here, elsewhere) = (near_with(&keel, |builder| builder.gate(&gate)), rig.rows().await);
+    let (here, elsewhere) = (near_with(&keel, |builder| builder.gate(&gate)).await, rig.rows().await);
     let db = Db::with("a");
     get(&here, &db).await;
     let mut held = gate.hold(Step::Read, Side::BeforeAnswer);
@@ -34,7 +34,7 @@ async fn push_between_read_and_insert_prevents_near_value(rig: Rig) {
 
 async fn own_write_between_read_and_insert_prevents_near_value(rig: Rig) {
     let gate = StepGate::default();
-    let rows = near_with(&rig.process().await, |builder| builder.gate(&gate));
+    let rows = near_with(&rig.process().await, |builder| builder.gate(&gate)).await;
     let db = Db::with("a");
     get(&rows, &db).await;
     let mut held = gate.hold(Step::Read, Side::BeforeAnswer);
@@ -51,7 +51,7 @@ async fn own_write_between_read_and_insert_prevents_near_value(rig: Rig) {
 async fn eviction_between_read_and_insert_prevents_near_value(rig: Rig) {
     let gate = StepGate::default();
     let keel = rig.process().await;
-    let (here, elsewhere) = (near_with(&keel, |builder| builder.gate(&gate)), rig.rows().await);
+    let (here, elsewhere) = (near_with(&keel, |builder| builder.gate(&gate)).await, rig.rows().await);
     let db = Db::with("a");
     get(&here, &db).await;
     let mut held = gate.hold(Step::Read, Side::BeforeAnswer);
@@ -68,7 +68,7 @@ async fn eviction_between_read_and_insert_prevents_near_value(rig: Rig) {
 
 async fn dropped_reader_leaves_no_near_placeholder(rig: Rig) {
     let gate = StepGate::default();
-    let rows = near_with(&rig.process().await, |builder| builder.gate(&gate));
+    let rows = near_with(&rig.process().await, |builder| builder.gate(&gate)).await;
     let db = Db::with("a");
     get(&rows, &db).await;
     let mut held = gate.hold(Step::Read, Side::BeforeAnswer);
@@ -84,7 +84,7 @@ async fn dropped_reader_leaves_no_near_placeholder(rig: Rig) {
 /// another.
 async fn second_reader_does_not_wait_for_near_placeholder(rig: Rig) {
     let gate = StepGate::default();
-    let rows = near_with(&rig.process().await, |builder| builder.gate(&gate));
+    let rows = near_with(&rig.process().await, |builder| builder.gate(&gate)).await;
     let db = Db::with("a");
     get(&rows, &db).await;
     let mut held = gate.hold(Step::Read, Side::BeforeSend);

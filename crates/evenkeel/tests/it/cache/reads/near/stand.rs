@@ -34,13 +34,16 @@ impl Stand {
         redis.command::<()>(&["SET", "evenkeel:test:now_ms", &now_ms]).await.unwrap();
         let keel = connect(&clock, &format!("{}?{options}", proxy.url(&redis.url()))).await;
         let other = connect(&clock, &redis.url()).await;
-        let elsewhere = other.cache("row").ttl(Duration::from_secs(600)).spread(0.0).build().unwrap();
+        let elsewhere = other.cache("row").ttl(Duration::from_secs(600)).spread(0.0).open().await.unwrap();
         Self { clock, redis, proxy, keel, elsewhere }
     }
 
     /// The cache of the process behind the proxy, with a near cache.
-    pub(super) fn rows(&self, change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>) -> Rows {
-        near_with(&self.keel, change)
+    pub(super) async fn rows(
+        &self,
+        change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>,
+    ) -> Rows {
+        near_with(&self.keel, change).await
     }
 
     /// Lets time pass for Redis and the processes.

@@ -28,7 +28,7 @@ async fn near_reads_never_go_back_behind_notifications(rig: Rig) {
     let mut readers = JoinSet::new();
     for _ in 0..2 {
         let keel = rig.process().await;
-        let rows = near(&keel);
+        let rows = near(&keel).await;
         for _ in 0..READERS {
             let story = read_on(keel.clone(), rows.clone(), db.clone(), Arc::clone(&invalidated));
             let (over, served_near) = (Arc::clone(&over), Arc::clone(&served_near));
@@ -40,7 +40,7 @@ async fn near_reads_never_go_back_behind_notifications(rig: Rig) {
             });
         }
     }
-    let writer = near(&rig.process().await);
+    let writer = near(&rig.process().await).await;
     for number in 1..=WRITES {
         let key = number % KEYS as u64;
         db.write(key, &number.to_string());

@@ -117,7 +117,7 @@ async fn waiter_sends_two_requests_for_any_wait() {
     in_time(async {
         let stand = Stand::start("").await;
         let (loads, gate) = (stand.elsewhere.clone(), StepGate::default());
-        let waits = stand.rows(|builder| builder.gate(&gate));
+        let waits = stand.rows(|builder| builder.gate(&gate)).await;
         let db = Db::with("a");
         let mut trace = CommandTrace::start(&stand.redis).await.unwrap();
         let mut load = db.hold();
@@ -159,7 +159,7 @@ async fn waiter_wakes_when_redis_goes_away() {
     in_time(async {
         let stand = Stand::start("heartbeat_ms=50").await;
         let gate = StepGate::default();
-        let waits = stand.rows(|builder| builder.gate(&gate));
+        let waits = stand.rows(|builder| builder.gate(&gate)).await;
         let db = Db::with("a");
         let mut load = db.hold();
         let first = reader(&stand.elsewhere, &db);

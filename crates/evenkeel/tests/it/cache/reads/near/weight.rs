@@ -18,7 +18,7 @@ const VALUE_BYTES: usize = 100_000;
 
 /// Values that only the near cache keeps in memory.
 async fn kept(rig: &Rig, change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>) -> usize {
-    let rows = near_with(&rig.process().await, |builder| change(builder.near(10_000).near_bytes(BOUND)));
+    let rows = near_with(&rig.process().await, |builder| change(builder.near(10_000).near_bytes(BOUND))).await;
     let db = Db::new();
     (0..80).for_each(|key| db.write(key, &"x".repeat(VALUE_BYTES)));
     let mut seen: Vec<Weak<String>> = Vec::new();

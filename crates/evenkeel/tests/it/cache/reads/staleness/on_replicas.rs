@@ -30,14 +30,14 @@ async fn write_waits_until_replicas_confirm_the_window() {
 #[tokio::test]
 async fn embedded_store_rejects_replicated_windows() {
     let rows = Keel::memory().cache::<u64, String>("row").ttl(Duration::from_secs(600));
-    let error = rows.windows_on_replicas(1, Duration::from_secs(1)).build().unwrap_err().to_string();
+    let error = rows.windows_on_replicas(1, Duration::from_secs(1)).open().await.unwrap_err().to_string();
     assert!(error.contains("has no replicas"), "{error}");
 }
 
 async fn open(redis: &Redis, replicas: u32, timeout: Duration) -> Cache<u64, String> {
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let rows = keel.cache("row").ttl(Duration::from_secs(600)).windows_on_replicas(replicas, timeout);
-    rows.while_writing(WhileWriting::Fail).build().unwrap()
+    rows.while_writing(WhileWriting::Fail).open().await.unwrap()
 }
 
 async fn write(db: &Db, row: &str) -> Result<(), DbError> {

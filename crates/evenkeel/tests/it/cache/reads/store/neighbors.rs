@@ -41,7 +41,8 @@ async fn programs_with_different_lifetimes_share_their_entries(rig: Rig) {
 
 async fn entry_of_another_codec_is_logged_once_a_minute(rig: Rig) {
     let (json, db) = (rig.rows().await, Db::with("a"));
-    let packed = rig.process().await.cache("row").ttl(Duration::from_secs(600)).codec(MessagePack).build().unwrap();
+    let packed =
+        rig.process().await.cache("row").ttl(Duration::from_secs(600)).codec(MessagePack).open().await.unwrap();
     assert_eq!(get(&json, &db).await, some("a"));
     let log = Log::begin();
     for _ in 0..3 {

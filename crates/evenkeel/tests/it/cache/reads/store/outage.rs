@@ -17,7 +17,7 @@ async fn fleet() -> (Redis, Keel, Rows) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let url = format!("{}?response_timeout_ms=100&connect_timeout_ms=200&heartbeat_ms=100", redis.url());
     let keel = Keel::connect(&url).await.unwrap();
-    let rows = keel.cache("row").ttl(Duration::from_secs(600)).lease(Duration::from_millis(200)).build().unwrap();
+    let rows = keel.cache("row").ttl(Duration::from_secs(600)).lease(Duration::from_millis(200)).open().await.unwrap();
     (redis, keel, rows)
 }
 
@@ -198,7 +198,7 @@ async fn read_of_silent_redis_ends_after_store_timeout() {
     let keel = Keel::connect(&url).await.unwrap();
     let brief = Duration::from_millis(20);
     let rows: Rows =
-        keel.cache("row").ttl(Duration::from_secs(600)).store_timeout(brief).breaker(3, brief).build().unwrap();
+        keel.cache("row").ttl(Duration::from_secs(600)).store_timeout(brief).breaker(3, brief).open().await.unwrap();
     let db = Db::with("a");
     timeout(PATIENCE, until_stored(&rows, &db)).await.unwrap();
     redis.pause().unwrap();
@@ -224,7 +224,7 @@ async fn until_stored(rows: &Rows, db: &Db) {
 async fn new_connection_closes_the_breaker() {
     let (mut redis, keel, _) = fleet().await;
     let hour = Duration::from_secs(3_600);
-    let rows: Rows = keel.cache("other").ttl(hour).breaker(1, hour).build().unwrap();
+    let rows: Rows = keel.cache("other").ttl(hour).breaker(1, hour).open().await.unwrap();
     let db = Db::with("a");
     get(&rows, &db).await;
     let before = epoch(&keel);

@@ -23,7 +23,7 @@ on_both! {
 
 /// A program that keeps numbers in the cache `row`, under the same codec and schema number.
 async fn numbers(rig: &Rig, keys: Range<u64>) -> Cache<u64, u64> {
-    let numbers = rig.process().await.cache("row").ttl(Duration::from_secs(600)).spread(0.0).build().unwrap();
+    let numbers = rig.process().await.cache("row").ttl(Duration::from_secs(600)).spread(0.0).open().await.unwrap();
     for key in keys {
         number(&numbers, key).await;
     }
@@ -102,7 +102,7 @@ async fn never_stored<V: Clone + Send + Sync + Serialize + DeserializeOwned + 's
     name: &str,
     value: V,
 ) {
-    let cache = keel.cache::<u64, V>(name).ttl(Duration::from_secs(600)).build().unwrap();
+    let cache = keel.cache::<u64, V>(name).ttl(Duration::from_secs(600)).open().await.unwrap();
     for _ in 0..3 {
         let value = value.clone();
         let load = |_: &u64| async { Ok::<_, Infallible>(Some(value)) };
@@ -131,7 +131,7 @@ impl Codec<String> for Own {
 async fn codec_ids_reserved_for_evenkeel_are_rejected(rig: Rig) {
     let keel = rig.process().await;
     for (id, is_good) in [(0, false), (1, false), (63, false), (64, true), (127, true), (128, false), (255, false)] {
-        let opened = keel.cache::<u64, String>("own").ttl(Duration::from_secs(600)).codec(Own(id)).build();
+        let opened = keel.cache::<u64, String>("own").ttl(Duration::from_secs(600)).codec(Own(id)).open().await;
         let words = opened.err().map(|error| error.to_string());
         assert_eq!(words.is_none(), is_good, "{id}");
         assert!(words.is_none_or(|words| words.contains("64 to 127")), "{id}");

@@ -156,7 +156,7 @@ async fn on_error_chooses_the_reaction(rig: Rig) {
 /// A body that cannot be read is not worth a retry, and must not stop the jobs behind it.
 async fn undecodable_body_is_dead_at_once(rig: Rig) {
     let mail = rig.mail().await;
-    let raw: Queue<Bytes> = rig.process().await.queue("mail").codec(Raw).build().await.unwrap();
+    let raw: Queue<Bytes> = rig.process().await.queue("mail").codec(Raw).open().await.unwrap();
     let id = raw.now(&Bytes::from_static(b"\xff, not text")).await.unwrap();
     mail.now(&"readable".to_owned()).await.unwrap();
     let desk = Desk::new();

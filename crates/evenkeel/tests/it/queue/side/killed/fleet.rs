@@ -139,7 +139,7 @@ async fn queue(open: &Open) -> Queue<u64> {
     let keel = Keel::builder().connect_with(options).await.unwrap();
     // A short lease, to keep the test short.
     let builder = keel.queue("work").shards(SHARDS.into()).visibility(Duration::from_secs(1));
-    builder.retries(Retries::Unlimited).build().await.unwrap()
+    builder.retries(Retries::Unlimited).open().await.unwrap()
 }
 
 async fn is_empty(queue: &Queue<u64>) -> Option<()> {

@@ -39,7 +39,7 @@ impl Codec<u64> for Own {
 }
 
 async fn numbers<C: Codec<u64>>(rig: &Rig, codec: C) -> Queue<u64> {
-    rig.process().await.queue("numbers").codec(codec).build().await.unwrap()
+    rig.process().await.queue("numbers").codec(codec).open().await.unwrap()
 }
 
 /// A consumer that reports what it received.
@@ -74,14 +74,14 @@ async fn body_is_decoded_by_its_own_codec(rig: Rig) {
 async fn body_of_unknown_codec_is_dead_with_the_codec_name(rig: Rig) {
     let mail = rig.mail().await;
     let own = numbers(&rig, Own(77)).await.now(&5).await.unwrap();
-    let raw: Queue<String> = rig.process().await.queue("numbers").codec(Raw).build().await.unwrap();
+    let raw: Queue<String> = rig.process().await.queue("numbers").codec(Raw).open().await.unwrap();
     let text = raw.now(&"five".to_owned()).await.unwrap();
     let json = numbers(&rig, Json).await;
     let fine = json.now(&5).await.unwrap();
     let (consumer, mut given) = teller(&json);
     let office = crate::queue::side::desk::open_any(consumer.concurrency(1));
     assert_eq!(given.recv().await, Some(5));
-    let twin: Queue<String> = rig.process().await.queue("numbers").build().await.unwrap();
+    let twin: Queue<String> = rig.process().await.queue("numbers").open().await.unwrap();
     ended(&twin, &fine).await;
     office.close().await;
     for (id, words) in [(own, "by codec 77"), (text, "five")] {
@@ -127,7 +127,7 @@ async fn edited_body_has_its_own_codec_id(rig: Rig) {
 async fn reserved_codec_ids_are_rejected_in_memory() {
     let keel = Keel::memory();
     for (id, is_good) in [(0, false), (1, false), (63, false), (64, true), (127, true), (128, false), (255, false)] {
-        let opened = keel.queue::<u64>("numbers").codec(Own(id)).build().await;
+        let opened = keel.queue::<u64>("numbers").codec(Own(id)).open().await;
         let words = opened.err().map(|error| error.to_string());
         assert_eq!(words.is_none(), is_good, "{id}");
         assert!(words.is_none_or(|words| words.contains("64 to 127")), "{id}");
@@ -137,9 +137,9 @@ async fn reserved_codec_ids_are_rejected_in_memory() {
 #[tokio::test]
 async fn opening_with_another_codec_is_logged_in_memory() {
     let keel = Keel::memory();
-    let _json = keel.queue::<u64>("numbers").build().await.unwrap();
+    let _json = keel.queue::<u64>("numbers").open().await.unwrap();
     let log = Log::begin();
-    let _same = keel.queue::<u64>("numbers").build().await.unwrap();
-    let _packed = keel.queue::<u64>("numbers").codec(MessagePack).build().await.unwrap();
+    let _same = keel.queue::<u64>("numbers").open().await.unwrap();
+    let _packed = keel.queue::<u64>("numbers").codec(MessagePack).open().await.unwrap();
     log.says(&["opened with another codec"]);
 }

@@ -11,7 +11,7 @@ const TIMEOUT: Duration = Duration::from_millis(300);
 
 async fn mail(redis: &Redis, durability: Durability) -> Queue<String> {
     let keel = Keel::connect(&redis.url()).await.unwrap();
-    keel.queue("mail").durability(durability).build().await.unwrap()
+    keel.queue("mail").durability(durability).open().await.unwrap()
 }
 
 /// A primary that confirms before a replica has a copy takes accepted jobs with it.
@@ -48,7 +48,7 @@ async fn enqueue_waits_for_the_disk_if_configured() {
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let disk = Durability::Disk { timeout: Duration::from_secs(20) };
     let known: Vec<Option<Vec<redis::Value>>> = redis.command(&["COMMAND", "INFO", "WAITAOF"]).await.unwrap();
-    match keel.queue::<String>("mail").durability(disk).build().await {
+    match keel.queue::<String>("mail").durability(disk).open().await {
         Err(refused) => {
             assert!(known[0].is_none(), "{refused}");
             assert!(refused.to_string().contains("WAITAOF"), "{refused}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
 
 async fn refusal(keel: &Keel, durability: Durability) -> String {
-    match keel.queue::<String>("mail").durability(durability).build().await {
+    match keel.queue::<String>("mail").durability(durability).open().await {
         Err(error @ QueueError::Settings { .. }) => error.to_string(),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("it was opened"),
@@ -20,7 +20,7 @@ async fn redis_with_eviction_is_rejected_by_default() {
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let words = refusal(&keel, Durability::Memory).await;
     assert!(words.contains("allkeys-lru") && words.contains("allow_eviction"), "{words}");
-    let told = keel.queue::<String>("mail").allow_eviction().build().await.unwrap();
+    let told = keel.queue::<String>("mail").allow_eviction().open().await.unwrap();
     told.now(&"a".to_owned()).await.unwrap();
 }
 
@@ -38,12 +38,12 @@ async fn disk_durability_requires_an_append_only_file() {
 async fn invalid_queue_settings_are_rejected() {
     let keel = Keel::memory();
     for name in ["", "a b", "a{b}", "a:b", &"x".repeat(65)] {
-        let refused = keel.queue::<String>(name).build().await.err().unwrap();
+        let refused = keel.queue::<String>(name).open().await.err().unwrap();
         assert!(refused.to_string().contains("its name must be"), "{refused}");
     }
-    let short = keel.queue::<String>("mail").visibility(Duration::from_millis(10)).build().await.err().unwrap();
+    let short = keel.queue::<String>("mail").visibility(Duration::from_millis(10)).open().await.err().unwrap();
     assert!(short.to_string().contains("between 1 s and 12 h"), "{short}");
-    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let mail = keel.queue::<String>("mail").open().await.unwrap();
     let idle = mail.consume(|_| async { Ok::<(), String>(()) }).concurrency(0).run(async {}).await.unwrap_err();
     assert!(idle.to_string().contains("between 1 and 10,000"), "{idle}");
 }

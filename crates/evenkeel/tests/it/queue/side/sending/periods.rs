@@ -73,7 +73,7 @@ async fn missed_ticks_are_skipped_or_made_up_for(rig: Rig) {
         ("one", Missed::One, &[14, 18, 19]),
         ("all", Missed::All, &[14, 15, 16, 17, 18, 19]),
     ] {
-        let queue: Mail = rig.process().await.queue(name).build().await.unwrap();
+        let queue: Mail = rig.process().await.queue(name).open().await.unwrap();
         assert_eq!(run_for_a_moment(&rig, &queue, missed).await, [14]);
         queues.push((queue, missed, wanted));
     }

@@ -52,7 +52,7 @@ async fn unique_key_rejects_duplicates_within_its_window(rig: Rig) {
     rig.advance(window).await;
     assert!(mail.job(&body).id("z").unique("user/3", window).enqueue().await.unwrap().is_new());
 
-    let spread: Queue<String> = rig.process().await.queue("spread").shards(2).build().await.unwrap();
+    let spread: Queue<String> = rig.process().await.queue("spread").shards(2).open().await.unwrap();
     let refused = spread.job(&body).id("x").unique("user/1", window).enqueue().await.unwrap_err();
     assert!(refused.to_string().contains("one shard"), "{refused}");
 }
@@ -89,7 +89,7 @@ async fn full_queue_rejects_by_default(rig: Rig) {
     let refused = mail.now(&body).await.unwrap_err();
     assert!(matches!(refused, QueueError::Full { .. }) && refused.is_retryable() && !refused.outcome_unknown());
 
-    let bytes: Queue<String> = rig.process().await.queue("bytes").bytes_max(200).build().await.unwrap();
+    let bytes: Queue<String> = rig.process().await.queue("bytes").bytes_max(200).open().await.unwrap();
     bytes.now(&"x".repeat(100)).await.unwrap();
     assert!(matches!(bytes.now(&"x".repeat(100)).await, Err(QueueError::Full { .. })));
 }
@@ -152,13 +152,13 @@ async fn topic_keeps_its_shard_count(rig: Rig) {
     let id = mail.now(&"a".to_owned()).await.unwrap();
     let same = rig.mail().await;
     assert_eq!(state(&same, &id).await, Some(State::Waiting(Priority::Normal)), "without a number it gets the four");
-    let refused = rig.process().await.queue::<String>("mail").shards(5).build().await.err().unwrap();
+    let refused = rig.process().await.queue::<String>("mail").shards(5).open().await.err().unwrap();
     assert!(refused.to_string().contains("has 4 shards"), "{refused}");
 }
 
 async fn topics_are_isolated(rig: Rig) {
     let mail = rig.mail().await;
-    let counts: Queue<u64> = rig.process().await.queue("counts").codec(Integer).build().await.unwrap();
+    let counts: Queue<u64> = rig.process().await.queue("counts").codec(Integer).open().await.unwrap();
     counts.job(&1).id("same").enqueue().await.unwrap();
     assert!(mail.job(&"a".to_owned()).id("same").enqueue().await.unwrap().is_new());
     let desk = Desk::new();

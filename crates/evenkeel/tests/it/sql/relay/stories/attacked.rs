@@ -4,7 +4,6 @@ use super::Db;
 use super::recorder::Recorder;
 use super::stage::Stage;
 use evenkeel::cache::Cache;
-use evenkeel::sql::relay::RelayBuilder;
 use evenkeel::sql::relay::operate::{Outbox, Release};
 use evenkeel::sql::sink::{Confirmed, Envelope, Sink, SinkError, Sinks};
 use evenkeel::sql::{Message, Relay};
@@ -26,7 +25,7 @@ async fn backlog(stage: &Stage) {
         unordered(stage, "absent").await;
     }
     stage.works_due().await;
-    let cache: Cache<u64, u64> = stage.keel.cache("stock").ttl(Duration::from_secs(600)).build().unwrap();
+    let cache: Cache<u64, u64> = stage.keel.cache("stock").ttl(Duration::from_secs(600)).open().await.unwrap();
     let mut work = stage.keel.begin(&stage.pool).await.unwrap();
     work.invalidate(&cache, &1).unwrap();
     Box::pin(work.commit()).await.unwrap();
@@ -50,7 +49,7 @@ async fn works_without_a_route_do_not_delay_other_works() {
     backlog(&stage).await;
     let sink = Recorder::new();
     let sinks = Sinks::none().route("links", sink.clone());
-    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).batch(4).build();
+    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).batch(4);
     look(&relay, 6).await;
     assert_eq!((sink.taken(), stage.works(2).await), (vec!["links".to_owned()], 2));
     assert_eq!(
@@ -70,7 +69,7 @@ async fn unavailable_sink_does_not_delay_other_works() {
     let (sink, absent) = (Recorder::new(), Recorder::new());
     absent.go_away();
     let sinks = Sinks::none().route("links", sink.clone()).route("absent", absent.clone());
-    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).batch(4).build();
+    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).batch(4);
     look(&relay, 6).await;
     assert_eq!((sink.taken(), stage.works(2).await), (vec!["links".to_owned()], 2));
     assert_eq!((stage.works(1).await, absent.calls()), (20, 1));
@@ -90,7 +89,7 @@ async fn work_without_a_route_is_parked_after_its_time() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let sinks = Sinks::none().route("links", sink.clone());
-    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).build();
+    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks);
     let mut work = stage.keel.begin(&stage.pool).await.unwrap();
     work.publish(Message::new("absent", "unordered")).unwrap();
     work.publish(Message::new("absent", "ordered").key("a")).unwrap();
@@ -203,7 +202,7 @@ async fn hanging_or_panicking_sink_parks_only_its_message() {
         }
         let builder = stage.keel.another_process().relay(&stage.pool).sinks(Sinks::to(sink.clone())).attempts_max(4);
         let backoff = Duration::from_millis(1);
-        let relay = builder.deadline(Duration::from_millis(900)).backoff(backoff, backoff).build();
+        let relay = builder.deadline(Duration::from_millis(900)).backoff(backoff, backoff);
         for _ in 0..12 {
             stage.due().await;
             stage.clock.advance(Duration::from_secs(10));
@@ -241,7 +240,7 @@ async fn unreadable_rows_do_not_delay_other_works() {
     let headers = super::blob("00ff");
     stage.sql(&format!("UPDATE evenkeel_outbox_ordered SET headers = {headers} WHERE message_key = 'a'")).await;
     stage.sql("UPDATE evenkeel_outbox SET due_at = 1 WHERE due_at IS NOT NULL").await;
-    let relay = stage.builder(&sink).batch(2).attempts_max(2).build();
+    let relay = stage.relay(&sink).batch(2).attempts_max(2);
     for _ in 0..8 {
         stage.sql("UPDATE evenkeel_outbox SET due_at = 2 WHERE due_at > 2 AND state = 1").await;
         relay.run_once().await.unwrap();
@@ -260,31 +259,31 @@ async fn unreadable_rows_do_not_delay_other_works() {
 /// A relay works with every setting at 0, at its minimum and at its maximum.
 #[tokio::test]
 async fn relay_works_with_extreme_settings() {
-    type Set = fn(RelayBuilder<Db>, Duration) -> RelayBuilder<Db>;
+    type Set = fn(Relay<Db>, Duration) -> Relay<Db>;
     let spans: [(&str, Set); 8] = [
-        ("lease", |builder, span| builder.lease(span)),
-        ("deadline", |builder, span| builder.deadline(span)),
-        ("backoff", |builder, span| builder.backoff(span, span)),
-        ("backoff from 0", |builder, span| builder.backoff(Duration::ZERO, span)),
-        ("poll", |builder, span| builder.poll(span, span)),
-        ("poll down", |builder, span| builder.poll(span, Duration::ZERO)),
-        ("retention", |builder, span| builder.retention(span)),
-        ("unrouted_max", |builder, span| builder.unrouted_max(span)),
+        ("lease", |relay, span| relay.lease(span)),
+        ("deadline", |relay, span| relay.deadline(span)),
+        ("backoff", |relay, span| relay.backoff(span, span)),
+        ("backoff from 0", |relay, span| relay.backoff(Duration::ZERO, span)),
+        ("poll", |relay, span| relay.poll(span, span)),
+        ("poll down", |relay, span| relay.poll(span, Duration::ZERO)),
+        ("retention", |relay, span| relay.retention(span)),
+        ("unrouted_max", |relay, span| relay.unrouted_max(span)),
     ];
     let mut relays = Vec::new();
     let stage = Stage::set().await;
     let sink = Recorder::new();
-    let builder = || stage.keel.another_process().relay(&stage.pool).sinks(Sinks::none().route("links", sink.clone()));
+    let relay = || stage.keel.another_process().relay(&stage.pool).sinks(Sinks::none().route("links", sink.clone()));
     for (name, set) in spans {
         for span in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
-            relays.push((format!("{name} {span:?}"), set(builder(), span).build()));
+            relays.push((format!("{name} {span:?}"), set(relay(), span)));
         }
     }
     for number in [0, 1, 256, usize::MAX] {
-        relays.push((format!("batch {number}"), builder().batch(number).build()));
+        relays.push((format!("batch {number}"), relay().batch(number)));
     }
     for number in [0, 1, u32::MAX] {
-        relays.push((format!("attempts {number}"), builder().attempts_max(number).build()));
+        relays.push((format!("attempts {number}"), relay().attempts_max(number)));
     }
     sink.answer(|envelope| match &envelope.payload[..] {
         b"sick" => Err(SinkError::Retry("no".to_owned())),

@@ -5,7 +5,7 @@ use super::pool;
 use super::stage::Stage;
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
-use evenkeel::sql::relay::RelayBuilder;
+use evenkeel::sql::relay::Relay;
 use evenkeel::sql::sink::{Sinks, StreamSink};
 use serde::{Deserialize, Serialize};
 use testkit::park::{SharedRedis, redis};
@@ -24,7 +24,7 @@ async fn keel(open: &Open) -> Keel {
     Keel::builder().connect_with(options).await.unwrap()
 }
 
-fn relay(keel: &Keel, pool: &sqlx::Pool<Db>) -> RelayBuilder<Db> {
+fn relay(keel: &Keel, pool: &sqlx::Pool<Db>) -> Relay<Db> {
     keel.relay(pool).sinks(Sinks::to(StreamSink::new(keel)))
 }
 
@@ -42,12 +42,12 @@ async fn dies_at(point: &str, lane: Lane) {
     let shared: SharedRedis = redis().await.unwrap();
     let open = Open { redis: shared.url.clone(), prefix: shared.prefix.clone(), database: stage.database.url.clone() };
     let keel = keel(&open).await;
-    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let mail = keel.queue::<String>("mail").open().await.unwrap();
     for (key, words) in [("a", "a1"), ("a", "a2"), ("b", "b1"), ("b", "b2")] {
         stage.publish(key, words).await;
     }
     // Committed by a program that could not reach Redis.
-    let elsewhere = stage.keel.queue::<String>("mail").build().await.unwrap();
+    let elsewhere = stage.keel.queue::<String>("mail").open().await.unwrap();
     let mut work = stage.keel.begin(&stage.pool).await.unwrap();
     work.publish(evenkeel::sql::Message::new("unordered", "u")).unwrap();
     let job = work.enqueue(elsewhere.job(&"hello".to_owned())).unwrap();
@@ -62,7 +62,7 @@ async fn dies_at(point: &str, lane: Lane) {
     assert_eq!((stage.sent("a").await, stage.sent("b").await), (0, 0), "nor this");
 
     stage.due().await;
-    let relay = relay(&keel, &stage.pool).build();
+    let relay = relay(&keel, &stage.pool);
     stage.drain(&relay).await;
     let stream = StreamSink::new(&keel);
     let ordered: Vec<String> = stream
@@ -112,6 +112,6 @@ async fn relay_to_be_killed() {
     let Some(mut station) = Station::open().unwrap() else { return };
     let open: Open = station.hear().await.unwrap();
     let pool = pool(&open.database).await;
-    relay(&keel(&open).await, &pool).build().run_once().await.unwrap();
+    relay(&keel(&open).await, &pool).run_once().await.unwrap();
     panic!("it was to die");
 }

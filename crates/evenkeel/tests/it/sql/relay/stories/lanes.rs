@@ -14,7 +14,7 @@ async fn commit_wakes_the_relay_of_its_process() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let hour = Duration::from_secs(3600);
-    let relay = stage.keel.relay::<Db>(&stage.pool).sinks(Sinks::to(sink.clone())).poll(hour, hour).build();
+    let relay = stage.keel.relay::<Db>(&stage.pool).sinks(Sinks::to(sink.clone())).poll(hour, hour);
     let (stop, stopped) = oneshot::channel::<()>();
     let running = tokio::spawn(async move {
         relay
@@ -40,8 +40,8 @@ async fn commit_wakes_the_relay_of_its_process() {
 async fn relay_without_sinks_does_not_claim_messages() {
     let stage = Stage::set().await;
     stage.publish("a", "a1").await;
-    let without = stage.keel.another_process().relay(&stage.pool).build();
-    let mail = stage.keel.queue::<String>("mail").build().await.unwrap();
+    let without = stage.keel.another_process().relay(&stage.pool);
+    let mail = stage.keel.queue::<String>("mail").open().await.unwrap();
     let mut work = stage.keel.begin(&stage.pool).await.unwrap();
     work.publish(Message::new("links", "unordered")).unwrap();
     let job = work.enqueue(mail.job(&"hello".to_owned())).unwrap();

@@ -17,7 +17,7 @@ async fn parked(stage: &Stage, sink: &Recorder) {
     }
     stage.publish_unordered("bad").await;
     stage.due().await;
-    stage.drain(&stage.builder(sink).attempts_max(1).build()).await;
+    stage.drain(&stage.relay(sink).attempts_max(1)).await;
     assert_eq!(sink.taken(), ["a1"]);
 }
 
@@ -88,7 +88,7 @@ async fn operator_ends_delays_and_deletes_done_rows() {
     stage.publish_unordered("u").await;
     stage.due().await;
     let hour = Duration::from_secs(3600);
-    let relay = stage.builder(&sink).backoff(hour, hour).build();
+    let relay = stage.relay(&sink).backoff(hour, hour);
     assert_eq!(relay.run_once().await.unwrap().failed, 2);
     sink.come_back();
     assert_eq!(stage.drain(&relay).await.len(), 0, "not due for an hour");

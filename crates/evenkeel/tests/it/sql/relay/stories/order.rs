@@ -110,7 +110,7 @@ async fn locked_key_is_settled_later_and_not_sent_twice() {
 async fn each_key_keeps_its_order_with_several_relays() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
-    let relays: Vec<_> = (0..3).map(|_| stage.builder(&sink).batch(6).build()).collect();
+    let relays: Vec<_> = (0..3).map(|_| stage.relay(&sink).batch(6)).collect();
     let keys = ["a", "b", "c", "d"];
     for round in 0..10 {
         for key in keys {
@@ -166,7 +166,7 @@ async fn failure_holds_the_later_messages_of_its_key() {
     for words in ["one", "two", "three"] {
         stage.publish("a", words).await;
     }
-    let relay = stage.builder(&sink).sinks(Sinks::to(Careless(sink.clone()))).build();
+    let relay = stage.relay(&sink).sinks(Sinks::to(Careless(sink.clone())));
     let looked = relay.run_once().await.unwrap();
     assert_eq!((looked.sent, looked.failed, stage.sent("a").await), (0, 1, 0));
     sink.come_back();

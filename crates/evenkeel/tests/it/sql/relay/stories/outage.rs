@@ -15,7 +15,7 @@ const KEYS: [&str; 3] = ["a", "b", "c"];
 
 /// Commits a message for each key, one without a key, and a job; by a program that does not reach Redis.
 async fn commit(stage: &Stage, round: u32) {
-    let mail = stage.keel.queue::<u32>("mail").build().await.unwrap();
+    let mail = stage.keel.queue::<u32>("mail").open().await.unwrap();
     for key in KEYS {
         stage.publish(key, &format!("{key}{round}")).await;
     }
@@ -34,7 +34,7 @@ async fn running_relay_loses_nothing_when_redis_dies() {
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let stream = StreamSink::new(&keel);
     let own = pool(&stage.database.url).await;
-    let relay = keel.relay(&own).sinks(Sinks::to(stream.clone())).attempts_max(2).build();
+    let relay = keel.relay(&own).sinks(Sinks::to(stream.clone())).attempts_max(2);
     let (stop, stopped) = oneshot::channel::<()>();
     let running = tokio::spawn(async move { relay.run(async { _ = stopped.await }).await });
     for round in 0..6 {
@@ -58,7 +58,7 @@ async fn running_relay_loses_nothing_when_redis_dies() {
         let sequences: Vec<u64> = of.filter(|(_, order)| order.key == key).map(|(_, order)| order.sequence).collect();
         assert_eq!(sequences, (1..=6).collect::<Vec<_>>(), "{key}");
     }
-    let mail = keel.queue::<u32>("mail").build().await.unwrap();
+    let mail = keel.queue::<u32>("mail").open().await.unwrap();
     for round in 0..6 {
         assert!(mail.find(&JobId::named(round.to_string().as_bytes())).await.unwrap().is_some(), "job {round}");
     }

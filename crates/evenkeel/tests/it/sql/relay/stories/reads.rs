@@ -37,7 +37,7 @@ async fn relay_pass_reads_few_rows_with_a_large_backlog() {
     ] {
         sqlx::raw_sql(sqlx::AssertSqlSafe(insert)).execute(&pool).await.unwrap();
     }
-    let relay = Keel::memory().relay(&pool).sinks(Sinks::to(Recorder::new())).build();
+    let relay = Keel::memory().relay(&pool).sinks(Sinks::to(Recorder::new()));
     relay.run_once().await.unwrap();
     let before = read_so_far(&pool).await;
     let asking = read_so_far(&pool).await - before;

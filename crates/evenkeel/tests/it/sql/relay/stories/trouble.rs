@@ -41,7 +41,7 @@ async fn work_that_exceeds_its_attempts_is_parked() {
     });
     stage.publish("a", "sick").await;
     stage.publish_unordered("sick").await;
-    let relay = stage.builder(&sink).attempts_max(3).build();
+    let relay = stage.relay(&sink).attempts_max(3);
     let mut failures = 0;
     for _ in 0..3 {
         stage.due().await;
@@ -70,7 +70,7 @@ async fn unavailable_sink_uses_no_attempts() {
         stage.publish(&format!("k{number}"), "ordered").await;
         stage.publish_unordered("unordered").await;
     }
-    let relay = stage.builder(&sink).attempts_max(1).build();
+    let relay = stage.relay(&sink).attempts_max(1);
     for _ in 0..4 {
         stage.due().await;
         let looked = relay.run_once().await.unwrap();
@@ -102,7 +102,7 @@ async fn unavailable_sink_stops_only_its_topics() {
     let (away, well) = (Recorder::new(), Recorder::new());
     away.go_away();
     let sinks = Sinks::to(well.clone()).route("links", away.clone());
-    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).build();
+    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks);
     for number in 0..3 {
         stage.publish(&format!("k{number}"), "links").await;
         let mut work = stage.keel.begin(&stage.pool).await.unwrap();
@@ -170,7 +170,7 @@ async fn missing_message_parks_its_key() {
         stage.publish("a", words).await;
     }
     stage.sql("DELETE FROM evenkeel_outbox_ordered WHERE sequence = 2").await;
-    let relay = stage.builder(&sink).attempts_max(2).build();
+    let relay = stage.relay(&sink).attempts_max(2);
     for _ in 0..4 {
         stage.due().await;
         stage.drain(&relay).await;

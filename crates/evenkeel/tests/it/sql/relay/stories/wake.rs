@@ -17,7 +17,7 @@ const FOREVER: Duration = Duration::from_secs(3_600 * 24 * 365);
 /// A relay of another process that never polls on a timer.
 fn relay(stage: &Stage, sink: &Recorder, pool: &sqlx::Pool<Db>) -> Relay<Db> {
     let elsewhere = stage.keel.another_process();
-    elsewhere.relay::<Db>(pool).sinks(Sinks::to(sink.clone())).poll(FOREVER, FOREVER).build()
+    elsewhere.relay::<Db>(pool).sinks(Sinks::to(sink.clone())).poll(FOREVER, FOREVER)
 }
 
 fn run(relay: Relay<Db>) -> (JoinHandle<()>, oneshot::Sender<()>) {

@@ -11,7 +11,7 @@ const COLUMNS: [&str; 4] = ["errors", "failure", "dead", "redriven"];
 
 /// Jobs that were sent before are jobs without failures.
 async fn jobs_before_attempts_are_upgraded<DB: Sql>(rig: Rig<DB>, drop_index: &str) {
-    let queue: Queue<u32> = rig.keel.queue("older").sql(&rig.pool).build().await.unwrap();
+    let queue: Queue<u32> = rig.keel.queue("older").sql(&rig.pool).open().await.unwrap();
     let id = queue.delay(Duration::from_secs(3_600), &1).await.unwrap();
     let mut connection = rig.pool.acquire().await.unwrap();
     DB::run(&mut connection, drop_index).await.unwrap();

@@ -1,110 +1,86 @@
-//! The settings of a [`Relay`].
+//! The methods that change the settings of a [`Relay`].
 
 use super::core::Core;
-use super::metrics::RelayMetrics;
 use super::relay::Relay;
 use super::settings::{RETENTION_MIN, SPAN_MAX, Settings};
 use crate::sql::Shared;
 use crate::sql::database::Database;
 use crate::sql::sink::Sinks;
 use evenkeel_link::support::{Backoff, guard};
-use parking_lot::Mutex;
 use sqlx::Pool;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// The settings of a [`Relay`]; [`Keel::relay`](crate::Keel::relay) creates it. Every duration is limited to ten years.
-#[must_use = "nothing is carried out until `build` and `run`"]
-pub struct RelayBuilder<DB: Database> {
-    shared: Arc<Shared>,
-    pool: Pool<DB>,
-    sinks: Sinks,
-    settings: Settings,
-}
-
-impl<DB: Database> RelayBuilder<DB> {
-    pub(crate) fn new(shared: &Arc<Shared>, pool: &Pool<DB>) -> Self {
-        let (shared, pool) = (Arc::clone(shared), pool.clone());
-        Self { shared, pool, sinks: Sinks::none(), settings: Settings::default() }
+/// The settings: set them before [`run`](Self::run). A clone keeps the settings that it was cloned with. Every duration is limited to ten
+/// years.
+impl<DB: Database> Relay<DB> {
+    pub(crate) fn over(shared: &Arc<Shared>, pool: &Pool<DB>) -> Self {
+        Self::new(Core::new(Arc::clone(shared), pool.clone(), Sinks::none(), Settings::default()))
     }
 
     /// The destinations of messages. Default: none; messages wait for a relay that has sinks, and so do the units of work that
     /// contain unordered messages.
-    pub fn sinks(mut self, sinks: Sinks) -> Self {
-        self.sinks = sinks;
-        self
+    pub fn sinks(self, sinks: Sinks) -> Self {
+        let core = self.core();
+        if sinks.prefixes().next().is_some() {
+            core.shared.set_publisher(Arc::new(sinks.clone()));
+        }
+        Self::new(Core::new(Arc::clone(&core.shared), core.pool.clone(), sinks, core.settings))
     }
 
     /// The maximum number of rows in one claim: units of work, or messages of all keys together. Default: 200; at most 256.
-    pub fn batch(mut self, rows: usize) -> Self {
-        self.settings.batch = rows.clamp(1, crate::sql::database::LIST_MAX);
-        self
+    pub fn batch(self, rows: usize) -> Self {
+        self.with(|settings| settings.batch = rows.clamp(1, crate::sql::database::LIST_MAX))
     }
 
     /// How long a claim is valid: after it, another relay takes over the rows of a relay that died. Default: 60 s; at least a second.
     /// Half of it must exceed [`deadline`](Self::deadline), or effects are carried out twice needlessly.
-    pub fn lease(mut self, span: Duration) -> Self {
-        self.settings.lease = shortened(span).max(Duration::from_secs(1));
-        self
+    pub fn lease(self, span: Duration) -> Self {
+        self.with(|settings| settings.lease = shortened(span).max(Duration::from_secs(1)))
     }
 
     /// The time limit of one call to a sink, to Redis or to the database. Default: 10 s.
-    pub fn deadline(mut self, span: Duration) -> Self {
-        self.settings.deadline = shortened(span).max(Duration::from_millis(10));
-        self
+    pub fn deadline(self, span: Duration) -> Self {
+        self.with(|settings| settings.deadline = shortened(span).max(Duration::from_millis(10)))
     }
 
     /// The number of failed attempts after which a unit of work or a key is parked for an operator. An unavailable sink or Redis uses
     /// no attempt. Default: 20, which takes about an hour with the default delays.
-    pub fn attempts_max(mut self, attempts: u32) -> Self {
-        self.settings.attempts_max = attempts.max(1);
-        self
+    pub fn attempts_max(self, attempts: u32) -> Self {
+        self.with(|settings| settings.attempts_max = attempts.max(1))
     }
 
     /// The exponential backoff between two attempts of one unit of work or key: doubles from `min` to `max`. Default: 200 ms to
     /// 5 minutes.
-    pub fn backoff(mut self, min: Duration, max: Duration) -> Self {
-        self.settings.backoff = delays(min, max);
-        self
+    pub fn backoff(self, min: Duration, max: Duration) -> Self {
+        self.with(|settings| settings.backoff = delays(min, max))
     }
 
     /// The delay between two polls while there is nothing to do: doubles from `min` to `max`. Default: 20 ms to 1 s. A commit of this
     /// process that left effects ends the delay at once; on PostgreSQL a commit of another process does so as well
     /// ([`WakeUp`](crate::sql::WakeUp)), for which [`Relay::run`] opens a connection in addition to those of the pool.
-    pub fn poll(mut self, min: Duration, max: Duration) -> Self {
-        self.settings.poll = delays(min, max);
-        self
+    pub fn poll(self, min: Duration, max: Duration) -> Self {
+        self.with(|settings| settings.poll = delays(min, max))
     }
 
     /// How long the rows of completed units of work are kept. Default: a day; at least ten minutes, because the row decides a commit
     /// whose reply was lost. (Ordered messages are deleted as soon as they are confirmed.)
-    pub fn retention(mut self, span: Duration) -> Self {
-        self.settings.retention = shortened(span).max(RETENTION_MIN);
-        self
+    pub fn retention(self, span: Duration) -> Self {
+        self.with(|settings| settings.retention = shortened(span).max(RETENTION_MIN))
     }
 
     /// How long a message may wait for a program that has a sink for its topic; after that its unit of work, or its key, is parked.
     /// The time counts from the commit, or from the last [`release`](super::operate::Outbox::release). Default: a day, so that the
     /// program with the sink may be down for a night; at least a second. A relay without any sink never parks messages with a key.
-    pub fn unrouted_max(mut self, span: Duration) -> Self {
-        self.settings.unrouted_max = span.max(Duration::from_secs(1));
-        self
+    pub fn unrouted_max(self, span: Duration) -> Self {
+        self.with(|settings| settings.unrouted_max = span.max(Duration::from_secs(1)))
     }
 
-    /// Builds the relay. It does nothing until [`Relay::run`] is called.
-    pub fn build(self) -> Relay<DB> {
-        if self.sinks.prefixes().next().is_some() {
-            self.shared.set_publisher(Arc::new(self.sinks.clone()));
-        }
-        Relay::new(Core {
-            shared: self.shared,
-            pool: self.pool,
-            sinks: self.sinks,
-            settings: self.settings,
-            metrics: RelayMetrics::register(),
-            source: OnceLock::new(),
-            unrouted: Mutex::default(),
-        })
+    fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
+        let core = self.core();
+        let mut settings = core.settings;
+        change(&mut settings);
+        Self::new(Core::new(Arc::clone(&core.shared), core.pool.clone(), core.sinks.clone(), settings))
     }
 }
 
