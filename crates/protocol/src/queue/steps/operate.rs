@@ -1,5 +1,6 @@
 //! What operators and senders do to jobs that are stored, and what they read.
 
+use super::When;
 use crate::queue::job::{End, Job, JobId, Priority, Stamp};
 use crate::queue::record::Unreadable;
 use bytes::Bytes;
