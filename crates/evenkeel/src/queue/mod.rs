@@ -83,5 +83,4 @@ pub use settings::builder::QueueBuilder;
 pub use settings::{Durability, WhenFull};
 #[cfg(feature = "sql")]
 pub(crate) use sql::upsert_jobs;
-pub(crate) use store::QueueStore;
 pub(crate) use store::queues::Queues;

@@ -2,7 +2,6 @@
 
 use super::commit::{self, Committed};
 use super::effects::Effects;
-use super::notifier::WakeUp;
 use crate::sql::Shared;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;

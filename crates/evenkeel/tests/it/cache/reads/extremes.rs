@@ -226,7 +226,7 @@ async fn windows_with_extreme_settings_report_their_end(rig: Rig) {
 #[tokio::test]
 async fn memory_of_extreme_size_serves_reads() {
     for bytes in COUNTS {
-        let keel = evenkeel::Keel::builder().memory_with(bytes);
+        let keel = Keel::builder().memory_with(bytes);
         let rows = keel.cache("row").ttl(Duration::from_secs(600)).open().await.unwrap();
         works(&rows, &format!("{bytes} bytes of memory")).await;
     }

@@ -94,8 +94,8 @@ async fn published_protocols_replace_a_foreign_type() {
             load.reached().await;
             rig.trespass(1, command, arguments).await;
             load.release();
-            assert_eq!(row(reader).await, some("a"), "{protocol:?} {command}");
-            assert_eq!(get(&rows, &db).await, some("a"), "{protocol:?} {command}");
+            assert_eq!(row(reader).await, some("a"), "{name} {command}");
+            assert_eq!(get(&rows, &db).await, some("a"), "{name} {command}");
             rig.evict(1).await;
         }
     }
