@@ -83,7 +83,7 @@ impl OrderState {
 
     pub(super) fn parse(text: &str) -> Result<Self, StoreError> {
         let known = [Self::Reserved, Self::Released].into_iter().find(|state| state.as_str() == text);
-        known.ok_or_else(|| StoreError::Corrupt(format!("state of an order: {text:?}")))
+        known.ok_or_else(|| StoreError::Corrupt(format!("unknown state of an order: {text:?}")))
     }
 }
 

@@ -47,7 +47,7 @@ on_both! {
     thousand_caches_run_as_many_tasks_as_one
     dropped_queue_with_a_consumer_frees_everything
     dropped_consumer_frees_everything
-    dropped_work_and_relay_free_everything
+    dropped_unit_of_work_and_relay_free_everything
     dropped_row_locks_free_everything
     dropped_capabilities_together_free_everything
 }
@@ -192,7 +192,7 @@ async fn pool() -> SqlitePool {
     pool
 }
 
-async fn dropped_work_and_relay_free_everything(keel: Keel) {
+async fn dropped_unit_of_work_and_relay_free_everything(keel: Keel) {
     let pool = pool().await;
     let mail = keel.queue::<String>("mail").open().await.unwrap();
     let relay = keel.relay(&pool).sinks(Sinks::to(StreamSink::new(&keel)));

@@ -18,7 +18,7 @@ pub async fn shared_lease_counts_from_its_renewal<P: PoolSteps>(world: &World<P>
     Ok(())
 }
 
-/// (L2: a lease kept in a sorted set) A reader that woke up late renewed itself back in, next to a writer.
+/// (L2: a lease kept in a sorted set) A late renewal of a reader restored its expired lease, next to a writer.
 pub async fn shared_renewal_requires_a_holder<P: PoolSteps>(world: &World<P>) -> Result<()> {
     assert_eq!(world.renew(1).await?, Renewed::Lost);
     world.enter(&reader(1)).await?;

@@ -137,7 +137,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "cache_spans_shortened",
         "An endless span overflows in an addition.",
-        "cache::reads::extremes::memory::cache_with_extreme_settings_works_or_is_refused",
+        "cache::reads::extremes::memory::cache_with_extreme_settings_works_or_is_rejected",
     ),
     mutant(
         "foreign_type_grant",

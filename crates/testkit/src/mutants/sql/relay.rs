@@ -83,7 +83,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "relay_settles_again",
         "Effects are carried out again after the claim's expiry, if the database was away for a moment.",
-        "sql::relay::sqlite::again::carried_out_works_are_recorded_after_an_outage",
+        "sql::relay::sqlite::again::carried_out_rows_are_recorded_after_an_outage",
     ),
     mutant(
         "relay_gives_back_claims",

@@ -46,7 +46,7 @@ async fn expiry_job_marks_link_as_ended() {
     assert_eq!(server.client.get("/long").await.status, 302);
 }
 
-/// The embedded store forgets its jobs with its process; the database does not forget what ends.
+/// The embedded store loses its jobs with its process; they are restored from the links' expiry times in the database.
 #[tokio::test]
 async fn restart_restores_expiry_jobs_of_embedded_store() {
     let server = Server::start();

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 on_both! {
-    cache_with_extreme_settings_works_or_is_refused
+    cache_with_extreme_settings_works_or_is_rejected
     cache_with_all_spans_extreme_works
     reads_and_invalidations_with_extreme_options_work
     keys_and_batches_of_extreme_size_are_answered
@@ -111,7 +111,7 @@ async fn works(rows: &Rows, what: &str) {
     }
 }
 
-async fn cache_with_extreme_settings_works_or_is_refused(rig: Rig) {
+async fn cache_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     let keel = rig.process().await;
     let (mut taken, mut refused) = (0, 0);
     for (number, (what, change)) in of_spans(&keel).into_iter().chain(of_counts()).enumerate() {

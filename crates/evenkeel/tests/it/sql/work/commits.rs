@@ -11,11 +11,11 @@ use testkit::eventually;
 on_each! {
     commit_is_followed_by_its_effects
     rollback_has_no_effects
-    dropped_work_is_rolled_back
+    dropped_unit_of_work_is_rolled_back
     commit_survives_a_dropped_caller
     keyed_message_is_left_to_the_relay_without_a_warning
     every_effect_continues_the_trace
-    last_committed_work_decides_on_a_job
+    last_committed_unit_of_work_decides_on_a_job
     restarted_job_version_exceeds_all_earlier_ones
     work_without_effects_leaves_its_outbox_row
     invalid_effect_is_rejected_at_once
@@ -58,7 +58,7 @@ async fn rollback_has_no_effects<DB: Sql>(rig: Rig<DB>) {
     assert!(rig.mail.find(&job).await.unwrap().is_none());
 }
 
-async fn dropped_work_is_rolled_back<DB: Sql>(rig: Rig<DB>) {
+async fn dropped_unit_of_work_is_rolled_back<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
@@ -109,7 +109,7 @@ async fn every_effect_continues_the_trace<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// Each work takes the next version of the job's name, so that a late repeat of an earlier one loses.
-async fn last_committed_work_decides_on_a_job<DB: Sql>(rig: Rig<DB>) {
+async fn last_committed_unit_of_work_decides_on_a_job<DB: Sql>(rig: Rig<DB>) {
     let in_an_hour = Duration::from_secs(3_600);
     let mut versions = Vec::new();
     let mut id = None;

@@ -7,9 +7,9 @@ use sqlx::{Acquire, Connection};
 on_each! {
     rolled_back_savepoint_discards_its_effects
     effects_sealed_in_a_savepoint_follow_its_outcome
-    joined_work_is_carried_out_after_its_commit
+    joined_unit_of_work_is_carried_out_after_its_commit
     transaction_ended_by_the_program_returns_lost
-    savepoint_of_the_program_keeps_the_work_open
+    unit_of_work_stays_open_after_a_savepoint
     begin_statement_of_the_program_is_used
     lost_transaction_writes_nothing
     effects_of_any_length_are_stored_only_on_commit
@@ -50,7 +50,7 @@ async fn effects_sealed_in_a_savepoint_follow_its_outcome<DB: Sql>(rig: Rig<DB>)
     assert_eq!(rig.units().await, 9, "the rest of the transaction is");
 }
 
-async fn joined_work_is_carried_out_after_its_commit<DB: Sql>(rig: Rig<DB>) {
+async fn joined_unit_of_work_is_carried_out_after_its_commit<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut transaction = rig.pool.begin().await.unwrap();
     let mut work = rig.keel.join(&mut transaction).await.unwrap();
@@ -76,7 +76,7 @@ async fn transaction_ended_by_the_program_returns_lost<DB: Sql>(rig: Rig<DB>) {
     assert_eq!((rig.units().await, rig.cached_units().await), (10, 10));
 }
 
-async fn savepoint_of_the_program_keeps_the_work_open<DB: Sql>(rig: Rig<DB>) {
+async fn unit_of_work_stays_open_after_a_savepoint<DB: Sql>(rig: Rig<DB>) {
     let mut work = sale(&rig).await;
     let mut tried = Connection::begin(work.tx()).await.unwrap();
     DB::run(&mut tried, "UPDATE stock SET units = 0 WHERE id = 1").await.unwrap();

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 on_each! {
     rollback_leaves_no_gap_in_the_sequence
-    concurrent_works_get_distinct_sequences
+    concurrent_units_of_work_get_distinct_sequences
     keys_that_differ_in_case_or_spaces_stay_distinct
 }
 
@@ -31,7 +31,7 @@ async fn rollback_leaves_no_gap_in_the_sequence<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// Sixteen works, each with the same two keys in one order or the other: none may lock another one out for good.
-async fn concurrent_works_get_distinct_sequences<DB: Sql>(rig: Rig<DB>) {
+async fn concurrent_units_of_work_get_distinct_sequences<DB: Sql>(rig: Rig<DB>) {
     let orders: [&[&str]; 2] = [&["a", "b"], &["b", "a"]];
     join_all((0..16).map(|number| publish(&rig, orders[number % 2]))).await;
     for key in ["a", "b"] {

@@ -82,7 +82,7 @@ async fn due_job_wakes_an_idle_consumer(rig: Rig) {
     office.close().await;
 }
 
-/// A7: what is claimed beyond the free slots waits in a process while its lease runs out.
+/// A7: a job claimed beyond the free slots waits in the process while its lease runs out.
 async fn consumer_claims_no_more_than_its_free_slots(rig: Rig) {
     let mail = rig.mail().await;
     let mut ids = Vec::new();

@@ -43,7 +43,7 @@ async fn sent_messages_are_recorded_after_an_outage() {
 }
 
 #[tokio::test]
-async fn carried_out_works_are_recorded_after_an_outage() {
+async fn carried_out_rows_are_recorded_after_an_outage() {
     let stage = Stage::set().await;
     let sink = Recorder::holding();
     let relay = stage.relay(&sink);

@@ -44,7 +44,7 @@ async fn look(relay: &Relay<Db>, times: usize) {
 
 /// Twenty units of work whose topic has no sink blocked all others for as long as they were in the table.
 #[tokio::test]
-async fn works_without_a_route_do_not_delay_other_works() {
+async fn rows_without_a_route_do_not_delay_other_rows() {
     let stage = Stage::set().await;
     backlog(&stage).await;
     let sink = Recorder::new();
@@ -220,7 +220,7 @@ async fn hanging_or_panicking_sink_parks_only_its_message() {
 
 /// Rows that this program does not know, left by another program or by hand: each is reported, none stops the rest.
 #[tokio::test]
-async fn unreadable_rows_do_not_delay_other_works() {
+async fn unreadable_rows_do_not_delay_other_rows() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let mut ids = Vec::new();
