@@ -249,7 +249,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         &self.core.name
     }
 
-    /// Waits until no load of this process is running, background loads included.
+    /// For test suites: waits until no load of this process is running, background loads included.
     #[cfg(feature = "testing")]
     pub async fn until_idle(&self) {
         self.core.calls.until_idle().await;

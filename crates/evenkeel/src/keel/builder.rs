@@ -29,7 +29,7 @@ impl KeelBuilder {
         }
     }
 
-    /// Uses a clock that a test advances ([`TestClock::clock`](evenkeel_link::clock::TestClock::clock)).
+    /// For test suites: uses a clock that a test advances ([`TestClock::clock`](evenkeel_link::clock::TestClock::clock)).
     #[cfg(feature = "testing")]
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {

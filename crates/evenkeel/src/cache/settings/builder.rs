@@ -109,7 +109,7 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         }
     }
 
-    /// Lets a test hold and fail the protocol steps of this cache.
+    /// For test suites: holds the protocol steps of this cache, or makes them fail.
     #[cfg(feature = "testing")]
     pub fn gate(mut self, gate: &StepGate) -> Self {
         self.gate = Some(gate.clone());

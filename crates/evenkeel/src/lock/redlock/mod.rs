@@ -150,7 +150,7 @@ impl ExclusiveLocks for Redlock {
     }
 }
 
-/// Methods for tests.
+/// For test suites.
 #[cfg(feature = "testing")]
 impl Redlock {
     /// A Redlock on the same servers, like that of another process.
@@ -209,7 +209,7 @@ impl RedlockBuilder {
         self
     }
 
-    /// Uses the clock of a test.
+    /// For test suites: uses the clock of a test.
     #[cfg(feature = "testing")]
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {

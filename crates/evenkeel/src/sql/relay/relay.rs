@@ -176,7 +176,7 @@ impl<DB: Database> Relay<DB> {
         }
     }
 
-    /// Waits until both workers are idle, without a failure, after `wakeups` notifications.
+    /// For test suites: waits until both workers are idle, without a failure, after `wakeups` notifications.
     #[cfg(feature = "testing")]
     pub async fn until_paused(&self, wakeups: u64) {
         let is_paused = |paused: &[Option<u64>; 2]| paused.iter().all(|seen| *seen >= Some(wakeups));
