@@ -39,6 +39,8 @@
 //! Sources: R. Nishtala and others, "Scaling Memcache at Facebook", NSDI 2013 (leases); Uber Engineering, "How Uber serves over
 //! 150 million reads per second from an integrated cache" (versions); the delayed double delete is folklore.
 
+#![allow(clippy::disallowed_types, reason = "this crate stands above the handle, as programs do")]
+
 mod double_delete;
 mod lease;
 mod second_delete;
