@@ -24,7 +24,7 @@ fn feed(input: &[u8]) {
     both_ways::<i32, _>(&Integer, input);
 }
 
-/// Whatever is understood is the same after it was written and read again.
+/// A decoded value is unchanged after encoding and decoding.
 fn both_ways<V: PartialEq + Debug, C: Codec<V>>(codec: &C, input: &[u8]) {
     let Ok(value) = codec.decode(Bytes::copy_from_slice(input)) else { return };
     let mut written = Vec::new();

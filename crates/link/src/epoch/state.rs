@@ -16,7 +16,7 @@ pub enum LinkState {
         /// The reason of the last failure.
         reason: Arc<str>,
     },
-    /// The link was shut down for good, or the tokio runtime it was opened on has ended.
+    /// The link was shut down, or the tokio runtime on which it was opened has ended.
     Closed,
 }
 

@@ -61,7 +61,7 @@ struct Subscriber {
 }
 
 impl Subscription {
-    /// The next message or reset; `None` once the link is closed for good.
+    /// The next message or reset; `None` once the link is shut down.
     pub async fn next(&mut self) -> Option<Heard> {
         let resets = Arc::clone(&self.resets);
         loop {

@@ -22,7 +22,7 @@ pub(super) struct ReleaseArguments {
     /// Try again, with the full number of attempts
     #[arg(long, conflicts_with = "skip")]
     resend: bool,
-    /// Give up for good: all effects of the unit of work, or the message of the key that failed
+    /// Give up permanently: all effects of the unit of work, or the message of the key that failed
     #[arg(long)]
     skip: bool,
 }

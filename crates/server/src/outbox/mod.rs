@@ -35,7 +35,7 @@ enum Command {
     /// List parked entries: those that used up their attempts
     #[command(subcommand)]
     Park(ParkCommand),
-    /// Release a parked entry: send it again, or skip it for good
+    /// Release a parked entry: send it again, or skip it permanently
     Release(change::ReleaseArguments),
     /// Retry failed entries now, without waiting for their backoff
     Retry,

@@ -4,13 +4,13 @@ use super::{store_suite, upgrade};
 use testkit::park::{mariadb_database, postgres_database};
 
 #[tokio::test]
-async fn mariadb_store_keeps_its_promises() {
+async fn mariadb_store_passes_the_suite() {
     let database = mariadb_database().await.unwrap();
     store_suite::run(&database.url.parse().unwrap()).await;
 }
 
 #[tokio::test]
-async fn postgres_store_keeps_its_promises() {
+async fn postgres_store_passes_the_suite() {
     let database = postgres_database().await.unwrap();
     store_suite::run(&database.url.parse().unwrap()).await;
 }

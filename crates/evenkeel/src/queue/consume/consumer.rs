@@ -321,7 +321,7 @@ fn loops<T: Send + Sync + 'static>(worker: &Arc<ShardWorker<T>>) -> [Background;
     ]
 }
 
-/// Waits until the link is closed for good.
+/// Waits until the link is shut down.
 async fn closed(store: &QueueStore) -> LinkError {
     let Some(link) = store.link() else { return std::future::pending().await };
     let mut state = link.state();

@@ -76,7 +76,7 @@ impl Dialect for sqlx::MySql {
     }
 }
 
-/// The statement with its values in the text, if it is short enough. sqlx 0.9.0 loses a connection for good if a future is dropped
+/// The statement with its values in the text, if it is short enough. sqlx 0.9.0 loses a connection if a future is dropped
 /// while a statement is being prepared: it takes the first packet of the reply for the whole reply, and the later rollback waits for
 /// ever for the next one. A text statement is not prepared.
 fn as_text(statement: &str, values: &[Value<'_>]) -> Option<AssertSqlSafe<String>> {

@@ -23,7 +23,7 @@ enum Way {
 /// A rule that can be taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// A fence is lifted only before anything was read under it.
+    /// A fence is raised only before anything was read under it.
     HealBeforeReading,
     /// Of two holders with the same fence the row takes one.
     OwnFence,
@@ -84,7 +84,7 @@ enum Step {
 }
 
 impl System {
-    /// Whether the row takes the fence; lifts it first where that is allowed.
+    /// Whether the row accepts the fence; raises it before that if permitted.
     fn check(self, state: &mut State, holder: usize, fence: u8, may_heal: bool) -> Option<u8> {
         let passes = |state: &State, fence: u8| {
             fence > state.row.0

@@ -22,7 +22,7 @@ const ALL: usize = 4;
 enum Rule {
     /// A writer waits for readers, and readers for a writer.
     Exclusion,
-    /// A fence is lifted only before anything was read under it.
+    /// A fence is raised only before anything was read under it.
     HealBeforeReading,
     /// Of two holders with the same fence the row accepts those that share a signer.
     OwnFence,
@@ -30,7 +30,7 @@ enum Rule {
     HeldRow,
     /// Readers that share a fence share the name it is stored under.
     SharedSigner,
-    /// A reader whose fence another one has lifted takes that over.
+    /// A reader takes over the fence that another reader has raised.
     SharedHeal,
 }
 
@@ -67,7 +67,7 @@ struct State {
     /// The last fence that Redis remembers, and whose it was first.
     last: Mark,
     has_failed_over: bool,
-    /// Whose fence was lifted.
+    /// The holder whose fence was raised.
     healed: [bool; ALL],
     row: Mark,
     /// Whose transaction holds the row, and what it held before.
@@ -119,7 +119,7 @@ impl System {
         mark.fence > state.row.fence || mark.fence == state.row.fence && is_own
     }
 
-    /// Whether the row takes the fence; lifts it first where that is allowed.
+    /// Whether the row accepts the fence; raises it before that if permitted.
     fn check(self, state: &mut State, holder: usize, mark: Mark, may_heal: bool) -> Option<Mark> {
         if self.passes(state, mark) {
             return Some(mark);

@@ -112,7 +112,7 @@ impl EpochHook for Waiting {
     }
 }
 
-/// Closed while an epoch was being made: it was published all the same, and the link was back for good.
+/// A link that was shut down while an epoch was being opened published it nevertheless, and remained open.
 #[tokio::test]
 async fn closed_link_does_not_reconnect() -> Result<()> {
     let redis = server().await?;

@@ -111,7 +111,7 @@ proptest! {
         }
         let raw = Bytes::from(raw);
         if let Ok(Record::Live(job)) = Record::decode(&raw) {
-            // Whatever was understood is written in a form that is understood the same way.
+            // A decoded record is encoded to bytes that decode to the same record.
             prop_assert_eq!(Record::decode(&encode_job(&job)), Ok(Record::Live(job)));
         }
     }

@@ -26,7 +26,7 @@ async fn silence<DB: Sql>() {
     assert!(error.to_string().contains("did not answer a lock's statement within 5 s"), "{error}");
     assert!(error.is_retryable() && error.outcome_unknown(), "{error:?}");
     other.rollback().await.unwrap();
-    // Whatever was requested without a reply is released after it.
+    // Locks whose requests received no reply are released afterwards.
     let mut acquire = std::pin::pin!(locks.lock("a").wait(Wait::Forever).acquire());
     let guard = loop {
         match tokio::time::timeout(Duration::from_millis(2), &mut acquire).await {

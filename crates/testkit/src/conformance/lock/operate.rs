@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use evenkeel::lock::Fence;
 use evenkeel_protocol::lock::steps::{Acquire, Holder, LockSteps, Released, Renewed};
 
-/// SQL has seen a fence that Redis forgot: the holder's is lifted above it, once.
+/// SQL has seen a fence that Redis lost: the holder's fence is raised above it, once.
 pub async fn raise_lifts_a_fence_that_fell_behind<L: LockSteps>(world: &World<L>) -> Result<()> {
     let ann = Party::new(1);
     let fence = world.take(ann).await?;

@@ -43,7 +43,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "relay_parks",
         "A poison message is retried forever.",
-        "sql::relay::sqlite::trouble::work_that_exceeds_its_attempts_is_parked",
+        "sql::relay::sqlite::trouble::unit_of_work_that_exceeds_its_attempts_is_parked",
     ),
     mutant(
         "relay_away_is_no_attempt",

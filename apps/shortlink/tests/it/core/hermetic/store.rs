@@ -3,7 +3,7 @@
 use crate::core::{store_suite, upgrade};
 
 #[tokio::test]
-async fn sqlite_store_keeps_its_promises() {
+async fn sqlite_store_passes_the_suite() {
     let database = testkit::park::sqlite_database().unwrap();
     store_suite::run(&database.url.parse().unwrap()).await;
 }

@@ -61,7 +61,7 @@ async fn request_of_http_1_1_without_host_is_refused() {
     assert_eq!(older.status, 302);
 }
 
-/// Whatever port it has been given.
+/// The page contains the port on which the service listens.
 #[tokio::test]
 async fn docs_page_shows_service_url() {
     let server = Server::start();

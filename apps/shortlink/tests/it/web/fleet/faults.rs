@@ -155,7 +155,7 @@ async fn redirects_continue_while_redis_is_flushed() {
 }
 
 /// The other instance received no invalidation of an edit during the outage. It may serve the former target for a moment after
-/// Redis is back; then the edit reaches it, for good.
+/// Redis is back, and serves the new one from then on.
 #[tokio::test]
 async fn edit_during_redis_outage_reaches_other_instance() {
     let database = park::postgres_database().await.unwrap();

@@ -135,7 +135,7 @@ async fn guard_dropped_during_renewal_is_released(rig: Rig) {
     }
 }
 
-/// Whatever was on its way has arrived by now, and has not taken the lock.
+/// All requests in flight have arrived by now, and have not acquired the lock.
 async fn still_free(keel: &Keel) {
     for _ in 0..5 {
         assert!(is_free(keel).await, "it was taken once more");

@@ -43,7 +43,7 @@ async fn lost_reply_is_requested_again() {
     .await;
 }
 
-/// Whatever was in flight, a consumer continues by itself when Redis is back, and settles what ended meanwhile.
+/// A consumer continues by itself when Redis is back, and settles the jobs that ended meanwhile.
 #[tokio::test]
 async fn consumer_recovers_from_an_outage() {
     in_time(async {

@@ -1,5 +1,5 @@
 //! User code that misbehaves: codec, handler, policy, error text, layer and batch handler each panic, hang, block their thread, panic
-//! while they are dropped, or answer an extreme. Whatever one job does, its neighbors run, and the shutdown ends.
+//! while they are dropped, or answer an extreme. Other jobs run in the meantime, and the shutdown ends.
 
 use super::desk::open_any;
 use super::rig::{Mail, Rig, state};

@@ -30,7 +30,7 @@ async fn rollback_leaves_no_gap_in_the_sequence<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.works(2).await, 2, "the rows of the units of work wait for nothing");
 }
 
-/// Sixteen works, each with the same two keys in one order or the other: none may lock another one out for good.
+/// Sixteen units of work, each with the same two keys in one order or the other: no deadlock remains.
 async fn concurrent_units_of_work_get_distinct_sequences<DB: Sql>(rig: Rig<DB>) {
     let orders: [&[&str]; 2] = [&["a", "b"], &["b", "a"]];
     join_all((0..16).map(|number| publish(&rig, orders[number % 2]))).await;

@@ -115,7 +115,7 @@ impl State {
             let (fence, signer) = self.signature(kind, ask);
             return Asked::Granted { lease_left_ms: hold.ends - now, fence, signer };
         }
-        // Expired places are removed for good, so that they do not return if the clock is set back.
+        // Expired places are deleted, so that they do not return if the clock is set back.
         self.places.retain(|_, place| place.live(now).is_some());
         let free_in_ms = self.free_in_ms(now, ask, &holds);
         self.holds = holds;

@@ -14,7 +14,7 @@ fn with_retries(name: &str, retries: Retries) -> NewJob {
 }
 
 /// (A4, asynq) A worker that was silent past its lease came back: its late nack put a finished job into the list of running
-/// ones again, its late ack removed the next worker's claim. Whatever is not current changes nothing.
+/// ones again, its late ack removed the next worker's claim. An outdated settlement changes nothing.
 pub async fn late_settlement_changes_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     let (mut slow, mut next) = (Consumer::default(), Consumer::default());

@@ -81,7 +81,7 @@ async fn near_hits_end_after_silence_max() {
     .await;
 }
 
-/// With the connection cut for good, too.
+/// A connection that is cut, without a new one.
 #[tokio::test]
 async fn near_hits_end_after_lost_connection_within_silence_max() {
     in_time(async {

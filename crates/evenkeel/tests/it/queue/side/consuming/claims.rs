@@ -158,7 +158,7 @@ async fn two_consumers_share_the_jobs(rig: Rig) {
     there.close().await;
 }
 
-/// A process that takes a wake-up and has no slot free for it costs the others the rest of a second.
+/// A process that takes a wake-up without a free slot delays the job by up to a second.
 async fn busy_consumer_takes_no_wake_up(rig: Rig) {
     let mail = rig.mail().await;
     let (busy, idle) = (Desk::new(), Desk::new());

@@ -30,9 +30,9 @@ async fn poison_message_parks_only_its_key() {
     assert_eq!(stage.number(parked).await, 1);
 }
 
-/// Something that fails again and again is tried so often and no more; then it waits for a person, and others are not delayed.
+/// A unit of work that fails is retried up to `attempts_max`; then it waits for an operator, and others are not delayed.
 #[tokio::test]
-async fn work_that_exceeds_its_attempts_is_parked() {
+async fn unit_of_work_that_exceeds_its_attempts_is_parked() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     sink.answer(|envelope| match &envelope.payload[..] {

@@ -33,7 +33,7 @@ async fn make<DB: Sql>(keel: &Keel, pool: &Pool<DB>, goods: &Cache<i64, i64>, id
     Ok(())
 }
 
-/// Works until it is over; answers what was confirmed. Whatever was not may be tried again, and the error says so.
+/// Commits until the end; returns the confirmed units of work. Each other error must be retryable.
 async fn old_program<DB: Sql>(url: &str, name: i64, is_over: &AtomicBool) -> Vec<i64> {
     let (keel, pool) = (Keel::memory(), pool::<DB>(url, 2).await);
     let goods = keel.cache("goods").ttl(Duration::from_secs(600)).open().await.unwrap();
