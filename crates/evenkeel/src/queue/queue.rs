@@ -12,7 +12,8 @@ use crate::queue::sharding::router::Router;
 use bytes::Bytes;
 use evenkeel_link::clock::{Clock, UnixMs};
 #[cfg(feature = "sql")]
-use evenkeel_link::support::{guard, ms};
+use evenkeel_link::support::guard;
+use evenkeel_link::support::ms;
 use evenkeel_protocol::codec::Codec;
 use evenkeel_protocol::queue::error::QueueError;
 #[cfg(feature = "testing")]

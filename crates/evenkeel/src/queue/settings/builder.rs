@@ -9,9 +9,9 @@ use crate::queue::sharding::router::Router;
 use crate::queue::sql::{JobRows, JobTable, SqlTable, keep_sweeping};
 use crate::queue::store::QueueStore;
 use crate::queue::store::queues::Queues;
-use evenkeel_link::support::guard;
 #[cfg(feature = "sql")]
-use evenkeel_link::support::{Background, ms};
+use evenkeel_link::support::Background;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::codec::json::Json;
 use evenkeel_protocol::codec::{Codec, check_id};
 use evenkeel_protocol::queue::error::QueueError;

@@ -3,8 +3,10 @@
 //! the marker of its unit of work exists (on databases whose statements can check it), `{greatest}` and `{least}` for the functions
 //! over several values.
 
+use super::Database;
+#[cfg(feature = "queue")]
+use super::Row;
 use super::dialect::{Dialect, Kind};
-use super::{Database, Row};
 use std::sync::OnceLock;
 
 /// The text of a statement, translated once per database. Store it in a `static`.
@@ -106,6 +108,7 @@ impl Lists {
     }
 
     /// Sends the statement with at most [`LIST_MAX`] values in the list; returns its rows.
+    #[cfg(feature = "queue")]
     pub(crate) async fn rows<DB: Database>(
         &'static self,
         connection: &mut DB::Connection,

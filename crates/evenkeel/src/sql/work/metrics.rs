@@ -7,6 +7,7 @@ use metrics::{Counter, Histogram, counter, histogram};
 /// The metrics of one keel.
 pub(crate) struct WorkMetrics {
     committed: Counter,
+    #[cfg(feature = "cache")]
     refused: Counter,
     lost: Counter,
     failed: Counter,
@@ -20,6 +21,7 @@ impl WorkMetrics {
         let commits = |outcome| counter!("evenkeel_work_commits_total", "outcome" => outcome);
         Self {
             committed: commits("committed"),
+            #[cfg(feature = "cache")]
             refused: commits("refused"),
             lost: commits("lost"),
             failed: commits("failed"),
