@@ -1,7 +1,7 @@
 //! What every subcommand shares: reading the server's address, connecting, and turning the outcome into an exit code.
 
 use crate::address::{Address, Kind};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use evenkeel::sql::Database;
 use sqlx::Pool;
 use sqlx::pool::PoolOptions;
@@ -35,7 +35,8 @@ pub(crate) fn database_address(url: Option<&str>) -> Result<Address> {
 /// A pool of one connection.
 pub(crate) async fn connect<DB: Database>(address: &Address) -> Result<Pool<DB>> {
     let options = PoolOptions::new().max_connections(1).acquire_timeout(CONNECT_MAX);
-    options.connect(&address.url).await.with_context(|| format!("cannot connect to {}", address.shown))
+    // The driver's message contains the messages of its sources.
+    options.connect(&address.url).await.map_err(|error| anyhow!("cannot connect to {}: {error}", address.shown))
 }
 
 /// The exit code of a finished command: 0 for yes, 1 for no, 2 for an error, which is printed without the secrets of `addresses`.

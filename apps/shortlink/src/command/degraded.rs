@@ -9,6 +9,7 @@ use crate::service::{NearCache, Service, Settings};
 use anyhow::{Context, Result};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
+use evenkeel::link::Link;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::warn;
@@ -38,7 +39,8 @@ pub(super) async fn degraded(config: &Config, outage: Outage<'_>) -> Result<Fall
         rules: rules(config, Some(outage.address.to_string())),
         spool: spool.clone(),
     };
-    let service = Service::without_database(keel.clone(), settings, Clock::system()).await?;
+    let redis = keel.link().map(Link::state).or_else(|| lookup.as_ref().map(Lookup::state));
+    let service = Service::without_database(&keel, redis, settings, Clock::system()).await?;
     let note = note(config, known.as_ref(), lookup.as_ref());
     warn!(missing = *outage.cause.borrow(), "{}", note());
     let router = http::without_database(service.clone(), &outage, note)?;

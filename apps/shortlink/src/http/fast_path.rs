@@ -34,8 +34,8 @@ impl FastPath {
 
     /// The redirect, if the near cache has it. With debug logging all requests go through the router, which logs them.
     fn near<B>(&self, request: &Request<B>) -> Option<Response> {
-        let names_host = request.headers().contains_key(header::HOST);
-        if request.method() != Method::GET || !names_host || tracing::enabled!(Level::DEBUG) {
+        let has_one_host = request.headers().get_all(header::HOST).iter().count() == 1;
+        if request.method() != Method::GET || !has_one_host || tracing::enabled!(Level::DEBUG) {
             return None;
         }
         let started = Instant::now();

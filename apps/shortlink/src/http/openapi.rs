@@ -23,6 +23,7 @@ use web::{FieldError, Kind, Problem, problems};
         (name = "links", description = "Create, find, change and delete links"),
         (name = "redirect", description = "Redirects"),
         (name = "transfer", description = "Import and export"),
+        (name = "conflicts", description = "Writes that could not be applied"),
         (name = "operations", description = "Health and metrics"),
     ),
     components(schemas(Problem, FieldError))

@@ -74,6 +74,7 @@ async fn render(
         PageRequest::new(Some(&view.q), view.page.unwrap_or(1), ROWS).map_err(|refused| invalid_page(&refused))?;
     let page = app.service.list(&request).await?;
     let body = html! {
+        (redis_notice(app))
         (notices(app, host, view).await?)
         (conflicts::shown(app).await?)
         (form(app, host, input, problem))
@@ -82,7 +83,17 @@ async fn render(
     Ok(layout::<Assets>("Links", NavItem::Home, &body))
 }
 
-/// Notices about the write that redirected here.
+fn redis_notice(app: &App) -> Markup {
+    html! {
+        @if app.service.redis_state() == "down" {
+            div.notice.bad role="status" {
+                p { "Redis is unreachable. Links are served from the database; the service reconnects by itself." }
+            }
+        }
+    }
+}
+
+/// Notices about the write that redirected here. The one about a deletion is true of any code without a link.
 async fn notices(app: &App, host: &Host, view: &View) -> Result<Markup, Problem> {
     let created = match &view.created {
         Some(code) => app.service.get(code).await?,
@@ -107,7 +118,7 @@ async fn notices(app: &App, host: &Host, view: &View) -> Result<Markup, Problem>
         @if let Some(code) = &changed { div.notice.good role="status" { p { "The link " span.code { (code) } " was changed." } } }
         @if let Some(code) = &banned { div.notice.good role="status" { p { "The link " span.code { (code) } " was banned." } } }
         @if let Some(code) = &unbanned { div.notice.good role="status" { p { "The ban on " span.code { (code) } " was lifted." } } }
-        @if let Some(code) = &deleted { div.notice.good role="status" { p { "The link " span.code { (code) } " was deleted." } } }
+        @if let Some(code) = &deleted { div.notice.good role="status" { p { "There is no link " span.code { (code) } " now." } } }
     })
 }
 

@@ -11,6 +11,7 @@ use evenkeel::clock::Clock;
 use evenkeel::link::LinkError;
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError, Retries};
 use evenkeel::sql::{Effects, SqlError};
+use jiff::Timestamp;
 use metrics::{Counter, counter, describe_counter};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -18,6 +19,9 @@ use tracing::{info, warn};
 
 /// Jobs due later than this are rows only and use no memory in Redis.
 const HORIZON: Duration = Duration::from_secs(24 * 3600);
+
+/// The latest due time of a job: the year 3000, which every queue accepts. A job that is due before the link expires waits again.
+const DUE_MAX: Timestamp = Timestamp::constant(32_503_680_000, 0);
 
 /// How long jobs in progress may take at shutdown.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
@@ -74,7 +78,7 @@ impl ExpiryJobs {
     pub(super) fn schedule(&self, link: &Link, now_ms: i64, effects: &mut Effects) -> Result<(), SqlError> {
         if let Some(end) = link.expires_at.filter(|end| end.as_millisecond() > now_ms) {
             let Some(queue) = self.queue.get() else { return Err(QueueError::Link(away(&self.keel)).into()) };
-            effects.enqueue(queue.job(&link.code.to_string()).id(name(&link.code)).at(end))?;
+            effects.enqueue(queue.job(&link.code.to_string()).id(name(&link.code)).at(end.min(DUE_MAX)))?;
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ use effects::LinkEffects;
 use evenkeel::Keel;
 use evenkeel::cache::CacheError;
 use evenkeel::clock::Clock;
+use evenkeel::link::{Link as RedisLink, LinkState};
 use evenkeel::queue::QueueError;
 use evenkeel::spool::Spool;
 use expiry::ExpiryJobs;
@@ -31,6 +32,7 @@ use redirects::Redirects;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 use write_behind::{Pending, WriteBehind};
@@ -51,7 +53,8 @@ struct Inner {
     expiry: ExpiryJobs,
     /// With `--write-mode behind`.
     write_behind: Option<WriteBehind>,
-    keel: Keel,
+    /// The connection to Redis; `None` if none is configured.
+    redis: Option<watch::Receiver<LinkState>>,
     rules: TargetRules,
     clock: Clock,
     /// Writes in progress. Each runs in its own task, so that a client that hangs up does not cancel it halfway.
@@ -113,28 +116,41 @@ impl Service {
     /// [`OpenError`]: `keel` already has this service's cache, Redis does not support the near cache that `settings` require, or
     /// the queue cannot be opened.
     pub async fn open(store: Store, keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
-        let service = Self::over(&store, keel, settings, clock).await?;
+        let redis = keel.link().map(RedisLink::state);
+        let service = Self::over(&store, &keel, redis, settings, clock).await?;
         service.0.expiry.open().await?;
         Ok(service)
     }
 
     /// A service whose database is unreachable: redirects come from the cache, `--write-mode behind` accepts writes, and every other
-    /// call fails at once.
+    /// call fails at once. `redis` is the connection to the configured Redis, which `keel` does not use as long as the key prefix is
+    /// unknown.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub async fn without_database(keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
-        Self::over(&Store::unreachable(clock.clone()).await, keel, settings, clock).await
+    pub async fn without_database(
+        keel: &Keel,
+        redis: Option<watch::Receiver<LinkState>>,
+        settings: Settings,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        Self::over(&Store::unreachable(clock.clone()).await, keel, redis, settings, clock).await
     }
 
-    async fn over(store: &Store, keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
-        let redirects = Redirects::open(&keel, settings.near, settings.is_strong).await?;
-        let expiry = ExpiryJobs::new(&keel, store, &clock);
+    async fn over(
+        store: &Store,
+        keel: &Keel,
+        redis: Option<watch::Receiver<LinkState>>,
+        settings: Settings,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let redirects = Redirects::open(keel, settings.near, settings.is_strong).await?;
+        let expiry = ExpiryJobs::new(keel, store, &clock);
         let effects = LinkEffects { redirects: redirects.clone(), expiry: expiry.clone(), clock: clock.clone() };
-        let writer = store.writer(&keel, Arc::new(effects));
+        let writer = store.writer(keel, Arc::new(effects));
         let write_behind = settings.spool.map(|spool| WriteBehind::open(&writer, spool, &clock));
         let (rules, writes) = (settings.rules, TaskTracker::new());
-        Ok(Self(Arc::new(Inner { writer, redirects, expiry, write_behind, keel, rules, clock, writes })))
+        Ok(Self(Arc::new(Inner { writer, redirects, expiry, write_behind, redis, rules, clock, writes })))
     }
 
     /// The store, for reads.
@@ -303,7 +319,7 @@ impl Service {
     /// The state of Redis: `up`, `down`, or `embedded` if none is configured.
     #[must_use]
     pub fn redis_state(&self) -> &'static str {
-        match self.0.keel.link().map(|link| link.state().borrow().is_up()) {
+        match self.0.redis.as_ref().map(|state| state.borrow().is_up()) {
             None => "embedded",
             Some(true) => "up",
             Some(false) => "down",

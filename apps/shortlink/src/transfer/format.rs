@@ -18,11 +18,15 @@ impl Format {
     /// The format of a file by its extension. The extension `.rejected`, which an import appends, is ignored.
     ///
     /// # Errors
-    /// The extension is unknown.
+    /// The extension is unknown, or that of a compressed file.
     pub fn of(file: &Path) -> Result<Self> {
         let name = file.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let name = name.trim_end_matches(".rejected");
-        Ok(match name.rsplit_once('.').map(|(_, ending)| ending) {
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+        if let Some(compression) = COMPRESSED.iter().find(|known| Some(known.ending) == ending) {
+            return compression.refuse(&file.display().to_string());
+        }
+        Ok(match ending {
             Some("tsv" | "tab") => Self::Tsv,
             Some("csv") => Self::Csv,
             Some("jsonl" | "ndjson") => Self::JsonLines,
@@ -43,19 +47,34 @@ impl Format {
     }
 }
 
-/// Magic bytes, name and decompressor of compressed formats.
-const COMPRESSED: [(&[u8], &str, &str); 5] = [
-    (b"\x1f\x8b", "gzip", "gunzip -k"),
-    (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
-    (b"\xfd7zXZ\0", "xz", "unxz -k"),
-    (b"BZh", "bzip2", "bunzip2 -k"),
-    (b"PK\x03\x04", "zip", "unzip"),
+/// A compressed format.
+struct Compression {
+    magic: &'static [u8],
+    ending: &'static str,
+    name: &'static str,
+    /// The command that decompresses a file.
+    command: &'static str,
+}
+
+const COMPRESSED: [Compression; 5] = [
+    Compression { magic: b"\x1f\x8b", ending: "gz", name: "gzip", command: "gunzip -k" },
+    Compression { magic: b"\x28\xb5\x2f\xfd", ending: "zst", name: "zstd", command: "unzstd" },
+    Compression { magic: b"\xfd7zXZ\0", ending: "xz", name: "xz", command: "unxz -k" },
+    Compression { magic: b"BZh", ending: "bz2", name: "bzip2", command: "bunzip2 -k" },
+    Compression { magic: b"PK\x03\x04", ending: "zip", name: "zip", command: "unzip" },
 ];
+
+impl Compression {
+    fn refuse<T>(&self, file: &str) -> Result<T> {
+        let Self { name, command, .. } = self;
+        bail!("{file} is compressed ({name}): decompress it first ({command} {file})")
+    }
+}
 
 /// Refuses a compressed file.
 pub(super) fn refuse_compressed(beginning: &[u8], name: &str) -> Result<()> {
-    match COMPRESSED.iter().find(|(magic, _, _)| beginning.starts_with(magic)) {
-        Some((_, kind, unpack)) => bail!("{name} is compressed ({kind}): decompress it first ({unpack} {name})"),
+    match COMPRESSED.iter().find(|known| beginning.starts_with(known.magic)) {
+        Some(compression) => compression.refuse(name),
         None => Ok(()),
     }
 }
@@ -70,6 +89,8 @@ mod tests {
     fn compressed_file_is_refused_with_decompress_command() {
         let refused = refuse_compressed(b"\x1f\x8b\x08\0", "a.tsv").unwrap_err().to_string();
         assert_eq!(refused, "a.tsv is compressed (gzip): decompress it first (gunzip -k a.tsv)");
+        let refused = Format::of(Path::new("a.tsv.gz")).unwrap_err().to_string();
+        assert_eq!(refused, "a.tsv.gz is compressed (gzip): decompress it first (gunzip -k a.tsv.gz)");
         refuse_compressed(b"target\talias", "a.tsv").unwrap();
         refuse_compressed(b"", "a.tsv").unwrap();
     }

@@ -63,6 +63,7 @@ pub(super) async fn render(app: &App, query: &PageQuery, rejected: &Rejected<'_>
     let products = app.service.products(all()?).await?;
     if products.rows.is_empty() {
         let body = html! {
+            (redis_notice(app))
             (first_steps())
             (new_product(rejected))
         };
@@ -74,6 +75,7 @@ pub(super) async fn render(app: &App, query: &PageQuery, rejected: &Rejected<'_>
     let arrivals = app.service.arrivals(start, end, name, request).await?;
     let newest = app.service.orders(orders::ORDERS).await?;
     let body = html! {
+        (redis_notice(app))
         (notices(query, &products.rows))
         (orders::notices(app, query).await)
         (lists::stock(&products, app.service.cap()))
@@ -83,6 +85,16 @@ pub(super) async fn render(app: &App, query: &PageQuery, rejected: &Rejected<'_>
         (lists::arrivals(query, &products, &arrivals, request))
     };
     Ok(layout::<Assets>("Stock", NavItem::Home, &body))
+}
+
+fn redis_notice(app: &App) -> Markup {
+    html! {
+        @if app.service.redis_state() == "down" {
+            section.notice.bad role="status" {
+                p { "Redis is unreachable. Until it is back, only the locking strategies without Redis work." }
+            }
+        }
+    }
 }
 
 /// The page before the first product exists.
@@ -139,15 +151,17 @@ fn arrival_form(app: &App, products: &[Product], rejected: &Rejected<'_>) -> Mar
 }
 
 fn strategy_field(app: &App, input: &ArrivalInput) -> Markup {
-    let default = app.service.options().strategy;
+    let chosen = match input.strategy.as_str() {
+        "" => app.service.options().strategy.name(),
+        chosen => chosen,
+    };
     let offered = Strategy::ALL.into_iter().filter(|strategy| app.service.offers(*strategy));
     html! {
         div.field {
             label for="strategy" { "Locking strategy" }
             select id="strategy" name="strategy" {
-                    option value="" { "Default (" (default) ")" }
                 @for strategy in offered {
-                    option value=(strategy) selected[strategy.name() == input.strategy] { (strategy) }
+                    option value=(strategy) selected[strategy.name() == chosen] { (strategy) }
                 }
             }
         }

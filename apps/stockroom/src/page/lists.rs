@@ -43,8 +43,8 @@ pub(super) fn stock(products: &Page<Product>, cap: i64) -> Markup {
                     tr {
                         td { (product.name) }
                         td.level { progress value=(product.quantity) max=(cap) aria-label={ "Level of " (product.name) } {} }
-                        td.number { (grouped(product.quantity)) }
-                        td.number { (grouped(cap)) }
+                        td.number data-label="In stock" { (grouped(product.quantity)) }
+                        td.number data-label="Limit" { (grouped(cap)) }
                     }
                 } }
             }

@@ -27,7 +27,7 @@ pub enum StoreError {
     Corrupt(String),
     /// The database is unreachable or rejected a statement.
     #[error("the database reported an error: {0}")]
-    Unavailable(#[from] sqlx::Error),
+    Unavailable(sqlx::Error),
     /// The commit was sent, and the database did not confirm it.
     #[error("the commit was not confirmed: {0}")]
     CommitUnknown(String),
@@ -67,6 +67,14 @@ impl StoreError {
             error @ sqlx::Error::Database(_) => Self::Unavailable(error),
             error => Self::CommitUnknown(error.to_string()),
         }
+    }
+}
+
+/// The driver's message contains the messages of its sources, so the driver's error is not a source of [`StoreError`]: a chain of
+/// errors would repeat them.
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Unavailable(error)
     }
 }
 

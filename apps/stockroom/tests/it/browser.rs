@@ -137,6 +137,29 @@ async fn pages_fit_every_width_in_light_and_dark() {
     fits(&browser, &pages).await.unwrap();
 }
 
+/// A select cuts its text without moving anything else, so [`fits`] does not notice.
+#[tokio::test]
+async fn default_strategy_is_readable_at_every_width() {
+    let (server, browser) = open().await;
+    server.client.post("/api/products", &json!({ "name": "apples" })).await.is(201);
+    for width in [320, 768, 1280] {
+        let metrics = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500 });
+        browser.devtools("Emulation.setDeviceMetricsOverride", metrics).await.unwrap();
+        browser.reload().await.unwrap();
+        assert_eq!(browser.property("#strategy", "value").await.unwrap(), "conditional-update");
+        // The arrow takes the last 20 pixels.
+        let room = browser.eval(
+            "const select = document.getElementById('strategy'), style = getComputedStyle(select);
+             const pen = document.createElement('canvas').getContext('2d');
+             pen.font = `${style.fontSize} ${style.fontFamily}`;
+             const inner = select.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - 20;
+             return Math.floor(inner - pen.measureText(select.selectedOptions[0].text).width)",
+        );
+        let room = room.await.unwrap().as_i64().unwrap();
+        assert!(room >= 0, "{room} pixels at {width}");
+    }
+}
+
 #[tokio::test]
 async fn documentation_explains_every_problem() {
     let (server, browser) = open().await;

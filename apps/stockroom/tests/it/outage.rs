@@ -14,6 +14,11 @@ async fn becomes_ready(client: &Client, redis: &str) {
     ready.await.unwrap();
 }
 
+/// Whether the page has the notice about Redis.
+async fn page_names_redis(client: &Client) -> bool {
+    client.send("GET", "/", "accept: text/html\r\n", "").await.text.contains("Redis is unreachable")
+}
+
 /// The database is down at the start, with or without Redis.
 async fn starts_while_down(url: &str, is_redis_down: bool) {
     let redis = park::redis().await.unwrap();
@@ -31,6 +36,7 @@ async fn starts_while_down(url: &str, is_redis_down: bool) {
             detail.contains("cannot open the database") && detail.contains(&format!("Redis: {state}.")),
             "{detail}"
         );
+        assert!(detail.matches("error communicating with database").count() <= 1, "it repeats itself: {detail}");
     }
     let page = server.client.send("GET", "/", "accept: text/html\r\n", "").await;
     assert!(page.status == 503 && page.text.contains("cannot open the database"), "{}", page.text);
@@ -39,8 +45,10 @@ async fn starts_while_down(url: &str, is_redis_down: bool) {
     door.open();
     becomes_ready(&server.client, state).await;
     let server = server.with_products(&["tea"]).await;
+    assert_eq!(page_names_redis(&server.client).await, is_redis_down);
     redis_door.open();
     becomes_ready(&server.client, "up").await;
+    assert!(!page_names_redis(&server.client).await);
     assert_eq!(server.receive("tea", 5, "2026-11-21").await, 5);
 }
 

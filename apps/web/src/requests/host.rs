@@ -105,15 +105,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Host {
     }
 }
 
-/// Middleware: rejects a malformed `Host` (400) and, on a loopback address, one of another site (421), except on public routes.
+/// Middleware: rejects a missing or repeated `Host` (400). Except on public routes, it also rejects a malformed one (400) and, on a
+/// loopback address, one of another site (421).
 pub(crate) async fn reject_foreign_host<G: RouteGroup>(
     State(own): State<OwnAddress>,
     request: Request,
     next: Next,
 ) -> Response {
     // RFC 9112, section 3.2, requires 400.
-    let names_none = request.uri().authority().is_none() && !request.headers().contains_key(header::HOST);
-    if names_none && request.version() == Version::HTTP_11 {
+    let fields = request.headers().get_all(header::HOST).iter().count();
+    let names_none = fields == 0 && request.uri().authority().is_none() && request.version() == Version::HTTP_11;
+    if names_none || fields > 1 {
         return Host::rejection().into_response();
     }
     let group = G::of(request.extensions().get::<MatchedPath>().map(MatchedPath::as_str));

@@ -3,7 +3,7 @@
 use crate::program::{Ran, evenkeel, evenkeel_async};
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
-use testkit::park::{Database, sqlite_database};
+use testkit::park::{Database, mariadb_database, sqlite_database};
 
 /// An outbox with a parked unit of work, a parked key, and a completed unit of work.
 async fn outbox() -> (Database, sqlx::SqlitePool) {
@@ -66,6 +66,14 @@ async fn purge_requires_confirmation() {
     let purged = json(&run(&database, &["purge", "--older", "1h", "--confirm", "--json"]).await);
     assert_eq!(purged["deleted"], 1);
     assert_eq!(json(&run(&database, &["stats", "--json"]).await)["works"]["done"], 0);
+}
+
+#[tokio::test]
+async fn mariadb_error_at_the_connection_is_printed_once() {
+    let database = mariadb_database().await.unwrap();
+    let (server, _) = database.url.rsplit_once('/').unwrap();
+    let ran = evenkeel_async(&["outbox", "--database", &format!("{server}/there_is_none"), "ls"]).await;
+    assert_eq!((ran.code, ran.err.matches("Unknown database").count()), (2, 1), "{}", ran.err);
 }
 
 #[tokio::test]

@@ -16,7 +16,8 @@ const SCREENSHOTS: &str = "EVENKEEL_SCREENSHOTS";
 /// Maximum height of a screenshot.
 const SHOT_HEIGHT_MAX: u64 = 6000;
 
-/// Returns what does not fit: the page scrolls sideways, an element exceeds it, or text is cut without an ellipsis.
+/// Returns what does not fit: the page scrolls sideways, an element exceeds it, text is cut without an ellipsis, or a long text is
+/// squeezed into a narrow column.
 const SCRIPT: &str = r"
     const root = document.documentElement, width = root.clientWidth, found = [];
     if (root.scrollWidth > width) found.push(`the page is ${root.scrollWidth} wide`);
@@ -34,6 +35,11 @@ const SCRIPT: &str = r"
         const hides = style.overflowX === 'hidden' || style.overflowX === 'clip';
         if (hides && style.textOverflow !== 'ellipsis') found.push(`${name} is cut`);
         if (!hides && element.children.length === 0 && !scrolls(element)) found.push(`${name} is wider than its box`);
+    }
+    for (const cell of document.body.querySelectorAll('td, p')) {
+        const box = cell.getBoundingClientRect();
+        if (box.width > 0 && box.width < 96 && box.right > 0 && cell.textContent.trim().length > 40)
+            found.push(`${JSON.stringify(cell.textContent.trim().slice(0, 40))} is squeezed into ${Math.round(box.width)} pixels`);
     }
     return found.slice(0, 5);
 ";
@@ -55,7 +61,7 @@ impl Shot {
 
 /// Opens each page at 320, 768 and 1,280 pixels, in light and in dark mode. If `EVENKEEL_SCREENSHOTS` names a folder, screenshots go there.
 ///
-/// Errors: a page scrolls sideways, or an element exceeds it or is cut; the error names the element, the page and the width.
+/// Errors: a page scrolls sideways, or an element exceeds it, is cut or is squeezed; the error names the element, the page and the width.
 pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
     let folder = std::env::var_os(SCREENSHOTS).map(PathBuf::from);
     let mut wrong = Vec::new();

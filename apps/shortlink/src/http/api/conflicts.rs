@@ -55,7 +55,7 @@ pub(super) struct ConflictBody {
 /// With `--write-mode behind` a write is acknowledged before it is in the database. A write that then cannot be applied is recorded as a
 /// conflict, visible on all instances, until it is dismissed.
 #[utoipa::path(
-    get, path = "/api/conflicts", tag = "links",
+    get, path = "/api/conflicts", tag = "conflicts",
     responses((status = 200, description = "The most recent conflicts", body = Conflicts), DatabaseProblems)
 )]
 pub(super) async fn list(State(app): State<App>) -> Result<Response, Problem> {
@@ -68,7 +68,7 @@ pub(super) async fn list(State(app): State<App>) -> Result<Response, Problem> {
 ///
 /// Succeeds if the conflict was already dismissed.
 #[utoipa::path(
-    delete, path = "/api/conflicts/{number}", tag = "links",
+    delete, path = "/api/conflicts/{number}", tag = "conflicts",
     params(("number" = i64, Path, description = "Number of the conflict")),
     responses((status = 204, description = "The conflict was dismissed"), DatabaseProblems)
 )]

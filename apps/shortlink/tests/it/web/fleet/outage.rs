@@ -45,6 +45,17 @@ async fn waits_for_the_database(server: &Server, what: &str) {
     assert!(server.log().contains("cannot open the database") && server.log().contains(what), "{}", server.log());
 }
 
+/// The state of Redis that `/readyz` reports while the database is away.
+async fn reports_redis(client: &Client, state: &str) {
+    let problem = client.get("/readyz").await.problem(503, "unavailable");
+    assert!(problem["detail"].as_str().unwrap().contains(&format!("Redis: {state}.")), "{problem}");
+}
+
+/// Whether the page has the notice about Redis.
+async fn page_names_redis(client: &Client) -> bool {
+    client.send("GET", "/", &[("accept", "text/html")], b"").await.text().contains("Redis is unreachable")
+}
+
 async fn works(client: &Client) {
     let made = client.json("POST", "/api/links", &json!({ "target": "https://example.com/1" })).await;
     // 202 where the database follows.
@@ -201,6 +212,7 @@ async fn service_without_redis_serves_links_and_recovers() {
         let (door, redis) = redis_door().await;
         let server = Server::start_with(&["--redis", &redis, "--write-mode", mode]);
         becomes_ready(&server.client, "down").await;
+        assert!(page_names_redis(&server.client).await);
         works(&server.client).await;
         let ending = json!({ "target": "https://example.com/2", "expires_at": "2099-01-01T00:00:00Z" });
         let early = server.client.json("POST", "/api/links", &ending).await;
@@ -214,6 +226,7 @@ async fn service_without_redis_serves_links_and_recovers() {
             (server.client.json("POST", "/api/links", &ending).await.status / 100 == 2).then_some(())
         });
         made.await.unwrap();
+        assert!(!page_names_redis(&server.client).await);
         works(&server.client).await;
     }
 }
@@ -229,6 +242,7 @@ async fn starts_without_both(url: &str, mode: &str) {
     let arguments = ["--database", &database, "--redis", &redis, "--write-mode", mode];
     let server = Server::start_with(&arguments);
     waits_for_the_database(&server, "Redis").await;
+    reports_redis(&server.client, "down").await;
     if mode == "behind" {
         accepts_writes(&server.client, "first").await;
     }
@@ -240,6 +254,7 @@ async fn starts_without_both(url: &str, mode: &str) {
         accepts_writes(&server.client, "second").await;
     }
     waits_for_the_database(&server, "as of 20").await;
+    reports_redis(&server.client, "up").await;
     door.open();
     becomes_ready(&server.client, "up").await;
     if mode == "behind" {

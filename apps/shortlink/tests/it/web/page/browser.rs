@@ -61,7 +61,7 @@ async fn page_creates_finds_edits_bans_and_deletes_link() {
     browser.click("a[aria-label='Delete picnic']").await.unwrap();
     browser.wait_for_text("h1", "Delete picnic?").await.unwrap();
     browser.click("button.danger").await.unwrap();
-    browser.wait_for_text(".notice.good", "The link picnic was deleted.").await.unwrap();
+    browser.wait_for_text(".notice.good", "There is no link picnic now.").await.unwrap();
     server.client.get("/picnic").await.problem(404, "unknown-code");
     assert_no_complaints(&browser).await;
 }
