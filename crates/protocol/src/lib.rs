@@ -14,3 +14,5 @@ pub mod codec;
 pub mod lock;
 #[cfg(feature = "queue")]
 pub mod queue;
+#[cfg(feature = "stream")]
+pub mod stream;

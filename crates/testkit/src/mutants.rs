@@ -15,6 +15,7 @@ mod redlock;
 mod relay;
 mod spool;
 mod sql_lock;
+mod stream;
 mod strong;
 mod work;
 
@@ -48,6 +49,7 @@ pub fn all() -> Vec<Mutant> {
         sql_lock::ROWS,
         relay::ROWS,
         spool::ROWS,
+        stream::ROWS,
         judge::ROWS,
         work::ROWS,
     ]

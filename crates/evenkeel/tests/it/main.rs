@@ -12,6 +12,7 @@ mod queue;
 mod resources;
 mod spool;
 mod sql;
+mod stream;
 
 /// Fails a test that waits for something that never happens. Without a guard many tests wait so; they have less time.
 pub(crate) async fn in_time(story: impl Future<Output = ()>) {

@@ -9,4 +9,5 @@ pub mod exclusive;
 pub mod lock;
 pub mod pool;
 pub mod queue;
+pub mod stream;
 pub mod stream_sink;

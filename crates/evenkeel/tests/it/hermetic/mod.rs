@@ -9,3 +9,4 @@ mod pool_model;
 mod queue_model;
 mod redlock_protocol;
 mod rw_protocol;
+mod stream_model;
