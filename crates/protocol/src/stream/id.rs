@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The id of an entry, as Redis writes it: `ms-sequence`. Ids of one partition increase with each append.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct EntryId {
     /// The server's time in ms since 1970, or that of the previous entry if the clock was set back.
     pub ms: u64,

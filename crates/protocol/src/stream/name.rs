@@ -41,7 +41,7 @@ impl fmt::Display for GroupName {
 }
 
 /// One partition of a stream: the prefix and hash tag of all its keys. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Partition(Arc<str>);
 
 impl Partition {

@@ -10,3 +10,4 @@ mod queue_model;
 mod redlock_protocol;
 mod rw_protocol;
 mod stream_model;
+mod stream_protocol;

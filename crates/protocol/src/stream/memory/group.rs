@@ -11,7 +11,7 @@ use crate::stream::steps::{
 use crate::stream::tries::{NoteKind, Tries};
 use bytes::Bytes;
 use evenkeel_link::Token;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// The maximum number of consumers that one sweep removes.
 const SWEEP_MAX: usize = 100;
@@ -39,13 +39,13 @@ pub(super) struct Group {
     due: Index<EntryId>,
     /// When the leases of running entries end, on the lease clock.
     leased: Index<EntryId>,
-    tries: HashMap<EntryId, Tries>,
+    tries: BTreeMap<EntryId, Tries>,
     /// The last call of each consumer, on the lease clock.
     consumers: Index<String>,
     pub(super) dead: BTreeMap<EntryId, DeadLetter>,
     dead_last: EntryId,
     /// The dead letters of each parked key.
-    pub(super) parked: HashMap<Bytes, i64>,
+    pub(super) parked: BTreeMap<Bytes, i64>,
 }
 
 /// A delivered entry without a final outcome.
@@ -80,11 +80,11 @@ impl Group {
             pending: BTreeMap::new(),
             due: Index::default(),
             leased: Index::default(),
-            tries: HashMap::new(),
+            tries: BTreeMap::new(),
             consumers: Index::default(),
             dead: BTreeMap::new(),
             dead_last: EntryId::MIN,
-            parked: HashMap::new(),
+            parked: BTreeMap::new(),
         }
     }
 

@@ -1,23 +1,22 @@
 //! A sorted set: members by a time, and equal times by the text of the member, as in Redis.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::hash::Hash;
 
 /// Members by time.
 #[derive(Clone, Debug)]
 pub(super) struct Index<K> {
     by_time: BTreeSet<(u64, String, K)>,
-    times: HashMap<K, u64>,
+    times: BTreeMap<K, u64>,
 }
 
 impl<K> Default for Index<K> {
     fn default() -> Self {
-        Self { by_time: BTreeSet::new(), times: HashMap::new() }
+        Self { by_time: BTreeSet::new(), times: BTreeMap::new() }
     }
 }
 
-impl<K: Clone + Display + Eq + Hash + Ord> Index<K> {
+impl<K: Clone + Display + Ord> Index<K> {
     pub(super) fn set(&mut self, key: &K, time: u64) {
         self.remove(key);
         self.times.insert(key.clone(), time);

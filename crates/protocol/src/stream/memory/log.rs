@@ -6,7 +6,7 @@ use crate::stream::id::EntryId;
 use crate::stream::name::GroupName;
 use crate::stream::steps::{Append, Appended, Entry, GroupSpec, NewEntry, Opened, Position, Redriven, Trim, Trimmed};
 use bytes::Bytes;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The state of one partition.
@@ -16,7 +16,7 @@ pub(super) struct State {
     pub(super) log: Option<Log>,
     pub(super) groups: BTreeMap<GroupName, Group>,
     /// The last sequence of each producer and the id of its entry.
-    producers: HashMap<Producer, (u64, EntryId)>,
+    producers: BTreeMap<Producer, (u64, EntryId)>,
     /// The time of each producer's last append.
     active: Index<Producer>,
 }
@@ -38,7 +38,7 @@ pub(super) struct LogEntry {
 }
 
 /// A producer; its text has the order of its bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Producer([u8; 16]);
 
 impl fmt::Display for Producer {

@@ -19,7 +19,7 @@ use evenkeel_link::clock::Clock;
 use group::Group;
 use log::{Log, State};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub struct MemoryStream(Arc<Inner>);
 
 struct Inner {
-    partitions: Mutex<HashMap<Partition, State>>,
+    partitions: Mutex<BTreeMap<Partition, State>>,
     clock: Clock,
 }
 
@@ -43,12 +43,19 @@ impl MemoryStream {
         Self(Arc::new(Inner { partitions: Mutex::default(), clock }))
     }
 
-    /// A copy of the present state, for programs that explore what may follow. Its clock is shared.
+    /// A copy of the present state on another clock, for tests that explore everything that may follow.
     #[cfg(feature = "testing")]
     #[must_use]
-    pub fn fork(&self) -> Self {
+    pub fn fork(&self, clock: Clock) -> Self {
         let partitions = Mutex::new(self.0.partitions.lock().clone());
-        Self(Arc::new(Inner { partitions, clock: self.0.clock.clone() }))
+        Self(Arc::new(Inner { partitions, clock }))
+    }
+
+    /// A text that is equal for equal states.
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub fn picture(&self) -> String {
+        format!("{:?}", self.0.partitions.lock())
     }
 
     /// Runs one step on one partition. A step calls no foreign code, so the mutex is held for the step only.
