@@ -1,4 +1,4 @@
-//! The atomic steps of Evenkeel's caches, queues and locks.
+//! The atomic steps of Evenkeel's caches, queues, locks and streams.
 //!
 //! **This crate is an implementation detail of `evenkeel`**: its interface changes whenever `evenkeel` needs it to. Programs use what
 //! `evenkeel` re-exports; suites that compare backends may use it directly.

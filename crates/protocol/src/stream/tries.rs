@@ -49,12 +49,6 @@ pub enum NoteKind {
 }
 
 impl Tries {
-    /// Whether nothing is recorded.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Consecutive deliveries before number `count` that ended without an outcome: an entry with any is a suspect.
     #[must_use]
     pub fn lapses(&self, count: u32) -> u32 {

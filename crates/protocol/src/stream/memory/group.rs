@@ -12,6 +12,7 @@ use crate::stream::tries::{NoteKind, Tries};
 use bytes::Bytes;
 use evenkeel_link::Token;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The maximum number of consumers that one sweep removes.
 const SWEEP_MAX: usize = 100;
@@ -41,7 +42,7 @@ pub(super) struct Group {
     leased: Index<EntryId>,
     tries: BTreeMap<EntryId, Tries>,
     /// The last call of each consumer, on the lease clock.
-    consumers: Index<String>,
+    consumers: Index<Name>,
     pub(super) dead: BTreeMap<EntryId, DeadLetter>,
     dead_last: EntryId,
     /// The dead letters of each parked key.
@@ -52,15 +53,18 @@ pub(super) struct Group {
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     /// The name of the consumer that has it.
-    owner: String,
+    owner: Name,
     count: u32,
 }
 
+/// The name of a consumer in Redis.
+pub(super) type Name = Arc<str>;
+
 /// Each lease of a partition has a name of its own.
-fn name_of(reader: Reader) -> String {
+fn name_of(reader: Reader) -> Name {
     match reader.fence {
-        0 => format!("{:?}", reader.consumer),
-        fence => format!("{:?}-{fence}", reader.consumer),
+        0 => format!("{:?}", reader.consumer).into(),
+        fence => format!("{:?}-{fence}", reader.consumer).into(),
     }
 }
 
@@ -96,7 +100,7 @@ impl Group {
     }
 
     /// Runs a step of a reader that is current.
-    pub(super) fn check<T>(&mut self, reader: Reader, step: impl FnOnce(&mut Self, String) -> T) -> Reply<T> {
+    pub(super) fn check<T>(&mut self, reader: Reader, step: impl FnOnce(&mut Self, Name) -> T) -> Reply<T> {
         let leases_partition = reader.fence != 0;
         if leases_partition != (self.mode == Mode::Partition) {
             return Reply::OtherMode;
@@ -132,7 +136,7 @@ impl Group {
         self.owner = None;
     }
 
-    pub(super) fn take_over(&mut self, now: u64, log: &Log, me: &String, after: EntryId, limit: usize) -> TakenOver {
+    pub(super) fn take_over(&mut self, now: u64, log: &Log, me: &Name, after: EntryId, limit: usize) -> TakenOver {
         let by_partition = self.mode == Mode::Partition;
         let held = self.pending.range(after.next()..).filter(|(_, held)| by_partition || held.owner == *me);
         let page: Vec<(EntryId, bool)> = held.take(limit).map(|(id, held)| (*id, held.owner == *me)).collect();
@@ -164,7 +168,7 @@ impl Group {
         taken
     }
 
-    pub(super) fn read(&mut self, now: u64, log: &Log, me: &String, want: usize, lease_ms: u64) -> Reply<ReadEntries> {
+    pub(super) fn read(&mut self, now: u64, log: &Log, me: &Name, want: usize, lease_ms: u64) -> Reply<ReadEntries> {
         if self.mode == Mode::Partition && self.taken != self.fence {
             return Reply::TakeOverFirst;
         }
@@ -194,7 +198,7 @@ impl Group {
         now: u64,
         lease_now: u64,
         log: &Log,
-        me: &String,
+        me: &Name,
         limit: usize,
         ends: Option<u64>,
         read: &mut ReadEntries,
@@ -217,7 +221,7 @@ impl Group {
         }
     }
 
-    fn read_new(&mut self, now: u64, log: &Log, me: &String, want: usize, ends: Option<u64>, read: &mut ReadEntries) {
+    fn read_new(&mut self, now: u64, log: &Log, me: &Name, want: usize, ends: Option<u64>, read: &mut ReadEntries) {
         for (id, entry) in log.after(self.position).take(want) {
             self.position = id;
             if entry.sent_back.as_ref().is_some_and(|(group, _)| *group != self.name) {
@@ -231,7 +235,7 @@ impl Group {
         }
     }
 
-    fn deliver_again(&mut self, now: u64, id: EntryId, me: &String, entry: &LogEntry, lapsed: bool) -> Delivered {
+    fn deliver_again(&mut self, now: u64, id: EntryId, me: &Name, entry: &LogEntry, lapsed: bool) -> Delivered {
         self.due.remove(&id);
         let count = self.pending.get_mut(&id).map_or(0, |held| {
             held.owner.clone_from(me);
@@ -271,7 +275,7 @@ impl Group {
     }
 
     /// `Settled` if the delivery is current.
-    fn state_of(&self, delivery: Delivery, me: &String) -> Verdict {
+    fn state_of(&self, delivery: Delivery, me: &Name) -> Verdict {
         match self.pending.get(&delivery.id) {
             None => Verdict::AlreadySettled,
             Some(held) if held.owner != *me || held.count != delivery.count => Verdict::Stale,
@@ -280,7 +284,7 @@ impl Group {
         }
     }
 
-    pub(super) fn settle(&mut self, now: u64, log: &Log, me: &String, settlements: &[Settlement]) -> Vec<Verdict> {
+    pub(super) fn settle(&mut self, now: u64, log: &Log, me: &Name, settlements: &[Settlement]) -> Vec<Verdict> {
         let mut settle = |settlement: &Settlement| {
             let delivery = settlement.delivery;
             let verdict = self.state_of(delivery, me);
@@ -333,7 +337,7 @@ impl Group {
         self.finish(delivery.id);
     }
 
-    pub(super) fn beat(&mut self, now: u64, me: &String, lease_ms: u64, beats: &[Beat]) -> Vec<bool> {
+    pub(super) fn beat(&mut self, now: u64, me: &Name, lease_ms: u64, beats: &[Beat]) -> Vec<bool> {
         let lease_now = self.lease_clock(now);
         let ends = lease_now + lease_ms;
         if self.mode == Mode::Partition
@@ -391,8 +395,8 @@ impl Group {
         let lease_now = self.lease_clock(now);
         let Some(before) = lease_now.checked_sub(silent_ms) else { return 0 };
         let silent = self.consumers.until(before, SWEEP_MAX);
-        let is_idle = |name: &String| self.pending.values().all(|held| held.owner != *name);
-        let idle: Vec<String> = silent.into_iter().filter(is_idle).collect();
+        let is_idle = |name: &Name| self.pending.values().all(|held| held.owner != *name);
+        let idle: Vec<Name> = silent.into_iter().filter(is_idle).collect();
         idle.iter().for_each(|name| self.consumers.remove(name));
         idle.len() as u64
     }

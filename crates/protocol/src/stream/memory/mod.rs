@@ -16,7 +16,7 @@ use super::steps::{
 use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
-use group::Group;
+use group::{Group, Name};
 use log::{Log, State};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ impl MemoryStream {
         partition: &Partition,
         name: &GroupName,
         reader: Reader,
-        step: impl FnOnce(&mut Group, &Log, u64, &String) -> T,
+        step: impl FnOnce(&mut Group, &Log, u64, &Name) -> T,
     ) -> Reply<T> {
         self.on_group(partition, name, |group, log, now| group.check(reader, |group, me| step(group, log, now, &me)))
     }
@@ -127,7 +127,7 @@ impl StreamSteps for MemoryStream {
         limit: usize,
     ) -> Result<Reply<TakenOver>> {
         check::page(limit)?;
-        let step = |group: &mut Group, log: &Log, now, me: &String| group.take_over(now, log, me, after, limit);
+        let step = |group: &mut Group, log: &Log, now, me: &Name| group.take_over(now, log, me, after, limit);
         Ok(self.by_reader(partition, group, reader, step))
     }
 
@@ -141,7 +141,7 @@ impl StreamSteps for MemoryStream {
     ) -> Result<Reply<ReadEntries>> {
         check::page(want)?;
         check::lease(lease_ms)?;
-        let step = |group: &mut Group, log: &Log, now, me: &String| group.read(now, log, me, want, lease_ms);
+        let step = |group: &mut Group, log: &Log, now, me: &Name| group.read(now, log, me, want, lease_ms);
         Ok(match self.by_reader(partition, group, reader, step) {
             Reply::Done(reply) => reply,
             Reply::Missing => Reply::Missing,
@@ -159,7 +159,7 @@ impl StreamSteps for MemoryStream {
         settlements: &[Settlement],
     ) -> Result<Reply<Vec<Verdict>>> {
         check::settle(settlements)?;
-        let step = |group: &mut Group, log: &Log, now, me: &String| group.settle(now, log, me, settlements);
+        let step = |group: &mut Group, log: &Log, now, me: &Name| group.settle(now, log, me, settlements);
         Ok(self.by_reader(partition, group, reader, step))
     }
 
@@ -172,7 +172,7 @@ impl StreamSteps for MemoryStream {
         beats: &[Beat],
     ) -> Result<Reply<Vec<bool>>> {
         check::beat(lease_ms, beats)?;
-        let step = |group: &mut Group, _: &Log, now, me: &String| group.beat(now, me, lease_ms, beats);
+        let step = |group: &mut Group, _: &Log, now, me: &Name| group.beat(now, me, lease_ms, beats);
         Ok(self.by_reader(partition, group, reader, step))
     }
 

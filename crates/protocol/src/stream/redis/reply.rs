@@ -191,14 +191,14 @@ pub(super) fn entries(reply: Value) -> Parsed<Vec<Entry>> {
     range(reply, |id, fields| {
         let only = field(fields, b"g").map(|name| text(Value::BulkString(name.to_vec())));
         let only = only.transpose()?.map(|name| GroupName::new(&name)).transpose()?;
-        let of = |name| field(fields, name).unwrap_or_default();
+        let of = |name: &[u8]| field(fields, name).unwrap_or_default();
         Ok(Entry { id, only, key: of(b"k"), record: of(b"e") })
     })
 }
 
 pub(super) fn dead(reply: Value) -> Parsed<Vec<DeadLetter>> {
     range(reply, |id, fields| {
-        let of = |name| field(fields, name).unwrap_or_default();
+        let of = |name: &[u8]| field(fields, name).unwrap_or_default();
         Ok(DeadLetter {
             id,
             origin: parse_id(&of(b"o"))?,

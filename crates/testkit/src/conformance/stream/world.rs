@@ -31,7 +31,7 @@ pub struct World<S> {
     pub group: GroupName,
     /// The link, for tests that look into Redis.
     pub link: Option<Link>,
-    _redis: Option<SharedRedis>,
+    pub(super) _redis: Option<SharedRedis>,
 }
 
 impl World<MemoryStream> {
