@@ -85,13 +85,13 @@ pub fn delivery(delivered: &Delivered) -> Delivery {
 
 /// A retry after `delay_ms`.
 #[must_use]
-pub fn retry(delay_ms: u64) -> Outcome {
+pub(super) fn retry(delay_ms: u64) -> Outcome {
     Outcome::Retry { delay_ms, error: Bytes::from_static(b"no reply from the bank") }
 }
 
 /// A death.
 #[must_use]
-pub fn dead(parks_key: bool) -> Outcome {
+pub(super) fn dead(parks_key: bool) -> Outcome {
     Outcome::Dead { reason: Bytes::from_static(b"no such account"), parks_key }
 }
 
