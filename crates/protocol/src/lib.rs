@@ -1,4 +1,4 @@
-//! The atomic steps of Evenkeel's caches, queues and locks.
+//! The atomic steps of Evenkeel's caches, queues, locks and streams.
 //!
 //! **This crate is an implementation detail of `evenkeel`**: its interface changes whenever `evenkeel` needs it to. Programs use what
 //! `evenkeel` re-exports; suites that compare backends may use it directly.
@@ -16,3 +16,5 @@ pub mod codec;
 pub mod lock;
 #[cfg(feature = "queue")]
 pub mod queue;
+#[cfg(feature = "stream")]
+pub mod stream;

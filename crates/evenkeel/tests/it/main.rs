@@ -13,6 +13,7 @@ mod resources;
 mod rig;
 mod spool;
 mod sql;
+mod stream;
 
 /// Fails a test that waits for something that never happens. Without a guard many tests wait so; they have less time.
 pub(crate) async fn in_time(story: impl Future<Output = ()>) {

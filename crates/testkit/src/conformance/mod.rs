@@ -10,4 +10,5 @@ pub mod lock;
 pub mod pool;
 pub mod queue;
 pub mod rig;
+pub mod stream;
 pub mod stream_sink;

@@ -10,3 +10,5 @@ mod pool_model;
 mod queue_model;
 mod redlock_protocol;
 mod rw_protocol;
+mod stream_model;
+mod stream_protocol;

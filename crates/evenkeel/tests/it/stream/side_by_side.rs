@@ -1,0 +1,9 @@
+//! The model and the scripts, compared on the same random calls.
+
+use testkit::conformance::differential::compare;
+use testkit::conformance::stream::side_by_side::Streams;
+
+#[tokio::test]
+async fn model_and_scripts_reply_alike() -> anyhow::Result<()> {
+    compare::<Streams>(10_000).await
+}

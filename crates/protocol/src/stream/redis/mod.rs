@@ -1,0 +1,194 @@
+//! The steps as scripts on Redis; docs/spec/stream.md specifies them, `memory/` is their model.
+
+mod call;
+mod reply;
+mod scripts;
+
+pub use scripts::SCRIPTS;
+
+use super::check;
+use super::error::StreamError;
+use super::id::EntryId;
+use super::name::{GroupName, Partition};
+use super::steps::{
+    Append, Appended, Beat, DeadLetter, Entry, FOREVER_MS, GroupSpec, GroupStats, Joined, Opened, Position,
+    ReadEntries, Reader, Redriven, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
+};
+use async_trait::async_trait;
+use call::Args;
+use evenkeel_link::{Link, Script, Token};
+use redis::Value;
+
+/// The steps on Redis. Cheap to clone.
+#[derive(Clone)]
+pub struct RedisStream {
+    link: Link,
+}
+
+type Result<T> = std::result::Result<T, StreamError>;
+
+impl RedisStream {
+    /// The steps over this link.
+    #[must_use]
+    pub fn new(link: Link) -> Self {
+        Self { link }
+    }
+
+    async fn run(&self, script: &'static Script, partition: &Partition, args: Args) -> Result<Value> {
+        Ok(self.link.run(script, &[partition.tag().as_bytes()], &args.slices()).await?)
+    }
+
+    /// `XRANGE` after an id.
+    async fn range(&self, partition: &Partition, key: &str, after: EntryId, limit: usize) -> Result<Value> {
+        let key = format!("{}:{key}", partition.tag());
+        let cmd = redis::cmd("XRANGE").arg(key).arg(format!("({after}")).arg("+").arg("COUNT").arg(limit).take();
+        Ok(self.link.command(partition.tag().as_bytes(), &cmd).await?)
+    }
+}
+
+#[async_trait]
+impl StreamSteps for RedisStream {
+    async fn open(&self, partition: &Partition, groups: &[GroupSpec], last: EntryId) -> Result<Vec<Opened>> {
+        check::items(groups.len())?;
+        reply::open(self.run(&scripts::OPEN, partition, call::open(groups, last)).await?)
+    }
+
+    async fn append(&self, partition: &Partition, call: &Append) -> Result<Option<Vec<Appended>>> {
+        check::append(call)?;
+        reply::append(self.run(&scripts::APPEND, partition, call::append(call)).await?)
+    }
+
+    async fn join(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        consumer: Token,
+        lease_ms: u64,
+        fence_floor: u64,
+    ) -> Result<Reply<Joined>> {
+        check::join(lease_ms, fence_floor)?;
+        let args = Args::of(group).consumer(consumer).number(lease_ms).number(fence_floor);
+        reply::join(self.run(&scripts::JOIN, partition, args).await?, consumer)
+    }
+
+    async fn leave(&self, partition: &Partition, group: &GroupName, reader: Reader) -> Result<Reply<()>> {
+        reply::nothing(self.run(&scripts::LEAVE, partition, Args::of(group).reader(reader)).await?)
+    }
+
+    async fn take_over(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        reader: Reader,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Reply<TakenOver>> {
+        check::page(limit)?;
+        let args = Args::of(group).reader(reader).id(after).size(limit);
+        reply::take_over(self.run(&scripts::TAKE_OVER, partition, args).await?)
+    }
+
+    async fn read(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        reader: Reader,
+        want: usize,
+        lease_ms: u64,
+    ) -> Result<Reply<ReadEntries>> {
+        check::page(want)?;
+        check::lease(lease_ms)?;
+        let args = Args::of(group).reader(reader).size(want).number(lease_ms);
+        reply::read(self.run(&scripts::READ, partition, args).await?)
+    }
+
+    async fn settle(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        reader: Reader,
+        settlements: &[Settlement],
+    ) -> Result<Reply<Vec<Verdict>>> {
+        check::settle(settlements)?;
+        reply::settle(self.run(&scripts::SETTLE, partition, call::settle(group, reader, settlements)).await?)
+    }
+
+    async fn beat(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        reader: Reader,
+        lease_ms: u64,
+        beats: &[Beat],
+    ) -> Result<Reply<Vec<bool>>> {
+        check::beat(lease_ms, beats)?;
+        reply::flags(self.run(&scripts::BEAT, partition, call::beat(group, reader, lease_ms, beats)).await?)
+    }
+
+    async fn redrive(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        letters: &[EntryId],
+    ) -> Result<Option<Vec<Redriven>>> {
+        check::items(letters.len())?;
+        reply::redrive(self.run(&scripts::REDRIVE, partition, Args::of(group).ids(letters)).await?)
+    }
+
+    async fn discard(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        reader: Option<Reader>,
+        letters: &[EntryId],
+    ) -> Result<Reply<Vec<bool>>> {
+        check::items(letters.len())?;
+        let args = Args::of(group);
+        let args = match reader {
+            Some(reader) => args.reader(reader),
+            None => args.bytes("").bytes("").bytes(""),
+        };
+        reply::flags(self.run(&scripts::DISCARD, partition, args.ids(letters)).await?)
+    }
+
+    async fn seek(&self, partition: &Partition, group: &GroupName, to: Position) -> Result<Reply<()>> {
+        reply::nothing(self.run(&scripts::SEEK, partition, Args::of(group).position(to)).await?)
+    }
+
+    async fn pause(&self, partition: &Partition, group: &GroupName, until: Option<u64>) -> Result<Reply<()>> {
+        let until = until.unwrap_or(FOREVER_MS).min(FOREVER_MS);
+        reply::nothing(self.run(&scripts::PAUSE, partition, Args::of(group).number(until)).await?)
+    }
+
+    async fn trim(&self, partition: &Partition, trim: &Trim) -> Result<Trimmed> {
+        check::page(trim.limit)?;
+        check::items(trim.groups.len())?;
+        check::span(trim.keep_ms)?;
+        reply::trim(self.run(&scripts::TRIM, partition, call::trim(trim)).await?)
+    }
+
+    async fn sweep(&self, partition: &Partition, group: &GroupName, silent_ms: u64) -> Result<Reply<u64>> {
+        check::span(silent_ms)?;
+        reply::sweep(self.run(&scripts::SWEEP, partition, Args::of(group).number(silent_ms)).await?)
+    }
+
+    async fn stats(&self, partition: &Partition, group: &GroupName) -> Result<Reply<GroupStats>> {
+        reply::stats(self.run(&scripts::STATS, partition, Args::of(group)).await?)
+    }
+
+    async fn entries(&self, partition: &Partition, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
+        check::page(limit)?;
+        reply::entries(self.range(partition, "log", after, limit).await?)
+    }
+
+    async fn dead(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<DeadLetter>> {
+        check::page(limit)?;
+        reply::dead(self.range(partition, &format!("g:{group}:dead"), after, limit).await?)
+    }
+}

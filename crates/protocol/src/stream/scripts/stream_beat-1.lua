@@ -1,0 +1,27 @@
+-- Extends the lease of the partition, or the leases of entries, and notes which deliveries run alone.
+-- KEYS 1 partition    ARGV 1 group, 2 consumer, 3 fence, 4 epoch, 5 lease ms, then for each delivery: id, count, alone (1 or 0)
+-- Replies {code} refused · {1, 1 or 0 for each delivery that is current, a byte each}
+-- Cost O(log n) a delivery. Safe to repeat.
+local code = refused(ARGV[2], ARGV[3], ARGV[4])
+if code then return { code } end
+local me, lease_now, flags = name_of(ARGV[2], ARGV[3]), lease_clock(), {}
+local ends, leases_partition = lease_now + tonumber(ARGV[5]), ARGV[3] ~= '0'
+if leases_partition then
+  local extended = ends
+  extended = math.max(ends, tonumber(g.ends or 0)) -- guard: stream_beat_never_shortens
+  call('HSET', G, 'ends', text(extended))
+end
+for at = 6, #ARGV, 3 do
+  local id, count = ARGV[at], tonumber(ARGV[at + 1])
+  local state = state_of(id, count, me)
+  if not state then return { MISSING } end
+  if state == 1 and not leases_partition then call('ZADD', LEASED, 'GT', text(ends), id) end
+  if state == 1 and ARGV[at + 2] == '1' then
+    local t = tries_of(id)
+    t.alone = count
+    call('HSET', TRIES, id, packed(t))
+  end
+  flags[#flags + 1] = string.char(state == 1 and 1 or 0)
+end
+call('ZADD', SEEN, text(lease_now), me)
+return { DONE, table.concat(flags) }

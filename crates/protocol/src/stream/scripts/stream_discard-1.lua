@@ -1,0 +1,20 @@
+-- Deletes dead letters. A key is no longer parked when its last letter that parks it is deleted.
+-- KEYS 1 partition    ARGV 1 group, 2 consumer ('': an operator), 3 fence, 4 epoch, then ids of dead letters
+-- Replies {code} refused · {1, 1 or 0 for each letter that existed, a byte each}
+-- Cost O(log n) a letter. Safe to repeat.
+if ARGV[2] ~= '' then
+  local code = refused(ARGV[2], ARGV[3], ARGV[4])
+  if code then return { code } end
+end
+local flags = {}
+for at = 5, #ARGV do
+  local fields = entry(DEAD, ARGV[at])
+  if fields then
+    call('XDEL', DEAD, ARGV[at])
+    local k, parked, left = value(fields, 'k'), value(fields, 'p') == '1', 0
+    if parked then left = call('HINCRBY', PARKED, k, -1) end -- guard: stream_unparked_at_zero
+    if parked and left <= 0 then call('HDEL', PARKED, k) end
+  end
+  flags[#flags + 1] = string.char(fields and 1 or 0)
+end
+return { DONE, table.concat(flags) }

@@ -1,0 +1,34 @@
+-- Delivers entries: those that are due again, then new ones.
+-- KEYS 1 partition    ARGV 1 group, 2 consumer, 3 fence, 4 epoch, 5 want, 6 lease ms of an entry
+-- Replies {code} refused · {1, paused, ms until something is due (-1: nothing), last id of the log, lost ids, entries (shared/delivery.lua)}
+-- Cost O(want log n). After a lost reply the entries are leased to the caller: `stream_take_over` returns them.
+local code = refused(ARGV[2], ARGV[3], ARGV[4])
+if code then return { code } end
+local me, want, leases_partition = name_of(ARGV[2], ARGV[3]), tonumber(ARGV[5]), ARGV[3] ~= '0'
+if leases_partition and g.taken ~= ARGV[3] then return { TAKE_OVER_FIRST } end -- guard: stream_take_over_first
+local lease_now, lost, out, missing = lease_clock(), {}, {}, false
+call('ZADD', SEEN, text(lease_now), me)
+if is_paused() then return { DONE, 1, pause_left(), tail(), lost, out } end -- guard: stream_paused
+
+local function redeliver(index, now, limit, lapsed)
+  if limit <= 0 or missing then return end
+  for _, id in ipairs(call('ZRANGEBYSCORE', index, '-inf', text(now), 'LIMIT', 0, limit)) do
+    local again = deliver_again(out, id, me, lapsed)
+    if again == nil then missing = true end
+    if again == false then lost[#lost + 1] = id end
+    if again and not leases_partition then call('ZADD', LEASED, text(lease_now + tonumber(ARGV[6])), id) end
+  end
+end
+
+local function redeliver_all(limit)
+  local start = #out
+  redeliver(DUE, NOW, limit, false)
+  redeliver(LEASED, lease_now, limit - (#out - start) / 8, true)
+end
+
+local share = want
+share = math.ceil(want / 2) -- guard: stream_redelivery_share
+redeliver_all(share)
+if missing or not read_new(out, me, want - #out / 8, lease_now + tonumber(ARGV[6])) then return { MISSING } end
+redeliver_all(want - #out / 8)
+return { DONE, 0, next_in(lease_now), tail(), lost, out }

@@ -1,0 +1,20 @@
+-- Sends dead letters back to their group: appends them for this group only, and removes them from the dead letters.
+-- KEYS 1 partition    ARGV 1 group, then ids of dead letters
+-- Replies nothing: there is no such partition · for each an id: appended · '' unknown · 'p' its key is parked
+-- Cost O(log n) a letter. A repeat finds the letters gone.
+if call('EXISTS', LOG) == 0 then return false end
+local replies = {}
+for at = 2, #ARGV do
+  local fields, reply = entry(DEAD, ARGV[at]), ''
+  local k = fields and value(fields, 'k')
+  local parked = false
+  parked = k and call('HEXISTS', PARKED, k) == 1 -- guard: stream_redrive_parked
+  if parked then
+    reply = 'p'
+  elseif fields then
+    reply = add(LOG, 'k', k, 'e', value(fields, 'e'), 'g', group, 'o', value(fields, 'o'))
+    call('XDEL', DEAD, ARGV[at])
+  end
+  replies[#replies + 1] = reply
+end
+return replies

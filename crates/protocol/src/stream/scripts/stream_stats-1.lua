@@ -1,0 +1,21 @@
+-- The state of a group.
+-- KEYS 1 partition    ARGV 1 group
+-- Replies {0} missing · {1, now, epoch, mode, length, tail, position, first unread or '', pending, oldest pending or '', delayed, dead,
+--   parked keys, owner or '', fence, lease left, paused until or 0}
+-- Cost O(groups). Writes nothing.
+if not g.epoch then return { MISSING } end
+local position
+local infos = call('EXISTS', LOG) == 1 and call('XINFO', 'GROUPS', LOG) or {}
+for _, info in ipairs(infos) do
+  if value(info, 'name') == group then position = value(info, 'last-delivered-id') end
+end
+if not position then return { MISSING } end
+local unread = call('XRANGE', LOG, '(' .. position, '+', 'COUNT', 1)[1]
+local pending, oldest = unpack(call('XPENDING', LOG, group))
+local lease_now = NOW + tonumber(g.back or 0) + math.max(tonumber(g.seen or NOW) - NOW, 0)
+local left = g.owner and math.max(tonumber(g.ends) - lease_now, 0) or 0
+return {
+  DONE, NOW, tonumber(g.epoch), tonumber(g.mode), call('XLEN', LOG), tail(), position, unread and unread[1] or '', pending,
+  oldest or '', call('ZCARD', DUE), call('XLEN', DEAD), call('HLEN', PARKED), g.owner or '', tonumber(g.fence or 0), left,
+  is_paused() and tonumber(g.paused) or 0,
+}

@@ -1,0 +1,33 @@
+-- Takes over a page of the pending entries, in the order of the log; where entries are leased, lists those of the caller.
+-- KEYS 1 partition    ARGV 1 group, 2 consumer, 3 fence, 4 epoch, 5 id after which the page begins, 6 limit
+-- Replies {code} refused · {1, id of the next page or nothing, lost ids, entries (shared/delivery.lua)}
+-- Cost O(limit log n). Safe to repeat: an entry that the caller has is not delivered again.
+local code = refused(ARGV[2], ARGV[3], ARGV[4])
+if code then return { code } end
+local me, limit, lost, out = name_of(ARGV[2], ARGV[3]), tonumber(ARGV[6]), {}, {}
+local leases_partition = ARGV[3] ~= '0'
+local range = { 'XPENDING', LOG, group, '(' .. ARGV[5], '+', limit }
+if not leases_partition then range[7] = me end
+local page = native(unpack(range))
+if not page then return { MISSING } end
+
+local function take(id, owner, count)
+  local due = call('ZSCORE', DUE, id)
+  local is_mine = owner == me
+  if not is_mine and not due then return deliver_again(out, id, me, true) end
+  if not is_mine then call('XCLAIM', LOG, group, me, 0, id, 'JUSTID') end
+  local fields = entry(LOG, id)
+  if fields then deliver(out, id, fields, count, due or -1, false) end
+  return fields
+end
+
+for _, held in ipairs(page) do
+  if not take(held[1], held[2], held[4]) then
+    finish(held[1])
+    lost[#lost + 1] = held[1]
+  end
+end
+call('ZADD', SEEN, text(lease_clock()), me)
+local next_page = #page == limit and page[#page][1] or ''
+if next_page == '' and leases_partition then call('HSET', G, 'taken', ARGV[3]) end
+return { DONE, next_page, lost, out }

@@ -1,0 +1,34 @@
+-- Removes entries that every group has settled and that are old enough.
+-- KEYS 1 partition    ARGV 1 ms for which entries are kept, 2 limit, then the registered groups
+-- Replies {0} there is no such partition · {1, number, 1 if there are more} · {2, name} this registered group is missing
+-- Cost O(groups + limit). Safe to repeat.
+if call('EXISTS', LOG) == 0 then return { 0 } end
+local infos, known = call('XINFO', 'GROUPS', LOG), {}
+for _, info in ipairs(infos) do known[value(info, 'name')] = true end
+for at = 3, #ARGV do
+  if not known[ARGV[at]] then return { 2, ARGV[at] } end -- guard: stream_trim_group_missing
+end
+
+local function parts(id)
+  local ms, number = string.match(id, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(number)
+end
+
+-- Entries below this id are removed.
+local ms, number = NOW, 0
+ms = math.max(NOW - tonumber(ARGV[1]), 0) -- guard: stream_trim_keeps_young
+local function lower(to_ms, to_number)
+  if to_ms < ms or (to_ms == ms and to_number < number) then ms, number = to_ms, to_number end
+end
+for _, info in ipairs(infos) do
+  local read_ms, read_number = parts(value(info, 'last-delivered-id'))
+  lower(read_ms, read_number + 1) -- guard: stream_trim_unread
+  local oldest = call('XPENDING', LOG, value(info, 'name'))[2]
+  if oldest then lower(parts(oldest)) end -- guard: stream_trim_pending
+end
+local limit = tonumber(ARGV[2])
+local page = call('XRANGE', LOG, '-', '(' .. text(ms) .. '-' .. text(number), 'COUNT', limit + 1)
+local more = #page > limit and 1 or 0
+if more == 1 then ms, number = parts(page[limit + 1][1]) end
+if #page > 0 then call('XTRIM', LOG, 'MINID', '=', text(ms) .. '-' .. text(number)) end
+return { 1, #page - more, more }

@@ -1,0 +1,82 @@
+-- Deliveries: what was recorded about an entry, and the token of a delivery.
+-- Cost O(log n).
+local FAILED, CRASHED, DIED = 1, 2, 3
+local NOTES_MAX = 8
+
+-- Errors, crashes, the deliveries that ended with an outcome and ran alone last, and notes.
+local function tries_of(id)
+  local raw = call('HGET', TRIES, id)
+  if not raw then return { errors = 0, crashes = 0, outcome = 0, alone = 0, notes = '' } end
+  local errors, crashes, outcome, alone = struct.unpack('>HBI4I4', raw)
+  return { errors = errors, crashes = crashes, outcome = outcome, alone = alone, notes = string.sub(raw, 12) }
+end
+
+local function packed(t)
+  return struct.pack('>HBI4I4', t.errors, t.crashes, t.outcome, t.alone) .. t.notes
+end
+
+-- Appends a note; drops the oldest one above NOTES_MAX.
+local function note(t, kind, words)
+  local count, at = 0, 1
+  while at <= #t.notes do
+    count, at = count + 1, at + 9 + struct.unpack('>H', t.notes, at + 7)
+  end
+  if count >= NOTES_MAX then t.notes = string.sub(t.notes, 10 + struct.unpack('>H', t.notes, 8)) end
+  t.notes = t.notes .. struct.pack('>I6BH', NOW, kind, #words) .. words
+end
+
+-- Whether a delivery is current. Codes: 1 current · 2 its outcome is recorded · 3 another delivery is current; nil: the group is missing.
+local function state_of(id, count, me)
+  local page = native('XPENDING', LOG, group, id, id, 1)
+  if not page then return nil end
+  local held = page[1]
+  if not held then return 2 end
+  if held[2] ~= me then return 3 end -- guard: stream_delivery_owner
+  if held[4] ~= count then return 3 end -- guard: stream_delivery_count
+  if call('ZSCORE', DUE, id) then return 2 end -- guard: stream_delivery_delayed
+  return 1
+end
+
+-- Removes what a group has of an entry, except for the pending list.
+local function forget(id)
+  call('ZREM', DUE, id)
+  call('ZREM', LEASED, id)
+  call('HDEL', TRIES, id)
+end
+
+-- The group is done with an entry.
+local function finish(id)
+  call('XACK', LOG, group, id)
+  forget(id)
+end
+
+-- Adds an entry to the reply. If `lapsed`, its previous delivery ended without an outcome.
+local function deliver(out, id, fields, count, due, lapsed)
+  local k, e, origin = value(fields, 'k') or '', value(fields, 'e') or '', value(fields, 'o') or ''
+  local raw = call('HGET', TRIES, id) or ''
+  if lapsed and raw ~= '' then
+    local t, crashed = tries_of(id), true
+    crashed = t.alone == count - 1 -- guard: stream_crash_alone
+    if crashed then
+      t.crashes = math.min(t.crashes + 1, 255)
+      note(t, CRASHED, '')
+      raw = packed(t)
+      call('HSET', TRIES, id, raw)
+    end
+  end
+  local parked = call('HEXISTS', PARKED, k)
+  for _, part in ipairs({ id, count, due, parked, origin, raw, k, e }) do out[#out + 1] = part end
+end
+
+-- Delivers an entry again; nil if the group is missing, false if the log has the entry no more.
+local function deliver_again(out, id, me, lapsed)
+  local claimed = native('XCLAIM', LOG, group, me, 0, id)
+  if not claimed then return nil end
+  if not claimed[1] then
+    finish(id)
+    return false
+  end
+  call('ZREM', DUE, id)
+  deliver(out, id, claimed[1][2], call('XPENDING', LOG, group, id, id, 1)[1][4], -1, lapsed)
+  return true
+end

@@ -1,0 +1,40 @@
+-- New entries of the log, and when to look again.
+-- Cost O(want log n).
+
+-- The last entry of the log: a consumer waits for a later one.
+local function tail()
+  local last = call('XREVRANGE', LOG, '+', '-', 'COUNT', 1)[1]
+  return last and last[1] or '0-0'
+end
+
+local function pause_left()
+  local paused = tonumber(g.paused)
+  return paused >= FOREVER and -1 or paused - NOW
+end
+
+-- The ms until an entry is due again, or its lease ends; -1 if there is none.
+local function next_in(lease_now)
+  local due = tonumber(call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2])
+  local ends = tonumber(call('ZRANGE', LEASED, 0, 0, 'WITHSCORES')[2])
+  local first = math.min(due and math.max(due - NOW, 0) or FOREVER, ends and math.max(ends - lease_now, 0) or FOREVER)
+  return first < FOREVER and first or -1
+end
+
+-- Delivers entries for the first time; false if the group is missing. An entry that was sent back to another group is skipped.
+local function read_new(out, me, want, deadline)
+  if want <= 0 then return true end
+  local streams = native('XREADGROUP', 'GROUP', group, me, 'COUNT', want, 'STREAMS', LOG, '>')
+  if streams == nil then return false end
+  for _, found in ipairs(streams and streams[1][2] or {}) do
+    local id, fields = found[1], found[2]
+    local only, skips = #fields > 4 and value(fields, 'g'), false
+    skips = only and only ~= group -- guard: stream_only_its_group
+    if skips then
+      call('XACK', LOG, group, id)
+    else
+      deliver(out, id, fields, 1, -1, false)
+      if g.mode ~= BY_PARTITION then call('ZADD', LEASED, text(deadline), id) end
+    end
+  end
+  return true
+end
