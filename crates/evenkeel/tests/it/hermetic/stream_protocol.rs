@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::clock::TestClock;
+use evenkeel::testing::TestClock;
 use evenkeel_protocol::stream::MemoryStream;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};

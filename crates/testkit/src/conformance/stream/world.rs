@@ -1,12 +1,13 @@
 //! A backend, a partition with a group, a clock that a test advances, and the calls most tests make.
 
-use crate::conformance::queue::ServerTime;
+use crate::conformance::rig::ServerTime;
 use crate::park::{self, SharedRedis};
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::clock::{Clock, TestClock};
+use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
+use evenkeel::testing::TestClock;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::steps::{
