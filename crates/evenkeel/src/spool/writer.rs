@@ -240,7 +240,8 @@ impl Writer {
         }
         self.remove_unneeded()?;
         // Old pending obligations keep the segments behind them from being removed, so they are copied to the end.
-        let most = self.options.bytes_max.saturating_add(self.options.segment_bytes).saturating_mul(2);
+        let both = self.options.bytes_max.saturating_add(self.options.segment_bytes);
+        let most = if guard("spool_sizes_saturate") { both.saturating_mul(2) } else { both * 2 };
         while self.segments.bytes() > most {
             let Some((_, copies)) = self.shared.live().oldest() else { return Ok(()) };
             if self.segments.active_bytes() >= self.options.segment_bytes {

@@ -29,6 +29,11 @@ impl Log {
         self.lines.lock().unwrap().clear();
     }
 
+    /// Whether no line with this text was written so far.
+    pub(crate) fn lacks(&self, words: &str) -> bool {
+        self.lines.lock().unwrap().iter().all(|line| !line.contains(words))
+    }
+
     /// Exactly one line with each of these texts was written, in this order, and no other warning or error.
     pub(crate) fn says(&self, wanted: &[&str]) {
         let lines = self.lines.lock().unwrap();

@@ -55,7 +55,7 @@ impl ServerErrors {
     pub(crate) fn check_permissions(&self, call: &str, refused: Option<&LinkError>) {
         let Some(LinkError::Refused { code, message }) = refused else { return };
         let lacks_permission = code == "NOPERM" || message.contains("ACL failure");
-        if lacks_permission && !self.lacks_permission.swap(true, Relaxed) {
+        if lacks_permission && !self.lacks_permission.swap(true, Relaxed) && guard("link_denied_logged") {
             tracing::error!(
                 call,
                 code,

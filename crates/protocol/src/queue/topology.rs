@@ -47,6 +47,13 @@ impl Topology {
         self.counts.len() > 1
     }
 
+    /// Whether this is an earlier state of `other`. A topic never shrinks, and a migration that has ended does not begin again.
+    pub fn is_before(&self, other: &Self) -> bool {
+        let is_shorter = self.counts.len() < other.counts.len();
+        let has_settled = self.counts == other.counts && self.moving && !other.moving;
+        has_settled || is_shorter && self.counts.iter().all(|count| other.knows(*count))
+    }
+
     /// The topology at the beginning of a migration to `shards`.
     pub fn grown(&self, shards: u16) -> Self {
         let mut counts = self.counts.clone();
@@ -72,6 +79,18 @@ impl fmt::Display for Topology {
 #[cfg(test)]
 mod tests {
     use super::Topology;
+
+    #[test]
+    fn earlier_states_of_a_topology_are_recognized() {
+        let states = [Topology::of(2), Topology::of(2).grown(4), Topology::of(2).grown(4).settled()];
+        for (at, earlier) in states.iter().enumerate() {
+            for (place, later) in states.iter().enumerate() {
+                assert_eq!(earlier.is_before(later), at < place, "{earlier} and {later}");
+            }
+        }
+        assert!(Topology::of(4).is_before(&states[2]), "a program may name the latest number when it opens the topic");
+        assert!(!Topology::of(8).is_before(&states[2]));
+    }
 
     #[test]
     fn register_entry_round_trips() {

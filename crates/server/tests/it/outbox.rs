@@ -58,6 +58,22 @@ async fn parked_entries_are_listed_and_released() {
     assert_eq!((empty.code, empty.out.as_str()), (0, "no unit of work is parked\n\nno key is parked\n"));
 }
 
+/// The topic of a unit of work has no sink in any relay: the command line shows it before the unit is parked.
+#[tokio::test]
+async fn units_of_work_without_a_sink_are_shown() {
+    let (database, pool) = outbox().await;
+    let routed = run(&database, &["stats"]).await;
+    assert!(!routed.out.contains("without sink"), "{}", routed.out);
+    let waits = "UPDATE evenkeel_outbox SET state = 1, error = 'no sink of this program accepts the topic `absent`' \
+                 WHERE state = 4";
+    sqlx::raw_sql(waits).execute(&pool).await.unwrap();
+    let stats = run(&database, &["stats"]).await;
+    assert!(stats.out.contains("without sink     1 units of work"), "{}", stats.out);
+    assert_eq!(json(&run(&database, &["stats", "--json"]).await)["unrouted"], 1);
+    let listed = run(&database, &["ls"]).await;
+    assert!(listed.out.contains("no sink of this program accepts the topic"), "{}", listed.out);
+}
+
 #[tokio::test]
 async fn purge_requires_confirmation() {
     let (database, _pool) = outbox().await;

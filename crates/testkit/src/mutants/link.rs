@@ -60,4 +60,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "A user without a password is ignored, and the default user logs in.",
         "link::refusals::user_without_a_password_is_logged_in",
     ),
+    mutant(
+        "link_denied_logged",
+        "A user without permissions makes every read a load, and only a metric shows it.",
+        "link::access::missing_key_permissions_are_logged_once",
+    ),
 ];

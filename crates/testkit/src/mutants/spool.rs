@@ -61,4 +61,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "An invalidation is reported as deferred although the spool has not accepted it.",
         "spool::invalidations::invalidation_with_a_full_spool_is_an_error",
     ),
+    mutant(
+        "spool_sizes_saturate",
+        "The thread of a spool whose `bytes_max` is above half of a `u64` ends at the first write.",
+        "spool::extremes::spool_with_extreme_settings_keeps_acknowledged_records",
+    ),
 ];

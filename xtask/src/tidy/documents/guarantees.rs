@@ -15,7 +15,7 @@ pub(crate) const RULE: Rule = Rule {
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let stated = stated(tree);
-    let tests = tests(tree);
+    let tests = Tests::of(tree);
     let mut shown = BTreeSet::new();
     let rows = tree.file(PAGE).map(|page| markdown::rows(&page.text)).unwrap_or_default();
     for (line, cells) in rows {
@@ -31,7 +31,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         if named.is_empty() {
             find(format!("{id} names no test"));
         }
-        for name in named.iter().filter(|name| !tests.contains(name.rsplit("::").next().unwrap_or(name))) {
+        for name in named.iter().filter(|name| !tests.has(name)) {
             find(format!("{id}: there is no test `{name}`"));
         }
     }
@@ -64,11 +64,39 @@ fn is_id(word: &str) -> bool {
     (1..=2).contains(&letters) && !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
 }
 
-/// The names of all functions in test code.
-pub(super) fn tests(tree: &Tree) -> BTreeSet<&str> {
-    let of_kit = tree.rust().filter(|file| file.is_under(&["crates/testkit/"])).flat_map(File::lines);
-    let lines = of_kit.chain(tree.rust().flat_map(File::test_lines));
-    lines.filter_map(|(_, line)| function(line)).collect()
+/// The modules that macros generate, in which a suite runs on each store or database.
+const GENERATED: [&str; 6] = ["mariadb", "memory", "mysql", "postgres", "redis", "sqlite"];
+
+/// All functions in test code, and the files that declare them.
+pub(super) struct Tests<'a>(BTreeMap<&'a str, Vec<&'a File>>);
+
+impl<'a> Tests<'a> {
+    pub(super) fn of(tree: &'a Tree) -> Self {
+        let mut files: BTreeMap<&str, Vec<&File>> = BTreeMap::new();
+        for file in tree.rust() {
+            let is_of_kit = file.is_under(&["crates/testkit/"]);
+            let lines: Vec<_> = if is_of_kit { file.lines().collect() } else { file.test_lines().collect() };
+            lines
+                .into_iter()
+                .filter_map(|(_, line)| function(line))
+                .for_each(|name| files.entry(name).or_default().push(file));
+        }
+        Self(files)
+    }
+
+    /// Whether there is a test of this path. The modules in front of its name may be any of those that contain it.
+    pub(super) fn has(&self, path: &str) -> bool {
+        let (modules, name) = path.rsplit_once("::").unwrap_or(("", path));
+        let files = self.0.get(name).into_iter().flatten();
+        files.copied().any(|file| modules.split("::").all(|module| contains(file, module)))
+    }
+}
+
+/// Whether tests of this file are in a module of this name.
+fn contains(file: &File, module: &str) -> bool {
+    let mut of_path = file.path.trim_end_matches(".rs").split('/');
+    let is_declared = || file.text.contains(&format!("mod {module} {{"));
+    module.is_empty() || GENERATED.contains(&module) || of_path.any(|part| part == module) || is_declared()
 }
 
 /// The name of the function that this line declares.
@@ -98,6 +126,8 @@ mod tests {
         assert_eq!(found("Later: C1\n", row), ["no specification states C1"]);
         let other = "| C1 | promise | `another_test` | nowhere |\n";
         assert_eq!(found("**C1**\n", other), ["C1: there is no test `another_test`"]);
+        let moved = "| C1 | promise | `lock::a_stale_fill_is_refused` | nowhere |\n";
+        assert_eq!(found("**C1**\n", moved), ["C1: there is no test `lock::a_stale_fill_is_refused`"]);
         assert_eq!(found("**C1**\n", "| C1 | promise | soon | nowhere |\n"), ["C1 names no test"]);
     }
 }

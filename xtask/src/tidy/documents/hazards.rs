@@ -1,6 +1,7 @@
 //! docs/hazards.md names, for each hazard, its tests and its guards, and these exist.
 
-use super::{Finding, Rule, Tree, guarantees, guards, markdown};
+use super::guarantees::Tests;
+use super::{Finding, Rule, Tree, guards, markdown};
 use std::collections::BTreeSet;
 
 const PAGE: &str = "docs/hazards.md";
@@ -17,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let (tests, table) = (guarantees::tests(tree), guards::table(tree));
+    let (tests, table) = (Tests::of(tree), guards::table(tree));
     let rows = tree.file(PAGE).map(|page| markdown::rows(&page.text)).unwrap_or_default();
     let rows: Vec<_> = rows.into_iter().filter(|(_, cells)| is_id(cells.first().unwrap_or(&""))).collect();
     let mut ids = BTreeSet::new();
@@ -33,7 +34,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         if named.is_empty() && !elsewhere && !cell.starts_with("later: ") {
             find(format!("{id} names no test"));
         }
-        for name in named.iter().filter(|name| !tests.contains(name.rsplit("::").next().unwrap_or(name))) {
+        for name in named.iter().filter(|name| !tests.has(name)) {
             find(format!("{id}: there is no test `{name}`"));
         }
         let guards = cells.get(GUARDS).map(|cell| markdown::code(cell)).unwrap_or_default();
@@ -44,10 +45,12 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A capital letter and a number, as in `H1`.
+/// One or two capital letters and a number, possibly with a small letter, as in `H1` and `AL2a`.
 fn is_id(word: &str) -> bool {
-    let number = word.trim_start_matches(|c: char| c.is_ascii_uppercase());
-    word.len() - number.len() == 1 && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    let rest = word.trim_start_matches(|c: char| c.is_ascii_uppercase());
+    let number = rest.strip_suffix(|c: char| c.is_ascii_lowercase()).unwrap_or(rest);
+    let letters = word.len() - rest.len();
+    (1..=2).contains(&letters) && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -58,7 +61,7 @@ mod tests {
         let page = rows.concat();
         let tree = Tree::of([
             (PAGE, page.as_str()),
-            ("crates/evenkeel/tests/it/cache.rs", "fn a_stale_fill_is_refused() {}\n"),
+            ("crates/evenkeel/tests/it/cache/fences.rs", "fn a_stale_fill_is_refused() {}\n"),
             ("crates/testkit/src/mutants.rs", "const ROWS: &[&str] = &[\"known\"];"),
         ]);
         check(&tree).into_iter().map(|finding| finding.what).collect()
@@ -75,5 +78,7 @@ mod tests {
         let wrong = "| H1 | bug | rule | `another_test` | `unknown` |\n";
         let told = ["H1: there is no test `another_test`", "H1: the guard `unknown` is not in the mutant table"];
         assert_eq!(found(&[wrong]), told);
+        let other_module = "| AL2a | bug | rule | `locks::a_stale_fill_is_refused` | `known` |\n";
+        assert_eq!(found(&[other_module]), ["AL2a: there is no test `locks::a_stale_fill_is_refused`"]);
     }
 }

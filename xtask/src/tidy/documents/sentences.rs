@@ -1,6 +1,7 @@
 //! docs/sentences.md names, for each guarantee in the documentation of a public item, the tests that check it.
 
-use super::{Finding, Rule, Tree, guarantees, markdown};
+use super::guarantees::Tests;
+use super::{Finding, Rule, Tree, markdown};
 use crate::tidy::tree::File;
 use std::collections::BTreeSet;
 
@@ -19,7 +20,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let items: Vec<_> = tree.rust().filter(|file| file.in_library().is_some()).flat_map(items).collect();
     let known: BTreeSet<_> = items.iter().map(|item| item.name.as_str()).collect();
-    let tests = guarantees::tests(tree);
+    let tests = Tests::of(tree);
     let mut listed = BTreeSet::new();
     let rows = tree.file(PAGE).map(|page| markdown::rows(&page.text)).unwrap_or_default();
     for (line, cells) in rows.into_iter().filter(|(_, cells)| !["item", "---"].contains(&cells[0])) {
@@ -35,7 +36,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         if named.is_empty() && !cell.starts_with("none: ") {
             find(format!("{} names no test", cells[0]));
         }
-        for name in named.iter().filter(|name| !tests.contains(name.rsplit("::").next().unwrap_or(name))) {
+        for name in named.iter().filter(|name| !tests.has(name)) {
             find(format!("{}: there is no test `{name}`", cells[0]));
         }
     }

@@ -34,7 +34,7 @@ impl<V: 'static> Core<V> {
         // readers wait for it.
         let took = self.clock.now().since(lease.sent);
         if guard("load_budget") && took > self.settings.load_budget {
-            if self.metrics.is_first_over_budget() {
+            if self.metrics.is_first_over_budget() && guard("cache_budget_logged") {
                 let budget = self.settings.load_budget;
                 tracing::warn!(
                     cache = %self.name, ?took, ?budget,

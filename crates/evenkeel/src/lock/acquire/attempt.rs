@@ -160,7 +160,7 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
             is_armed = true;
             continue;
         }
-        let longest = free_in.min(LOOK).min(left);
+        let longest = if guard("lock_waiter_polls") { free_in.min(LOOK) } else { free_in }.min(left);
         match &mut *listener {
             Some(listener) => pause(locks, &mut **listener, longest).await,
             None => locks.clock.sleep(longest).await,

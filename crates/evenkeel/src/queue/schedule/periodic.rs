@@ -237,7 +237,8 @@ impl<T: Send + Sync + 'static> Periodic<T> {
     fn job(&self, time: Timestamp, plan: &Plan) -> Result<NewJob, QueueError> {
         let at = UnixMs::from(time).0;
         let zone = plan.cron.as_ref().map_or_else(|| self.cron.zone(), Cron::zone).clone();
-        let body = caught_call(|| (self.body)(&time.to_zoned(zone)));
+        let make = || (self.body)(&time.to_zoned(zone));
+        let body = if guard("queue_schedule_body_caught") { caught_call(make) } else { Ok(make()) };
         let body = body.map_err(|panic| {
             QueueError::Invalid(format!("the body of the schedule {} panicked for {time}: {panic}", self.name))
         })?;

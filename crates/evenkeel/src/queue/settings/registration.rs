@@ -55,6 +55,7 @@ impl<T: Send + Sync + 'static> Core<T> {
         }
         tracing::warn!(queue = %self.name, "the topic is no longer registered (was Redis flushed?); registering it again");
         self.store.topics().register(&self.name, &self.record).await?;
+        self.router.look().await?;
         if guard("queue_limits_again") {
             set_limits(&self.store, &self.settings, &self.router.shards()).await?;
         }

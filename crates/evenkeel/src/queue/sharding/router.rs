@@ -8,11 +8,11 @@ use super::shards::Shards;
 use crate::queue::store::QueueStore;
 use evenkeel_link::LinkError;
 use evenkeel_link::clock::{Clock, Moment};
+use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::grow::carry;
+use evenkeel_protocol::queue::grow::{Close, carry};
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Put, PutAnswer, Shard};
-#[cfg(feature = "sql")]
 use evenkeel_protocol::queue::topology::Topology;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -65,10 +65,14 @@ impl Router {
         self.shards.subscribe()
     }
 
-    /// Reads the shards from the register.
+    /// Reads the shards from the register. An entry that a flush has removed is stored again.
     pub(crate) async fn look(&self) -> Result<Shards, QueueError> {
         *self.looked_at.lock() = self.clock.now();
-        let topology = self.store.topology(&self.topic, self.first).await?;
+        let mut topology = self.store.topology(&self.topic, self.first).await?;
+        let known = self.shards();
+        if topology.is_before(known.topology()) && guard("queue_growth_restored") {
+            topology = self.restore(&known).await?;
+        }
         self.shards.send_if_modified(|known| {
             let is_new = *known.topology() != topology;
             if is_new {
@@ -77,6 +81,32 @@ impl Router {
             is_new
         });
         Ok(self.shards())
+    }
+
+    /// Stores the known topology in place of an earlier one, and closes the shards again, so that programs that know only the earlier one
+    /// are redirected. Returns the stored topology.
+    async fn restore(&self, known: &Shards) -> Result<Topology, QueueError> {
+        // The first reply may be older than what another task has read meanwhile.
+        let held = self.store.topology(&self.topic, self.first).await?;
+        if !held.is_before(known.topology()) {
+            return Ok(held);
+        }
+        let topology = self.store.grow(&self.topic, &held, known.topology()).await?;
+        if topology != *known.topology() {
+            return Ok(topology);
+        }
+        tracing::warn!(
+            topic = %self.topic, shards = known.count(),
+            "the register had lost the growth of the topic (was Redis flushed?); it is stored again"
+        );
+        if guard("queue_shards_closed_again") {
+            // With equal numbers each shard keeps its limits.
+            let close = Close { shards: known.count(), before: known.count(), inherits: None };
+            for shard in known.iter() {
+                self.store.close(shard, close).await?;
+            }
+        }
+        Ok(topology)
     }
 
     /// Sends each item to the shard that has its job. `not_here` is true of a reply from a shard that does not have it.

@@ -305,7 +305,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
             let id = Value::Bytes(&id);
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             let rows = match DB::KIND {
-                Kind::MySql => {
+                Kind::MySql if guard("sql_page_reads_index") => {
                     Row::<DB>::all(&mut connection, &DUE_MYSQL, &[name, dead, score, score, id, limit]).await
                 }
                 _ => Row::<DB>::all(&mut connection, &DUE_OTHERS, &[name, dead, score, id, limit]).await,

@@ -2,6 +2,7 @@
 
 use super::{Place, Topic};
 use crate::queue::sharding::shards::{SHARDS_MAX, Shards};
+use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::grow::{Close, Given, GrowSteps, Item, PARCELS_MAX, carry};
 use evenkeel_protocol::queue::job::JobId;
@@ -28,7 +29,8 @@ impl Topic {
     /// continue meanwhile, without a restart; a job that is being moved may start late by the time of its move, and consumers open the new
     /// shards within some seconds. The call returns when every job is in its shard, which includes waiting for running jobs. If the call is
     /// dropped or its process killed, no job is lost, and a call with the same number resumes the migration; until then every lookup may
-    /// cost one more call, and the consumers deliver the batches that were being moved.
+    /// cost one more call, and the consumers deliver the batches that were being moved. A flush of Redis meanwhile does not end the
+    /// migration.
     ///
     /// A unique key in addition to an id requires one shard: a topic whose senders use such keys must not grow, because it rejects them
     /// afterwards. A redrive that was begun before has a later cutoff on the new shards.
@@ -47,20 +49,25 @@ impl Topic {
         let known = self.begin(shards).await?;
         let mut grown = Grown { shards, ..Grown::default() };
         let Some(before) = known.before() else { return Ok(grown) };
-        self.close(&known, before).await?;
-        for number in 0..before {
-            while !self.drain(&known, known.at(number), &mut grown).await? {
-                progress(&grown);
-                if grown.running > 0 {
-                    self.clock.sleep(LEASED).await;
+        let (moving, settled) = (known.topology(), known.topology().settled());
+        loop {
+            self.close(&known, before).await?;
+            for number in 0..before {
+                while !self.drain(&known, known.at(number), &mut grown).await? {
+                    progress(&grown);
+                    if grown.running > 0 {
+                        self.clock.sleep(LEASED).await;
+                    }
                 }
+                progress(&grown);
             }
-            progress(&grown);
+            let held = self.store.grow(&self.name, moving, &settled).await?;
+            // A flush has removed the entry, which this stores again, and has opened the shards.
+            self.router.look().await?;
+            if !held.is_before(&settled) || !guard("queue_growth_resumed") {
+                return Ok(grown);
+            }
         }
-        let topology = known.topology();
-        self.store.grow(&self.name, topology, &topology.settled()).await?;
-        self.router.look().await?;
-        Ok(grown)
     }
 
     /// Stores the new topology, so that all routers ask both the old and the new shard of a job.

@@ -204,8 +204,8 @@ impl PostCommit {
         let took = clock.now().since(began);
         let left = match (is_all, self.has_ordered) {
             (true, false) => Left::Nothing,
-            (true, true) => Left::KeyedMessages,
-            (false, _) => Left::Effects,
+            (true, true) if guard("left_names_keyed_messages") => Left::KeyedMessages,
+            _ => Left::Effects,
         };
         let committed = Committed {
             id: work,

@@ -15,6 +15,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use testkit::eventually;
+use testkit::memory::Growth;
 use testkit::servers::{Redis, RedisOptions};
 use tokio::sync::Notify;
 
@@ -221,6 +222,23 @@ async fn dropped_capabilities_together_free_everything(keel: Keel) {
     dropped_near_cache_frees_everything(keel.clone()).await;
     dropped_queue_with_a_consumer_frees_everything(keel.clone()).await;
     dropped_lock_frees_everything(keel).await;
+}
+
+/// A keel that leaves something behind adds up: the process is as large after hundreds of keels as after the first ones.
+#[tokio::test]
+async fn memory_of_a_process_does_not_grow_with_its_keels() {
+    let rounds = async |count: usize| {
+        for _ in 0..count {
+            dropped_capabilities_together_free_everything(Keel::memory()).await;
+            let _ = at_rest().await;
+        }
+    };
+    // Until the allocator has what it reuses.
+    rounds(100).await;
+    let growth = Growth::begin().unwrap();
+    rounds(400).await;
+    let grown = growth.peak().unwrap();
+    assert!(grown < 2 << 20, "{grown} bytes");
 }
 
 #[tokio::test]

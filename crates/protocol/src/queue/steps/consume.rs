@@ -5,6 +5,7 @@ use crate::queue::job::{Job, JobId};
 use crate::queue::record::Unreadable;
 use bytes::Bytes;
 use evenkeel_link::Token;
+use evenkeel_link::support::guard;
 use std::borrow::Cow;
 
 /// The id of one consumer of one shard, for as long as it lives.
@@ -52,6 +53,7 @@ impl Outcome {
     /// The handler's message, if it failed.
     pub fn words(&self) -> Cow<'_, str> {
         match self {
+            Self::Failed { .. } | Self::Dead { .. } if !guard("queue_reason_as_text") => format!("{self:?}").into(),
             Self::Failed { error: words, .. } | Self::Dead { reason: words } => String::from_utf8_lossy(words),
             Self::Done | Self::Snoozed { .. } | Self::Released => Cow::Borrowed(""),
         }

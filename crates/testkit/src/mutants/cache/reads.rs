@@ -149,4 +149,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "A program that opens and closes caches remembers each of them.",
         "cache::store::hub::tests::closed_caches_are_removed",
     ),
+    mutant(
+        "cache_budget_logged",
+        "A query that is always slower than the load budget is never cached, and only a metric shows it.",
+        "refusals::memory::load_over_its_budget_is_logged_once",
+    ),
 ];

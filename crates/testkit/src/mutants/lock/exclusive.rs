@@ -270,4 +270,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "A lock dropped with its keel is held until its lease expires.",
         "faults::lost_release_is_repeated_after_the_keel_is_dropped",
     ),
+    mutant(
+        "lock_waiter_polls",
+        "A waiter whose notification was lost waits until the lease of the holder ends.",
+        "lock::side::calls::waiter_polls_after_a_second_without_a_notification",
+    ),
 ];

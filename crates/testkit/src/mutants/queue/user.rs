@@ -184,4 +184,44 @@ pub(super) const ROWS: &[Mutant] = &[
         "An invalid setting is accepted, and fails with the first job.",
         "queue::side::extremes::memory::queue_with_extreme_settings_works_or_is_rejected",
     ),
+    mutant(
+        "queue_growth_restored",
+        "After a flush programs that start later open the first shards of a grown topic alone.",
+        "registered::grown_topic_keeps_its_shards_after_a_flush",
+    ),
+    mutant(
+        "queue_shards_closed_again",
+        "After a flush a program that does not know of the growth puts jobs into shards in which others do not look for them.",
+        "registered::grown_topic_keeps_its_shards_after_a_flush",
+    ),
+    mutant(
+        "queue_growth_resumed",
+        "A growth during a flush ends, and the topic counts as growing from then on.",
+        "registered::growth_interrupted_by_a_flush_completes",
+    ),
+    mutant(
+        "queue_closed_ends_calls",
+        "A consumer whose keel was shut down repeats its call until its drain ends.",
+        "queue::side::faults::consumer_with_a_call_in_flight_ends_with_its_keel",
+    ),
+    mutant(
+        "queue_attempt_logged",
+        "The log does not say which attempt of a job failed.",
+        "logged::memory::failed_attempts_are_logged_with_number_and_reason",
+    ),
+    mutant(
+        "queue_reason_as_text",
+        "The log shows the reason of a dead letter as bytes.",
+        "logged::memory::failed_attempts_are_logged_with_number_and_reason",
+    ),
+    mutant(
+        "queue_refusal_logged",
+        "Redis refuses every call of a consumer, and only a metric shows it.",
+        "queue::side::neighbors::foreign_type_under_a_queue_key_stops_only_its_shard",
+    ),
+    mutant(
+        "queue_schedule_body_caught",
+        "A schedule whose body panics ends the task of its program.",
+        "queue::side::sentences::memory::tick_whose_body_panics_is_an_error",
+    ),
 ];

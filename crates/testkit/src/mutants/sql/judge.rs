@@ -150,4 +150,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "A job that a unit of work sends is not begun, because it has no row.",
         "judged::sqlite::unit_of_work_enqueues_a_job_with_a_row",
     ),
+    mutant(
+        "sql_page_reads_index",
+        "A page of waiting jobs reads all rows before it on MySQL and MariaDB.",
+        "sql::pages::page_by_due_time_reads_its_index_mariadb",
+    ),
 ];

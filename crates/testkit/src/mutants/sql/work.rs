@@ -94,4 +94,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "A handler dropped in the middle of a call costs the pool a connection forever.",
         "sql::work::attacked::mariadb::call_dropped_at_any_await_returns_its_connection",
     ),
+    mutant(
+        "left_names_keyed_messages",
+        "A commit after which only ordered messages wait looks like a failure.",
+        "sql::work::commits::sqlite::keyed_message_is_left_to_the_relay_without_a_warning",
+    ),
 ];

@@ -118,7 +118,9 @@ async fn perform<T: Send + Sync + 'static>(
         }
     };
     let failures = u32::from(job.errors) + 1;
-    span.record("attempt", failures);
+    if guard("queue_attempt_logged") {
+        span.record("attempt", failures);
+    }
     let delay = retry_delay(&job).unwrap_or(run.core.settings.retry_delay);
     if delivered.due_at > 0 {
         let late_ms = run.core.store.now_ms().saturating_sub(delivered.due_at);

@@ -154,8 +154,16 @@ async fn until_answered<T>(
     for attempt in 0.. {
         match run.core.store.settle_and_claim(&worker.shard, &call).await {
             Ok(settled) => return Ok(settled),
-            Err(error) if is_lasting(&error, attempt) || run.core.store.is_closed() => return Err(error),
-            Err(error) => run.metrics.failed("settle_and_claim", &error),
+            Err(error) if is_lasting(&error, attempt) || is_closed(worker) => return Err(error),
+            Err(error) => {
+                if attempt == 0 && !error.is_retryable() && guard("queue_refusal_logged") {
+                    tracing::error!(
+                        queue = %run.core.name, shard = ?worker.shard, %error,
+                        "Redis refuses the calls of this consumer; no job of this shard runs until the cause is removed (logged once)"
+                    );
+                }
+                run.metrics.failed("settle_and_claim", &error);
+            }
         }
         if !guard("queue_lost_reply_asked_again") {
             *sequence += 1;
@@ -164,6 +172,11 @@ async fn until_answered<T>(
         pause(worker, attempt).await;
     }
     Ok(Settled::Stale)
+}
+
+/// Whether the keel was shut down: no call is answered any more.
+fn is_closed<T>(worker: &ShardWorker<T>) -> bool {
+    worker.run.core.store.is_closed() && guard("queue_closed_ends_calls")
 }
 
 /// Whether the error is permanent. An operator may change why a server rejects a call; a call that this process rejects, or whose reply is

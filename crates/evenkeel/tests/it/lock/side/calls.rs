@@ -98,3 +98,24 @@ async fn called_process_that_is_gone_does_not_delay_others() {
     })
     .await;
 }
+
+/// Another program deletes the keys of the lock, which sends no notification. The lease would last for 30 s.
+#[tokio::test]
+async fn waiter_polls_after_a_second_without_a_notification() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let one = rig.process().await;
+        let guard = take(&one).await;
+        let waiter = Waiter::asleep(&rig).await;
+        // On the way of its attempts, after them.
+        waiter.keel.lock("stock/42").inspect().await.unwrap();
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        rig.forget("stock/42").await;
+        rig.advance(1_000 * MS).await;
+        drop(waiter.acquired.await.unwrap().unwrap());
+        drop(guard);
+    })
+    .await;
+}

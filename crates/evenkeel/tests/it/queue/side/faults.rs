@@ -2,17 +2,18 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Rig, ended, in_time, state};
-use evenkeel::queue::{Handled, JobId, Queue};
+use evenkeel::Keel;
+use evenkeel::queue::{Handled, JobId, Queue, QueueError};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
 
-/// A rig on Redis, and the queue `mail` over a proxy.
-async fn rig() -> (Rig, Proxy, Queue<String>) {
+/// A rig on Redis, and a keel that reaches it over a proxy, with the queue `mail`.
+async fn rig() -> (Rig, Proxy, Keel, Queue<String>) {
     let rig = Rig::redis().await;
     let proxy = Proxy::start(rig.port(), 1).await.unwrap();
     let keel = rig.process_through(|url| proxy.url(url)).await;
     let mail = keel.queue("mail").open().await.unwrap();
-    (rig, proxy, mail)
+    (rig, proxy, keel, mail)
 }
 
 /// The jobs of a claim whose reply is lost stay leased unless the claim is requested again. Time is frozen here, so no lease
@@ -20,7 +21,7 @@ async fn rig() -> (Rig, Proxy, Queue<String>) {
 #[tokio::test]
 async fn lost_reply_is_requested_again() {
     in_time(async {
-        let (rig, proxy, mail) = rig().await;
+        let (rig, proxy, _keel, mail) = rig().await;
         let desk = Desk::new();
         let office = open(desk.consumer(&mail));
         mail.now(&"warm".to_owned()).await.unwrap();
@@ -43,11 +44,34 @@ async fn lost_reply_is_requested_again() {
     .await;
 }
 
+/// No call is answered after the shutdown, so repeating one lasts as long as the drain. Time is frozen here: the drain never ends.
+#[tokio::test]
+async fn consumer_with_a_call_in_flight_ends_with_its_keel() {
+    in_time(async {
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            let (rig, proxy, keel, mail) = rig().await;
+            let desk = Desk::new();
+            let consuming = tokio::spawn(desk.consumer(&mail).run(std::future::pending()));
+            mail.now(&"warm".to_owned()).await.unwrap();
+            assert_eq!(desk.done().await, "warm");
+
+            // The next script on this way is the consumer's claim: the sender has another one.
+            let mut hold = proxy.hold(direction, "EVALSHA");
+            rig.mail().await.now(&"a".to_owned()).await.unwrap();
+            hold.reached().await.unwrap();
+            keel.shutdown(Duration::ZERO).await;
+            let ended = consuming.await.unwrap();
+            assert!(matches!(ended, Err(QueueError::Link(_))), "{direction:?}: {ended:?}");
+        }
+    })
+    .await;
+}
+
 /// A consumer continues by itself when Redis is back, and settles the jobs that ended meanwhile.
 #[tokio::test]
 async fn consumer_recovers_from_an_outage() {
     in_time(async {
-        let (rig, proxy, mail) = rig().await;
+        let (rig, proxy, _keel, mail) = rig().await;
         let sender = rig.mail().await;
         let desk = Desk::new();
         let office = open(desk.consumer(&mail));

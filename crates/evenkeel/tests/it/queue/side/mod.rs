@@ -30,6 +30,7 @@ mod grows;
 mod hostile;
 mod killed;
 mod large;
+mod neighbors;
 mod rig;
 mod sending;
 mod sentences;

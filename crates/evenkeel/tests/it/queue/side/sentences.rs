@@ -9,6 +9,7 @@ use std::time::Duration;
 on_both! {
     queue_calls_return_their_documented_errors
     tick_with_an_oversized_body_is_an_error
+    tick_whose_body_panics_is_an_error
 }
 
 async fn queue_calls_return_their_documented_errors(rig: Rig) {
@@ -36,6 +37,13 @@ async fn tick_with_an_oversized_body_is_an_error(rig: Rig) {
     let schedule = mail.periodic("minutely", "* * * * *".parse().unwrap(), |_| "much too long".to_owned());
     let ended = schedule.run(std::future::pending()).await;
     assert!(matches!(ended, Err(QueueError::TooLarge { .. })), "{ended:?}");
+}
+
+async fn tick_whose_body_panics_is_an_error(rig: Rig) {
+    let mail = rig.mail().await;
+    let schedule = mail.periodic("minutely", "* * * * *".parse().unwrap(), |_| panic!("no body today"));
+    let ended = schedule.run(std::future::pending()).await;
+    assert!(matches!(&ended, Err(QueueError::Invalid(why)) if why.contains("no body today")), "{ended:?}");
 }
 
 /// A program that closes its keel first must not wait forever for its consumers.

@@ -165,6 +165,39 @@ async fn acquire_reports_an_unreachable_redis() {
     .await;
 }
 
+/// The connection ends before Redis has received the call, again and again.
+#[tokio::test]
+async fn acquire_fails_after_three_unanswered_attempts() {
+    in_time(async {
+        for kind in ["lock", "reader", "permit"] {
+            let (rig, proxy, one) = rig().await;
+            let mut state = one.link().unwrap().state();
+            let mut hold = proxy.hold(Direction::ToServer, "EVALSHA");
+            let keel = one.clone();
+            let asked = tokio::spawn(async move {
+                match kind {
+                    "lock" => keel.lock("stock/42").wait(Wait::Forever).acquire().await.map(drop),
+                    "reader" => keel.rw_lock("stock/42").read().wait(Wait::Forever).acquire().await.map(drop),
+                    _ => keel.semaphore("stock/42", 3).take(1).wait(Wait::Forever).acquire().await.map(drop),
+                }
+            });
+            for attempt in 1..=3_u64 {
+                rig.while_time_passes(hold.reached()).await.unwrap();
+                assert!(!asked.is_finished(), "{kind}: {attempt}");
+                // A fourth attempt would be held for as long as the test runs.
+                let next = proxy.hold(Direction::ToServer, "EVALSHA");
+                proxy.cut();
+                drop(std::mem::replace(&mut hold, next));
+                // An attempt without a connection would count. The next one waits for the test's clock, the new connection does not.
+                state.wait_for(|state| matches!(state, LinkState::Up { epoch } if *epoch > attempt)).await.unwrap();
+            }
+            let failed = rig.while_time_passes(asked).await.unwrap();
+            assert!(matches!(&failed, Err(LockError::Link(error)) if error.is_retryable()), "{kind}: {failed:?}");
+        }
+    })
+    .await;
+}
+
 /// Two seconds became four: each try had the link's own timeout.
 #[tokio::test]
 async fn wait_ends_on_time_while_redis_hangs() {

@@ -1,5 +1,6 @@
 //! Periodic jobs.
 
+use crate::log::Log;
 use crate::queue::side::desk::{Desk, open};
 use crate::queue::side::rig::{Mail, Rig};
 use evenkeel::queue::{Handled, JobId, Missed, Periodic, QueueError};
@@ -99,7 +100,7 @@ async fn tick_is_enqueued_ahead_of_its_time(rig: Rig) {
 /// The faster of two programs advanced the schedule by its own expression: the minutes between two ticks of a daily one were
 /// lost.
 async fn newest_schedule_definition_wins_and_loses_no_tick(rig: Rig) {
-    let mail = rig.mail().await;
+    let (mail, log) = (rig.mail().await, Log::begin());
     let time = |time: &jiff::Zoned| time.strftime("%H:%M").to_string();
     let daily = run(mail.periodic("minutely", "0 3 * * *".parse().unwrap(), time));
     while waiting(&mail).await.is_empty() {
@@ -118,4 +119,9 @@ async fn newest_schedule_definition_wins_and_loses_no_tick(rig: Rig) {
     }
     daily.abort();
     office.close().await;
+    // Each program logs it once, with both definitions.
+    let (newest, other) = ("counts=ScheduleRecord { cron: \"* * * * *\"", "other=ScheduleRecord { cron: \"0 3 * * *\"");
+    for definition in [newest, other] {
+        log.each_says("two programs define one schedule differently", &[definition; 2]);
+    }
 }

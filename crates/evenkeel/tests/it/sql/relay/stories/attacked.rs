@@ -3,6 +3,7 @@
 use super::Db;
 use super::recorder::Recorder;
 use super::stage::Stage;
+use crate::log::Log;
 use evenkeel::cache::Cache;
 use evenkeel::sql::relay::operate::{Outbox, Release};
 use evenkeel::sql::sink::{Confirmed, Envelope, Sink, SinkError, Sinks};
@@ -50,7 +51,9 @@ async fn rows_without_a_route_do_not_delay_other_rows() {
     let sink = Recorder::new();
     let sinks = Sinks::none().route("links", sink.clone());
     let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).batch(4);
+    let log = Log::begin();
     look(&relay, 6).await;
+    log.says(&["no sink of this program accepts the topic"]);
     assert_eq!((sink.taken(), stage.works(2).await), (vec!["links".to_owned()], 2));
     assert_eq!(
         (stage.works(1).await, stage.works(4).await),
