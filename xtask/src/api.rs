@@ -59,7 +59,9 @@ fn documented() -> Result<Vec<(PathBuf, String)>> {
 /// All public items of the crate whose documentation is in `folder`.
 fn items(folder: &Path) -> Result<String> {
     let mut items = String::new();
-    for entry in between(&page(&folder.join("all.html"))?, "<li><a href=\"", "</a>") {
+    let all = page(&folder.join("all.html"))?;
+    // The other links of the list lead to its own headings.
+    for entry in between(&all, "<li><a href=\"", "</a>").filter(|entry| !entry.starts_with('#')) {
         let (link, path) = entry.split_once("\">").context("all.html has an entry without a link")?;
         let item = item(&page(&folder.join(link))?);
         writeln!(items, "# {}\n{item}", plain(path))?;

@@ -78,9 +78,10 @@ async fn flush(rig: &Rig) {
     // With the keys of shards, which begin with a brace.
     let (all, time) = (format!("*{}:*", rig.prefix()), format!("{}:test:now_ms", rig.prefix()));
     let found = link.command(b"", redis::cmd("KEYS").arg(all)).await.unwrap();
-    let keys: Vec<String> = redis::from_redis_value(found).unwrap();
-    for key in keys.iter().filter(|key| **key != time) {
-        link.command(key.as_bytes(), redis::cmd("DEL").arg(key)).await.unwrap();
+    // Keys of jobs have ids of any bytes.
+    let keys: Vec<Vec<u8>> = redis::from_redis_value(found).unwrap();
+    for key in keys.iter().filter(|key| **key != time.as_bytes()) {
+        link.command(key, redis::cmd("DEL").arg(key)).await.unwrap();
     }
 }
 
