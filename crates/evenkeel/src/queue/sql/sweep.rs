@@ -295,30 +295,45 @@ pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
             clock.sleep(LOOK).await;
             continue;
         }
-        let after_failure = if cursor.limit > 1 { 4 * BETWEEN_PAGES } else { LOOK };
-        let pause = match clock.timeout(DEADLINE, one_page(&rows, cursor)).await {
+        let asked = cursor.limit;
+        let is_done = match clock.timeout(DEADLINE, one_page(&rows, cursor)).await {
             Ok(Ok(swept)) => {
                 cursor.passed(swept.next);
                 pages += 1;
                 if swept.next.is_none() {
-                    begins_at = clock.now() + BETWEEN_ROUNDS_MAX.min(AFTER_A_PAGE * pages);
+                    begins_at = clock.now() + after_round(pages);
                     pages = 0;
                 }
-                BETWEEN_PAGES
+                true
             }
             Ok(Err(error)) => {
                 tracing::warn!(queue = %rows.topic, rows = cursor.limit, %error, "a page of rows could not be compared with the store");
                 cursor = rows.halve(cursor).await;
-                after_failure
+                false
             }
             Err(_) => {
                 tracing::warn!(queue = %rows.topic, rows = cursor.limit, "the comparison of a page of rows with the store timed out");
                 cursor = rows.halve(cursor).await;
-                after_failure
+                false
             }
         };
-        clock.sleep(pause).await;
+        clock.sleep(after_page(is_done, asked)).await;
     }
+}
+
+/// The pause after a page of at most `limit` rows.
+fn after_page(is_done: bool, limit: usize) -> Duration {
+    match is_done {
+        _ if !guard("sql_sweep_paced") => Duration::ZERO,
+        true => BETWEEN_PAGES,
+        false if limit > 1 => 4 * BETWEEN_PAGES,
+        false => LOOK,
+    }
+}
+
+/// The pause after a round of this many pages: a table that takes long to compare is compared less often.
+fn after_round(pages: u32) -> Duration {
+    if guard("sql_sweep_paced") { BETWEEN_ROUNDS_MAX.min(AFTER_A_PAGE * pages) } else { Duration::ZERO }
 }
 
 async fn one_page(rows: &JobRows, cursor: Cursor) -> Result<Swept, QueueError> {
@@ -326,4 +341,19 @@ async fn one_page(rows: &JobRows, cursor: Cursor) -> Result<Swept, QueueError> {
         rows.restore_pause().await?;
     }
     rows.sweep(cursor).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BETWEEN_ROUNDS_MAX, PAGE, after_page, after_round};
+    use std::time::Duration;
+
+    #[test]
+    fn sweep_pauses_after_each_page_and_round() {
+        assert_eq!((PAGE, after_page(true, PAGE)), (500, Duration::from_millis(100)), "5,000 rows per second");
+        assert!(after_page(false, PAGE) > after_page(true, PAGE), "a failing database is asked less often");
+        assert!(after_page(false, 1) > after_page(false, PAGE));
+        assert_eq!(after_round(1), Duration::from_secs(1));
+        assert_eq!(after_round(u32::MAX), BETWEEN_ROUNDS_MAX);
+    }
 }

@@ -70,6 +70,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sweeps::sqlite::failing_page_is_halved_down_to_one_job",
     ),
     mutant(
+        "sql_sweep_paced",
+        "The sweep reads rows without a pause, as fast as the database answers.",
+        "queue::sql::sweep::tests::sweep_pauses_after_each_page_and_round",
+    ),
+    mutant(
         "queue_rescue_judged",
         "A job that was done in SQL when its worker died becomes a dead letter.",
         "sweeps::sqlite::rescue_makes_no_dead_letter_of_a_finished_job",
