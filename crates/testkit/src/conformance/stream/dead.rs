@@ -115,7 +115,7 @@ pub async fn dead_letter_outlives_its_entry<S: StreamSteps>(world: &World<S>) ->
     Ok(())
 }
 
-/// A group that was never opened, or that Redis has lost, is told apart from one without entries.
+/// Every step on a group that was never opened, or that Redis has lost, replies that the group is missing.
 pub async fn missing_group_is_reported<S: StreamSteps>(world: &World<S>) -> Result<()> {
     let (streams, partition, group) = (&world.streams, &world.partition, &world.group);
     let reader = Reader { consumer: super::world::consumer(1), fence: 0, epoch: 1 };
