@@ -95,6 +95,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "A new owner handles new entries before the pending ones of the same keys.",
         "stream::scripts::owner_takes_over_before_it_reads",
     ),
+    mutant(
+        "stream_members_expire",
+        "The partitions of a dead consumer are kept free for it.",
+        "stream::scripts::consumers_that_are_silent_no_longer_attend",
+    ),
     mutant("stream_paused", "A paused group goes on.", "stream::scripts::paused_group_delivers_nothing"),
     mutant(
         "stream_redelivery_share",
@@ -105,6 +110,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream_only_its_group",
         "A dead letter that is sent back reaches every group.",
         "stream::scripts::redriven_letter_reaches_its_group_only",
+    ),
+    mutant(
+        "stream_skipped_read_again",
+        "Entries behind those that were sent back to other groups are not read until the next append.",
+        "stream::scripts::read_that_skips_entries_asks_for_another",
     ),
     mutant(
         "stream_delivery_owner",
@@ -130,6 +140,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream_crash_alone",
         "The neighbors of an entry that kills its process become dead letters, too.",
         "stream::scripts::crash_counts_for_an_entry_that_ran_alone",
+    ),
+    mutant(
+        "stream_alone_ends",
+        "An entry that no longer runs alone is blamed for the death of its process.",
+        "stream::scripts::crash_of_an_entry_no_longer_alone_is_not_counted",
     ),
     mutant(
         "stream_beat_never_shortens",

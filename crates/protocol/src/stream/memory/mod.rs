@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// The embedded backend: streams within this process only. Cheap to clone; clones share the streams.
 ///
@@ -32,6 +33,8 @@ pub struct MemoryStream(Arc<Inner>);
 struct Inner {
     partitions: Mutex<BTreeMap<Partition, State>>,
     clock: Clock,
+    /// Signals that some log has grown.
+    grown: Notify,
 }
 
 type Result<T> = std::result::Result<T, StreamError>;
@@ -40,7 +43,19 @@ impl MemoryStream {
     /// An empty backend. Its server time is the clock's wall clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self(Arc::new(Inner { partitions: Mutex::default(), clock }))
+        Self(Arc::new(Inner { partitions: Mutex::default(), clock, grown: Notify::new() }))
+    }
+
+    /// Waits until the log has an entry after this one, as `XREAD BLOCK` does on Redis.
+    pub async fn grown(&self, partition: &Partition, after: EntryId) {
+        loop {
+            let mut grown = std::pin::pin!(self.0.grown.notified());
+            grown.as_mut().enable();
+            if self.step(partition, |state, _| state.log.as_ref().is_some_and(|log| log.tail() > after)) {
+                return;
+            }
+            grown.await;
+        }
     }
 
     /// A copy of the present state on another clock, for tests that explore everything that may follow.
@@ -48,7 +63,7 @@ impl MemoryStream {
     #[must_use]
     pub fn fork(&self, clock: Clock) -> Self {
         let partitions = Mutex::new(self.0.partitions.lock().clone());
-        Self(Arc::new(Inner { partitions, clock }))
+        Self(Arc::new(Inner { partitions, clock, grown: Notify::new() }))
     }
 
     /// A text that is equal for equal states.
@@ -98,7 +113,9 @@ impl StreamSteps for MemoryStream {
 
     async fn append(&self, partition: &Partition, call: &Append) -> Result<Option<Vec<Appended>>> {
         check::append(call)?;
-        Ok(self.step(partition, |state, now| state.append(now, call)))
+        let appended = self.step(partition, |state, now| state.append(now, call));
+        self.0.grown.notify_waiters();
+        Ok(appended)
     }
 
     async fn join(
@@ -112,6 +129,17 @@ impl StreamSteps for MemoryStream {
         check::join(lease_ms, fence_floor)?;
         Ok(self
             .on_group(partition, group, |group, _, now| Reply::Done(group.join(now, consumer, lease_ms, fence_floor))))
+    }
+
+    async fn attend(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        consumer: Token,
+        lease_ms: u64,
+    ) -> Result<Reply<Vec<Token>>> {
+        check::span(lease_ms)?;
+        Ok(self.on_group(partition, group, |group, _, now| Reply::Done(group.attend(now, consumer, lease_ms))))
     }
 
     async fn leave(&self, partition: &Partition, group: &GroupName, reader: Reader) -> Result<Reply<()>> {
@@ -183,7 +211,9 @@ impl StreamSteps for MemoryStream {
         letters: &[EntryId],
     ) -> Result<Option<Vec<Redriven>>> {
         check::items(letters.len())?;
-        Ok(self.step(partition, |state, now| state.redrive(now, group, letters)))
+        let redriven = self.step(partition, |state, now| state.redrive(now, group, letters));
+        self.0.grown.notify_waiters();
+        Ok(redriven)
     }
 
     async fn discard(

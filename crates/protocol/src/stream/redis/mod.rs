@@ -11,7 +11,7 @@ use super::error::StreamError;
 use super::id::EntryId;
 use super::name::{GroupName, Partition};
 use super::steps::{
-    Append, Appended, Beat, DeadLetter, Entry, FOREVER_MS, GroupSpec, GroupStats, Joined, Opened, Position,
+    Append, Appended, Beat, DeadLetter, Entry, FOREVER_MS, GroupSpec, GroupStats, ITEMS_MAX, Joined, Opened, Position,
     ReadEntries, Reader, Redriven, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
 };
 use async_trait::async_trait;
@@ -69,6 +69,18 @@ impl StreamSteps for RedisStream {
         check::join(lease_ms, fence_floor)?;
         let args = Args::of(group).consumer(consumer).number(lease_ms).number(fence_floor);
         reply::join(self.run(&scripts::JOIN, partition, args).await?, consumer)
+    }
+
+    async fn attend(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        consumer: Token,
+        lease_ms: u64,
+    ) -> Result<Reply<Vec<Token>>> {
+        check::span(lease_ms)?;
+        let args = Args::of(group).consumer(consumer).number(lease_ms).size(ITEMS_MAX);
+        reply::attend(self.run(&scripts::ATTEND, partition, args).await?)
     }
 
     async fn leave(&self, partition: &Partition, group: &GroupName, reader: Reader) -> Result<Reply<()>> {

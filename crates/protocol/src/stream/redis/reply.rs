@@ -70,6 +70,11 @@ pub(super) fn join(reply: Value, consumer: Token) -> Parsed<Reply<Joined>> {
     })
 }
 
+pub(super) fn attend(reply: Value) -> Parsed<Reply<Vec<Token>>> {
+    let consumer = |name| token(&text(name)?);
+    coded(reply, |mut parts| array(next(&mut parts)?)?.into_iter().map(consumer).collect())
+}
+
 pub(super) fn nothing(reply: Value) -> Parsed<Reply<()>> {
     coded(reply, |_| Ok(()))
 }

@@ -20,6 +20,7 @@ pub(super) static REDRIVE: Script = script!("stream_redrive-1", "", ["log", "gro
 
 // Consumers must be able to settle and trim when Redis is out of memory.
 pub(super) static JOIN: Script = script!("stream_join-1", "allow-oom", ["log", "group"]);
+pub(super) static ATTEND: Script = script!("stream_attend-1", "allow-oom", ["log", "group"]);
 pub(super) static LEAVE: Script = script!("stream_leave-1", "allow-oom", ["log", "group"]);
 pub(super) static TAKE_OVER: Script = script!("stream_take_over-1", "allow-oom", ["log", "group", "delivery"]);
 pub(super) static READ: Script = script!("stream_read-1", "allow-oom", ["log", "group", "delivery", "read"]);
@@ -33,7 +34,7 @@ pub(super) static SWEEP: Script = script!("stream_sweep-1", "allow-oom", ["log",
 pub(super) static STATS: Script = script!("stream_stats-1", "no-writes", ["log", "group", "delivery", "read"]);
 
 /// All scripts, to be loaded on every epoch.
-pub const SCRIPTS: [&Script; 15] = [
-    &OPEN, &APPEND, &REDRIVE, &JOIN, &LEAVE, &TAKE_OVER, &READ, &SETTLE, &BEAT, &DISCARD, &SEEK, &PAUSE, &TRIM, &SWEEP,
-    &STATS,
+pub const SCRIPTS: [&Script; 16] = [
+    &OPEN, &APPEND, &REDRIVE, &JOIN, &ATTEND, &LEAVE, &TAKE_OVER, &READ, &SETTLE, &BEAT, &DISCARD, &SEEK, &PAUSE,
+    &TRIM, &SWEEP, &STATS,
 ];

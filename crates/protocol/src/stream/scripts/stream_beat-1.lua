@@ -1,4 +1,4 @@
--- Extends the lease of the partition, or the leases of entries, and notes which deliveries run alone.
+-- Extends the lease of the partition, or the leases of entries, and notes which deliveries run alone from now on.
 -- KEYS 1 partition    ARGV 1 group, 2 consumer, 3 fence, 4 epoch, 5 lease ms, then for each delivery: id, count, alone (1 or 0)
 -- Replies {code} refused · {1, 1 or 0 for each delivery that is current, a byte each}
 -- Cost O(log n) a delivery. Safe to repeat.
@@ -16,9 +16,10 @@ for at = 6, #ARGV, 3 do
   local state = state_of(id, count, me)
   if not state then return { MISSING } end
   if state == 1 and not leases_partition then call('ZADD', LEASED, 'GT', text(ends), id) end
-  if state == 1 and ARGV[at + 2] == '1' then
-    local t = tries_of(id)
-    t.alone = count
+  local t, alone = tries_of(id), ARGV[at + 2] == '1' and count or 0
+  local changes = t.alone ~= alone and (alone > 0 or t.alone == count)
+  if state == 1 and changes then
+    t.alone = alone -- guard: stream_alone_ends
     call('HSET', TRIES, id, packed(t))
   end
   flags[#flags + 1] = string.char(state == 1 and 1 or 0)

@@ -12,8 +12,12 @@ local function pause_left()
   return paused >= FOREVER and -1 or paused - NOW
 end
 
--- The ms until an entry is due again, or its lease ends; -1 if there is none.
+-- Whether a read skipped entries that were sent back to other groups: later ones may be unread.
+local skipped = false
+
+-- The ms until another read returns something: until an entry is due again, or its lease ends; -1 if there is none.
 local function next_in(lease_now)
+  if skipped then return 0 end -- guard: stream_skipped_read_again
   local due = tonumber(call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2])
   local ends = tonumber(call('ZRANGE', LEASED, 0, 0, 'WITHSCORES')[2])
   local first = math.min(due and math.max(due - NOW, 0) or FOREVER, ends and math.max(ends - lease_now, 0) or FOREVER)
@@ -30,6 +34,7 @@ local function read_new(out, me, want, deadline)
     local only, skips = #fields > 4 and value(fields, 'g'), false
     skips = only and only ~= group -- guard: stream_only_its_group
     if skips then
+      skipped = true
       call('XACK', LOG, group, id)
     else
       deliver(out, id, fields, 1, -1, false)

@@ -127,3 +127,24 @@ pub async fn missing_group_is_reported<S: StreamSteps>(world: &World<S>) -> Resu
     assert_eq!(world.trim(&[], 0).await?, Trimmed::Missing);
     Ok(())
 }
+
+/// A reader that waits for entries after the tail would never see those behind a page that it skipped.
+pub async fn read_that_skips_entries_asks_for_another<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    world.open(Mode::Entry).await?;
+    let other = GroupName::new("shipping")?;
+    world.open_group(&other, Mode::Entry).await?;
+    world.append(&["a"]).await?;
+    let reader = world.join(1).await?;
+    let read = world.read(reader, 1).await?;
+    world.settle(reader, delivery(&read[0]), dead(false)).await?;
+    let letter = letters(world).await?[0].id;
+    let first = done(world.streams.read(&world.partition, &other, reader, 1, 1_000).await?)?;
+    assert_eq!((first.entries.len(), first.next_in_ms), (1, Some(1_000)));
+    redrive(world, &[letter]).await?;
+    let unread = world.append(&["b"]).await?;
+    let skipped = done(world.streams.read(&world.partition, &other, reader, 1, 1_000).await?)?;
+    assert_eq!((skipped.entries.len(), skipped.tail, skipped.next_in_ms), (0, unread[0], Some(0)));
+    let next = done(world.streams.read(&world.partition, &other, reader, 1, 1_000).await?)?;
+    assert_eq!(ids(&next.entries), unread);
+    Ok(())
+}

@@ -146,3 +146,19 @@ pub async fn repeated_take_over_returns_the_same_deliveries<S: StreamSteps>(worl
     assert_eq!(world.take_over(owner, EntryId::MIN).await?.entries, taken);
     Ok(())
 }
+
+/// Consumers share the partitions among those that are alive.
+pub async fn consumers_that_are_silent_no_longer_attend<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    world.open(Mode::Partition).await?;
+    let attend = async |number: u8, lease_ms: u64| {
+        done(world.streams.attend(&world.partition, &world.group, consumer(number), lease_ms).await?)
+    };
+    assert_eq!(attend(2, 1_000).await?, [consumer(2)]);
+    assert_eq!(attend(1, 3_000).await?, [consumer(1), consumer(2)]);
+    world.time.advance(999).await?;
+    assert_eq!(attend(2, 1_000).await?, [consumer(1), consumer(2)]);
+    world.time.advance(1_000).await?;
+    assert_eq!(attend(3, 1_000).await?, [consumer(1), consumer(3)]);
+    assert_eq!(attend(1, 0).await?, [consumer(3)], "it leaves");
+    Ok(())
+}

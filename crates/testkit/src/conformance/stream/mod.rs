@@ -32,7 +32,7 @@ macro_rules! stream_suite {
             partition_fence_is_at_least_the_server_time, partition_fence_exceeds_the_known_fence,
             clock_set_back_does_not_extend_a_partition_lease, heartbeat_never_shortens_a_partition_lease,
             former_owner_changes_nothing, modes_do_not_mix, owner_takes_over_before_it_reads,
-            repeated_take_over_returns_the_same_deliveries,
+            repeated_take_over_returns_the_same_deliveries, consumers_that_are_silent_no_longer_attend,
             // read
             entry_is_delivered_to_one_consumer, read_without_a_free_slot_is_rejected, expired_entry_is_delivered_again,
             clock_set_back_does_not_extend_an_entry_lease, heartbeat_keeps_the_entry,
@@ -42,11 +42,12 @@ macro_rules! stream_suite {
             settlement_of_a_former_delivery_changes_nothing, settlement_of_an_earlier_count_changes_nothing,
             repeated_settlement_counts_one_error, settlement_from_before_a_seek_changes_nothing,
             failed_entry_is_delivered_after_its_delay, snooze_counts_nothing, crash_counts_for_an_entry_that_ran_alone,
+            crash_of_an_entry_no_longer_alone_is_not_counted,
             history_has_the_newest_errors, each_entry_of_a_batch_has_its_outcome,
             // dead
             dead_letter_exists_once_with_its_history, redriven_letter_reaches_its_group_only,
             letter_of_a_parked_key_is_not_redriven, key_is_parked_until_its_last_letter_is_deleted,
-            dead_letter_outlives_its_entry, missing_group_is_reported,
+            dead_letter_outlives_its_entry, missing_group_is_reported, read_that_skips_entries_asks_for_another,
             // operate
             trim_keeps_unread_entries, trim_keeps_pending_entries, trim_refuses_while_a_group_is_missing,
             trim_keeps_young_entries, consumer_with_pending_entries_is_kept, seek_moves_the_group,

@@ -172,3 +172,17 @@ pub async fn each_entry_of_a_batch_has_its_outcome<S: StreamSteps>(world: &World
     assert_eq!(world.read(reader, 3).await?.iter().map(|read| read.id).collect::<Vec<_>>(), [appended[1]]);
     Ok(())
 }
+
+/// A suspect that has survived for long is joined by others: the death of the process is then no longer its own crash.
+pub async fn crash_of_an_entry_no_longer_alone_is_not_counted<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    world.open(Mode::Entry).await?;
+    world.append(&["a"]).await?;
+    let ann = world.join(1).await?;
+    let read = world.read(ann, 1).await?;
+    assert!(world.beat(ann, delivery(&read[0]), true).await?);
+    assert!(world.beat(ann, delivery(&read[0]), false).await?);
+    world.time.advance(LEASE_MS).await?;
+    let again = world.read(ann, 1).await?;
+    assert_eq!((again[0].count, tries(&again[0])?.crashes), (2, 0));
+    Ok(())
+}

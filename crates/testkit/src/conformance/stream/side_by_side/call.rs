@@ -1,0 +1,80 @@
+//! One call on a backend, and what its reply shows.
+
+use super::{Answer, Call};
+use crate::conformance::stream::world::{World, consumer};
+use anyhow::Result;
+use evenkeel_protocol::stream::name::GroupName;
+use evenkeel_protocol::stream::steps::{Joined, Reply, StreamSteps};
+
+impl Call {
+    pub(super) async fn make<S: StreamSteps>(&self, world: &World<S>, group: &GroupName) -> Result<Answer> {
+        let (streams, partition) = (&world.streams, &world.partition);
+        let mut answer = Answer::default();
+        answer.text = match self {
+            Self::Advance(ms) => format!("{:?}", world.time.advance(*ms).await.map(|()| world.time.now())?),
+            Self::SetBack(ms) => format!("{:?}", world.time.set_back(*ms).await.map(|()| world.time.now())?),
+            Self::Open(specs, last) => format!("{:?}", streams.open(partition, specs, *last).await?),
+            Self::Append(call) => format!("{:?}", streams.append(partition, call).await?),
+            Self::Join(number, lease, floor) => {
+                let reply = streams.join(partition, group, consumer(*number), *lease, *floor).await?;
+                if let Reply::Done(Joined::Granted { reader, .. }) = &reply {
+                    answer.reader = Some(*reader);
+                }
+                format!("{reply:?}")
+            }
+            Self::Attend(number, lease) => {
+                format!("{:?}", streams.attend(partition, group, consumer(*number), *lease).await?)
+            }
+            Self::Leave(reader) => format!("{:?}", streams.leave(partition, group, *reader).await?),
+            Self::TakeOver(reader, after, limit) => {
+                let reply = streams.take_over(partition, group, *reader, *after, *limit).await?;
+                if let Reply::Done(taken) = &reply {
+                    answer.delivered.clone_from(&taken.entries);
+                }
+                format!("{reply:?}")
+            }
+            Self::Read(reader, want, lease) => {
+                let reply = streams.read(partition, group, *reader, *want, *lease).await?;
+                if let Reply::Done(read) = &reply {
+                    answer.delivered.clone_from(&read.entries);
+                }
+                format!("{reply:?}")
+            }
+            Self::Settle(reader, settlements) => {
+                format!("{:?}", streams.settle(partition, group, *reader, settlements).await?)
+            }
+            Self::Beat(reader, lease, beats) => {
+                format!("{:?}", streams.beat(partition, group, *reader, *lease, beats).await?)
+            }
+            _ => return self.operate(world, group).await,
+        };
+        Ok(answer)
+    }
+
+    async fn operate<S: StreamSteps>(&self, world: &World<S>, group: &GroupName) -> Result<Answer> {
+        let (streams, partition) = (&world.streams, &world.partition);
+        let mut answer = Answer::default();
+        answer.text = match self {
+            Self::Redrive(letters) => format!("{:?}", streams.redrive(partition, group, letters).await?),
+            Self::Discard(reader, letters) => {
+                format!("{:?}", streams.discard(partition, group, *reader, letters).await?)
+            }
+            Self::Seek(to) => format!("{:?}", streams.seek(partition, group, *to).await?),
+            Self::Pause(until) => format!("{:?}", streams.pause(partition, group, *until).await?),
+            Self::Trim(trim) => format!("{:?}", streams.trim(partition, trim).await?),
+            Self::Sweep(silent) => format!("{:?}", streams.sweep(partition, group, *silent).await?),
+            Self::Entries(after, limit) => {
+                let entries = streams.entries(partition, *after, *limit).await?;
+                answer.ids = entries.iter().map(|entry| entry.id).collect();
+                format!("{entries:?}")
+            }
+            Self::Dead(after, limit) => {
+                let letters = streams.dead(partition, group, *after, *limit).await?;
+                answer.letters = letters.iter().map(|letter| letter.id).collect();
+                format!("{letters:?}")
+            }
+            _ => format!("{:?}", streams.stats(partition, group).await?),
+        };
+        Ok(answer)
+    }
+}
