@@ -3,8 +3,8 @@
 use super::error::QueueError;
 use super::job::{JobSpec, Keep, Note, TIME_MS_MAX};
 use super::steps::{
-    Beat, ITEMS_MAX, NewJob, Outcome, PIECE_BYTES_MAX, Put, PutChange, Redrive, Reschedule, SettleAndClaim, State,
-    Tick, When,
+    Beat, ITEMS_MAX, NewJob, Outcome, PIECE_BYTES_MAX, PREVIEW_BYTES_MAX, Put, PutChange, Redrive, Reschedule,
+    SettleAndClaim, State, Tick, When,
 };
 
 /// The maximum length of a text or header block next to a body.
@@ -96,6 +96,11 @@ pub(crate) fn piece(bytes: u64) -> Checked {
 pub(crate) fn list(limit: usize) -> Checked {
     items(limit)?;
     ensure(limit > 0, "a page must have at least one entry")
+}
+
+pub(crate) fn previews(ids: usize, bytes: usize) -> Checked {
+    items(ids)?;
+    ensure(bytes <= PREVIEW_BYTES_MAX, "a preview has at most 2 KiB of a body; read the job for more")
 }
 
 pub(crate) fn reschedules(changes: &[Reschedule]) -> Checked {

@@ -3,6 +3,7 @@
 mod bulk;
 mod call;
 mod grow;
+mod look;
 mod reply;
 pub(crate) mod scripts;
 mod senders;
@@ -13,9 +14,9 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Beat, Enqueued, Found, Head, Limits, Listed, Looked, NewJob, Put, PutAnswer, PutChange, QueueSteps, Receipt,
-    Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats,
-    Tick, Ticked,
+    Amend, Amended, Beat, Enqueued, Found, Head, Kept, Limits, Listed, Looked, NewJob, Preview, Put, PutAnswer,
+    PutChange, QueueSteps, Receipt, Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked,
+    SettleAndClaim, Settled, Shard, Standing, State, Stats, Tick, Ticked, Worker,
 };
 use async_trait::async_trait;
 use bulk::Bulk;
@@ -156,6 +157,10 @@ impl QueueSteps for RedisQueue {
         reply::reschedule(self.run(&scripts::RESCHEDULE, shard, call::reschedule(changes)).await?)
     }
 
+    async fn amend(&self, shard: &Shard, amend: &Amend) -> Result<Amended, QueueError> {
+        look::amend(self.run(&scripts::AMEND, shard, call::amend(amend)).await?)
+    }
+
     async fn rescue(&self, shard: &Shard, rescue: Rescue) -> Result<Rescued, QueueError> {
         check::items(rescue.limit)?;
         reply::rescue(self.run(&scripts::RESCUE, shard, call::rescue(rescue)).await?)
@@ -216,7 +221,34 @@ impl QueueSteps for RedisQueue {
         limit: usize,
     ) -> Result<Vec<Listed>, QueueError> {
         check::list(limit)?;
-        reply::list(self.run(&scripts::LIST, shard, call::list(state, after, limit)).await?)
+        reply::list(self.run(&scripts::LIST, shard, call::list(state, false, after, limit)).await?)
+    }
+
+    async fn newest(
+        &self,
+        shard: &Shard,
+        state: State,
+        before: Option<Listed>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, QueueError> {
+        check::list(limit)?;
+        reply::list(self.run(&scripts::LIST, shard, call::list(state, true, before, limit)).await?)
+    }
+
+    async fn previews(&self, shard: &Shard, ids: &[JobId], bytes: usize) -> Result<Vec<Option<Preview>>, QueueError> {
+        check::previews(ids.len(), bytes)?;
+        look::previews(self, shard, ids, bytes).await
+    }
+
+    async fn standing(&self, shard: &Shard, id: JobId, bytes: usize) -> Result<Standing, QueueError> {
+        check::previews(1, bytes)?;
+        look::standing(self.run(&scripts::STANDING, shard, call::standing(id, bytes)).await?)
+    }
+
+    async fn kept(&self, shard: &Shard, worker: Worker) -> Result<Option<Kept>, QueueError> {
+        let key = format!("{}:answers", shard.tag());
+        let cmd = redis::cmd("HGET").arg(key).arg(&worker.0).take();
+        look::kept(self.link.command(shard.tag().as_bytes(), &cmd).await?)
     }
 
     async fn stats(&self, shard: &Shard) -> Result<Stats, QueueError> {

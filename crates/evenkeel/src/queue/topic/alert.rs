@@ -1,6 +1,8 @@
 //! Alerts: compares a topic's statistics with limits and reports changes.
 
 use super::{Place, Topic};
+use evenkeel_link::clock::Moment;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::ITEMS_MAX;
@@ -39,6 +41,8 @@ pub enum AlertKind {
     Idle,
     /// A handler has been running too long.
     LongRun,
+    /// The topic could not be checked: Redis is away, or refuses the calls. The other alerts are unknown meanwhile.
+    Unreachable,
 }
 
 /// A value rose above its limit, or fell back to it or below. Its `Display` form is one sentence.
@@ -50,14 +54,14 @@ pub struct Alert {
     pub kind: AlertKind,
     /// Whether the alert is raised; `false`: it is resolved.
     pub raised: bool,
-    /// The value: jobs, or ms.
+    /// The value: jobs, or ms. For [`AlertKind::Unreachable`] the time since the last successful check, in ms.
     pub value: u64,
-    /// The limit of the value.
+    /// The limit of the value; 0 for [`AlertKind::Unreachable`].
     pub limit: u64,
     /// The job that has been running longest, for [`AlertKind::LongRun`].
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub job: Option<JobId>,
-    /// The server's time, in ms since 1970.
+    /// The server's time, in ms since 1970; for a raised [`AlertKind::Unreachable`] this process's estimate of it.
     pub at_ms: u64,
 }
 
@@ -89,6 +93,14 @@ impl fmt::Display for Alert {
                 seconds(value),
                 seconds(limit)
             ),
+            AlertKind::Unreachable if self.raised => write!(
+                f,
+                "queue {topic}: its store could not be read, last checked {:?} ago; check Redis and the connection to it",
+                seconds(value)
+            ),
+            AlertKind::Unreachable => {
+                write!(f, "queue {topic}: its store can be read again, after {:?}", seconds(value))
+            }
             AlertKind::LongRun => {
                 let job = self.job.map(|job| format!(" ({job})")).unwrap_or_default();
                 write!(
@@ -111,19 +123,22 @@ pub struct Watch {
     standing: BTreeMap<AlertKind, Alert>,
     /// The totals at the previous check.
     before: Option<Totals>,
+    /// When the topic was last checked, or the watch began.
+    checked_at: Moment,
 }
 
 impl Watch {
     /// A watch without raised alerts.
     #[must_use]
     pub fn new(topic: Topic, limits: AlertLimits) -> Self {
-        Self { topic, limits, standing: BTreeMap::new(), before: None }
+        let checked_at = topic.clock.now();
+        Self { topic, limits, standing: BTreeMap::new(), before: None, checked_at }
     }
 
     /// Checks the topic once; returns the alerts that are newly raised or resolved.
     ///
     /// # Errors
-    /// [`QueueError::Link`]: the topic could not be checked, and no alert changes. An unreachable Redis needs an alarm of its own.
+    /// [`QueueError::Link`]: the topic could not be checked, and no alert changes. [`check`](Self::check) makes that an alert.
     pub async fn look(&mut self) -> Result<Vec<Alert>, QueueError> {
         let stats = self.topic.stats_of_store().await?;
         let longest = match self.limits.running_ms_max {
@@ -158,18 +173,47 @@ impl Watch {
         Ok(changes.collect())
     }
 
+    /// As [`look`](Self::look), but a topic that cannot be checked is an alert, too: [`AlertKind::Unreachable`] is raised by the first
+    /// failed check and resolved by the next successful one. The other alerts stay as they were meanwhile.
+    pub async fn check(&mut self) -> Vec<Alert> {
+        let looked = self.look().await;
+        let value = ms(self.topic.clock.now().since(self.checked_at));
+        let alert = |raised, at_ms| Alert {
+            topic: self.topic.name().to_owned(),
+            kind: AlertKind::Unreachable,
+            raised,
+            value,
+            limit: 0,
+            job: None,
+            at_ms,
+        };
+        match looked {
+            Ok(mut changes) => {
+                let resolved = alert(false, self.topic.now_ms());
+                if self.standing.remove(&AlertKind::Unreachable).is_some() {
+                    changes.insert(0, resolved);
+                }
+                self.checked_at = self.topic.clock.now();
+                changes
+            }
+            Err(error) => {
+                tracing::warn!(topic = self.topic.name(), %error, "the topic could not be checked");
+                let raised = alert(true, self.topic.now_ms());
+                let is_new = self.standing.insert(AlertKind::Unreachable, raised.clone()).is_none();
+                if is_new && guard("watch_unreachable") { vec![raised] } else { Vec::new() }
+            }
+        }
+    }
+
     /// The alerts that the latest check left raised.
     pub fn standing(&self) -> impl Iterator<Item = &Alert> {
         self.standing.values()
     }
 
-    /// Checks the topic at the interval `every`, forever, and calls `hook` with every change. A failed check is logged and repeated.
+    /// [Checks](Self::check) the topic at the interval `every`, forever, and calls `hook` with every change.
     pub async fn run(mut self, every: Duration, mut hook: impl FnMut(&Alert)) {
         loop {
-            match self.look().await {
-                Ok(alerts) => alerts.iter().for_each(&mut hook),
-                Err(error) => tracing::warn!(topic = self.topic.name(), %error, "the topic could not be checked"),
-            }
+            self.check().await.iter().for_each(&mut hook);
             self.topic.clock.sleep(every).await;
         }
     }

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// Selects the dead letters of a redrive. A dead letter must match all set fields; the default matches all.
+///
+/// An unknown field is an error when a filter is deserialized: a program that ignored a field would redrive more than was requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Filter {
     /// The message of the last error contains this text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,10 +198,12 @@ impl TopicRedrive {
         let filter = serde_json::to_vec(&self.filter).map_err(|error| QueueError::Invalid(error.to_string()))?;
         let call = Redrive { redrive: self.id, filter: filter.into(), ids: Vec::new(), delay_ms: 0 };
         let begun = self.topic.store.redrive(shard, &call).await?;
-        let filter = serde_json::from_slice(&begun.filter).map_err(|_| {
-            QueueError::Invalid(
-                "another version of this program began a redrive of this name with an unknown filter; choose another name".into(),
-            )
+        let filter = serde_json::from_slice(&begun.filter).map_err(|error| {
+            QueueError::Invalid(format!(
+                "topic {}: a redrive of this name began with a filter that this program does not know ({error}); nothing was redriven. \
+                 Continue it with the program that began it, or choose another name",
+                self.topic.name
+            ))
         })?;
         Ok((begun.cutoff, filter, begun.taken))
     }

@@ -9,11 +9,13 @@ use evenkeel::queue::topic::{Filter, NewTopicJob, Place, Topic};
 use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::job::{JobId, Priority};
 use evenkeel_protocol::queue::steps::{
-    Found, Outcome, QueueSteps, Rescheduled, Revoked, SettleAndClaim, Settled, Shard, State, When,
+    Found, Outcome, QueueSteps, Redrive as RedriveCall, Rescheduled, Revoked, SettleAndClaim, Settled, Shard, State,
+    When,
 };
 use std::collections::BTreeSet;
 use testkit::conformance::queue::{Consumer, job};
 use testkit::park::{self, SharedRedis};
+use testkit::servers::{Redis, RedisOptions};
 
 const SHARDS: u16 = 3;
 const HOUR_MS: u64 = 3_600_000;
@@ -244,6 +246,49 @@ async fn alerts_are_raised_and_cleared_once() -> Result<()> {
     assert_eq!(watch.standing().count(), 2);
     topic.purge(Place::Dead, "mail").await?;
     assert_eq!(kinds(&watch.look().await?), [(AlertKind::DeadLetters, false)]);
+    Ok(())
+}
+
+/// A watch that only logged failed checks was silent while Redis was away, when all jobs were late.
+#[tokio::test]
+async fn watch_reports_an_unreachable_redis_once() -> Result<()> {
+    let mut redis = Redis::start(RedisOptions::new()).await?;
+    let keel = Keel::connect(&redis.url()).await?;
+    let topic = opened(&keel).await?;
+    let mut watch = Watch::new(topic, AlertLimits::default());
+    assert_eq!(watch.check().await, []);
+    redis.kill()?;
+    let raised = watch.check().await;
+    assert!(matches!(&raised[..], [alert] if alert.kind == AlertKind::Unreachable && alert.raised), "{raised:?}");
+    assert!(raised[0].to_string().starts_with("queue mail: its store could not be read"), "{}", raised[0]);
+    assert_eq!(watch.check().await, [], "reported once");
+    assert_eq!(watch.standing().count(), 1);
+    redis.restart().await?;
+    let link = keel.link().context("on Redis")?;
+    link.state().wait_for(|state| state.is_up()).await?;
+    let resolved = watch.check().await;
+    assert!(matches!(&resolved[..], [alert] if alert.kind == AlertKind::Unreachable && !alert.raised), "{resolved:?}");
+    assert_eq!(watch.standing().count(), 0);
+    Ok(())
+}
+
+/// An older program that continued a newer one's redrive ignored the field of the filter that it did not know, and took every letter.
+#[tokio::test]
+async fn redrive_with_an_unknown_filter_takes_nothing() -> Result<()> {
+    let (_redis, keel, topic) = on_redis().await?;
+    letters(&keel, &topic).await?;
+    let (queue, shards) = by_hand(&keel)?;
+    let JobId(redrive) = JobId::named(b"redrive of a newer program");
+    for shard in &shards {
+        let filter = Bytes::from_static(br#"{"error_contains":"no route","attempts_min":9}"#);
+        queue.redrive(shard, &RedriveCall { redrive, filter, ids: Vec::new(), delay_ms: 0 }).await?;
+    }
+    let refused = topic.redrive("of a newer program").run().await;
+    assert!(
+        matches!(&refused, Err(QueueError::Invalid(text)) if text.contains("attempts_min") && text.contains("mail")),
+        "{refused:?}"
+    );
+    assert_eq!(topic.stats().await?.total.dead, 12);
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 mod change;
 mod enqueue;
 mod grow;
+mod look;
 mod operate;
 mod settle;
 mod state;
@@ -12,8 +13,9 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive, Redriven, Reschedule,
-    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
+    Amend, Amended, Beat, Enqueued, Found, Kept, Limits, Listed, NewJob, Preview, Put, PutAnswer, QueueSteps, Receipt,
+    Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, Standing,
+    State, Stats, Tick, Ticked, Worker,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -138,6 +140,10 @@ impl QueueSteps for MemoryQueue {
         Ok(self.step(shard, |state, now| state.reschedule(now, changes)))
     }
 
+    async fn amend(&self, shard: &Shard, amend: &Amend) -> Result<Amended, QueueError> {
+        Ok(self.step(shard, |state, now| state.amend(now, amend)))
+    }
+
     async fn rescue(&self, shard: &Shard, rescue: Rescue) -> Result<Rescued, QueueError> {
         check::items(rescue.limit)?;
         Ok(self.step(shard, |state, now| state.rescue(now, rescue)))
@@ -191,6 +197,31 @@ impl QueueSteps for MemoryQueue {
     ) -> Result<Vec<Listed>, QueueError> {
         check::list(limit)?;
         Ok(self.step(shard, |shard, _| shard.list(state, after, limit)))
+    }
+
+    async fn newest(
+        &self,
+        shard: &Shard,
+        state: State,
+        before: Option<Listed>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, QueueError> {
+        check::list(limit)?;
+        Ok(self.step(shard, |shard, _| shard.newest(state, before, limit)))
+    }
+
+    async fn previews(&self, shard: &Shard, ids: &[JobId], bytes: usize) -> Result<Vec<Option<Preview>>, QueueError> {
+        check::previews(ids.len(), bytes)?;
+        Ok(self.step(shard, |state, now| ids.iter().map(|id| state.preview(now, *id, bytes)).collect()))
+    }
+
+    async fn standing(&self, shard: &Shard, id: JobId, bytes: usize) -> Result<Standing, QueueError> {
+        check::previews(1, bytes)?;
+        Ok(self.step(shard, |state, now| state.standing(now, id, bytes)))
+    }
+
+    async fn kept(&self, shard: &Shard, worker: Worker) -> Result<Option<Kept>, QueueError> {
+        Ok(self.step(shard, |state, _| state.kept(worker)))
     }
 
     async fn stats(&self, shard: &Shard) -> Result<Stats, QueueError> {

@@ -1,15 +1,32 @@
-//! Operator steps: `redrive`, `forget`, `delete`, `purge`, `pause`, `resume`, limits; and the read-only steps.
+//! Operator steps: `amend`, `redrive`, `forget`, `delete`, `purge`, `resume`.
 
 use super::state::{Expiring, Record, RedriveState, ShardState};
-use crate::queue::job::{End, FORGET_MS, JobId, Keep, Note, Priority};
-use crate::queue::steps::{Found, Listed, Redrive, RedriveVerdict, Redriven, State, Stats, WORKER_COUNTED_MS};
+use crate::queue::job::{End, FORGET_MS, JobId, Keep, Note};
+use crate::queue::steps::{Amend, Amended, Redrive, RedriveVerdict, Redriven, State};
 use evenkeel_link::support::guard;
-use std::ops::Bound;
 
 /// How long a redrive is stored after its last call.
 const REDRIVE_KEEP_MS: u64 = 7 * 24 * 3_600_000;
 
 impl ShardState {
+    pub(crate) fn amend(&mut self, now: u64, amend: &Amend) -> Amended {
+        let (job, state, score) = match self.live(amend.id) {
+            Some((_, state, _)) if state != State::Dead && guard("model_amend_dead") => return Amended::NotDead,
+            Some(found) => found,
+            None => return self.stamp(amend.id, now).map_or(Amended::Unknown, |stamp| Amended::Ended(stamp.end)),
+        };
+        if job.spec.body == amend.body && job.spec.codec == amend.codec {
+            return Amended::Changed;
+        }
+        if job.spec.body != amend.seen && guard("model_amend_seen") {
+            return Amended::Other;
+        }
+        let Some(mut job) = self.take(amend.id) else { return Amended::Unknown };
+        (job.spec.body, job.spec.codec) = (amend.body.clone(), amend.codec);
+        self.place(amend.id, job, state, score);
+        Amended::Changed
+    }
+
     pub(crate) fn redrive(&mut self, now: u64, call: &Redrive) -> Redriven {
         let keep_until = now + REDRIVE_KEEP_MS;
         let kept = self.redrives.get(&call.redrive).filter(|kept| kept.keep_until > now);
@@ -87,46 +104,5 @@ impl ShardState {
     pub(crate) fn resume(&mut self, now: u64) {
         self.paused_until = None;
         self.leave_markers(now, None);
-    }
-
-    pub(crate) fn found(&self, now: u64, id: JobId) -> Option<Found> {
-        match self.live(id) {
-            Some((job, state, score)) => Some(Found::Live { state, score, job: Box::new(job.clone()) }),
-            None => self.stamp(id, now).map(Found::Ended),
-        }
-    }
-
-    pub(crate) fn list(&self, state: State, after: Option<Listed>, limit: usize) -> Vec<Listed> {
-        let index = match state {
-            State::Waiting(priority) => &self.due[priority as usize],
-            State::Leased => &self.leased,
-            State::Dead => &self.dead,
-        };
-        let start = after.map_or(Bound::Unbounded, |after| Bound::Excluded((after.score, after.id)));
-        index
-            .range((start, Bound::Unbounded))
-            .take(limit)
-            .map(|(score, id)| Listed { score: *score, id: *id })
-            .collect()
-    }
-
-    pub(crate) fn stats(&self, now: u64) -> Stats {
-        let lease_now = now + self.back + self.seen.map_or(0, |seen| seen.saturating_sub(now));
-        let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
-        let is_counted = |heard: u64| heard + WORKER_COUNTED_MS > lease_now || !guard("model_counts_live_workers");
-        Stats {
-            now,
-            waiting: Priority::ALL.map(|priority| count(self.due[priority as usize].len())),
-            ready: count(self.ready(now, usize::MAX)),
-            oldest_due: self.earliest(),
-            leased: count(self.leased.len()),
-            lapsed: count(self.leased.iter().take_while(|(deadline, _)| *deadline <= lease_now).count()),
-            dead: count(self.dead.len()),
-            workers: count(self.workers.values().filter(|heard| is_counted(**heard)).count()),
-            markers: self.markers,
-            paused_until: self.paused(now),
-            bytes: self.bytes,
-            totals: self.totals,
-        }
     }
 }

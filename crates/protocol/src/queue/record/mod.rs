@@ -63,6 +63,11 @@ impl Unreadable {
     pub(crate) fn ended() -> Self {
         Self("a stamp instead of a job")
     }
+
+    /// A format that this program does not support.
+    pub(crate) fn unknown_format() -> Self {
+        Self("unknown format")
+    }
 }
 
 /// The content of a `job:<id>` key.
@@ -83,7 +88,7 @@ impl Record {
         match raw.first() {
             Some(&FORMAT_JOB) => decode_job(raw.clone()).map(|job| Record::Live(Box::new(job))),
             Some(&FORMAT_STAMP) => decode_stamp(raw).map(Record::Ended),
-            _ => Err(Unreadable("unknown format")),
+            _ => Err(Unreadable::unknown_format()),
         }
     }
 

@@ -3,8 +3,8 @@
 use crate::queue::job::{FORGET_MS, Job, JobId, JobSpec, Keep};
 use crate::queue::record::{codec_flags, encode_job, named_codec};
 use crate::queue::steps::{
-    Beat, CRASH_DELAY_MS_MAX, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule, Rescue, Restored,
-    SettleAndClaim, State, Tick, WORKER_SILENT_MS, When,
+    Amend, Beat, CRASH_DELAY_MS_MAX, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule, Rescue,
+    Restored, SettleAndClaim, State, Tick, WORKER_SILENT_MS, When,
 };
 use bytes::Bytes;
 
@@ -189,8 +189,22 @@ pub(crate) fn purge(state: State, limit: usize) -> Args {
     Args::default().number(index(state).into()).size(limit)
 }
 
-pub(crate) fn list(state: State, after: Option<Listed>, limit: usize) -> Args {
-    let args = Args::default().number(index(state).into()).size(limit);
+pub(crate) fn amend(amend: &Amend) -> Args {
+    let name = named_codec(amend.codec);
+    let args = Args::default().bytes(amend.id.0).number(codec_flags(amend.codec).into()).bytes(name.as_slice());
+    args.bytes(&amend.seen).bytes(&amend.body)
+}
+
+pub(crate) fn previews(ids: &[JobId], bytes: usize) -> Args {
+    ids.iter().fold(Args::default().size(bytes), |args, id| args.bytes(id.0))
+}
+
+pub(crate) fn standing(id: JobId, bytes: usize) -> Args {
+    Args::default().bytes(id.0).size(bytes)
+}
+
+pub(crate) fn list(state: State, descends: bool, after: Option<Listed>, limit: usize) -> Args {
+    let args = Args::default().number(index(state).into()).size(limit).bytes(if descends { "1" } else { "" });
     match after {
         Some(after) => args.number(after.score).bytes(after.id.0),
         None => args,

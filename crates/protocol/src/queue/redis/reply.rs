@@ -279,7 +279,7 @@ pub(crate) fn popped(reply: Value) -> Parsed<bool> {
     Ok(!array(reply)?.is_empty())
 }
 
-fn state(index: i64) -> Parsed<State> {
+pub(crate) fn state(index: i64) -> Parsed<State> {
     match index {
         0..=3 => Ok(State::Waiting(Priority::ALL[usize::try_from(index).unwrap_or(0)])),
         4 => Ok(State::Leased),
@@ -296,7 +296,7 @@ pub(crate) fn job_id(bytes: &[u8]) -> Parsed<JobId> {
     bytes.try_into().map(JobId).map_err(|_| unexpected("a job id"))
 }
 
-fn parts<const N: usize>(reply: Value) -> Parsed<[Value; N]> {
+pub(crate) fn parts<const N: usize>(reply: Value) -> Parsed<[Value; N]> {
     array(reply)?.try_into().map_err(|_| unexpected("a reply"))
 }
 
@@ -315,7 +315,7 @@ pub(crate) fn bulk(reply: Value) -> Parsed<Bytes> {
 }
 
 /// Scores are text, everything else is a number.
-fn integer(reply: &Value) -> Parsed<i64> {
+pub(crate) fn integer(reply: &Value) -> Parsed<i64> {
     match reply {
         Value::Int(number) => Ok(*number),
         Value::BulkString(text) => {

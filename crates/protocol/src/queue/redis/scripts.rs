@@ -23,6 +23,7 @@ const NOTES: &str = part!("notes");
 const WAKE: &str = part!("wake");
 const ACCEPT: &str = part!("accept");
 const GROW: &str = part!("grow");
+const PREVIEW: &str = part!("preview");
 
 // Rejected as a whole by a Redis server that is out of memory, because they need memory.
 pub(crate) static ENQUEUE: Script = script!("enqueue" / "enqueue-1", "", [SHARD, RECORD, PLACE, WAKE, ACCEPT, GROW]);
@@ -31,6 +32,7 @@ pub(crate) static TICK: Script = script!("enqueue" / "tick-1", "", [SHARD, RECOR
 pub(crate) static RESCHEDULE: Script =
     script!("operate" / "reschedule-1", "", [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, ACCEPT]);
 pub(crate) static REDRIVE: Script = script!("operate" / "redrive-1", "", [SHARD, RECORD, PLACE, END, NOTES, WAKE]);
+pub(crate) static AMEND: Script = script!("operate" / "amend-1", "", [SHARD, RECORD, PLACE, NOTES]);
 pub(crate) static ADOPT: Script = script!("grow" / "adopt-1", "", [SHARD, RECORD, WAKE]);
 pub(crate) static SWEEP: Script = script!("operate" / "sweep-1", "", []);
 pub(crate) static GROWN: Script = script!("grow" / "grown-1", "", []);
@@ -70,14 +72,16 @@ pub(crate) static CLOSE: Script = script!("grow" / "close-1", "allow-oom", [SHAR
 pub(crate) static GIVE: Script = script!("grow" / "give-1", "allow-oom", [SHARD, RECORD, PLACE, GROW]);
 pub(crate) static GONE: Script = script!("grow" / "gone-1", "allow-oom", [SHARD]);
 
-pub(crate) static JOB: Script = script!("operate" / "job-1", "no-writes", [SHARD, RECORD, PLACE]);
-pub(crate) static HEADS: Script = script!("operate" / "heads-1", "no-writes", [SHARD, RECORD, PLACE]);
-pub(crate) static LIST: Script = script!("operate" / "list-1", "no-writes", [SHARD]);
-pub(crate) static STATS: Script = script!("operate" / "stats-1", "no-writes", [SHARD, WAKE]);
+pub(crate) static JOB: Script = script!("look" / "job-1", "no-writes", [SHARD, RECORD, PLACE]);
+pub(crate) static HEADS: Script = script!("look" / "heads-1", "no-writes", [SHARD, RECORD, PLACE]);
+pub(crate) static LIST: Script = script!("look" / "list-1", "no-writes", [SHARD]);
+pub(crate) static PREVIEWS: Script = script!("look" / "previews-1", "no-writes", [SHARD, RECORD, PLACE, PREVIEW]);
+pub(crate) static STANDING: Script = script!("look" / "standing-1", "no-writes", [SHARD, RECORD, PLACE, PREVIEW]);
+pub(crate) static STATS: Script = script!("look" / "stats-1", "no-writes", [SHARD, WAKE]);
 pub(crate) static LEAVING: Script = script!("grow" / "leaving-1", "no-writes", [SHARD]);
 
 /// All scripts, to be loaded on every epoch.
-pub const SCRIPTS: [&Script; 25] = [
+pub const SCRIPTS: [&Script; 28] = [
     &ENQUEUE,
     &PUT,
     &TICK,
@@ -95,6 +99,9 @@ pub const SCRIPTS: [&Script; 25] = [
     &JOB,
     &HEADS,
     &LIST,
+    &PREVIEWS,
+    &STANDING,
+    &AMEND,
     &STATS,
     &CLOSE,
     &GIVE,

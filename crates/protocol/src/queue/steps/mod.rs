@@ -7,6 +7,7 @@
 mod consume;
 mod enqueue;
 mod head;
+mod look;
 mod operate;
 mod room;
 mod stats;
@@ -16,8 +17,10 @@ pub use consume::{
 };
 pub use enqueue::{Enqueued, NewJob, Put, PutAnswer, PutChange, Restored, Tick, Ticked, When};
 pub use head::Head;
+pub use look::{Kept, Preview, Standing};
 pub use operate::{
-    Found, Limits, Listed, Looked, Redrive, RedriveVerdict, Redriven, Reschedule, Rescheduled, Revoked, State,
+    Amend, Amended, Found, Limits, Listed, Looked, Redrive, RedriveVerdict, Redriven, Reschedule, Rescheduled, Revoked,
+    State,
 };
 pub use room::{Report, Room};
 pub use stats::{Stats, Totals};
@@ -37,6 +40,8 @@ pub const CLAIM_BYTES_MAX: u64 = 4 << 20;
 pub const INLINE_BYTES_MAX: u64 = 64 << 10;
 /// The maximum size of a piece of a record.
 pub const PIECE_BYTES_MAX: u64 = 1 << 20;
+/// The maximum of the bytes of a body, and of a text, in a preview: so 500 previews have less than 4 MiB.
+pub const PREVIEW_BYTES_MAX: usize = 2 << 10;
 /// The maximum number of markers of a shard.
 pub const MARKERS_MAX: u64 = 8;
 /// A worker without a call for this long is removed by `rescue`, with its stored reply.
@@ -104,6 +109,8 @@ pub trait QueueSteps: Send + Sync {
     async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Reply<Vec<Revoked>>;
     /// Reschedules or edits waiting jobs.
     async fn reschedule(&self, shard: &Shard, changes: &[Reschedule]) -> Reply<Vec<Rescheduled>>;
+    /// Replaces the body of a dead letter, if it is still the one that the caller has seen.
+    async fn amend(&self, shard: &Shard, amend: &Amend) -> Reply<Amended>;
     /// Puts jobs with expired leases back.
     async fn rescue(&self, shard: &Shard, rescue: Rescue) -> Reply<Rescued>;
     /// Redrives dead letters.
@@ -140,6 +147,15 @@ pub trait QueueSteps: Send + Sync {
     }
     /// Up to `limit` ids of a state, by score, then id, after a cursor.
     async fn list(&self, shard: &Shard, state: State, after: Option<Listed>, limit: usize) -> Reply<Vec<Listed>>;
+    /// The same in descending order: up to `limit` ids before a cursor.
+    async fn newest(&self, shard: &Shard, state: State, before: Option<Listed>, limit: usize) -> Reply<Vec<Listed>>;
+    /// Some jobs with the first `bytes` bytes of their bodies (at most [`PREVIEW_BYTES_MAX`]); `None` for an unknown id.
+    async fn previews(&self, shard: &Shard, ids: &[JobId], bytes: usize) -> Reply<Vec<Option<Preview>>>;
+    /// Everything that decides about the next delivery of a job, with a preview of it.
+    async fn standing(&self, shard: &Shard, id: JobId, bytes: usize) -> Reply<Standing>;
+    /// The latest call of a worker, whose reply is kept until the next one; `None`: the worker is unknown, or was inactive for
+    /// [`WORKER_SILENT_MS`].
+    async fn kept(&self, shard: &Shard, worker: Worker) -> Reply<Option<Kept>>;
     /// The statistics of the shard.
     async fn stats(&self, shard: &Shard) -> Reply<Stats>;
     /// Consumes one marker, if there is one: the non-blocking form of a consumer's blocking command.

@@ -53,6 +53,34 @@ pub enum Rescheduled {
     Unknown,
 }
 
+/// Replaces the body of a dead letter.
+#[derive(Clone, Debug)]
+pub struct Amend {
+    /// The dead letter.
+    pub id: JobId,
+    /// The body that the caller has seen: another one is not replaced.
+    pub seen: Bytes,
+    /// The new body.
+    pub body: Bytes,
+    /// The codec of the new body, if it is known.
+    pub codec: Option<u8>,
+}
+
+/// The result of an `amend`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amended {
+    /// It has the new body.
+    Changed,
+    /// Its body is not the one that the caller has seen: nothing changed. Read it again.
+    Other,
+    /// It waits or runs: nothing changed. `reschedule` edits a waiting job.
+    NotDead,
+    /// It had ended before.
+    Ended(End),
+    /// Never stored, or without a completion record.
+    Unknown,
+}
+
 /// Redrives dead letters.
 #[derive(Clone, Debug)]
 pub struct Redrive {

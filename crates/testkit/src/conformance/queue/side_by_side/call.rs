@@ -4,8 +4,8 @@ use crate::conformance::queue::world::World;
 use anyhow::Result;
 use evenkeel::queue::JobId;
 use evenkeel_protocol::queue::steps::{
-    Beat, Enqueued, Fate, Limits, Listed, NewJob, Put, QueueSteps, Redrive, RedriveVerdict, Reschedule, Rescheduled,
-    Rescue, Revoked, SettleAndClaim, Settled, State, Tick, Ticked,
+    Amend, Beat, Enqueued, Fate, Limits, Listed, NewJob, Put, QueueSteps, Redrive, RedriveVerdict, Reschedule,
+    Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, State, Tick, Ticked, Worker,
 };
 use std::fmt::Debug;
 
@@ -31,6 +31,11 @@ pub(super) enum Call {
     SetLimits(Limits),
     Job(JobId),
     List(State, Option<Listed>, usize),
+    Newest(State, Option<Listed>, usize),
+    Amend(Amend),
+    Previews(Vec<JobId>, usize),
+    Standing(JobId, usize),
+    Kept(Worker),
     Stats,
     PopMarker,
 }
@@ -92,6 +97,11 @@ impl Call {
             Self::SetLimits(limits) => show(&queue.set_limits(shard, *limits).await?),
             Self::Job(id) => show(&queue.job(shard, *id).await?),
             Self::List(state, after, limit) => show(&queue.list(shard, *state, *after, *limit).await?),
+            Self::Newest(state, before, limit) => show(&queue.newest(shard, *state, *before, *limit).await?),
+            Self::Amend(amend) => show(&queue.amend(shard, amend).await?),
+            Self::Previews(ids, bytes) => show(&queue.previews(shard, ids, *bytes).await?),
+            Self::Standing(id, bytes) => show(&queue.standing(shard, *id, *bytes).await?),
+            Self::Kept(worker) => show(&queue.kept(shard, *worker).await?),
             Self::Stats => show(&queue.stats(shard).await?),
             Self::PopMarker => show(&queue.pop_marker(shard).await?),
         };

@@ -6,8 +6,8 @@ use evenkeel::Token;
 use evenkeel::queue::JobId;
 use evenkeel_protocol::queue::job::{ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
 use evenkeel_protocol::queue::steps::{
-    Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Report, Reschedule, Rescue,
-    Restored, Room, SettleAndClaim, State, Tick, When, Worker,
+    Amend, Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Report, Reschedule,
+    Rescue, Restored, Room, SettleAndClaim, State, Tick, When, Worker,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -97,6 +97,7 @@ impl Generator {
             92 => Call::SetLimits(self.limits()),
             93..95 => Call::Job(self.id()),
             95..97 => self.list(),
+            98 => self.look(),
             97 => {
                 self.pops = true;
                 Call::PopMarker
@@ -298,7 +299,19 @@ impl Generator {
     fn list(&mut self) -> Call {
         let state = *self.pick(&[State::Waiting(Priority::Normal), State::Leased, State::Dead]);
         let after = Listed { score: self.now - self.rng.random_range(0..5_000), id: self.id() };
-        Call::List(state, self.rng.random_bool(0.5).then_some(after), self.rng.random_range(1..5))
+        let (cursor, limit) = (self.rng.random_bool(0.5).then_some(after), self.rng.random_range(1..5));
+        if self.rng.random_bool(0.5) { Call::List(state, cursor, limit) } else { Call::Newest(state, cursor, limit) }
+    }
+
+    /// Bodies are empty or random, so that now and then the seen one is the stored one.
+    fn look(&mut self) -> Call {
+        let bytes = *self.pick(&[0, 4, 512]);
+        match self.rng.random_range(0..4) {
+            0 => Call::Amend(Amend { id: self.id(), seen: self.bytes(1), body: self.bytes(20), codec: self.codec() }),
+            1 => Call::Previews(self.many(5, Self::id), bytes),
+            2 => Call::Standing(self.id(), bytes),
+            _ => Call::Kept(Worker([u8::try_from(self.rng.random_range(0..WORKERS)).unwrap_or(0); 16])),
+        }
     }
 
     fn when(&mut self) -> When {
