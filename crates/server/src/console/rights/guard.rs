@@ -47,7 +47,10 @@ pub(super) async fn guard(State(gate): State<Gate>, request: Request, next: Next
     let mut response = next.run(request).await;
     // The cookie of a first visit carries the CSRF token of the page's forms.
     let is_page = gate.row.kind == RouteKind::Page && !response.headers().contains_key(header::SET_COOKIE);
-    if is_new && is_page && let Some(value) = session::set(&cookie, &gate.app.security) {
+    if is_new
+        && is_page
+        && let Some(value) = session::set(&cookie, &gate.app.security)
+    {
         response.headers_mut().append(header::SET_COOKIE, value);
     }
     response

@@ -52,7 +52,9 @@ pub(crate) struct Deed<'a> {
 impl Audit {
     /// Continues the file at `path`, or writes to standard error.
     pub(crate) fn open(path: Option<&PathBuf>) -> Result<Self> {
-        let Some(path) = path else { return Ok(Self(Mutex::new(Log { file: None, before: START.to_owned(), recent: VecDeque::new() }))) };
+        let Some(path) = path else {
+            return Ok(Self(Mutex::new(Log { file: None, before: START.to_owned(), recent: VecDeque::new() })));
+        };
         let context = || format!("cannot open the audit log {}", path.display());
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).with_context(context)?;
         let (before, recent) = continue_at(path).with_context(context)?;
@@ -78,11 +80,6 @@ impl Audit {
         Ok(Begun { audit: self, id })
     }
 
-    /// The latest entries, newest first.
-    pub(crate) fn recent(&self) -> Vec<Value> {
-        self.0.lock().recent.iter().rev().cloned().collect()
-    }
-
     fn write(&self, mut entry: Value) -> Result<()> {
         let mut log = self.0.lock();
         entry["before"] = Value::String(log.before.clone());
@@ -103,9 +100,15 @@ impl Audit {
 impl Begun<'_> {
     /// Writes what became of it.
     pub(crate) fn end(self, outcome: &str, result: &Value) {
-        let entry = json!({ "id": self.id, "at": jiff::Timestamp::now().to_string(), "outcome": outcome, "result": result });
+        let entry =
+            json!({ "id": self.id, "at": jiff::Timestamp::now().to_string(), "outcome": outcome, "result": result });
         if let Err(cause) = self.audit.write(entry) {
-            error!(id = self.id, outcome, error = format!("{cause:#}"), "the outcome of an action could not be written to the audit log");
+            error!(
+                id = self.id,
+                outcome,
+                error = format!("{cause:#}"),
+                "the outcome of an action could not be written to the audit log"
+            );
         }
     }
 }
@@ -143,7 +146,8 @@ mod tests {
     fn lines_are_chained_also_over_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit");
-        let visitor = Visitor { name: "ada".to_owned(), role: Some(Role::Admin), via: Via::Cookie, csrf: String::new() };
+        let visitor =
+            Visitor { name: "ada".to_owned(), role: Some(Role::Admin), via: Via::Cookie, csrf: String::new() };
         for number in 0..2 {
             let audit = Audit::open(Some(&path)).unwrap();
             let deed = Deed { source: "main", action: "pause", target: json!({ "topic": number }) };

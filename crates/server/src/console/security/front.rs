@@ -45,5 +45,7 @@ fn check(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
 
 /// Whether a proxy has forwarded the request.
 fn is_forwarded(headers: &HeaderMap) -> bool {
-    headers.keys().any(|name| *name == header::FORWARDED || *name == header::VIA || name.as_str().starts_with("x-forwarded-"))
+    headers
+        .keys()
+        .any(|name| *name == header::FORWARDED || *name == header::VIA || name.as_str().starts_with("x-forwarded-"))
 }

@@ -20,9 +20,9 @@ impl Hosts {
         Self { listen, public_url }
     }
 
-    /// Whether the console has a public address behind a proxy.
-    pub(crate) fn is_public(&self) -> bool {
-        self.public_url.is_some()
+    /// The public address, if a proxy is in front.
+    pub(crate) fn public_url(&self) -> Option<&Url> {
+        self.public_url.as_ref()
     }
 
     /// The port, which is part of the cookie's name: browsers send cookies to every port of a host.
@@ -47,7 +47,8 @@ impl Hosts {
             return true;
         }
         let local = self.of(headers).filter(|host| self.is_local(host));
-        local.is_some_and(|host| origin.strip_prefix("http://").is_some_and(|of| of.eq_ignore_ascii_case(host.as_str())))
+        local
+            .is_some_and(|host| origin.strip_prefix("http://").is_some_and(|of| of.eq_ignore_ascii_case(host.as_str())))
     }
 
     /// The only `Host` of a request.
@@ -87,7 +88,14 @@ mod tests {
         for own in ["127.0.0.1:8420", "localhost:8420", "LOCALHOST:8420"] {
             assert!(hosts.accepts(&headers(own)), "{own}");
         }
-        for foreign in ["evil.example", "127.0.0.1", "127.0.0.1:80", "localhost.evil.example:8420", "a@127.0.0.1:8420", "10.0.0.1:8420"] {
+        for foreign in [
+            "evil.example",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "localhost.evil.example:8420",
+            "a@127.0.0.1:8420",
+            "10.0.0.1:8420",
+        ] {
             assert!(!hosts.accepts(&headers(foreign)), "{foreign}");
         }
         assert!(!hosts.accepts(&HeaderMap::new()));
@@ -107,9 +115,12 @@ mod tests {
     #[test]
     fn only_own_origins_may_send_forms() {
         let local = Hosts::new("127.0.0.1:8420".parse().unwrap(), None);
-        let own = |origin: &'static str| local.is_own_origin(&HeaderValue::from_static(origin), &headers("localhost:8420"));
+        let own =
+            |origin: &'static str| local.is_own_origin(&HeaderValue::from_static(origin), &headers("localhost:8420"));
         assert!(own("http://localhost:8420"));
-        for foreign in ["null", "http://127.0.0.1:8420", "https://localhost:8420", "http://localhost:8421", "http://evil.example"] {
+        for foreign in
+            ["null", "http://127.0.0.1:8420", "https://localhost:8420", "http://localhost:8421", "http://evil.example"]
+        {
             assert!(!own(foreign), "{foreign}");
         }
         let public = Hosts::new("127.0.0.1:8420".parse().unwrap(), Some("https://ops.example/".parse().unwrap()));

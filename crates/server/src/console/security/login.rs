@@ -50,7 +50,12 @@ impl Login {
         self.refresh();
         let hash = hash(token);
         let state = self.state.lock();
-        state.tokens.entries.iter().fold(None, |found, entry| if is_equal(&entry.sha256, &hash) { Some(entry) } else { found }).cloned()
+        state
+            .tokens
+            .entries
+            .iter()
+            .fold(None, |found, entry| if is_equal(&entry.sha256, &hash) { Some(entry) } else { found })
+            .cloned()
     }
 
     /// The entry of a cookie, as long as its token is in the file.
@@ -80,7 +85,10 @@ impl Login {
             }
             Err(error) => {
                 self.state.lock().seen = now;
-                warn!(error = format!("{error:#}"), "the token file cannot be read: the tokens before its change remain valid");
+                warn!(
+                    error = format!("{error:#}"),
+                    "the token file cannot be read: the tokens before its change remain valid"
+                );
             }
         }
     }

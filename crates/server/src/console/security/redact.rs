@@ -58,7 +58,8 @@ mod tests {
     fn only_allowed_paths_are_shown() {
         let allowed = HashMap::from([("mail".to_owned(), vec!["user".to_owned(), "items.sku".to_owned()])]);
         let redaction = Redaction::new(allowed);
-        let body = json!({ "user": { "id": 7 }, "card": "4111", "username": "ada", "items": [{ "sku": "a", "price": 3 }] });
+        let body =
+            json!({ "user": { "id": 7 }, "card": "4111", "username": "ada", "items": [{ "sku": "a", "price": 3 }] });
         let shown = redaction.body("mail", body.to_string().as_bytes());
         let expected = json!({ "user": { "id": 7 }, "card": HIDDEN, "username": HIDDEN, "items": [{ "sku": "a", "price": HIDDEN }] });
         assert_eq!(shown, expected);

@@ -61,7 +61,8 @@ pub(crate) fn set(cookie: &Cookie, security: &Security) -> Option<HeaderValue> {
     let signature = sign(&security.key(), "cookie", &text);
     let secure = if security.hosts.is_https() { "; Secure" } else { "" };
     let age = if cookie.expires == 0 { String::new() } else { format!("; Max-Age={LOGIN_SECONDS}") };
-    HeaderValue::try_from(format!("{}={text}.{signature}; Path=/; HttpOnly; SameSite=Lax{secure}{age}", name(security))).ok()
+    HeaderValue::try_from(format!("{}={text}.{signature}; Path=/; HttpOnly; SameSite=Lax{secure}{age}", name(security)))
+        .ok()
 }
 
 /// The header that deletes the cookie.

@@ -40,7 +40,10 @@ impl Tokens {
         let shown = path.display();
         let metadata = fs::metadata(path).with_context(|| format!("cannot read the token file {shown}"))?;
         let mode = metadata.permissions().mode() & 0o777;
-        ensure!(mode & 0o077 == 0, "the token file {shown} has mode {mode:o}: others may read it; run `chmod 600 {shown}`");
+        ensure!(
+            mode & 0o077 == 0,
+            "the token file {shown} has mode {mode:o}: others may read it; run `chmod 600 {shown}`"
+        );
         let text = fs::read_to_string(path).with_context(|| format!("cannot read the token file {shown}"))?;
         let parsed = web::settings::parse::<Self>(&text);
         let tokens = match parsed {
@@ -48,7 +51,10 @@ impl Tokens {
             // The reason may repeat a hash, which is not a secret worth hiding from the owner of the file.
             Err((line, reason)) => bail!("{shown}, line {line}: {reason}"),
         };
-        ensure!(tokens.key_bytes().is_some(), "{shown}: `key` must be 64 hexadecimal digits; `evenkeel token new` creates the file");
+        ensure!(
+            tokens.key_bytes().is_some(),
+            "{shown}: `key` must be 64 hexadecimal digits; `evenkeel token new` creates the file"
+        );
         Ok(tokens)
     }
 
@@ -92,7 +98,8 @@ fn write(path: &Path, text: &str) -> Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let context = || format!("cannot write the token file {}", path.display());
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&new).with_context(context)?;
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&new).with_context(context)?;
     file.set_permissions(fs::Permissions::from_mode(MODE)).with_context(context)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(context)?;
     fs::rename(&new, path).with_context(context)
