@@ -41,13 +41,6 @@ pub(crate) const TOO_MANY: Kind = Kind::new(
 );
 /// A field of the request is invalid.
 pub(crate) const INVALID_INPUT: Kind = Kind::INVALID_INPUT;
-/// The configuration has no source of this name.
-pub(crate) const UNKNOWN_SOURCE: Kind = Kind::new(
-    StatusCode::NOT_FOUND,
-    "unknown-source",
-    "Unknown source",
-    "No source of the configuration has this name. `/` lists them.",
-);
 /// No program has opened a queue of this name.
 pub(crate) const UNKNOWN_TOPIC: Kind = Kind::new(
     StatusCode::NOT_FOUND,
@@ -61,13 +54,6 @@ pub(crate) const UNKNOWN_JOB: Kind = Kind::new(
     "unknown-job",
     "Unknown job",
     "The job was never enqueued here, or it has ended and its completion record has expired.",
-);
-/// The operation is unknown.
-pub(crate) const UNKNOWN_OPERATION: Kind = Kind::new(
-    StatusCode::NOT_FOUND,
-    "unknown-operation",
-    "Unknown operation",
-    "This console has not run this operation since it started.",
 );
 /// The jobs of the topic are rows in a database that the source does not have.
 pub(crate) const NEEDS_DATABASE: Kind = Kind::new(
@@ -97,21 +83,3 @@ pub(crate) const NO_AUDIT: Kind = Kind::new(
     "Audit log unavailable",
     "The audit log could not be written, so the action was refused. Nothing was changed.",
 );
-
-/// All problem types of this file.
-pub(crate) const OWN: &[Kind] = &[
-    UNAUTHORIZED,
-    FORBIDDEN,
-    NOT_OUR_PAGE,
-    FORWARDED,
-    TOO_MANY,
-    INVALID_INPUT,
-    UNKNOWN_SOURCE,
-    UNKNOWN_TOPIC,
-    UNKNOWN_JOB,
-    UNKNOWN_OPERATION,
-    NEEDS_DATABASE,
-    NOT_CONFIRMED,
-    CHANGED_MEANWHILE,
-    NO_AUDIT,
-];

@@ -12,22 +12,18 @@ const STEP_MS: u64 = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Series {
     Done,
-    Created,
     Waiting,
-    Dead,
     Late,
-    Running,
 }
 
 /// One point of each [`Series`].
-type Point = [f32; 6];
+type Point = [f32; 3];
 
 /// The counters at a moment.
 #[derive(Clone, Copy)]
 struct Mark {
     at: u64,
     done: u64,
-    created: u64,
 }
 
 /// The points of the last hour, oldest first. A step without a reading is a gap.
@@ -46,9 +42,9 @@ pub(crate) struct Ring {
 impl Ring {
     /// Adds a reading.
     pub(crate) fn add(&mut self, stats: &TopicStats) {
-        let mark = Mark { at: stats.total.now, done: stats.total.totals.done, created: stats.total.totals.created };
+        let mark = Mark { at: stats.total.now, done: stats.total.totals.done };
         // A clock that was set back, or counters that restarted, begin anew.
-        let last = self.last.filter(|last| last.at < mark.at && last.done <= mark.done && last.created <= mark.created);
+        let last = self.last.filter(|last| last.at < mark.at && last.done <= mark.done);
         self.done_rate = last.map(|last| rate(last.done, mark.done, last.at, mark.at));
         let step = mark.at / STEP_MS;
         if last.is_none() {
@@ -63,18 +59,9 @@ impl Ring {
             self.base = last;
             self.step = step;
         }
-        let rate_of = |of: fn(&Mark) -> u64| {
-            #[expect(clippy::cast_possible_truncation, reason = "a chart needs no more digits")]
-            self.base.map_or(f32::NAN, |base| rate(of(&base), of(&mark), base.at, mark.at) as f32)
-        };
-        let point = [
-            rate_of(|mark| mark.done),
-            rate_of(|mark| mark.created),
-            stats.waiting() as f32,
-            stats.dead() as f32,
-            late(stats),
-            stats.running() as f32,
-        ];
+        #[expect(clippy::cast_possible_truncation, reason = "a chart needs no more digits")]
+        let done = self.base.map_or(f32::NAN, |base| rate(base.done, mark.done, base.at, mark.at) as f32);
+        let point = [done, stats.waiting() as f32, late(stats)];
         if let Some(newest) = self.points.back_mut() {
             *newest = Some(point);
         }
@@ -97,12 +84,10 @@ impl Ring {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "seconds of lateness on a chart")]
 fn late(stats: &TopicStats) -> f32 {
     stats.late_ms() as f32 / 1_000.0
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a rate on a chart")]
 fn rate(before: u64, after: u64, from_ms: u64, until_ms: u64) -> f64 {
     (after - before) as f64 * 1_000.0 / (until_ms - from_ms) as f64
 }

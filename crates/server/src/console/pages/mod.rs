@@ -12,7 +12,6 @@ mod queue;
 
 pub(crate) use layout::problem_page;
 
-use super::app::App;
 use super::rights::{Action, Table};
 use crate::console::kind::UNKNOWN_JOB;
 use evenkeel::queue::JobId;

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use url::form_urlencoded;
-use web::{Kind, Problem};
+use web::Problem;
 
 /// The name of the form field that carries the CSRF token.
 pub(crate) const CSRF_FIELD: &str = "csrf";
@@ -74,11 +74,8 @@ fn recognize(gate: &Gate, headers: &HeaderMap, cookie: &Cookie) -> Result<Visito
         })?;
         return Ok(Visitor { name: entry.name, role: Some(entry.role), via: Via::Token, ..nobody });
     }
-    // A cookie is what browsers send by themselves: it does not open the API.
-    let is_api = matches!(gate.row.kind, RouteKind::ApiRead | RouteKind::ApiAct);
-    match login.entry_of_cookie(cookie).filter(|_| !is_api) {
+    match login.entry_of_cookie(cookie) {
         Some(entry) => Ok(Visitor { name: entry.name, role: Some(entry.role), via: Via::Cookie, ..nobody }),
-        None if is_api => Err(Problem::new(UNAUTHORIZED, "Send `Authorization: Bearer TOKEN`.")),
         None => Err(Problem::new(UNAUTHORIZED, "Log in first.")),
     }
 }
@@ -108,28 +105,11 @@ fn refused(gate: &Gate, request: &Request, problem: Problem) -> Response {
     response
 }
 
-/// Checks that an unsafe request comes from a page of ours, or from a program that no browser can imitate.
+/// Checks that an unsafe request comes from a page of ours.
 async fn prove(gate: &Gate, visitor: &Visitor, request: Request) -> Result<Request, Problem> {
     match gate.row.kind {
         RouteKind::Form => prove_form(gate, visitor, request).await,
-        RouteKind::ApiAct if visitor.via == Via::Token => Ok(request),
-        RouteKind::ApiAct => {
-            if let Some(origin) = request.headers().get(header::ORIGIN)
-                && !gate.app.security.hosts.is_own_origin(origin, request.headers())
-            {
-                return Err(Problem::new(NOT_OUR_PAGE, "The `Origin` of this request is a foreign site."));
-            }
-            // A page of another site cannot send this type without a preflight, which the console does not grant.
-            let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            if kind.map(|kind| kind.split(';').next().unwrap_or_default().trim()) != Some("application/json") {
-                return Err(Problem::new(
-                    Kind::UNSUPPORTED_MEDIA_TYPE,
-                    "Send the body as `Content-Type: application/json`.",
-                ));
-            }
-            Ok(request)
-        }
-        _ => Ok(request),
+        RouteKind::Page | RouteKind::Stream | RouteKind::Plain => Ok(request),
     }
 }
 

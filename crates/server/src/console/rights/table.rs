@@ -23,10 +23,6 @@ pub(crate) enum Kind {
     Form,
     /// An event stream of a page.
     Stream,
-    /// `GET` of the API.
-    ApiRead,
-    /// `POST` of the API, with `Authorization`, or on loopback with a JSON body and no foreign `Origin`.
-    ApiAct,
     /// Health checks, metrics, assets.
     Plain,
 }
@@ -65,16 +61,6 @@ impl Table {
     /// `GET` of an event stream.
     pub(crate) fn stream<H: Handler<T, App>, T: 'static>(self, path: &'static str, action: Action, handler: H) -> Self {
         self.add(Method::GET, path, Kind::Stream, action, get(handler))
-    }
-
-    /// `GET` of the API.
-    pub(crate) fn read<H: Handler<T, App>, T: 'static>(self, path: &'static str, action: Action, handler: H) -> Self {
-        self.add(Method::GET, path, Kind::ApiRead, action, get(handler))
-    }
-
-    /// `POST` of the API.
-    pub(crate) fn act<H: Handler<T, App>, T: 'static>(self, path: &'static str, action: Action, handler: H) -> Self {
-        self.add(Method::POST, path, Kind::ApiAct, action, post(handler))
     }
 
     /// `GET` of something that is neither a page nor the API.

@@ -10,15 +10,11 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tracing::{error, warn};
-
-/// Entries that the page shows.
-const SHOWN: usize = 500;
 
 /// The hash before the first line.
 const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -30,7 +26,6 @@ struct Log {
     /// `None`: standard error.
     file: Option<File>,
     before: String,
-    recent: VecDeque<Value>,
 }
 
 /// An action that was begun.
@@ -53,12 +48,12 @@ impl Audit {
     /// Continues the file at `path`, or writes to standard error.
     pub(crate) fn open(path: Option<&PathBuf>) -> Result<Self> {
         let Some(path) = path else {
-            return Ok(Self(Mutex::new(Log { file: None, before: START.to_owned(), recent: VecDeque::new() })));
+            return Ok(Self(Mutex::new(Log { file: None, before: START.to_owned() })));
         };
         let context = || format!("cannot open the audit log {}", path.display());
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).with_context(context)?;
-        let (before, recent) = continue_at(path).with_context(context)?;
-        Ok(Self(Mutex::new(Log { file: Some(file), before, recent })))
+        let before = continue_at(path).with_context(context)?;
+        Ok(Self(Mutex::new(Log { file: Some(file), before })))
     }
 
     /// Writes that `visitor` is about to do something.
@@ -89,10 +84,6 @@ impl Audit {
             None => writeln!(std::io::stderr(), "{line}")?,
         }
         log.before = hash(&line);
-        if log.recent.len() == SHOWN {
-            log.recent.pop_front();
-        }
-        log.recent.push_back(entry);
         Ok(())
     }
 }
@@ -113,9 +104,9 @@ impl Begun<'_> {
     }
 }
 
-/// The hash of the last line of a log, and its last entries. Warns if a line is missing or was changed.
-fn continue_at(path: &Path) -> Result<(String, VecDeque<Value>)> {
-    let (mut before, mut recent) = (START.to_owned(), VecDeque::new());
+/// The hash of the last line of a log. Warns if a line is missing or was changed.
+fn continue_at(path: &Path) -> Result<String> {
+    let mut before = START.to_owned();
     for (number, line) in BufReader::new(File::open(path)?).lines().enumerate() {
         let line = line?;
         let entry: Value = serde_json::from_str(&line).unwrap_or_default();
@@ -124,12 +115,8 @@ fn continue_at(path: &Path) -> Result<(String, VecDeque<Value>)> {
             warn!(%file, line = number + 1, "the audit log was changed: this line does not follow the one before it");
         }
         before = hash(&line);
-        if recent.len() == SHOWN {
-            recent.pop_front();
-        }
-        recent.push_back(entry);
     }
-    Ok((before, recent))
+    Ok(before)
 }
 
 fn hash(line: &str) -> String {
@@ -152,7 +139,6 @@ mod tests {
             let audit = Audit::open(Some(&path)).unwrap();
             let deed = Deed { source: "main", action: "pause", target: json!({ "topic": number }) };
             audit.begin(&visitor, &deed).unwrap().end("done", &json!({}));
-            assert_eq!(audit.recent().len(), (number + 1) * 2);
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let mut before = START.to_owned();
