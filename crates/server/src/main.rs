@@ -1,7 +1,8 @@
-//! The program `evenkeel`: checks servers, and operates queues, locks, outboxes and inboxes.
+//! The program `evenkeel`: checks servers, operates queues, locks, outboxes and inboxes, and serves a console.
 
 mod address;
 mod connect;
+mod console;
 mod doctor;
 mod inbox;
 mod lock;
@@ -33,15 +34,33 @@ enum Command {
     Outbox(outbox::Arguments),
     /// Inspect and operate the queues on a Redis
     Queue(queue::Arguments),
+    /// Serve the console: queues, jobs and dead letters in a browser
+    Serve(console::Arguments),
+    /// Create tokens for the login of the console
+    #[command(subcommand)]
+    Token(console::token::Command),
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
-    match Arguments::parse().command {
+fn main() -> ExitCode {
+    let command = Arguments::parse().command;
+    let mut runtime = match command {
+        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    match runtime.enable_all().build() {
+        Ok(runtime) => runtime.block_on(run(command)),
+        Err(error) => connect::exit_code(Err(error.into()), &[]),
+    }
+}
+
+async fn run(command: Command) -> ExitCode {
+    match command {
         Command::Doctor(arguments) => doctor::run(&arguments).await,
         Command::Inbox(arguments) => inbox::run(arguments).await,
         Command::Lock(arguments) => lock::run(arguments).await,
         Command::Outbox(arguments) => outbox::run(arguments).await,
         Command::Queue(arguments) => queue::run(arguments).await,
+        Command::Serve(arguments) => console::run(arguments).await,
+        Command::Token(command) => console::token::run(&command),
     }
 }

@@ -12,6 +12,7 @@ const INSIDE: &[&str] = &[
     "crates/evenkeel/src/",
     "crates/published/src/",
     "crates/server/src/",
+    "crates/web/src/",
     "apps/",
 ];
 const PREFIXES: &[&str] = &["evenkeel_", "shortlink_", "stockroom_", "web_"];

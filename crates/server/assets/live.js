@@ -1,0 +1,31 @@
+// Live figures: sets the text of elements, and nothing else. A hidden tab closes its stream.
+"use strict";
+
+(() => {
+  const cells = new Map();
+  for (const cell of document.querySelectorAll("[data-live]")) cells.set(cell.dataset.live, cell);
+  if (cells.size === 0) return;
+  let source = null;
+
+  const open = () => {
+    source = new EventSource("/live");
+    source.onmessage = (message) => {
+      for (const [key, text] of Object.entries(JSON.parse(message.data))) {
+        const cell = cells.get(key);
+        if (cell && cell.textContent !== text) cell.textContent = text;
+      }
+    };
+  };
+  const close = () => {
+    if (source) source.close();
+    source = null;
+  };
+  const follow = () => {
+    close();
+    if (document.visibilityState === "visible") open();
+  };
+
+  document.addEventListener("visibilitychange", follow);
+  window.addEventListener("pagehide", close);
+  follow();
+})();

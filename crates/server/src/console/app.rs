@@ -1,0 +1,65 @@
+//! [`App`]: the state of all handlers.
+
+use super::collector::Collector;
+use super::kind::INVALID_INPUT;
+use super::rights::Visitor;
+use super::security::Security;
+use super::security::audit::{Audit, Deed};
+use super::source::Source;
+use axum::extract::FromRef;
+use metrics_exporter_prometheus::PrometheusHandle;
+use serde_json::{Value, json};
+use std::future::Future;
+use std::sync::Arc;
+use tokio::sync::watch;
+use web::{InvalidInput, Kind, Problem};
+
+/// The state of all handlers; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) source: Arc<Source>,
+    pub(crate) collector: Arc<Collector>,
+    pub(crate) security: Arc<Security>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) prometheus: PrometheusHandle,
+    /// Becomes true at the shutdown, which ends event streams.
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+impl App {
+    /// Does something, written to the audit log before and after it. `act` returns what it did, as one sentence.
+    pub(crate) async fn act(
+        &self,
+        visitor: &Visitor,
+        action: &'static str,
+        target: Value,
+        act: impl Future<Output = Result<String, Problem>>,
+    ) -> Result<String, Problem> {
+        let deed = Deed { source: self.source.name(), action, target };
+        let begun = self.audit.begin(visitor, &deed).map_err(|error| {
+            Problem::new(
+                super::kind::NO_AUDIT,
+                format!("The audit log could not be written: {error:#}. Nothing was changed."),
+            )
+        })?;
+        let done = act.await;
+        match &done {
+            Ok(text) => begun.end("done", &json!({ "answer": text })),
+            Err(problem) if problem.status().is_server_error() => {
+                begun.end("unknown", &json!({ "problem": problem.detail() }))
+            }
+            Err(problem) => begun.end("none", &json!({ "problem": problem.detail() })),
+        }
+        done
+    }
+}
+
+impl FromRef<App> for PrometheusHandle {
+    fn from_ref(app: &App) -> Self {
+        app.prometheus.clone()
+    }
+}
+
+impl InvalidInput for App {
+    const KIND: Kind = INVALID_INPUT;
+}

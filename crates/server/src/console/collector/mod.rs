@@ -1,0 +1,205 @@
+//! [`Collector`]: reads the figures of the source, for all pages and streams together.
+//!
+//! One task reads every two seconds while a page is open, and every ten seconds otherwise, so the number of browsers does not change what Redis
+//! has to do. Process reports (hit ratios, slots, schedules) belong here once programs write them.
+
+mod problems;
+mod ring;
+
+pub(crate) use problems::Trouble;
+pub(crate) use ring::Series;
+
+use super::source::Source;
+use crate::time::text;
+use evenkeel::clock::Clock;
+use evenkeel::queue::topic::{Topic, TopicStats};
+use evenkeel::sql::relay::operate::Stats;
+use parking_lot::RwLock;
+use ring::Ring;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// The pause between readings while a page is open, and otherwise.
+const FAST: Duration = Duration::from_secs(2);
+const SLOW: Duration = Duration::from_secs(10);
+/// A shard adds this to the shortest pause, so that reading many shards leaves Redis most of its time. (60 us a shard, which is not measured yet,
+/// are then half a percent.)
+const PAUSE_PER_SHARD: Duration = Duration::from_millis(12);
+/// Topics with a ring of their own. Further ones have figures, but no charts.
+const RINGS_MAX: usize = 500;
+/// One reading may take this long.
+const READ_MAX: Duration = Duration::from_secs(20);
+
+/// What was read last.
+#[derive(Clone, Default)]
+pub(crate) struct Snapshot {
+    /// When it was read, in ms since 1970; 0: never.
+    pub(crate) at: u64,
+    /// Why the last reading failed, while the figures are those of an earlier one.
+    pub(crate) failed: Option<String>,
+    pub(crate) topics: Vec<TopicFigures>,
+    /// `None`: the source has no database, or it did not answer, as `outbox_failed` says.
+    pub(crate) outbox: Option<Stats>,
+    pub(crate) outbox_failed: Option<String>,
+    pub(crate) troubles: Vec<Trouble>,
+}
+
+/// The figures of one topic.
+#[derive(Clone)]
+pub(crate) struct TopicFigures {
+    pub(crate) name: String,
+    pub(crate) stats: Arc<TopicStats>,
+    pub(crate) done_rate: Option<f64>,
+    /// Rows decide about its jobs, and the source has no database.
+    pub(crate) needs_database: bool,
+}
+
+/// See the module.
+pub(crate) struct Collector {
+    source: Arc<Source>,
+    clock: Clock,
+    snapshot: watch::Sender<Arc<Snapshot>>,
+    rings: RwLock<BTreeMap<String, Ring>>,
+    /// Since when each trouble stands, in ms since 1970.
+    since: RwLock<BTreeMap<String, u64>>,
+    pages: AtomicUsize,
+    opened: Notify,
+}
+
+/// An open page.
+pub(crate) struct OpenPage(Arc<Collector>);
+
+impl Collector {
+    pub(crate) fn new(source: Arc<Source>, clock: Clock) -> Arc<Self> {
+        let snapshot = watch::Sender::new(Arc::default());
+        let (rings, since) = (RwLock::default(), RwLock::default());
+        Arc::new(Self { source, clock, snapshot, rings, since, pages: AtomicUsize::new(0), opened: Notify::new() })
+    }
+
+    /// The last reading.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.borrow().clone()
+    }
+
+    /// Every reading.
+    pub(crate) fn readings(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.snapshot.subscribe()
+    }
+
+    /// Now, in ms since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.unix_ms()
+    }
+
+    /// Counts an open page, while the value lives.
+    pub(crate) fn open(self: &Arc<Self>) -> OpenPage {
+        if self.pages.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.opened.notify_one();
+        }
+        OpenPage(Arc::clone(self))
+    }
+
+    /// The number of open pages.
+    pub(crate) fn open_pages(&self) -> usize {
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    /// The last hour of a topic; with `None`, the sum over all topics with a ring (of lateness, the maximum).
+    pub(crate) fn values(&self, topic: Option<&str>, series: Series) -> Vec<Option<f32>> {
+        let rings = self.rings.read();
+        match topic {
+            Some(topic) => rings.get(topic).map(|ring| ring.values(series)).unwrap_or_default(),
+            None => rings.values().fold(Vec::new(), |sum, ring| add(&sum, &ring.values(series), series)),
+        }
+    }
+
+    /// Reads at its interval, for ever.
+    pub(crate) async fn run(self: Arc<Self>) {
+        loop {
+            self.run_once().await;
+            let shards: usize = self.snapshot().topics.iter().map(|topic| topic.stats.shards.len()).sum();
+            let floor = PAUSE_PER_SHARD * u32::try_from(shards).unwrap_or(u32::MAX);
+            let pause = if self.open_pages() > 0 { FAST } else { SLOW };
+            tokio::select! {
+                () = self.clock.sleep(pause.max(floor)) => {}
+                () = self.opened.notified() => {}
+            }
+        }
+    }
+
+    /// One reading. If it fails, the figures of the last one stay, with their age and the reason.
+    pub(crate) async fn run_once(&self) {
+        let mut next = Snapshot::clone(&self.snapshot());
+        match self.clock.timeout(READ_MAX, self.read_topics()).await {
+            Ok(Ok(topics)) => (next.at, next.failed, next.topics) = (self.now(), None, topics),
+            Ok(Err(reason)) => next.failed = Some(reason),
+            Err(_) => next.failed = Some(format!("Redis took longer than {} s", READ_MAX.as_secs())),
+        }
+        if let Some(database) = &self.source.database {
+            match database.outbox_stats().await {
+                Ok(stats) => (next.outbox, next.outbox_failed) = (Some(stats), None),
+                Err(error) => (next.outbox, next.outbox_failed) = (None, Some(error.to_string())),
+            }
+        }
+        next.troubles = problems::find(&next, self.source.database.is_some());
+        self.date(&mut next.troubles);
+        self.snapshot.send_replace(Arc::new(next));
+    }
+
+    async fn read_topics(&self) -> Result<Vec<TopicFigures>, String> {
+        let topics = self.source.keel.topics().await.map_err(|error| error.to_string())?;
+        let mut figures = Vec::with_capacity(topics.len());
+        for topic in topics {
+            figures.push(self.read_topic(&topic).await?);
+        }
+        let mut rings = self.rings.write();
+        rings.retain(|name, _| figures.iter().any(|topic| topic.name == *name));
+        Ok(figures)
+    }
+
+    async fn read_topic(&self, topic: &Topic) -> Result<TopicFigures, String> {
+        let stats = topic.stats().await.map_err(|error| error.to_string())?;
+        let name = topic.name().to_owned();
+        let mut rings = self.rings.write();
+        let done_rate = if rings.contains_key(&name) || rings.len() < RINGS_MAX {
+            let ring = rings.entry(name.clone()).or_default();
+            ring.add(&stats);
+            ring.done_rate
+        } else {
+            None
+        };
+        let needs_database = topic.needs_database() && self.source.database.is_none();
+        Ok(TopicFigures { name, stats: Arc::new(stats), done_rate, needs_database })
+    }
+
+    /// Sets since when each trouble stands.
+    fn date(&self, troubles: &mut [Trouble]) {
+        let (now, mut since) = (self.now(), self.since.write());
+        since.retain(|id, _| troubles.iter().any(|trouble| trouble.id == *id));
+        for trouble in troubles {
+            trouble.since = text(*since.entry(trouble.id.clone()).or_insert(now));
+        }
+    }
+}
+
+impl Drop for OpenPage {
+    fn drop(&mut self) {
+        self.0.pages.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Adds two series that end now.
+fn add(sum: &[Option<f32>], values: &[Option<f32>], series: Series) -> Vec<Option<f32>> {
+    let length = sum.len().max(values.len());
+    let at = |of: &[Option<f32>], index: usize| (index + of.len()).checked_sub(length).and_then(|index| of[index]);
+    let both = |a: f32, b: f32| if series == Series::Late { a.max(b) } else { a + b };
+    (0..length)
+        .map(|index| match (at(sum, index), at(values, index)) {
+            (Some(a), Some(b)) => Some(both(a, b)),
+            (one, other) => one.or(other),
+        })
+        .collect()
+}

@@ -1,0 +1,85 @@
+//! The problem types of the console, in addition to the common ones.
+
+use axum::http::StatusCode;
+use web::Kind;
+
+/// The request needs a login.
+pub(crate) const UNAUTHORIZED: Kind = Kind::new(
+    StatusCode::UNAUTHORIZED,
+    "unauthorized",
+    "Login required",
+    "The console needs a token. In a browser open `/login`; a program sends `Authorization: Bearer TOKEN`.",
+);
+/// The visitor's role does not permit the action.
+pub(crate) const FORBIDDEN: Kind = Kind::new(
+    StatusCode::FORBIDDEN,
+    "forbidden",
+    "Not permitted",
+    "Your role does not permit this. `detail` names the role that does. Nothing was changed.",
+);
+/// A form of another site, or one without its CSRF token.
+pub(crate) const NOT_OUR_PAGE: Kind = Kind::new(
+    StatusCode::FORBIDDEN,
+    "not-our-page",
+    "Not sent by this console",
+    "The request was not sent by a page of this console. `detail` names the check that failed. Nothing was changed.",
+);
+/// A request that went through a proxy reached a console without a login.
+pub(crate) const FORWARDED: Kind = Kind::new(
+    StatusCode::FORBIDDEN,
+    "forwarded",
+    "Forwarded request",
+    "A proxy forwarded this request, and this console has no login: everybody who reaches the proxy could operate it. Start the console \
+     with a token file and `public_url`.",
+);
+/// Too many failed logins.
+pub(crate) const TOO_MANY: Kind = Kind::new(
+    StatusCode::TOO_MANY_REQUESTS,
+    "too-many-requests",
+    "Too many requests",
+    "There were too many failed logins or open streams. The header `Retry-After` says when to try again.",
+);
+/// A field of the request is invalid.
+pub(crate) const INVALID_INPUT: Kind = Kind::INVALID_INPUT;
+/// No program has opened a queue of this name.
+pub(crate) const UNKNOWN_TOPIC: Kind = Kind::new(
+    StatusCode::NOT_FOUND,
+    "unknown-topic",
+    "Unknown topic",
+    "No program has opened a queue of this name under the prefix of this source.",
+);
+/// The job is unknown.
+pub(crate) const UNKNOWN_JOB: Kind = Kind::new(
+    StatusCode::NOT_FOUND,
+    "unknown-job",
+    "Unknown job",
+    "The job was never enqueued here, or it has ended and its completion record has expired.",
+);
+/// The jobs of the topic are rows in a database that the source does not have.
+pub(crate) const NEEDS_DATABASE: Kind = Kind::new(
+    StatusCode::CONFLICT,
+    "needs-database",
+    "Database required",
+    "Rows in a SQL database decide about the jobs of this topic. Add `database` to the source. Nothing was changed.",
+);
+/// The typed name is not the name of what would be destroyed.
+pub(crate) const NOT_CONFIRMED: Kind = Kind::new(
+    StatusCode::UNPROCESSABLE_ENTITY,
+    "not-confirmed",
+    "Not confirmed",
+    "What destroys something needs its name, typed exactly. Nothing was changed.",
+);
+/// The thing is no longer in the state in which it was shown.
+pub(crate) const CHANGED_MEANWHILE: Kind = Kind::new(
+    StatusCode::CONFLICT,
+    "changed-meanwhile",
+    "Changed meanwhile",
+    "It is no longer as it was shown. `detail` says what was found. Nothing was changed.",
+);
+/// The audit log cannot be written.
+pub(crate) const NO_AUDIT: Kind = Kind::new(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "no-audit",
+    "Audit log unavailable",
+    "The audit log could not be written, so the action was refused. Nothing was changed.",
+);

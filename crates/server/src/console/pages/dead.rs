@@ -1,0 +1,206 @@
+//! `/queues/{topic}/dead`: the dead letters in groups by error; redrive and delete a group.
+//!
+//! The page reads the oldest 10,000 at most, and says so. An action takes what the page has shown: letters that died since are not touched.
+
+use super::layout::{csrf, page};
+use super::queue::{Done, tabs};
+use super::{answered, jobs, number, topic_path};
+use crate::console::app::App;
+use crate::console::kind::NOT_CONFIRMED;
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::queue_problem;
+use crate::output::{printable, truncated};
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+use evenkeel::queue::JobId;
+use evenkeel::queue::topic::{Filter, Place, Seen, Topic};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use web::{Form, Problem, Query};
+
+/// What one request reads at most.
+const LETTERS_MAX: usize = 10_000;
+const BYTES_MAX: usize = 64 << 20;
+const TIME_MAX: Duration = Duration::from_secs(2);
+const PAGE: usize = 100;
+
+#[derive(Deserialize)]
+pub(super) struct Choice {
+    /// The group, as the page names it.
+    group: String,
+    /// Only letters that died until this time, in ms since 1970.
+    until: u64,
+    /// The same for a form that is sent again.
+    #[serde(default)]
+    name: String,
+    /// The topic's name, typed.
+    #[serde(default)]
+    confirm: String,
+}
+
+/// What was read.
+#[derive(Default)]
+struct Read {
+    groups: BTreeMap<String, Vec<JobId>>,
+    first: Vec<Seen>,
+    read: usize,
+    is_cut: bool,
+    until: u64,
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    Query(Done { done }): Query<Done>,
+) -> Result<Markup, Problem> {
+    let topic = app.source.topic(&name).await?;
+    let read = read(&topic, u64::MAX).await?;
+    let mut groups: Vec<(&String, usize)> = read.groups.iter().map(|(group, ids)| (group, ids.len())).collect();
+    groups.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let path = topic_path(&name);
+    let body = html! {
+        h1 { (name) }
+        (tabs(&path, "/dead"))
+        section.card {
+            h2 { "Dead letters by error" }
+            @if read.read == 0 { div.empty { h3 { "No dead letters" } p { "A job is here after its last attempt has failed." } } }
+            @if read.is_cut { p.hint { "The oldest " (number(read.read as u64)) " were read; there are more." } }
+            @for (group, count) in groups { (group_row(&visitor, &path, &name, group, count, read.until)) }
+        }
+        @if !read.first.is_empty() {
+            section.card { h2 { "The oldest" } (jobs::table(&app, &visitor, &name, &read.first, "Died", topic.now_ms()))
+                div.pages { a href={ (path) "/jobs?state=dead" } { "All, page by page" } } }
+        }
+    };
+    Ok(page(&app, &visitor, &format!("Dead letters of {name}"), done.as_deref(), &body))
+}
+
+fn group_row(visitor: &Visitor, path: &str, topic: &str, group: &str, count: usize, until: u64) -> Markup {
+    let hidden = html! { (csrf(visitor)) input type="hidden" name="group" value=(group); input type="hidden" name="until" value=(until); };
+    let name = format!("console {}", crate::console::security::session::hex(&rand::random::<[u8; 8]>()));
+    html! {
+        div.forms {
+            h3 { (group) " " span.badge { (number(count as u64)) } }
+            @if visitor.may(Action::Redrive) {
+                form method="post" action={ (path) "/dead/redrive" } { (hidden) input type="hidden" name="name" value=(name); button { "Redrive " (number(count as u64)) } }
+            }
+            @if visitor.may(Action::Delete) {
+                details { summary { "Delete " (number(count as u64)) " …" }
+                    form method="post" action={ (path) "/dead/delete" } { (hidden)
+                        div.field { label { "No undo. Type the topic's name: " strong { (topic) } " " input name="confirm" required autocomplete="off"; } }
+                        button.danger { "Delete" } }
+                }
+            }
+        }
+    }
+}
+
+/// Reads the dead letters that died until `until`, within the bounds.
+async fn read(topic: &Topic, until: u64) -> Result<Read, Problem> {
+    let (mut read, mut after, mut bytes, start) =
+        (Read { until: topic.now_ms(), ..Read::default() }, None, 0, Instant::now());
+    loop {
+        let page = topic.peek(Place::Dead, after, PAGE).await.map_err(queue_problem)?;
+        for seen in page.jobs.into_iter().filter(|seen| seen.score <= until) {
+            let group = match &seen.job {
+                Ok(job) => job
+                    .error_notes()
+                    .last()
+                    .map_or_else(|| "no error".to_owned(), |error| fingerprint(&printable(&error.text))),
+                Err(_) => "written by a newer program".to_owned(),
+            };
+            bytes += seen.job.as_ref().map_or(0, |job| job.spec.body.len());
+            read.groups.entry(group).or_default().push(seen.id);
+            read.read += 1;
+            if read.first.len() < 20 {
+                read.first.push(seen);
+            }
+        }
+        match page.next {
+            None => return Ok(read),
+            Some(next) if next.score > until => return Ok(read),
+            next => after = next,
+        }
+        if read.read >= LETTERS_MAX || bytes >= BYTES_MAX || start.elapsed() >= TIME_MAX {
+            read.is_cut = true;
+            return Ok(read);
+        }
+    }
+}
+
+/// An error without what differs between jobs: numbers, and hexadecimal ids of at least eight digits.
+fn fingerprint(error: &str) -> String {
+    let words = error.split_whitespace().map(|word| {
+        let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let digits = core.bytes().filter(u8::is_ascii_digit).count();
+        let is_id = core.len() >= 8 && digits > 0 && core.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        if digits > 0 && digits == core.len() || is_id { word.replace(core, "NUMBER") } else { word.to_owned() }
+    });
+    let text = truncated(&words.collect::<Vec<_>>().join(" "), 120);
+    if text.is_empty() { "no message".to_owned() } else { text }
+}
+
+pub(super) async fn redrive(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(topic): Path<String>,
+    Form(choice): Form<Choice>,
+) -> Result<Redirect, Problem> {
+    let handle = app.source.topic(&topic).await?;
+    let target = json!({ "topic": topic, "group": choice.group, "until": choice.until });
+    let act = async {
+        let ids = read(&handle, choice.until).await?.groups.remove(&choice.group).unwrap_or_default();
+        let filter = Filter { died_until: Some(choice.until), ..Filter::default() };
+        // The name of the form: a second click continues the same redrive, which takes no letter twice.
+        let report = handle.redrive(&choice.name).filter(filter).only(ids).run().await.map_err(queue_problem)?;
+        Ok(format!("{} redriven: they wait with all their attempts.", number(report.taken_in_all)))
+    };
+    let answer = app.act(&visitor, "redrive", target, act).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(&format!("{}/dead", topic_path(&topic)), &answer)))
+}
+
+pub(super) async fn delete(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(topic): Path<String>,
+    Form(choice): Form<Choice>,
+) -> Result<Redirect, Problem> {
+    if choice.confirm != topic {
+        return Err(Problem::of_field(
+            NOT_CONFIRMED,
+            "confirm",
+            format!("To delete, type the topic's name: {topic}. Nothing was deleted."),
+        ));
+    }
+    let handle = app.source.topic(&topic).await?;
+    let target = json!({ "topic": topic, "group": choice.group, "until": choice.until });
+    let act = async {
+        let ids = read(&handle, choice.until).await?.groups.remove(&choice.group).unwrap_or_default();
+        let mut deleted = 0;
+        for some in ids.chunks(PAGE) {
+            deleted +=
+                handle.delete_dead(some).await.map_err(queue_problem)?.into_iter().filter(|was_dead| *was_dead).count();
+        }
+        Ok(format!("{} deleted.", number(deleted as u64)))
+    };
+    let answer = app.act(&visitor, "delete", target, act).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(&format!("{}/dead", topic_path(&topic)), &answer)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fingerprint;
+
+    #[test]
+    fn errors_that_differ_in_numbers_are_one_group() {
+        assert_eq!(fingerprint("smtp refused 451 for job 0192f3aa-0b1c"), "smtp refused NUMBER for job NUMBER");
+        assert_eq!(fingerprint("timeout after 30 s (attempt 2)"), "timeout after NUMBER s (attempt NUMBER)");
+        assert_eq!((fingerprint(""), fingerprint("bad feed")), ("no message".to_owned(), "bad feed".to_owned()));
+    }
+}

@@ -1,0 +1,172 @@
+//! `/queues/{topic}/jobs/{id}`: one job, and what can be done to it. Why it is where it is belongs here once the library can tell.
+
+use super::layout::{csrf, page};
+use super::queue::{Done, tabs};
+use super::{answered, job_id, jobs, topic_path};
+use crate::console::app::App;
+use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::queue_problem;
+use crate::output::printable;
+use crate::time::{distance, read_span, text};
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+use evenkeel::queue::{Found, Job, Note, Rescheduled, Revoked, State as JobState, When};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+use web::{Form, Problem, Query};
+
+#[derive(Deserialize)]
+pub(super) struct Delay {
+    delay: String,
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, id)): Path<(String, String)>,
+    Query(Done { done }): Query<Done>,
+) -> Result<Markup, Problem> {
+    let topic = app.source.topic(&name).await?;
+    let id = job_id(&id)?;
+    let found = topic.job(id).await.map_err(queue_problem)?;
+    let found = found.ok_or_else(|| Problem::plain(UNKNOWN_JOB))?;
+    let (path, now) = (topic_path(&name), topic.now_ms());
+    let body = html! {
+        h1 { (name) " / " span.id { (id) } }
+        (tabs(&path, "-"))
+        @match &found {
+            Found::Ended(stamp) => section.card { dl.facts {
+                dt { "State" } dd { "ended: " (format!("{:?}", stamp.end)) }
+                dt { "Ended" } dd { (text(stamp.ended_at)) " (" (distance(stamp.ended_at, now)) ")" }
+            } },
+            Found::Live { state, score, job } => {
+                (facts(*state, *score, job, now))
+                (history(&visitor, job))
+                section.card { h2 { "Body" } pre { (pretty(&jobs::body(&app, &visitor, &name, job))) } }
+                (actions(&visitor, &format!("{path}/jobs/{id}"), &path, *state))
+            }
+        }
+    };
+    Ok(page(&app, &visitor, &format!("Job of {name}"), done.as_deref(), &body))
+}
+
+fn facts(state: JobState, score: u64, job: &Job, now: u64) -> Markup {
+    let moment = |ms: u64| format!("{} ({})", text(ms), distance(ms, now));
+    let (word, of_score) = match state {
+        JobState::Waiting(_) => ("! waiting", "Due"),
+        JobState::Leased if job.started => ("› running", "Lease ends"),
+        JobState::Leased => ("› claimed, start not yet reported", "Lease ends"),
+        JobState::Dead => ("✕ dead", "Died"),
+    };
+    html! {
+        section.card { dl.facts {
+            dt { "State" } dd { (word) }
+            dt { (of_score) } dd { (moment(score)) }
+            dt { "Enqueued" } dd { (moment(job.enqueued_at)) }
+            dt { "Priority" } dd { (format!("{:?}", job.spec.priority).to_lowercase()) }
+            dt { "Errors" } dd { (job.errors) " (" (job.crashes) " crashes in a row)" }
+            @if let Some(expires) = job.expires_at { dt { "Expires unless started by" } dd { (moment(expires)) } }
+            @for note in &job.spec.notes { @if let Note::Name(name) = note { dt { "Sender's id" } dd { (printable(name)) } } }
+        } }
+    }
+}
+
+fn history(visitor: &Visitor, job: &Job) -> Markup {
+    html! {
+        section.card { h2 { "History" }
+            @if job.error_notes().next().is_none() { p.hint { "No attempt has failed." } }
+            ol { @for note in &job.spec.notes { @match note {
+                Note::Error(error) => li { (text(error.at)) " attempt " (error.attempt) " " (format!("{:?}", error.class).to_lowercase()) ": " (jobs::error_text(visitor, &error.text, error.class)) },
+                Note::Redriven { at, errors, .. } => li { (text(*at)) " redriven after " (errors) " errors" },
+                _ => {}
+            } } }
+        }
+    }
+}
+
+fn actions(visitor: &Visitor, path: &str, topic: &str, state: JobState) -> Markup {
+    html! {
+        @if matches!(state, JobState::Waiting(_)) && visitor.may(Action::Run) {
+            section.card { h2 { "Actions" } div.forms {
+                form method="post" action={ (path) "/run" } { (csrf(visitor)) button { "Run now" } }
+                form method="post" action={ (path) "/reschedule" } { (csrf(visitor))
+                    div.field { label for="delay" { "Due in " small { "(90s, 5m, 2h, 1d)" } } input id="delay" name="delay" required; }
+                    button { "Reschedule" } }
+                form method="post" action={ (path) "/revoke" } { (csrf(visitor)) button.danger { "Revoke: it never starts" } }
+            } }
+        }
+        @if state == JobState::Dead { p { "Redrive or delete it with its group: " a href={ (topic) "/dead" } { "dead letters" } "." } }
+    }
+}
+
+/// JSON with line breaks; other text as it is.
+fn pretty(text: &str) -> String {
+    // A number keeps its digits: a body is shown as it is unless parsing and printing it loses nothing.
+    let parsed: Option<Value> = serde_json::from_str(text).ok();
+    let is_exact = |value: &Value| {
+        value.to_string().len() == text.chars().filter(|c| !c.is_whitespace()).map(char::len_utf8).sum::<usize>()
+    };
+    parsed.filter(is_exact).map_or_else(|| text.to_owned(), |value| format!("{value:#}"))
+}
+
+type At = Path<(String, String)>;
+
+pub(super) async fn run_now(State(app): State<App>, visitor: Visitor, at: At) -> Result<Redirect, Problem> {
+    change(&app, &visitor, at, "run", When::In(0)).await
+}
+
+pub(super) async fn reschedule(
+    State(app): State<App>,
+    visitor: Visitor,
+    at: At,
+    Form(delay): Form<Delay>,
+) -> Result<Redirect, Problem> {
+    let delay = read_span(delay.delay.trim()).map_err(|reason| Problem::of_field(INVALID_INPUT, "delay", reason))?;
+    let delay = u64::try_from(Duration::from_millis(delay).as_millis()).unwrap_or(u64::MAX);
+    change(&app, &visitor, at, "reschedule", When::In(delay)).await
+}
+
+async fn change(app: &App, visitor: &Visitor, at: At, action: &'static str, when: When) -> Result<Redirect, Problem> {
+    let Path((name, id)) = at;
+    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+    let act = async {
+        match topic.reschedule(id, when).await.map_err(queue_problem)? {
+            Rescheduled::Changed => Ok("The due time was changed.".to_owned()),
+            Rescheduled::ChangedAfterLapse => {
+                Ok("The due time was changed; a worker whose lease has expired may have started the job.".to_owned())
+            }
+            other => Err(Problem::new(
+                CHANGED_MEANWHILE,
+                format!("The job is not waiting ({other:?}). Nothing was changed."),
+            )),
+        }
+    };
+    let answer = app.act(visitor, action, json!({ "topic": name, "job": id.to_string() }), act).await?;
+    Ok(Redirect::to(&answered(&format!("{}/jobs/{id}", topic_path(&name)), &answer)))
+}
+
+pub(super) async fn revoke(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, id)): At,
+) -> Result<Redirect, Problem> {
+    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+    let act = async {
+        match topic.revoke(&[id]).await.map_err(queue_problem)?.first() {
+            Some(Revoked::Revoked) => Ok("Revoked: the job never starts.".to_owned()),
+            Some(Revoked::RevokedAfterLapse) => {
+                Ok("Revoked; a worker whose lease has expired may have started the job.".to_owned())
+            }
+            other => Err(Problem::new(
+                CHANGED_MEANWHILE,
+                format!("The job is not waiting ({other:?}). Nothing was changed."),
+            )),
+        }
+    };
+    let answer = app.act(&visitor, "revoke", json!({ "topic": name, "job": id.to_string() }), act).await?;
+    // A job without an id of its sender leaves no record: its page would not be found.
+    Ok(Redirect::to(&answered(&topic_path(&name), &answer)))
+}

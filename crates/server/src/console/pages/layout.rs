@@ -1,0 +1,69 @@
+//! The layout of every page.
+
+use super::Assets;
+use crate::console::app::App;
+use crate::console::rights::Visitor;
+use maud::{DOCTYPE, Markup, html};
+use web::{Problem, asset};
+
+/// A page with the navigation. `done` is the answer of the action that led here.
+pub(super) fn page(app: &App, visitor: &Visitor, title: &str, done: Option<&str>, body: &Markup) -> Markup {
+    document(
+        title,
+        &html! {
+            a.skip href="#content" { "Skip to content" }
+            header.top { div.bar {
+                a.brand href="/" { img src=(asset::url::<Assets>("icon.svg")) width="28" height="28" alt=""; "Evenkeel" }
+                span.source { (app.source.name()) }
+                nav aria-label="Main" { a href="/" { "Overview" } }
+                @if app.security.login.is_some() && visitor.role.is_some() {
+                    form method="post" action="/logout" { (csrf(visitor)) button.quiet.small { "Log out " (visitor.name) } }
+                }
+            } }
+            main.wrap id="content" {
+                @if let Some(done) = done { div.notice.good role="status" { p { (done) } } }
+                (body)
+            }
+            footer.foot { span { "evenkeel " (env!("CARGO_PKG_VERSION")) } a href="/metrics" { "Metrics" } }
+        },
+    )
+}
+
+/// A problem as a page.
+pub(crate) fn problem_page(problem: &Problem) -> Markup {
+    document(
+        problem.title(),
+        &html! {
+            main.wrap id="content" { section.card.narrow {
+                h1 { (problem.title()) }
+                p { (problem.detail()) }
+                p.hint { "Status " (problem.status().as_u16()) }
+                div.actions { a.button href="/" { "Back to the overview" } }
+            } }
+        },
+    )
+}
+
+/// The hidden field that proves that a form is ours.
+pub(super) fn csrf(visitor: &Visitor) -> Markup {
+    html! { input type="hidden" name="csrf" value=(visitor.csrf); }
+}
+
+fn document(title: &str, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Evenkeel" }
+                link rel="icon" type="image/svg+xml" href=(asset::url::<Assets>("icon.svg"));
+                link rel="stylesheet" href=(asset::url::<Assets>("style.css"));
+                link rel="stylesheet" href=(asset::url::<Assets>("console.css"));
+                script src=(asset::url::<Assets>("live.js")) defer {}
+            }
+            body { (body) }
+        }
+    }
+}

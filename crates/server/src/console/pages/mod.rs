@@ -1,0 +1,89 @@
+//! The pages. Rendered on the server; they work without JavaScript, which only updates figures.
+
+mod chart;
+mod dead;
+mod job;
+mod jobs;
+mod layout;
+mod live;
+mod login;
+mod overview;
+mod queue;
+
+pub(crate) use layout::problem_page;
+
+use super::rights::{Action, Table};
+use crate::console::kind::UNKNOWN_JOB;
+use evenkeel::queue::JobId;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rust_embed::RustEmbed;
+use web::{Problem, asset};
+
+/// The embedded assets.
+#[derive(RustEmbed)]
+#[folder = "assets/"]
+pub(crate) struct Assets;
+
+/// What stands unencoded in one segment of a path.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Adds the routes of the pages.
+pub(crate) fn routes(table: Table) -> Table {
+    table
+        .page("/", Action::Read, overview::show)
+        .stream("/live", Action::Read, live::stream)
+        .page("/queues/{topic}", Action::Read, queue::show)
+        .form("/queues/{topic}/pause", Action::Pause, queue::pause)
+        .form("/queues/{topic}/resume", Action::Pause, queue::resume)
+        .page("/queues/{topic}/jobs", Action::Read, jobs::show)
+        .page("/queues/{topic}/jobs/{id}", Action::Read, job::show)
+        .form("/queues/{topic}/jobs/{id}/run", Action::Run, job::run_now)
+        .form("/queues/{topic}/jobs/{id}/reschedule", Action::Reschedule, job::reschedule)
+        .form("/queues/{topic}/jobs/{id}/revoke", Action::Revoke, job::revoke)
+        .page("/queues/{topic}/dead", Action::Read, dead::show)
+        .form("/queues/{topic}/dead/redrive", Action::Redrive, dead::redrive)
+        .form("/queues/{topic}/dead/delete", Action::Delete, dead::delete)
+        .page("/login", Action::Public, login::show)
+        .form("/login", Action::Public, login::login)
+        .form("/logout", Action::Public, login::logout)
+        .plain("/assets/{file}", Action::Public, asset::serve::<Assets>)
+}
+
+/// The path of a topic's page.
+pub(crate) fn topic_path(topic: &str) -> String {
+    format!("/queues/{}", utf8_percent_encode(topic, SEGMENT))
+}
+
+/// A number with thousands separators.
+pub(crate) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The id of a job in a path: the 32 digits, never a sender's id.
+fn job_id(text: &str) -> Result<JobId, Problem> {
+    text.parse().map_err(|_| Problem::new(UNKNOWN_JOB, "A job's address ends in its 32 hexadecimal digits."))
+}
+
+/// The address of `path` with the answer of an action, which the page shows.
+fn answered(path: &str, answer: &str) -> String {
+    format!("{path}?done={}", utf8_percent_encode(answer, SEGMENT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_paths_are_readable() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(topic_path("a/b <c>"), "/queues/a%2Fb%20%3Cc%3E");
+    }
+}

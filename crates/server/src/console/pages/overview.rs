@@ -1,0 +1,111 @@
+//! `/`: what is wrong, the charts, and the topics.
+
+use super::layout::page;
+use super::{chart, number, topic_path};
+use crate::console::app::App;
+use crate::console::collector::{Snapshot, TopicFigures, Trouble};
+use crate::console::rights::Visitor;
+use crate::time::span;
+use axum::extract::State;
+use maud::{Markup, html};
+
+pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
+    let snapshot = app.collector.snapshot();
+    let body = html! {
+        h1 { "Overview" }
+        p.hint { "Read " span data-live="age" { (age(&snapshot, app.collector.now())) } }
+        (troubles(&snapshot))
+        (chart::charts(&app.collector, None))
+        (topics(&app, &snapshot))
+    };
+    page(&app, &visitor, "Overview", None, &body)
+}
+
+/// The age of the figures. Figures that were never read are not 0.
+pub(super) fn age(snapshot: &Snapshot, now: u64) -> String {
+    match snapshot.at {
+        0 => "never: waiting for Redis".to_owned(),
+        at => format!("{} ago", span(now.saturating_sub(at))),
+    }
+}
+
+fn troubles(snapshot: &Snapshot) -> Markup {
+    html! {
+        section.troubles aria-label="Problems" {
+            @for Trouble { is_bad, text, since, link, .. } in &snapshot.troubles {
+                div.notice.bad[*is_bad].warn[!*is_bad] {
+                    p { span.mark aria-hidden="true" { (if *is_bad { "✕" } else { "!" }) } " "
+                        strong { (if *is_bad { "Problem: " } else { "Warning: " }) } (text)
+                        span.hint { " since " (since) }
+                        @if let Some((path, label)) = link { " " a href=(path) { (label) } }
+                    }
+                }
+            }
+            @if snapshot.troubles.is_empty() && snapshot.at > 0 { div.notice.good { p { "✓ No problem found." } } }
+        }
+    }
+}
+
+fn topics(app: &App, snapshot: &Snapshot) -> Markup {
+    html! {
+        section.card {
+            h2 { "Queues" }
+            @if snapshot.topics.is_empty() {
+                div.empty {
+                    h3 { (if snapshot.at == 0 { "Not read yet" } else { "No queue under this prefix" }) }
+                    p { "The prefix is " code { (app.source.name()) } ". To see which prefixes have queues: " code { "evenkeel queue ls" } }
+                }
+            } @else {
+                div.scroll { table.rows { thead { tr {
+                    th scope="col" { "Topic" } th scope="col" { "State" }
+                    @for (_, label) in FIGURES { th.number scope="col" { (label) } }
+                } } tbody { @for topic in &snapshot.topics { tr {
+                    td { a href=(topic_path(&topic.name)) { (topic.name) } }
+                    td data-live=(key(topic, "state")) { (state(topic)) }
+                    @for (figure, label) in FIGURES { td.number data-label=(label) data-live=(key(topic, figure)) { (value(topic, figure)) } }
+                } } } } }
+            }
+        }
+    }
+}
+
+/// The figures of a topic, and their labels.
+pub(super) const FIGURES: [(&str, &str); 6] = [
+    ("due", "Due"),
+    ("late", "Late"),
+    ("waiting", "Waiting"),
+    ("running", "Running"),
+    ("dead", "Dead"),
+    ("rate", "Done/s"),
+];
+
+/// The key under which the stream sends a figure.
+pub(super) fn key(topic: &TopicFigures, figure: &str) -> String {
+    format!("{figure} {}", topic.name)
+}
+
+pub(super) fn value(topic: &TopicFigures, figure: &str) -> String {
+    let stats = &topic.stats;
+    match figure {
+        "state" => state(topic),
+        "due" => number(stats.due()),
+        "late" if stats.due() == 0 => "-".to_owned(),
+        "late" => span(stats.late_ms()),
+        "waiting" => number(stats.waiting()),
+        "running" => number(stats.running()),
+        "dead" => number(stats.dead()),
+        _ => topic.done_rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}")),
+    }
+}
+
+fn state(topic: &TopicFigures) -> String {
+    let total = &topic.stats.total;
+    match total.paused_until {
+        Some(u64::MAX) => "‖ paused".to_owned(),
+        Some(until) => format!("‖ paused until {}", crate::time::text(until)),
+        None if total.workers == 0 && total.ready > 0 => "✕ no consumer".to_owned(),
+        None if total.dead > 0 => "! dead letters".to_owned(),
+        None if total.leased > 0 => "› running".to_owned(),
+        None => "✓ idle".to_owned(),
+    }
+}

@@ -1,0 +1,49 @@
+//! [`Route`]: the route groups of the metrics.
+
+use web::RouteGroup;
+
+/// A route group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    /// Pages, forms, assets.
+    Page,
+    /// Health and metrics.
+    Probe,
+    /// No route matched.
+    Unknown,
+}
+
+impl RouteGroup for Route {
+    const ALL: &'static [Self] = &[Route::Page, Route::Probe, Route::Unknown];
+    const REQUESTS: &'static str = "evenkeel_console_requests_total";
+    const SECONDS: &'static str = "evenkeel_console_request_seconds";
+
+    fn of(matched: Option<&str>) -> Self {
+        match matched {
+            None => Route::Unknown,
+            Some(path) if path.starts_with("/health/") || path == "/metrics" => Route::Probe,
+            Some(_) => Route::Page,
+        }
+    }
+
+    fn index(self) -> usize {
+        self as usize
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Route::Page => "page",
+            Route::Probe => "probe",
+            Route::Unknown => "unknown",
+        }
+    }
+
+    fn is_public(self) -> bool {
+        // The console checks `Host` itself, on every route.
+        true
+    }
+
+    fn is_frequent(self) -> bool {
+        false
+    }
+}

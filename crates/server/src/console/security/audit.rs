@@ -1,0 +1,153 @@
+//! [`Audit`]: who did what. JSON lines, each with the hash of the line before, so that a line that was removed or changed is noticed.
+//!
+//! An action is written before it is done and after it; if the first line cannot be written, the action is refused. An action without a second
+//! line was interrupted: its outcome is unknown.
+
+use super::session::hex;
+use crate::console::rights::{Via, Visitor};
+use anyhow::{Context, Result};
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use tracing::{error, warn};
+
+/// The hash before the first line.
+const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// The log.
+pub(crate) struct Audit(Mutex<Log>);
+
+struct Log {
+    /// `None`: standard error.
+    file: Option<File>,
+    before: String,
+}
+
+/// An action that was begun.
+#[must_use = "the outcome belongs into the log"]
+pub(crate) struct Begun<'a> {
+    audit: &'a Audit,
+    id: String,
+}
+
+/// What an action is about.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Deed<'a> {
+    pub(crate) source: &'a str,
+    pub(crate) action: &'static str,
+    /// What it acts on: a topic, a job, a lock.
+    pub(crate) target: Value,
+}
+
+impl Audit {
+    /// Continues the file at `path`, or writes to standard error.
+    pub(crate) fn open(path: Option<&PathBuf>) -> Result<Self> {
+        let Some(path) = path else {
+            return Ok(Self(Mutex::new(Log { file: None, before: START.to_owned() })));
+        };
+        let context = || format!("cannot open the audit log {}", path.display());
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).with_context(context)?;
+        let before = continue_at(path).with_context(context)?;
+        Ok(Self(Mutex::new(Log { file: Some(file), before })))
+    }
+
+    /// Writes that `visitor` is about to do something.
+    ///
+    /// # Errors
+    /// The log cannot be written: the action must not be done.
+    pub(crate) fn begin(&self, visitor: &Visitor, deed: &Deed<'_>) -> Result<Begun<'_>> {
+        let id = hex(&rand::random::<[u8; 8]>());
+        let via = match visitor.via {
+            Via::Loopback => "loopback",
+            Via::Cookie => "cookie",
+            Via::Token => "token",
+            Via::Nobody => "nobody",
+        };
+        self.write(json!({
+            "id": id, "at": jiff::Timestamp::now().to_string(), "actor": visitor.name, "role": visitor.role, "via": via,
+            "source": deed.source, "action": deed.action, "target": deed.target, "outcome": "begun",
+        }))?;
+        Ok(Begun { audit: self, id })
+    }
+
+    fn write(&self, mut entry: Value) -> Result<()> {
+        let mut log = self.0.lock();
+        entry["before"] = Value::String(log.before.clone());
+        let line = entry.to_string();
+        match &mut log.file {
+            Some(file) => file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_data())?,
+            None => writeln!(std::io::stderr(), "{line}")?,
+        }
+        log.before = hash(&line);
+        Ok(())
+    }
+}
+
+impl Begun<'_> {
+    /// Writes what became of it.
+    pub(crate) fn end(self, outcome: &str, result: &Value) {
+        let entry =
+            json!({ "id": self.id, "at": jiff::Timestamp::now().to_string(), "outcome": outcome, "result": result });
+        if let Err(cause) = self.audit.write(entry) {
+            error!(
+                id = self.id,
+                outcome,
+                error = format!("{cause:#}"),
+                "the outcome of an action could not be written to the audit log"
+            );
+        }
+    }
+}
+
+/// The hash of the last line of a log. Warns if a line is missing or was changed.
+fn continue_at(path: &Path) -> Result<String> {
+    let mut before = START.to_owned();
+    for (number, line) in BufReader::new(File::open(path)?).lines().enumerate() {
+        let line = line?;
+        let entry: Value = serde_json::from_str(&line).unwrap_or_default();
+        if entry["before"] != before {
+            let file = path.display();
+            warn!(%file, line = number + 1, "the audit log was changed: this line does not follow the one before it");
+        }
+        before = hash(&line);
+    }
+    Ok(before)
+}
+
+fn hash(line: &str) -> String {
+    hex(&Sha256::digest(line.as_bytes()))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+mod tests {
+    use super::*;
+    use crate::console::rights::Role;
+
+    #[test]
+    fn lines_are_chained_also_over_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        let visitor =
+            Visitor { name: "ada".to_owned(), role: Some(Role::Admin), via: Via::Cookie, csrf: String::new() };
+        for number in 0..2 {
+            let audit = Audit::open(Some(&path)).unwrap();
+            let deed = Deed { source: "main", action: "pause", target: json!({ "topic": number }) };
+            audit.begin(&visitor, &deed).unwrap().end("done", &json!({}));
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut before = START.to_owned();
+        for line in text.lines() {
+            let entry: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(entry["before"], before, "{line}");
+            before = hash(line);
+        }
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.contains("\"actor\":\"ada\"") && !text.contains("csrf"));
+    }
+}

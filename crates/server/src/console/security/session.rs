@@ -1,0 +1,151 @@
+//! [`Cookie`]: the signed cookie, and the CSRF token that belongs to it.
+//!
+//! A console without a login gives every browser a cookie, too: the CSRF token of its forms depends on it.
+
+use super::Security;
+use axum::http::{HeaderMap, HeaderValue, header};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use std::fmt::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+use subtle::ConstantTimeEq;
+
+/// How long a login lasts.
+const LOGIN_SECONDS: u64 = 12 * 3_600;
+
+/// What a valid cookie says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cookie {
+    /// A random number.
+    id: String,
+    /// The entry of the token that logged in; empty without one.
+    pub(super) entry: String,
+    /// When it expires, in seconds since 1970; 0: with the browser.
+    expires: u64,
+}
+
+impl Cookie {
+    /// A new cookie of a visitor without a login.
+    pub(crate) fn anonymous() -> Self {
+        Self { id: hex(&rand::random::<[u8; 16]>()), entry: String::new(), expires: 0 }
+    }
+
+    /// A new cookie of a visitor who has logged in with the token of this entry.
+    pub(crate) fn login(entry: &str) -> Self {
+        Self { entry: entry.to_owned(), expires: now_seconds() + LOGIN_SECONDS, ..Self::anonymous() }
+    }
+
+    fn text(&self) -> String {
+        format!("{}.{}.{}", self.id, self.entry, self.expires)
+    }
+}
+
+/// The cookie of a request, if its signature is ours and it has not expired.
+pub(crate) fn read(headers: &HeaderMap, security: &Security) -> Option<Cookie> {
+    let name = name(security);
+    let values = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+    let (text, signature) = value.rsplit_once('.')?;
+    if !is_equal(signature, &sign(&security.key(), "cookie", text)) {
+        return None;
+    }
+    let mut parts = text.split('.');
+    let (id, entry, expires) = (parts.next()?.to_owned(), parts.next()?.to_owned(), parts.next()?.parse().ok()?);
+    Some(Cookie { id, entry, expires }).filter(|cookie| cookie.expires == 0 || cookie.expires > now_seconds())
+}
+
+/// The header that sets a cookie.
+pub(crate) fn set(cookie: &Cookie, security: &Security) -> Option<HeaderValue> {
+    let text = cookie.text();
+    let signature = sign(&security.key(), "cookie", &text);
+    let secure = if security.hosts.is_https() { "; Secure" } else { "" };
+    let age = if cookie.expires == 0 { String::new() } else { format!("; Max-Age={LOGIN_SECONDS}") };
+    HeaderValue::try_from(format!("{}={text}.{signature}; Path=/; HttpOnly; SameSite=Lax{secure}{age}", name(security)))
+        .ok()
+}
+
+/// The header that deletes the cookie.
+pub(crate) fn delete(security: &Security) -> Option<HeaderValue> {
+    let secure = if security.hosts.is_https() { "; Secure" } else { "" };
+    HeaderValue::try_from(format!("{}=; Path=/; HttpOnly; SameSite=Lax{secure}; Max-Age=0", name(security))).ok()
+}
+
+/// The CSRF token of the forms of a cookie.
+pub(crate) fn csrf(cookie: &Cookie, security: &Security) -> String {
+    sign(&security.key(), "csrf", &cookie.text())
+}
+
+/// Compares in constant time.
+pub(crate) fn is_equal(a: &str, b: &str) -> bool {
+    a.as_bytes().ct_eq(b.as_bytes()).into()
+}
+
+/// `__Host-` is refused by browsers without HTTPS. The port keeps the consoles of one host apart.
+fn name(security: &Security) -> String {
+    match security.hosts.is_https() {
+        true => "__Host-evenkeel".to_owned(),
+        false => format!("evenkeel-{}", security.hosts.port()),
+    }
+}
+
+fn sign(key: &[u8; 32], purpose: &str, text: &str) -> String {
+    // HMAC accepts keys of every length.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
+    mac.update(purpose.as_bytes());
+    mac.update(b"\0");
+    mac.update(text.as_bytes());
+    hex(&mac.finalize().into_bytes())
+}
+
+/// The bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing into a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+pub(super) fn now_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+mod tests {
+    use super::*;
+    use crate::console::security::hosts::Hosts;
+    use crate::console::security::redact::Redaction;
+
+    fn security(port: u16) -> Security {
+        let hosts = Hosts::new(([127, 0, 0, 1], port).into(), None);
+        Security { hosts, login: None, redaction: Redaction::default(), process_key: rand::random() }
+    }
+
+    fn sent(cookie: &Cookie, security: &Security) -> HeaderMap {
+        let set = set(cookie, security).unwrap();
+        let pair = set.to_str().unwrap().split(';').next().unwrap().to_owned();
+        HeaderMap::from_iter([(header::COOKIE, HeaderValue::try_from(format!("other=1; {pair}")).unwrap())])
+    }
+
+    #[test]
+    fn signed_cookie_is_read_back() {
+        let own = security(8420);
+        let cookie = Cookie::login("ada");
+        let headers = sent(&cookie, &own);
+        assert_eq!(read(&headers, &own), Some(cookie.clone()));
+        assert_eq!(read(&headers, &security(8420)), None, "another process has another key");
+        assert_ne!(csrf(&cookie, &own), csrf(&Cookie::login("ada"), &own), "the token belongs to its cookie");
+    }
+
+    #[test]
+    fn changed_and_expired_cookies_are_ignored() {
+        let own = security(8420);
+        let text = sent(&Cookie::login("ada"), &own)[header::COOKIE].to_str().unwrap().replace("ada", "eve");
+        let changed = HeaderMap::from_iter([(header::COOKIE, HeaderValue::try_from(text).unwrap())]);
+        assert_eq!(read(&changed, &own), None);
+        let expired = Cookie { expires: 1, ..Cookie::login("ada") };
+        assert_eq!(read(&sent(&expired, &own), &own), None);
+    }
+}

@@ -1,0 +1,19 @@
+//! Converts the errors of the library to problems.
+
+use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE, UNKNOWN_TOPIC};
+use evenkeel::queue::QueueError;
+use web::{Kind, Problem};
+
+pub(crate) fn queue_problem(error: QueueError) -> Problem {
+    match error {
+        QueueError::UnknownTopic { .. } => Problem::new(UNKNOWN_TOPIC, sentence(&error)),
+        QueueError::NeedsDatabase { .. } => Problem::plain(NEEDS_DATABASE),
+        QueueError::Invalid(reason) => Problem::new(INVALID_INPUT, reason),
+        QueueError::Link(error) if error.outcome_unknown() => Problem::new(Kind::OUTCOME_UNKNOWN, sentence(&error)),
+        error => Problem::new(Kind::UNAVAILABLE, sentence(&error)),
+    }
+}
+
+fn sentence(error: &impl std::fmt::Display) -> String {
+    format!("{}.", error.to_string().trim_end_matches('.'))
+}

@@ -1,0 +1,85 @@
+//! [`Source`]: the Redis with a prefix, and the database, that a console shows.
+
+mod errors;
+
+pub(crate) use errors::queue_problem;
+
+use crate::address::{Address, Kind};
+use anyhow::Result;
+use evenkeel::Keel;
+use evenkeel::queue::topic::Topic;
+use evenkeel::sql::SqlError;
+use evenkeel::sql::relay::operate::{Outbox, Stats};
+use sqlx::pool::PoolOptions;
+use sqlx::{MySql, Pool, Postgres, Sqlite};
+use std::time::Duration;
+use web::Problem;
+
+/// Connections to the database, and how long a page waits for one.
+const CONNECTIONS: u32 = 4;
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// See the module.
+pub(crate) struct Source {
+    name: String,
+    pub(crate) keel: Keel,
+    pub(crate) database: Option<Database>,
+}
+
+/// A database of one of the three kinds.
+pub(crate) enum Database {
+    MySql(Pool<MySql>),
+    Postgres(Pool<Postgres>),
+    Sqlite(Pool<Sqlite>),
+}
+
+/// Runs the same expression on the pool of any database.
+macro_rules! on {
+    ($database:expr, $pool:ident => $run:expr) => {
+        match $database {
+            Database::MySql($pool) => $run,
+            Database::Postgres($pool) => $run,
+            Database::Sqlite($pool) => $run,
+        }
+    };
+}
+
+impl Source {
+    pub(crate) fn new(keel: Keel, database: Option<Database>) -> Self {
+        let name = keel.link().map_or_else(|| "memory".to_owned(), |link| link.prefix().to_owned());
+        Self { name, keel, database }
+    }
+
+    /// What the pages call it: the prefix.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A topic, with its rows if they are in the database.
+    pub(crate) async fn topic(&self, name: &str) -> Result<Topic, Problem> {
+        let topic = self.keel.topic(name).await.map_err(queue_problem)?;
+        Ok(match &self.database {
+            Some(database) if topic.needs_database() => on!(database, pool => topic.sql(pool)),
+            _ => topic,
+        })
+    }
+}
+
+impl Database {
+    /// A pool that connects when it is first used.
+    pub(crate) fn open(address: &Address) -> Result<Self> {
+        Ok(match address.kind {
+            Kind::MySql => Self::MySql(options().connect_lazy(&address.url)?),
+            Kind::Postgres => Self::Postgres(options().connect_lazy(&address.url)?),
+            _ => Self::Sqlite(options().connect_lazy(&address.url)?),
+        })
+    }
+
+    pub(crate) async fn outbox_stats(&self) -> Result<Stats, SqlError> {
+        on!(self, pool => Outbox::new(pool).stats().await)
+    }
+}
+
+fn options<DB: sqlx::Database>() -> PoolOptions<DB> {
+    PoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(CONNECT_MAX)
+}

@@ -1,0 +1,115 @@
+//! A running console, and a plain HTTP client.
+
+use crate::program::evenkeel;
+use evenkeel::Keel;
+use evenkeel::queue::{Delivery, Handled};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use tempfile::TempDir;
+use testkit::park::{self, SharedRedis};
+use testkit::process::{Child, Launch};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The console of a Redis with a topic `mail`.
+pub(super) struct Console {
+    _child: Child,
+    _redis: SharedRedis,
+    pub(super) folder: TempDir,
+    pub(super) address: String,
+    pub(super) keel: Keel,
+    /// The tokens of a viewer, an operator and an admin; empty without a login.
+    pub(super) tokens: Vec<String>,
+}
+
+/// A response.
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) head: String,
+    pub(super) text: String,
+}
+
+impl Console {
+    pub(super) async fn start(with_login: bool) -> Self {
+        let redis = park::redis().await.unwrap();
+        let url = format!("{}?prefix={}", redis.url, redis.prefix);
+        let keel = Keel::connect(&url).await.unwrap();
+        keel.queue::<Value>("mail").retries(0).open().await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let (file, audit) = (folder.path().join("tokens"), folder.path().join("audit"));
+        let mut tokens = Vec::new();
+        for role in ["viewer", "operator", "admin"].iter().filter(|_| with_login) {
+            let made = evenkeel(&["token", "new", role, "--role", role, "--tokens", file.to_str().unwrap()]);
+            assert_eq!(made.code, 0, "{}", made.err);
+            tokens.push(made.out.trim().to_owned());
+        }
+        let mut launch = Launch::new(env!("CARGO_BIN_EXE_evenkeel"), folder.path().join("log"))
+            .piped()
+            .arguments(["serve", "--listen", "127.0.0.1:0", "--redis", &url, "--show", "mail=shown", "--audit-log"])
+            .argument(&audit);
+        if with_login {
+            launch = launch.argument("--tokens").argument(&file);
+        }
+        let mut child = launch.start().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.take_output().unwrap()).read_line(&mut first).unwrap();
+        let address = first.trim_end().strip_prefix("listening on http://");
+        let address = address.unwrap_or_else(|| unreachable!("{first:?}\n{}", child.log_tail())).to_owned();
+        Self { _child: child, _redis: redis, folder, address, keel, tokens }
+    }
+
+    /// Makes a dead letter of this body with this error.
+    pub(super) async fn add_dead(&self, body: Value, error: &'static str) {
+        let mail = self.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
+        mail.job(&body).enqueue().await.unwrap();
+        let (ended, end) = tokio::sync::oneshot::channel();
+        let ended = std::sync::Mutex::new(Some(ended));
+        let consumer = mail.consume(move |_: Delivery<Value>| {
+            let _ = ended.lock().unwrap().take().map(|ended| ended.send(()));
+            async move { Err::<Handled, _>(error) }
+        });
+        consumer.run(async { end.await.unwrap() }).await.unwrap();
+    }
+
+    pub(super) async fn get(&self, path: &str, headers: &str) -> Response {
+        self.send("GET", path, headers, "").await
+    }
+
+    pub(super) async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Response {
+        let host = if headers.to_lowercase().contains("host:") {
+            String::new()
+        } else {
+            format!("host: {}\r\n", self.address)
+        };
+        let length = body.len();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\n{host}connection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+        );
+        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        // A server that refuses a body closes the connection while it is sent.
+        let _ = stream.write_all(request.as_bytes()).await;
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response).await;
+        let response = String::from_utf8_lossy(&response).into_owned();
+        let (head, text) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
+        Response { status: head[9..12].parse().unwrap(), head: head.to_lowercase(), text: text.to_owned() }
+    }
+
+    /// `Cookie` and CSRF token of a first visit to this page.
+    pub(super) async fn visit(&self, path: &str, headers: &str) -> (String, String) {
+        let page = self.get(path, headers).await;
+        let cookie = page.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        let csrf =
+            page.text.split("name=\"csrf\" value=\"").nth(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+        (cookie, csrf.unwrap_or_default())
+    }
+
+    /// The header lines of a form of the console.
+    pub(super) fn form(&self, cookie: &str) -> String {
+        format!(
+            "origin: http://{}\r\ncookie: {cookie}\r\ncontent-type: application/x-www-form-urlencoded\r\n",
+            self.address
+        )
+    }
+}

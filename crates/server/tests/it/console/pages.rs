@@ -1,0 +1,112 @@
+//! The pages in a real browser, and what they show of hostile text.
+
+use super::console::Console;
+use serde_json::json;
+use testkit::browser::{Browser, Shot, fits};
+
+const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&";
+
+#[tokio::test]
+async fn markup_in_topics_bodies_and_errors_is_escaped() {
+    let console = Console::start(false).await;
+    console.add_dead(json!({ "text": HOSTILE }), "<script>alert(1)</script>").await;
+    let topic = "a<b>\"&/c";
+    let queue = console.keel.queue::<serde_json::Value>(topic).open().await.unwrap();
+    queue.job(&json!(HOSTILE)).id(HOSTILE).enqueue().await.unwrap();
+    let found = console.get("/queues/mail/dead", "").await;
+    let named = console.get("/queues/a%3Cb%3E%22%26%2Fc/jobs", "").await;
+    for page in [&found, &named, &console.get("/queues/mail/jobs?state=dead", "").await] {
+        assert_eq!(page.status, 200, "{}", page.text);
+        assert!(!page.text.contains("<img src=x") && !page.text.contains("<script>alert"), "{}", page.text);
+    }
+    assert!(found.text.contains("&lt;script&gt;") && named.text.contains("&lt;img src=x"));
+    let missing = console.get("/queues/%3Cscript%3E", "accept: text/html\r\n").await;
+    assert!(missing.status == 404 && !missing.text.contains("<script>"), "{}", missing.text);
+}
+
+#[tokio::test]
+async fn viewer_sees_allowed_fields_only() {
+    let console = Console::start(true).await;
+    console.add_dead(json!({ "shown": "visible", "card": "4111" }), "card 4111 refused").await;
+    let pages = ["/queues/mail/jobs?state=dead", "/queues/mail/dead"];
+    for path in pages {
+        let viewer = console.get(path, &format!("authorization: Bearer {}\r\n", console.tokens[0])).await;
+        assert!(viewer.status == 200 && viewer.text.contains("visible"), "{}", viewer.text);
+        assert!(!viewer.text.contains("4111"), "{}", viewer.text);
+        let operator = console.get(path, &format!("authorization: Bearer {}\r\n", console.tokens[1])).await;
+        assert!(operator.text.contains("4111"), "{}", operator.text);
+    }
+}
+
+#[tokio::test]
+async fn dead_letters_are_redriven_and_deleted_in_the_browser() {
+    let console = Console::start(false).await;
+    console.add_dead(json!({ "to": "ada" }), "smtp refused 451").await;
+    let browser = Browser::start().await.unwrap();
+    let url = |path: &str| format!("http://{}{path}", console.address);
+    browser.goto(&url("/queues/mail/dead")).await.unwrap();
+    browser.wait_for_text("h3", "smtp refused NUMBER").await.unwrap();
+    browser.click("form[action$='/dead/redrive'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "1 redriven").await.unwrap();
+    browser.goto(&url("/queues/mail/jobs")).await.unwrap();
+    browser.click("td.id a").await.unwrap();
+    browser.wait_for_text("pre", "\"to\": \"ada\"").await.unwrap();
+    browser.fill("#delay", "2h").await.unwrap();
+    browser.click("form[action$='/reschedule'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "due time was changed").await.unwrap();
+    browser.click("form[action$='/revoke'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "Revoked").await.unwrap();
+    browser.click("form[action$='/pause'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "Paused").await.unwrap();
+    browser.wait_for_text("dd", "paused").await.unwrap();
+    browser.click("form[action$='/resume'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "Resumed").await.unwrap();
+
+    console.add_dead(json!({}), "bad address").await;
+    browser.goto(&url("/queues/mail/dead")).await.unwrap();
+    browser.click("details summary").await.unwrap();
+    browser.fill("input[name=confirm]", "mail").await.unwrap();
+    browser.click("form[action$='/dead/delete'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "1 deleted").await.unwrap();
+    assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn figures_change_while_the_page_is_open() {
+    let console = Console::start(false).await;
+    let browser = Browser::start().await.unwrap();
+    browser.goto(&format!("http://{}/", console.address)).await.unwrap();
+    browser.wait_for_text("[data-live='waiting mail']", "0").await.unwrap();
+    let mail = console.keel.queue::<serde_json::Value>("mail").open().await.unwrap();
+    mail.delay(std::time::Duration::from_secs(3_600), &json!({})).await.unwrap();
+    browser.wait_for_text("[data-live='waiting mail']", "1").await.unwrap();
+    assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn wrong_confirmation_deletes_nothing() {
+    let console = Console::start(false).await;
+    console.add_dead(json!({}), "bad address").await;
+    let (cookie, csrf) = console.visit("/queues/mail/dead", "").await;
+    let body = format!("csrf={csrf}&group=bad+address&until=9999999999999&confirm=male");
+    let refused = console.send("POST", "/queues/mail/dead/delete", &console.form(&cookie), &body).await;
+    assert_eq!((refused.status, refused.text.contains("type the topic")), (422, true), "{}", refused.text);
+    assert_eq!(console.keel.topic("mail").await.unwrap().stats().await.unwrap().dead(), 1);
+}
+
+#[tokio::test]
+async fn pages_fit_every_width_in_light_and_dark() {
+    let console = Console::start(false).await;
+    let browser = Browser::start().await.unwrap();
+    let shot = |name: &str, path: &str| Shot::new(name, &format!("http://{}{path}", console.address));
+    fits(&browser, &[shot("empty", "/queues/mail/dead")]).await.unwrap();
+    console.add_dead(json!({ "to": "w".repeat(100) }), "smtp refused 451: the mailbox of this user is not there").await;
+    let pages = [
+        shot("overview", "/"),
+        shot("queue", "/queues/mail"),
+        shot("jobs", "/queues/mail/jobs?state=dead"),
+        shot("dead", "/queues/mail/dead"),
+        shot("missing", "/queues/none"),
+    ];
+    fits(&browser, &pages).await.unwrap();
+}
