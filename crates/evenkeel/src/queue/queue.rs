@@ -178,6 +178,15 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.change(*id, None, Some(body)).await
     }
 
+    /// Gives a dead letter another body, if its encoded body is still `seen` (the body that [`find`](Self::find) returned); see
+    /// [`Amended`](super::topic::Amended).
+    ///
+    /// # Errors
+    /// As [`Topic::amend`]; [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent.
+    pub async fn amend(&self, id: &JobId, seen: &Bytes, body: &T) -> Result<super::topic::Amended, QueueError> {
+        self.topic().amend(*id, seen.clone(), self.core.encode(body)?).await
+    }
+
     /// Everything known about a job: its state, its body and its history; or how it ended, while its completion record exists.
     ///
     /// # Errors

@@ -158,7 +158,7 @@ impl QueueSteps for RedisQueue {
     }
 
     async fn amend(&self, shard: &Shard, amend: &Amend) -> Result<Amended, QueueError> {
-        look::amend(self.run(&scripts::AMEND, shard, call::amend(amend)).await?)
+        look::amend(&self.run(&scripts::AMEND, shard, call::amend(amend)).await?)
     }
 
     async fn rescue(&self, shard: &Shard, rescue: Rescue) -> Result<Rescued, QueueError> {

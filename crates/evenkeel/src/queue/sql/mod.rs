@@ -4,10 +4,11 @@
 //! ended, or of another version. The end of a job is written to the row before the store. The sweep restores from the rows what the store
 //! has lost (by a flush, a failover, a restart of the embedded store). docs/spec/queue.md specifies the steps.
 //!
-//! `judge` has the operations of the queue, `operate` those of operators; `table` is the interface to the database, `rows` and `statements`
+//! `judge` has the operations of the queue, `operate` and `letters` those of operators; `table` is the interface to the database, `rows` and `statements`
 //! implement it; `start` is the check before a handler runs; `sweep` is the loop that restores jobs.
 
 mod judge;
+mod letters;
 mod metrics;
 mod operate;
 mod rows;

@@ -12,10 +12,11 @@ use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Keep};
 use evenkeel_protocol::queue::steps::Head;
 use evenkeel_protocol::queue::steps::{Listed, Put, PutChange, Reschedule, Rescheduled, Revoked, Shard, State, When};
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 /// How often an operation is repeated while other processes change or start the job.
-const TRIES: u32 = 10;
+pub(super) const TRIES: u32 = 10;
 
 /// Whether a job may be changed.
 enum Changeable {
@@ -185,13 +186,18 @@ impl JobRows {
     pub(crate) async fn merged(
         &self,
         is_dead: bool,
+        descends: bool,
         in_store: Vec<Listed>,
         after: Option<Listed>,
         limit: usize,
     ) -> Result<Vec<Listed>, QueueError> {
         let (mut all, mut from) = (in_store, after);
+        let order = |a: &Listed, b: &Listed| {
+            let ascending = place_of(a).cmp(&place_of(b));
+            if descends { ascending.reverse() } else { ascending }
+        };
         loop {
-            let rows = self.ask(self.table.due(&self.topic, is_dead, from, limit)).await?;
+            let rows = self.ask(self.table.due(&self.topic, is_dead, descends, from, limit)).await?;
             let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
             let listed: HashSet<JobId> = all.iter().map(|listed| listed.id).collect();
             let of_rows = rows.iter().zip(self.heads(&ids).await?).filter_map(|((id, row), head)| {
@@ -205,14 +211,14 @@ impl JobRows {
                     Some(_) => return None,
                 };
                 let place = Listed { score, id: *id };
-                let is_after = after.is_none_or(|after| place_of(&place) > place_of(&after));
+                let is_after = after.is_none_or(|after| order(&after, &place) == Ordering::Less);
                 (is_after && !listed.contains(id)).then_some(place)
             });
             all.extend(of_rows);
-            all.sort_unstable_by_key(place_of);
+            all.sort_unstable_by(order);
             let last = rows.last().map(|(id, row)| Listed { score: row.due_at, id: *id });
             // All entries up to the last row that was read are complete.
-            let is_known = |listed: &&Listed| last.is_some_and(|last| place_of(listed) <= place_of(&last));
+            let is_known = |listed: &&Listed| last.is_some_and(|last| order(listed, &last) != Ordering::Greater);
             if rows.len() < limit || all.iter().filter(is_known).count() >= limit {
                 all.truncate(limit);
                 return Ok(all);
@@ -257,11 +263,11 @@ impl JobRows {
         self.router.route(ids, |id| *id, ask, Option::is_none).await
     }
 
-    async fn head(&self, id: JobId) -> Result<Option<Head>, QueueError> {
+    pub(super) async fn head(&self, id: JobId) -> Result<Option<Head>, QueueError> {
         Ok(self.heads(&[id]).await?.pop().flatten())
     }
 
-    async fn row_of(&self, id: JobId) -> Result<Option<JobRow>, QueueError> {
+    pub(super) async fn row_of(&self, id: JobId) -> Result<Option<JobRow>, QueueError> {
         Ok(self.ask(self.table.heads(&self.topic, &[id])).await?.pop().map(|(_, row)| row))
     }
 
@@ -344,7 +350,7 @@ impl JobRows {
     }
 
     /// Logs a failed update of the store. The result stands, because the row is changed and no delivery of another version starts.
-    fn store_updated<A>(&self, what: &str, updated: Result<A, QueueError>) {
+    pub(super) fn store_updated<A>(&self, what: &str, updated: Result<A, QueueError>) {
         if let Err(error) = updated {
             tracing::warn!(queue = %self.topic, %error, "{what} in its row, not yet in the store; the row is the source of truth");
         }
@@ -363,7 +369,7 @@ fn withdrawal(id: JobId, version: u64) -> Put {
     Put { id, version, change: PutChange::Withdraw(Keep::AfterEnd(FORGET_MS)) }
 }
 
-fn contended(id: JobId) -> QueueError {
+pub(super) fn contended(id: JobId) -> QueueError {
     QueueError::Database {
         reason: format!("other processes are changing or starting job {id}; check its state and try again"),
         is_retryable: true,

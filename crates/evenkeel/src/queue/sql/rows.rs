@@ -2,8 +2,8 @@
 
 use super::statements::{
     BODIES, BURY, CHANGE, COUNT, COUNT_DEAD, DONE_DELETE, DONE_KEEP, DUE_MYSQL, DUE_OTHERS, ENDED, FAILED,
-    FORGET_MYSQL, FORGET_OTHERS, HEADS, INSERT_MYSQL, INSERT_OTHERS, PAGE_OF_HEADS, PAUSE, PAUSED, REDRIVE, REPLACE,
-    RESUME, REVOKE, ROW, SIZES, START, VERSION, WITHDRAW,
+    FORGET_MYSQL, FORGET_OTHERS, HEADS, INSERT_MYSQL, INSERT_OTHERS, NEWEST_MYSQL, NEWEST_OTHERS, PAGE_OF_HEADS, PAUSE,
+    PAUSED, REDRIVE, REPLACE, RESUME, REVOKE, ROW, SIZES, START, VERSION, WITHDRAW,
 };
 use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page, TableFuture};
 use crate::queue::sending::for_work::{JobPut, JobWish, job_record};
@@ -293,22 +293,25 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         &'a self,
         topic: &'a str,
         is_dead: bool,
+        descends: bool,
         after: Option<Listed>,
         limit: usize,
     ) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
         Box::pin(async move {
             let (name, dead) = (Value::Text(topic), Value::Int(is_dead.into()));
             // No job is due before 1970.
-            let score = after.map_or(Value::Int(-1), |after| Value::count(after.score));
+            let outside = if descends { i64::MAX } else { -1 };
+            let score = after.map_or(Value::Int(outside), |after| Value::count(after.score));
             let id = after.map_or([0; 16], |after| after.id.0);
+            let (mysql, others) = if descends { (&NEWEST_MYSQL, &NEWEST_OTHERS) } else { (&DUE_MYSQL, &DUE_OTHERS) };
             let limit = Value::count(limit as u64);
             let id = Value::Bytes(&id);
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             let rows = match DB::KIND {
                 Kind::MySql if guard("sql_page_reads_index") => {
-                    Row::<DB>::all(&mut connection, &DUE_MYSQL, &[name, dead, score, score, id, limit]).await
+                    Row::<DB>::all(&mut connection, mysql, &[name, dead, score, score, id, limit]).await
                 }
-                _ => Row::<DB>::all(&mut connection, &DUE_OTHERS, &[name, dead, score, id, limit]).await,
+                _ => Row::<DB>::all(&mut connection, others, &[name, dead, score, id, limit]).await,
             };
             rows.and_then(job_rows).map_err(SqlError::of::<DB>)
         })

@@ -73,6 +73,15 @@ pub(super) static DUE_OTHERS: Statement = Statement::new(
     "SELECT job, version, state, fence, due_at, ended_as, errors, dead, redriven FROM evenkeel_jobs \
      WHERE topic = ? AND state = 1 AND dead = ? AND (due_at, job) > (?, ?) ORDER BY due_at, job LIMIT ?",
 );
+/// The same in descending order.
+pub(super) static NEWEST_MYSQL: Statement = Statement::new(
+    "SELECT job, version, state, fence, due_at, ended_as, errors, dead, redriven FROM evenkeel_jobs \
+     WHERE topic = ? AND state = 1 AND dead = ? AND (due_at < ? OR due_at = ? AND job < ?) ORDER BY due_at DESC, job DESC LIMIT ?",
+);
+pub(super) static NEWEST_OTHERS: Statement = Statement::new(
+    "SELECT job, version, state, fence, due_at, ended_as, errors, dead, redriven FROM evenkeel_jobs \
+     WHERE topic = ? AND state = 1 AND dead = ? AND (due_at, job) < (?, ?) ORDER BY due_at DESC, job DESC LIMIT ?",
+);
 pub(super) static HEADS: Lists = Lists::new(
     "SELECT job, version, state, fence, due_at, ended_as, errors, dead, redriven FROM evenkeel_jobs \
      WHERE topic = ? AND job IN (..)",

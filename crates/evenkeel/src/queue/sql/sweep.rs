@@ -189,7 +189,7 @@ impl JobRows {
     pub(crate) async fn restore_dead(&self) -> Result<(), QueueError> {
         let mut after = None;
         loop {
-            let rows = self.ask(self.table.due(&self.topic, true, after, PAGE)).await?;
+            let rows = self.ask(self.table.due(&self.topic, true, false, after, PAGE)).await?;
             let missing = self.compare(&rows).await?.missing;
             if !missing.is_empty() {
                 self.put_back(&missing).await?;

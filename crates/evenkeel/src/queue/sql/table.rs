@@ -42,12 +42,13 @@ pub(crate) trait JobTable: Send + Sync {
     fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> TableFuture<'a, bool>;
     /// Reads a page of live jobs in the order of their ids, without their records.
     fn page<'a>(&'a self, topic: &'a str, page: Page) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
-    /// Reads a page of waiting and running jobs in the order of due times and ids, or of dead letters by time of death, without their
-    /// records.
+    /// Reads a page of waiting and running jobs in the order of due times and ids (or in the opposite order), or of dead letters by time
+    /// of death, without their records.
     fn due<'a>(
         &'a self,
         topic: &'a str,
         is_dead: bool,
+        descends: bool,
         after: Option<Listed>,
         limit: usize,
     ) -> TableFuture<'a, Vec<(JobId, JobRow)>>;

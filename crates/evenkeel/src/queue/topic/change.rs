@@ -5,7 +5,7 @@ use super::Topic;
 use bytes::Bytes;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
-use evenkeel_protocol::queue::steps::{Reschedule, Rescheduled, Revoked, Shard, When};
+use evenkeel_protocol::queue::steps::{Amend, Amended, Reschedule, Rescheduled, Revoked, Shard, When};
 
 impl Topic {
     /// Revokes jobs that are not running, and returns the result of each; see [`Revoked`].
@@ -61,6 +61,30 @@ impl Topic {
         let now = |id: &JobId| Reschedule { id: *id, when: Some(When::In(0)), body: None, codec: None };
         let changes: Vec<Reschedule> = ids.iter().map(now).collect();
         self.changes(&changes).await
+    }
+
+    /// Replaces the body of a dead letter, which is encoded with the topic's codec, if its body is still `seen`, byte for byte; see
+    /// [`Amended`]. It stays a dead letter: redrive it to run it.
+    ///
+    /// # Errors
+    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: it returns the same result. [`QueueError::NeedsDatabase`]: nothing
+    /// was changed.
+    pub async fn amend(&self, id: JobId, seen: Bytes, body: Bytes) -> Result<Amended, QueueError> {
+        self.check_rows()?;
+        let amend = Amend { id, seen, body, codec: Some(self.record.codec) };
+        #[cfg(feature = "sql")]
+        if let Some(rows) = &self.rows {
+            return rows.amend(amend).await;
+        }
+        let ask = |shard: Shard, amends: Vec<Amend>| async move {
+            let mut answers = Vec::with_capacity(amends.len());
+            for amend in &amends {
+                answers.push(self.store.amend(&shard, amend).await?);
+            }
+            Ok(answers)
+        };
+        let answers = self.router.route(&[amend], |amend| amend.id, ask, |answer| *answer == Amended::Unknown).await?;
+        Ok(answers.first().copied().unwrap_or(Amended::Unknown))
     }
 
     /// Deletes dead letters permanently; returns for each id whether it was a dead letter.

@@ -23,15 +23,17 @@ mod page;
 mod purge;
 mod redrive;
 mod stats;
+mod why;
 
 pub use add::NewTopicJob;
-pub use evenkeel_protocol::queue::steps::{Found, Listed, Rescheduled, Revoked, State};
+pub use evenkeel_protocol::queue::steps::{Amended, Found, Listed, Preview, Rescheduled, Revoked, State};
 pub use evenkeel_protocol::queue::steps::{Stats, Totals};
 pub use grow::Grown;
 pub(super) use grow::carry_left_behind;
-pub use page::{Page, Place, Seen};
+pub use page::{Page, Place, PreviewPage, Previewed, Seen};
 pub use redrive::{DryRun, Filter, RedriveReport, TopicRedrive};
 pub use stats::TopicStats;
+pub use why::Why;
 
 use super::queue::Core;
 use super::store::QueueStore;

@@ -6,7 +6,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, JobId, Priority};
 use evenkeel_protocol::queue::record::Unreadable;
-use evenkeel_protocol::queue::steps::{Found, ITEMS_MAX, Listed, Shard, State};
+use evenkeel_protocol::queue::steps::{Found, ITEMS_MAX, Listed, PREVIEW_BYTES_MAX, Preview, Shard, State};
 
 /// The place of jobs in a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +51,27 @@ pub struct Seen {
     pub job: Result<Box<Job>, Unreadable>,
 }
 
+/// One page of jobs without most of their bodies.
+#[derive(Clone, Debug)]
+pub struct PreviewPage {
+    /// The jobs; a job that left the place while the page was read is omitted.
+    pub jobs: Vec<Previewed>,
+    /// The cursor of the next page; `None` after the last one.
+    pub next: Option<Listed>,
+}
+
+/// One job of a page of previews.
+#[derive(Clone, Debug)]
+pub struct Previewed {
+    /// The job's id, and its place in the page's order.
+    pub listed: Listed,
+    /// The job with the beginning of its body, unless this program cannot read its record.
+    pub preview: Preview,
+}
+
+/// The bytes of a body that a preview has.
+const PREVIEW_BYTES: usize = 512;
+
 impl Topic {
     /// Lists up to `limit` ids (at most 500) of all shards, by time and then by id, after a cursor: the last entry of the previous page.
     /// Jobs that enter or leave meanwhile do not make a page skip or repeat others.
@@ -64,9 +85,67 @@ impl Topic {
         let in_store = self.list_of_store(place, after, limit).await?;
         #[cfg(feature = "sql")]
         if let Some(rows) = self.rows.as_ref().filter(|_| place != Place::Leased && guard("sql_lists_rows")) {
-            return rows.merged(place == Place::Dead, in_store, after, limit).await;
+            return rows.merged(place == Place::Dead, false, in_store, after, limit).await;
         }
         Ok(in_store)
+    }
+
+    /// The same in descending order: up to `limit` ids before a cursor, the newest first.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub async fn newest(&self, place: Place, before: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
+        let mut all = Vec::new();
+        for shard in self.router.look().await?.iter() {
+            for state in place.states() {
+                all.extend(self.store.newest(shard, state, before, limit).await?);
+            }
+        }
+        all.sort_unstable_by_key(|listed| std::cmp::Reverse((listed.score, listed.id)));
+        all.truncate(limit);
+        #[cfg(feature = "sql")]
+        if let Some(rows) = self.rows.as_ref().filter(|_| place != Place::Leased && guard("sql_lists_rows")) {
+            return rows.merged(place == Place::Dead, true, all, before, limit).await;
+        }
+        Ok(all)
+    }
+
+    /// A page in descending order with the first 512 bytes of each body, the caller's own id and the newest error (at most 512 bytes of
+    /// each): a call reads at most 500 records and 4 MiB of Redis, however large the bodies are. Jobs that exist only as rows are read
+    /// whole, one after the other.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub async fn previews(
+        &self,
+        place: Place,
+        before: Option<Listed>,
+        limit: usize,
+    ) -> Result<PreviewPage, QueueError> {
+        debug_assert!(PREVIEW_BYTES <= PREVIEW_BYTES_MAX, "the store rejects longer previews");
+        let listed = self.newest(place, before, limit).await?;
+        let next = if listed.len() < limit { None } else { listed.last().copied() };
+        let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.previews(&shard, &ids, PREVIEW_BYTES).await };
+        let found = self.router.route(&ids, |id| *id, ask, Option::is_none).await?;
+        let (mut jobs, states) = (Vec::with_capacity(listed.len()), place.states());
+        for (listed, preview) in listed.into_iter().zip(found) {
+            let is_here = |preview: &Preview| match preview {
+                Preview::Live { state, .. } => states.contains(state),
+                Preview::Ended(_) => false,
+                Preview::Unreadable(_) => true,
+            };
+            let preview = preview.filter(is_here);
+            #[cfg(feature = "sql")]
+            let preview = match (&self.rows, preview) {
+                (Some(rows), None) if place != Place::Leased => {
+                    Preview::of(Ok(rows.find(listed.id, None).await?), PREVIEW_BYTES).filter(is_here)
+                }
+                (_, preview) => preview,
+            };
+            jobs.extend(preview.map(|preview| Previewed { listed, preview }));
+        }
+        Ok(PreviewPage { jobs, next })
     }
 
     /// The same page with only the jobs in the store.

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use evenkeel::Keel;
 use evenkeel::queue::QueueError;
 use evenkeel::queue::topic::alert::{AlertKind, AlertLimits, Watch};
-use evenkeel::queue::topic::{Filter, NewTopicJob, Place, Topic};
+use evenkeel::queue::topic::{Amended, Filter, NewTopicJob, Place, Topic, Why};
 use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::job::{JobId, Priority};
 use evenkeel_protocol::queue::steps::{
@@ -72,6 +72,21 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     assert_eq!(shards.len(), usize::from(SHARDS), "twenty jobs are on all three shards");
     assert_eq!(pages(topic, 6).await?, ids, "pages go by due time over all shards, and end");
     assert_eq!(topic.stats().await?.total.waiting(), 20);
+    let mut newest = Vec::new();
+    let mut before = None;
+    loop {
+        let page = topic.previews(Place::Waiting, before, 6).await?;
+        newest.extend(page.jobs.iter().map(|seen| seen.listed.id));
+        before = page.next;
+        if before.is_none() {
+            break;
+        }
+    }
+    newest.reverse();
+    assert_eq!(newest, ids, "the newest first, over all shards");
+    assert!(matches!(topic.why(ids[4]).await?, Why::NotDue { in_ms } if in_ms > 0));
+    assert_eq!(topic.why(job("unknown").id).await?, Why::Unknown);
+    assert_eq!(topic.amend(ids[4], "job 4".into(), "x".into()).await?, Amended::NotDead);
 
     let again = topic.add(new("job 3", When::In(0))).await?;
     assert_eq!(again, (ids[3], evenkeel_protocol::queue::steps::Enqueued::Duplicate));
@@ -84,9 +99,11 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     assert_eq!(pages(topic, 50).await?[0], ids[7], "what was moved is the first now");
     assert_eq!(topic.run_now(&[ids[9], ids[0]]).await?[0], Rescheduled::Changed);
     assert_eq!(topic.stats().await?.total.ready, 1);
+    assert_eq!(topic.why(ids[9]).await?, Why::NoConsumer);
 
     topic.pause(None).await?;
     assert!(topic.stats().await?.is_paused());
+    assert_eq!(topic.why(ids[9]).await?, Why::Paused { in_ms: None });
     topic.resume().await?;
     assert!(!topic.stats().await?.is_paused());
 

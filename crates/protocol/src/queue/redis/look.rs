@@ -75,8 +75,8 @@ pub(crate) fn kept(reply: Value) -> Result<Option<Kept>, QueueError> {
     Ok(Some(Kept { sequence, token: Token::from(token) }))
 }
 
-pub(crate) fn amend(reply: Value) -> Result<Amended, QueueError> {
-    Ok(match count(&reply)? {
+pub(crate) fn amend(reply: &Value) -> Result<Amended, QueueError> {
+    Ok(match count(reply)? {
         0 => Amended::Unknown,
         1 => Amended::Changed,
         2 => Amended::Other,

@@ -238,4 +238,34 @@ pub(super) const ROWS: &[Mutant] = &[
         "A slow scheduler enqueues a completed tick.",
         "queue::scripts::each_tick_is_enqueued_once",
     ),
+    mutant(
+        "queue_amend_seen",
+        "Of two operators that edit a dead letter the later one undoes the earlier one's change.",
+        "queue::scripts::dead_letter_is_amended_only_if_it_is_the_one_seen",
+    ),
+    mutant(
+        "queue_amend_dead",
+        "A job that may start at any moment gets another body.",
+        "queue::scripts::only_dead_letters_are_amended",
+    ),
+    mutant(
+        "queue_preview_cut",
+        "A page of large jobs is read whole to show one line of each.",
+        "queue::scripts::preview_has_only_the_beginning_of_a_body",
+    ),
+    mutant(
+        "model_amend_seen",
+        "Of two operators that edit a dead letter the later one undoes the earlier one's change.",
+        "hermetic::queue_model::dead_letter_is_amended_only_if_it_is_the_one_seen",
+    ),
+    mutant(
+        "model_amend_dead",
+        "A job that may start at any moment gets another body.",
+        "hermetic::queue_model::only_dead_letters_are_amended",
+    ),
+    mutant(
+        "model_preview_cut",
+        "A page of large jobs is read whole to show one line of each.",
+        "hermetic::queue_model::preview_has_only_the_beginning_of_a_body",
+    ),
 ];

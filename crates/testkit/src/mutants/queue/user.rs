@@ -224,4 +224,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "A schedule whose body panics ends the task of its program.",
         "queue::side::sentences::memory::tick_whose_body_panics_is_an_error",
     ),
+    mutant(
+        "watch_unreachable",
+        "A watch is silent while Redis is away.",
+        "queue::topic::watch_reports_an_unreachable_redis_once",
+    ),
 ];

@@ -160,4 +160,14 @@ pub(super) const ROWS: &[Mutant] = &[
         "A page of waiting jobs reads all rows before it on MySQL and MariaDB.",
         "sql::pages::page_by_due_time_reads_its_index_mariadb",
     ),
+    mutant(
+        "sql_amend_row",
+        "After a flush a dead letter has the body that an operator replaced.",
+        "agree::sqlite::operators_and_programs_agree_on_jobs_with_rows",
+    ),
+    mutant(
+        "sql_amend_seen",
+        "Of two operators that edit a dead letter with a row the later one undoes the earlier one's change.",
+        "agree::sqlite::operators_and_programs_agree_on_jobs_with_rows",
+    ),
 ];

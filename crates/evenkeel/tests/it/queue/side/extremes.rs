@@ -270,6 +270,14 @@ async fn pages_and_redrives_with_extreme_limits_end(rig: Rig) {
             Err(QueueError::TooMany { .. }) => assert!(limit > 500, "{limit}"),
             Err(error) => assert!(matches!(error, QueueError::Invalid(_)) && limit == 0, "{limit}: {error}"),
         }
+        let newest = topic.newest(Place::Dead, None, limit).await.map(|page| page.len());
+        let previews = topic.previews(Place::Dead, None, limit).await.map(|page| page.jobs.len());
+        for found in [newest, previews] {
+            match found {
+                Ok(found) => assert_eq!(found, limit.min(3), "{limit}"),
+                Err(error) => assert!(matches!(error, QueueError::TooMany { .. }) && limit > 500, "{limit}: {error}"),
+            }
+        }
     }
     for again in ["", "mai", &"x".repeat(1 << 20)] {
         assert!(matches!(topic.purge(Place::Dead, again).await, Err(QueueError::Invalid(_))));

@@ -2,7 +2,7 @@
 
 use crate::sql::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::topic::{NewTopicJob, Place as Among, Topic};
+use evenkeel::queue::topic::{Amended, NewTopicJob, Place as Among, Preview, Previewed, Topic, Why};
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError};
 use evenkeel_protocol::queue::job::End;
 use evenkeel_protocol::queue::steps::{Enqueued, Found, Limits, Rescheduled, Revoked, State, When};
@@ -44,6 +44,7 @@ enum Act {
     DeleteDead,
     PurgeDead,
     Redrive,
+    Amend,
 }
 
 /// What has become of the job.
@@ -51,12 +52,14 @@ enum Act {
 enum Fate {
     /// The job waits with this body, for about this many hours.
     Waits(u64, String),
+    /// The job is a dead letter with this body.
+    Dead(String),
     Ended(Option<End>),
     Unknown,
 }
 
 const ON_WAITING: [Act; 7] = [Act::Nothing, Act::Revoke, Act::Move, Act::Edit, Act::RunNow, Act::Purge, Act::Add];
-const ON_DEAD: [Act; 3] = [Act::DeleteDead, Act::PurgeDead, Act::Redrive];
+const ON_DEAD: [Act; 4] = [Act::DeleteDead, Act::PurgeDead, Act::Redrive, Act::Amend];
 
 struct Desk {
     redis: Redis,
@@ -155,6 +158,15 @@ impl Desk {
                 assert_eq!(topic.redrive(&id.to_string()).run().await.unwrap().taken, 1);
                 waits(0, "1")
             }
+            Act::Amend => {
+                assert_eq!(topic.amend(id, "9".into(), "2".into()).await.unwrap(), Amended::Other);
+                for _ in 0..2 {
+                    assert_eq!(topic.amend(id, "1".into(), "2".into()).await.unwrap(), Amended::Changed);
+                }
+                let typed = self.queue.amend(&id, &"1".into(), &3).await.unwrap();
+                assert_eq!(typed, Amended::Other, "of another operator, who has seen the earlier body");
+                Fate::Dead("2".to_owned())
+            }
         }
     }
 
@@ -167,6 +179,9 @@ impl Desk {
                 let hours = (score.saturating_sub(self.topic.now_ms()) + 1_800_000) / 3_600_000;
                 Fate::Waits(hours, String::from_utf8(job.spec.body.to_vec()).unwrap())
             }
+            Some(Found::Live { state: State::Dead, job, .. }) => {
+                Fate::Dead(String::from_utf8(job.spec.body.to_vec()).unwrap())
+            }
             Some(Found::Ended(stamp)) => Fate::Ended(Some(stamp.end)),
             None => Fate::Unknown,
             other => panic!("{other:?}"),
@@ -175,11 +190,42 @@ impl Desk {
             let page = topic.peek(Among::Waiting, None, 10).await.unwrap();
             let is_listed = page.jobs.iter().any(|seen| seen.id == id);
             assert_eq!(is_listed, matches!(fate, Fate::Waits(..)), "{fate:?} in {page:?}");
+            let dead = topic.previews(Among::Dead, None, 10).await.unwrap().jobs;
             let stats = topic.stats().await.unwrap();
-            let count = stats.rows.unwrap_or(stats.total.waiting());
-            assert_eq!(count, page.jobs.len() as u64);
+            let count = stats.rows.unwrap_or(stats.total.waiting() + stats.total.dead);
+            assert_eq!(count, (page.jobs.len() + dead.len()) as u64);
+            self.has_reason(topic, id, &fate).await;
+            self.is_previewed(topic, id, &fate, dead).await;
         }
         fate
+    }
+
+    /// The reason agrees with the state.
+    async fn has_reason(&self, topic: &Topic, id: JobId, fate: &Fate) {
+        let why = topic.why(id).await.unwrap();
+        let agrees = match fate {
+            Fate::Waits(0, _) => {
+                matches!(why, Why::NoConsumer | Why::NotRestored { .. } | Why::Next | Why::NotDue { .. })
+            }
+            Fate::Waits(..) => matches!(why, Why::NotDue { .. } | Why::InSql { .. } | Why::NotRestored { .. }),
+            Fate::Dead(_) => matches!(&why, Why::Dead { error, .. } if error == "no use"),
+            Fate::Ended(end) => matches!(why, Why::Ended { end: held, .. } if end.is_none_or(|end| end == held)),
+            Fate::Unknown => why == Why::Unknown,
+        };
+        assert!(agrees, "{fate:?}: {why:?}");
+    }
+
+    /// The previews have the same body.
+    async fn is_previewed(&self, topic: &Topic, id: JobId, fate: &Fate, mut previews: Vec<Previewed>) {
+        previews.extend(topic.previews(Among::Waiting, None, 10).await.unwrap().jobs);
+        let found = previews.into_iter().find(|seen| seen.listed.id == id).map(|seen| seen.preview);
+        match (fate, found) {
+            (Fate::Waits(_, body) | Fate::Dead(body), Some(Preview::Live { job, body_bytes, .. })) => {
+                assert_eq!((&job.spec.body[..], body_bytes), (body.as_bytes(), body.len() as u64));
+            }
+            (Fate::Ended(_) | Fate::Unknown, None) => {}
+            (fate, found) => panic!("{fate:?}: {found:?}"),
+        }
     }
 
     /// One case: the operator's change persists, and both sides report it.
@@ -205,6 +251,7 @@ impl Desk {
         let fate = self.agreed(id).await;
         assert!(holds(&fate), "{story}: {fate:?} at last");
         self.topic.purge(Among::Waiting, "agreed").await.unwrap();
+        self.topic.purge(Among::Dead, "agreed").await.unwrap();
     }
 }
 
@@ -365,6 +412,15 @@ async fn page_of_rows_and_store_is_complete_and_ordered<DB: Tested>(place: Place
             all.extend(page);
         }
         assert!(all.is_sorted_by_key(|listed| (listed.score, listed.id)), "{limit} at once");
+        let (mut newest, mut before) = (Vec::new(), None);
+        loop {
+            let page = desk.topic.newest(Among::Waiting, before, limit).await.unwrap();
+            let Some(last) = page.last() else { break };
+            before = Some(*last);
+            newest.extend(page);
+        }
+        newest.reverse();
+        assert_eq!(newest, all, "{limit} at once, in descending order");
         let mut listed: Vec<JobId> = all.iter().map(|listed| listed.id).collect();
         assert_eq!(listed.last(), Some(&sent[0]));
         listed.sort_unstable();
