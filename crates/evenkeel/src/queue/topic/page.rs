@@ -122,7 +122,7 @@ impl Topic {
         before: Option<Listed>,
         limit: usize,
     ) -> Result<PreviewPage, QueueError> {
-        debug_assert!(PREVIEW_BYTES <= PREVIEW_BYTES_MAX, "the store rejects longer previews");
+        const { assert!(PREVIEW_BYTES <= PREVIEW_BYTES_MAX, "the store rejects longer previews") };
         let listed = self.newest(place, before, limit).await?;
         let next = if listed.len() < limit { None } else { listed.last().copied() };
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();

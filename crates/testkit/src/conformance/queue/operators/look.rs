@@ -1,7 +1,7 @@
 //! What operators read without bodies.
 
 use crate::conformance::queue::world::{Consumer, World, job};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{End, ErrorClass, JobId, JobSpec, Keep, Note, Priority};
 use evenkeel_protocol::queue::steps::{Kept, Listed, NewJob, Preview, QueueSteps, Standing, State, When, Worker};
@@ -49,11 +49,11 @@ pub async fn preview_has_only_the_beginning_of_a_body<Q: QueueSteps>(world: &Wor
             world.fail(&mut consumer, held.receipt, 0).await?;
         }
         let Preview::Live { state, score, job: seen, body_bytes } = preview(world, job(&name).id, 4).await? else {
-            anyhow::bail!("it waits")
+            bail!("it waits")
         };
         assert_eq!((state, score, body_bytes), (NORMAL, world.time.now(), 500_000));
         assert_eq!((&seen.spec.body[..], seen.spec.codec, seen.errors), (&b"0123"[..], codec, 3));
-        let [Note::Name(id), Note::Error(error)] = &seen.spec.notes[..] else { panic!("{:?}", seen.spec.notes) };
+        let [Note::Name(id), Note::Error(error)] = &seen.spec.notes[..] else { bail!("{:?}", seen.spec.notes) };
         assert_eq!((&id[..], error.class, error.attempt), (&b"welc"[..], ErrorClass::Failed, 3));
         assert_eq!(error.text, "no r", "the newest error, shortened");
         let whole = world.live(job(&name).id).await?;
@@ -63,7 +63,7 @@ pub async fn preview_has_only_the_beginning_of_a_body<Q: QueueSteps>(world: &Wor
         assert!(matches!(ended, Preview::Ended(stamp) if stamp.end == End::Revoked), "{ended:?}");
     }
     world.given(&[job("small")]).await?;
-    let Preview::Live { job: small, .. } = preview(world, job("small").id, 2_048).await? else { panic!("it waits") };
+    let Preview::Live { job: small, .. } = preview(world, job("small").id, 2_048).await? else { bail!("it waits") };
     assert_eq!(*small, world.live(job("small").id).await?, "a small job is shown as it is");
     assert_eq!(world.queue.previews(&world.shard, &[job("never seen").id], 512).await?, [None]);
     assert!(world.queue.previews(&world.shard, &[job("small").id], 2_049).await.is_err());
@@ -94,7 +94,7 @@ pub async fn standing_tells_what_decides_about_a_job<Q: QueueSteps>(world: &Worl
     world.claim_one(&mut consumer).await?;
     let claimed = standing(world, "urgent").await?;
     assert_eq!((claimed.workers, claimed.now, claimed.lease_now), (1, world.time.now(), world.time.now()));
-    let Some(Preview::Live { state: State::Leased, score, .. }) = claimed.job else { panic!("{claimed:?}") };
+    let Some(Preview::Live { state: State::Leased, score, .. }) = claimed.job else { bail!("{claimed:?}") };
     world.time.set_back(4).await?;
     let set_back = standing(world, "urgent").await?;
     assert_eq!(
