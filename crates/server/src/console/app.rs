@@ -46,7 +46,7 @@ impl App {
         match &done {
             Ok(text) => begun.end("done", &json!({ "answer": text })),
             Err(problem) if problem.status().is_server_error() => {
-                begun.end("unknown", &json!({ "problem": problem.detail() }))
+                begun.end("unknown", &json!({ "problem": problem.detail() }));
             }
             Err(problem) => begun.end("none", &json!({ "problem": problem.detail() })),
         }

@@ -28,7 +28,7 @@ fn chart(collector: &Collector, topic: Option<&str>, series: Series, title: &str
     let last = values.last().copied().flatten();
     html! {
         figure.card.chart {
-            figcaption { (title) " " strong { (last.map_or_else(|| "no value yet".to_owned(), short)) } span.hint { " highest " (short(highest)) } }
+            figcaption { (title) " " strong { (last.map_or_else(|| "no value yet".to_owned(), short)) } @if !known.is_empty() { span.hint { " highest " (short(highest)) } } }
             svg viewBox="0 0 360 80" preserveAspectRatio="none" aria-hidden="true" {
                 path.line d=(path(&values, highest)) {}
             }

@@ -6,7 +6,7 @@ use super::layout::{csrf, page};
 use super::queue::{Done, tabs};
 use super::{answered, jobs, number, topic_path};
 use crate::console::app::App;
-use crate::console::kind::NOT_CONFIRMED;
+use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use crate::output::{printable, truncated};
@@ -150,6 +150,13 @@ pub(super) async fn redrive(
     Path(topic): Path<String>,
     Form(choice): Form<Choice>,
 ) -> Result<Redirect, Problem> {
+    if choice.name.is_empty() {
+        return Err(Problem::of_field(
+            INVALID_INPUT,
+            "name",
+            "The form has no name for this redrive: reload the page and send it again.",
+        ));
+    }
     let handle = app.source.topic(&topic).await?;
     let target = json!({ "topic": topic, "group": choice.group, "until": choice.until });
     let act = async {

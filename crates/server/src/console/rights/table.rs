@@ -8,7 +8,7 @@ use super::guard::{Gate, guard};
 use crate::console::app::App;
 use axum::Router;
 use axum::handler::Handler;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, get, post};
 use serde::Serialize;
@@ -50,33 +50,33 @@ impl Table {
 
     /// `GET` of a page.
     pub(crate) fn page<H: Handler<T, App>, T: 'static>(self, path: &'static str, action: Action, handler: H) -> Self {
-        self.add(Method::GET, path, Kind::Page, action, get(handler))
+        self.add("GET", path, Kind::Page, action, get(handler))
     }
 
     /// `POST` of a form.
     pub(crate) fn form<H: Handler<T, App>, T: 'static>(self, path: &'static str, action: Action, handler: H) -> Self {
-        self.add(Method::POST, path, Kind::Form, action, post(handler))
+        self.add("POST", path, Kind::Form, action, post(handler))
     }
 
     /// `GET` of an event stream.
     pub(crate) fn stream<H: Handler<T, App>, T: 'static>(self, path: &'static str, action: Action, handler: H) -> Self {
-        self.add(Method::GET, path, Kind::Stream, action, get(handler))
+        self.add("GET", path, Kind::Stream, action, get(handler))
     }
 
     /// `GET` of something that is neither a page nor the API.
     pub(crate) fn plain<H: Handler<T, App>, T: 'static>(self, path: &'static str, action: Action, handler: H) -> Self {
-        self.add(Method::GET, path, Kind::Plain, action, get(handler))
+        self.add("GET", path, Kind::Plain, action, get(handler))
     }
 
     fn add(
         mut self,
-        method: Method,
+        method: &'static str,
         path: &'static str,
         kind: Kind,
         action: Action,
         handler: MethodRouter<App>,
     ) -> Self {
-        let row = Row { method: if method == Method::POST { "POST" } else { "GET" }, path, kind, action };
+        let row = Row { method, path, kind, action };
         self.rows.push(row);
         let gate = Gate { app: self.app.clone(), row };
         self.router = self.router.route(path, handler.layer(from_fn_with_state(gate, guard)));

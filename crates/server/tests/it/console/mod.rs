@@ -1,5 +1,5 @@
 //! `evenkeel serve` against a real Redis.
 
-mod console;
 mod pages;
 mod routes;
+mod server;

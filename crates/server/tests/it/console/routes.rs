@@ -1,6 +1,6 @@
 //! Every route of the table with every role, without the proofs of a form, with foreign hosts, and through a proxy.
 
-use super::console::Console;
+use super::server::Console;
 use crate::program::evenkeel;
 use serde_json::{Value, json};
 
@@ -129,7 +129,7 @@ async fn oversized_form_is_refused() {
 
 /// Beyond loopback the program does not start.
 #[test]
-fn console_memory_of_nobody_listens_beyond_loopback() {
+fn console_without_login_refuses_other_addresses() {
     let ran = evenkeel(&["serve", "--redis", "redis://127.0.0.1:1", "--listen", "0.0.0.0:0"]);
     assert_eq!((ran.code, ran.err.contains("--tokens")), (2, true), "{}", ran.err);
 }

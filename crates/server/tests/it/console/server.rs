@@ -76,11 +76,7 @@ impl Console {
     }
 
     pub(super) async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Response {
-        let host = if headers.to_lowercase().contains("host:") {
-            String::new()
-        } else {
-            format!("host: {}\r\n", self.address)
-        };
+        let host = if headers.starts_with("host:") { String::new() } else { format!("host: {}\r\n", self.address) };
         let length = body.len();
         let request = format!(
             "{method} {path} HTTP/1.1\r\n{host}connection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
