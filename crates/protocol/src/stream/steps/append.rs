@@ -20,7 +20,7 @@ pub struct Sequenced {
 pub struct NewEntry {
     /// Entries of one key are handled in order.
     pub key: Bytes,
-    /// The encoded [`Record`](super::entry::Record).
+    /// The encoded [`Record`](crate::stream::entry::Record).
     pub record: Bytes,
     /// `None`: the entry is appended whenever the call runs, and a repeated call appends it again.
     pub sequenced: Option<Sequenced>,

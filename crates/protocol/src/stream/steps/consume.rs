@@ -9,7 +9,7 @@ use bytes::Bytes;
 pub struct Delivered {
     /// Its id.
     pub id: EntryId,
-    /// The number of this delivery. Together with the [`Reader`] it is the token of the delivery's lease.
+    /// The number of this delivery. Together with the [`Reader`](super::Reader) it is the token of the delivery's lease.
     pub count: u32,
     /// When it is delivered again; `None` if it is delivered now. Only `take_over` returns delayed entries.
     pub due: Option<u64>,
