@@ -17,9 +17,10 @@ for at = 6, #ARGV, 3 do
   if not state then return { MISSING } end
   if state == 1 and not leases_partition then call('ZADD', LEASED, 'GT', text(ends), id) end
   local t, alone = tries_of(id), ARGV[at + 2] == '1' and count or 0
-  local changes = t.alone ~= alone and (alone > 0 or t.alone == count)
+  local changes = alone > 0 and t.alone ~= alone
+  changes = t.alone ~= alone and (alone > 0 or t.alone == count) -- guard: stream_alone_ends
   if state == 1 and changes then
-    t.alone = alone -- guard: stream_alone_ends
+    t.alone = alone
     call('HSET', TRIES, id, packed(t))
   end
   flags[#flags + 1] = string.char(state == 1 and 1 or 0)
