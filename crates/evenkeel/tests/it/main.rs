@@ -3,6 +3,7 @@
 
 mod blocks;
 mod cache;
+mod foreign;
 mod hermetic;
 mod link;
 mod lock;

@@ -22,6 +22,7 @@ use async_trait::async_trait;
 use bulk::Bulk;
 use bytes::Bytes;
 use call::Args;
+use evenkeel_link::support::guard;
 use evenkeel_link::{Blocking, Link, Script};
 use redis::Value;
 use senders::Senders;
@@ -210,6 +211,9 @@ impl QueueSteps for RedisQueue {
 
     async fn heads(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Option<Head>>, QueueError> {
         check::items(ids.len())?;
+        if !guard("sql_sweep_heads_only") {
+            return Ok(self.jobs(shard, ids).await?.into_iter().map(Head::of).collect());
+        }
         reply::heads(self.run(&scripts::HEADS, shard, call::ids(ids)).await?)
     }
 

@@ -5,6 +5,11 @@ use super::{Mutant, mutant};
 /// In the order of the steps.
 pub(super) const ROWS: &[Mutant] = &[
     mutant(
+        "stream_types_checked",
+        "A call fails at a foreign value under one key after it has written to others: read entries have no lease and are lost.",
+        "stream::foreign::foreign_type_under_any_key_of_a_partition_loses_no_entry",
+    ),
+    mutant(
         "stream_open_last",
         "After a failover to a server whose clock is behind, new entries are below the groups' positions and are never read.",
         "stream::scripts::new_ids_exceed_the_last_known_id",

@@ -277,10 +277,11 @@ pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
         let lease = rows.store.sweep_lease(shards.at(0), caller.as_bytes(), LEASE_MS).await;
         let is_new = match lease {
             Ok(Some(is_new)) => is_new,
-            Ok(None) => {
+            Ok(None) if guard("sql_sweep_leased") => {
                 clock.sleep(LOOK).await;
                 continue;
             }
+            Ok(None) => false,
             Err(error) => {
                 tracing::debug!(queue = %rows.topic, %error, "the lease of the sweep could not be acquired");
                 clock.sleep(LOOK).await;

@@ -1,6 +1,7 @@
 //! The delay queue: its protocol on both backends, and that they agree; then the user's side.
 
 mod crash_points;
+mod foreign;
 mod grown;
 mod on_redis;
 mod record;

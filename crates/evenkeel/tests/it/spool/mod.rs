@@ -4,7 +4,9 @@ mod crashes;
 mod damage;
 mod extremes;
 mod files;
+mod hostile;
 mod invalidations;
+mod neighbors;
 
 use evenkeel::spool::{Fsync, Obligation, Spool, SpoolOptions};
 use std::path::Path;

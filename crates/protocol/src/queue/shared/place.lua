@@ -3,6 +3,8 @@
 local TOTALS = { 'done', 'expired', 'discarded', 'deleted', 'revoked', 'revoked' }
 local DONE, EXPIRED, DISCARDED, DELETED, REVOKED, REVOKED_AFTER_LAPSE = 1, 2, 3, 4, 5, 6
 local REVOKE_MS = 600000
+-- One byte more than a unique key's value has: a longer value is another program's.
+local UNIQUE_LAST = '22'
 
 local function where(id, j)
   local index = DUE[j.flags % 4]
@@ -29,5 +31,5 @@ end
 
 local function free_unique(id, j)
   local key = j.unique and tag .. ':unique:' .. j.unique
-  if key and string.sub(call('GET', key) or '', 7) == id then call('DEL', key) end
+  if key and string.sub(bytes_of(key, UNIQUE_LAST), 7) == id then call('DEL', key) end
 end

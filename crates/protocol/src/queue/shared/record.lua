@@ -11,6 +11,17 @@ local function has(flags, flag)
   return bit.band(flags, flag) ~= 0
 end
 
+-- The first bytes of a record; none if it does not exist.
+local function bytes_of(key, last)
+  local raw = ask('GETRANGE', key, '0', last)
+  return is_foreign(raw) and '' or raw
+end
+
+-- The head of a record, with its optional fields.
+local function head_of(id)
+  return bytes_of(JOB .. id, HEAD_LAST)
+end
+
 -- The job in a record; or nil and, for a completion record that has not expired: how it ended, version, expiry, end time.
 local function open(raw)
   local format = raw and string.byte(raw, 1)

@@ -11,6 +11,29 @@ for at, held in ipairs(call('HMGET', META, unpack(SETTINGS))) do
   meta[SETTINGS[at]] = tonumber(held or meta[SETTINGS[at]] or 0)
 end
 
+-- A value of another type, which another program has put under the key of a record, reads as absent: the record is gone.
+local ask = call
+ask = redis.pcall -- guard: queue_foreign_record
+local function is_foreign(reply)
+  if type(reply) ~= 'table' or not reply.err then return false end
+  if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then error(reply) end
+  return true
+end
+
+-- Rejects the call, before it writes, if another program has put a value of another type under the key of an index of jobs, or under one
+-- of the given keys. Most shards lack four of the indexes, and one command shows that.
+local function check_types(other, another)
+  call('ZCARD', DUE[2])
+  call('ZCARD', LEASED)
+  if other then call('ZCARD', other) end
+  if another then call('ZCARD', another) end
+  if call('EXISTS', DUE[0], DUE[1], DUE[3], DEAD) == 0 then return end
+  call('ZCARD', DUE[0])
+  call('ZCARD', DUE[1])
+  call('ZCARD', DUE[3])
+  call('ZCARD', DEAD)
+end
+
 -- A whole number as an argument: Redis would format it with 17 digits, which takes longer than most commands.
 local function text(number)
   return string.format('%d', number)

@@ -7,6 +7,11 @@ if call('EXISTS', LOG) == 0 then return false end -- guard: stream_append_create
 local LAST, ACTIVE = tag .. ':producers', tag .. ':active'
 local window, entries_max, replies = tonumber(ARGV[1]), tonumber(ARGV[2]), {}
 local length = call('XLEN', LOG)
+local function check()
+  call('HLEN', LAST)
+  call('ZCARD', ACTIVE)
+end
+check() -- guard: stream_types_checked
 
 local function append(producer, sequence, previous, key, record)
   local stored = producer ~= '' and call('HGET', LAST, producer)

@@ -4,6 +4,7 @@
 -- Cost O(log n) a delivery. Safe to repeat.
 local code = refused(ARGV[2], ARGV[3], ARGV[4])
 if code then return { code } end
+check_types() -- guard: stream_types_checked
 local me, lease_now, flags = name_of(ARGV[2], ARGV[3]), lease_clock(), {}
 local ends, leases_partition = lease_now + tonumber(ARGV[5]), ARGV[3] ~= '0'
 if leases_partition then

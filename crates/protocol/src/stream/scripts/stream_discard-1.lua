@@ -6,6 +6,7 @@ if ARGV[2] ~= '' then
   local code = refused(ARGV[2], ARGV[3], ARGV[4])
   if code then return { code } end
 end
+check_types() -- guard: stream_types_checked
 local flags = {}
 for at = 5, #ARGV do
   local fields = entry(DEAD, ARGV[at])

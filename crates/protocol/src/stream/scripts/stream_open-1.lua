@@ -3,6 +3,10 @@
 -- Replies for each group 1 created · 2 existed · 3 refused: the other mode, or created by another program
 -- Cost O(1) a group. Safe to repeat.
 local replies = {}
+local function check()
+  for at = 2, #ARGV, 3 do call('HLEN', tag .. ':g:' .. ARGV[at]) end
+end
+check() -- guard: stream_types_checked
 if call('EXISTS', LOG) == 0 then
   call('XGROUP', 'CREATE', LOG, 'new', '$', 'MKSTREAM')
   call('XGROUP', 'DESTROY', LOG, 'new')

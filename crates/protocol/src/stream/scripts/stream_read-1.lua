@@ -4,6 +4,7 @@
 -- Cost O(want log n). After a lost reply the entries are leased to the caller: `stream_take_over` returns them.
 local code = refused(ARGV[2], ARGV[3], ARGV[4])
 if code then return { code } end
+check_types() -- guard: stream_types_checked
 local me, want, leases_partition = name_of(ARGV[2], ARGV[3]), tonumber(ARGV[5]), ARGV[3] ~= '0'
 if leases_partition and g.taken ~= ARGV[3] then return { TAKE_OVER_FIRST } end -- guard: stream_take_over_first
 local lease_now, lost, out, missing = lease_clock(), {}, {}, false

@@ -3,6 +3,7 @@
 -- Replies nothing: there is no such partition · for each an id: appended · '' unknown · 'p' its key is parked
 -- Cost O(log n) a letter. A repeat finds the letters gone.
 if call('EXISTS', LOG) == 0 then return false end
+check_types() -- guard: stream_types_checked
 local replies = {}
 for at = 2, #ARGV do
   local fields, reply = entry(DEAD, ARGV[at]), ''

@@ -5,6 +5,7 @@
 -- Cost O(log n) an item. A repeat finds the outcomes recorded.
 local code = refused(ARGV[2], ARGV[3], ARGV[4])
 if code then return { code } end
+check_types() -- guard: stream_types_checked
 local me, verdicts = name_of(ARGV[2], ARGV[3]), {}
 
 local function die(id, count, reason, parks)

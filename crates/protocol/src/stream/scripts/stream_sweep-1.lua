@@ -3,6 +3,7 @@
 -- Replies {0} missing · {1, number}
 -- Cost O(100 log n). Safe to repeat.
 if not g.epoch then return { MISSING } end
+check_types() -- guard: stream_types_checked
 local removed = 0
 for _, name in ipairs(call('ZRANGEBYSCORE', SEEN, '-inf', text(lease_clock() - tonumber(ARGV[2])), 'LIMIT', 0, 100)) do
   local page = native('XPENDING', LOG, group, '-', '+', 1, name)

@@ -4,6 +4,7 @@
 -- Cost O(limit log n). Safe to repeat: an entry that the caller has is not delivered again.
 local code = refused(ARGV[2], ARGV[3], ARGV[4])
 if code then return { code } end
+check_types() -- guard: stream_types_checked
 local me, limit, lost, out = name_of(ARGV[2], ARGV[3]), tonumber(ARGV[6]), {}, {}
 local leases_partition = ARGV[3] ~= '0'
 local range = { 'XPENDING', LOG, group, '(' .. ARGV[5], '+', limit }

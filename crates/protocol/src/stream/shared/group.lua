@@ -10,6 +10,19 @@ local BY_PARTITION, FOREVER = '1', 9007199254740991
 local g = {}
 for at, held in ipairs(call('HMGET', G, unpack(FIELDS))) do g[FIELDS[at]] = held end
 
+-- Rejects the call, before it writes, if another program has put a value of another type under a key of the partition or the group.
+-- Most groups lack four of the keys, and one command shows that.
+local function check_types()
+  call('XLEN', LOG)
+  call('ZCARD', LEASED)
+  call('ZCARD', SEEN)
+  if call('EXISTS', DUE, TRIES, DEAD, PARKED) == 0 then return end
+  call('ZCARD', DUE)
+  call('HLEN', TRIES)
+  call('XLEN', DEAD)
+  call('HLEN', PARKED)
+end
+
 -- The time plus the sum of its backward jumps, so that setting the clock back does not extend a lease.
 local function lease_clock()
   local seen, back = tonumber(g.seen or NOW), tonumber(g.back or 0)

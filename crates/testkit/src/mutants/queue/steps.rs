@@ -5,6 +5,21 @@ use crate::mutants::{Mutant, mutant};
 /// In the order of the steps.
 pub(super) const ROWS: &[Mutant] = &[
     mutant(
+        "queue_types_checked",
+        "A call fails at a foreign value under the key of an index after it has removed jobs from another index: they are lost.",
+        "queue::foreign::foreign_type_under_any_key_of_a_shard_loses_no_job",
+    ),
+    mutant(
+        "queue_foreign_record",
+        "A foreign value in place of one record fails every claim of its shard.",
+        "queue::foreign::foreign_type_in_place_of_a_record_stops_no_other_job",
+    ),
+    mutant(
+        "queue_foreign_record",
+        "A foreign value under a unique key fails a call whose other jobs are enqueued.",
+        "queue::foreign::foreign_type_under_a_unique_key_is_replaced",
+    ),
+    mutant(
         "queue_lease_clock",
         "A clock that is set back extends every lease by as much.",
         "queue::scripts::clock_set_back_does_not_extend_a_lease",

@@ -70,6 +70,16 @@ pub(super) const ROWS: &[Mutant] = &[
         "sweeps::sqlite::failing_page_is_halved_down_to_one_job",
     ),
     mutant(
+        "sql_sweep_leased",
+        "Every process of a fleet compares all rows with the store.",
+        "sweeps::sqlite::only_one_process_sweeps_at_a_time",
+    ),
+    mutant(
+        "sql_sweep_heads_only",
+        "The sweep reads the bodies of all jobs to compare their versions.",
+        "sweeps::sqlite::large_bodies_are_restored_and_sent_only_when_needed",
+    ),
+    mutant(
         "sql_sweep_paced",
         "The sweep reads rows without a pause, as fast as the database answers.",
         "queue::sql::sweep::tests::sweep_pauses_after_each_page_and_round",

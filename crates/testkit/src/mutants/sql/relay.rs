@@ -14,6 +14,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "In the model a late duplicate is published again.",
         "sql::sink::stream_model::sequence_is_accepted_once",
     ),
+    mutant(
+        "stream_sink_foreign_type",
+        "A foreign value under the key of a sequence fails a call whose other messages are appended, and each repeat appends them again.",
+        "sql::sink::foreign::foreign_value_under_a_sequence_is_replaced",
+    ),
     mutant("stream_sink_full", "A stream grows above its limit.", "sql::sink::stream::full_stream_rejects_messages"),
     mutant(
         "stream_sink_full",

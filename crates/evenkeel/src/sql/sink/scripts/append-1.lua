@@ -8,12 +8,25 @@ local now = now_ms()
 local answers = {}
 local full = false
 
+-- What another program has put under the key of a last sequence reads as absent, and the next append replaces it: an error would come
+-- after other messages were appended, and a repeated call would append them again.
+local ask = redis.call
+ask = redis.pcall -- guard: stream_sink_foreign_type
+local function last_of(key)
+  local held = ask('GET', key)
+  if type(held) == 'table' then
+    if not string.find(held.err, 'WRONGTYPE', 1, true) then error(held) end
+    return nil
+  end
+  local last, until_ms = string.match(held or '', '^(%d+) (%d+)$')
+  return last and tonumber(until_ms) > now and tonumber(last) or nil
+end
+
 local function append(lane, sequence, from, to)
   local key = KEYS[1] .. ':last:' .. lane
-  local held = lane ~= '' and redis.call('GET', key)
-  if held then
-    local last, until_ms = string.match(held, '^(%d+) (%d+)$')
-    local seen = tonumber(sequence) <= tonumber(last) and tonumber(until_ms) > now
+  local last = lane ~= '' and last_of(key)
+  if last then
+    local seen = tonumber(sequence) <= last
     if seen then return 'seen' end -- guard: stream_sink_sequence
   end
   full = rule == 'refuse' and redis.call('XLEN', KEYS[1]) >= tonumber(length) -- guard: stream_sink_full

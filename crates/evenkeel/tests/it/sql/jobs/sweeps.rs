@@ -218,6 +218,13 @@ async fn large_bodies_are_restored_and_sent_only_when_needed<DB: Tested>(place: 
 }
 
 impl Stage {
+    /// How many scripts Redis has run so far.
+    async fn scripts_run(&self) -> usize {
+        let text: String = self.redis.command(&["INFO", "commandstats"]).await.unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
+        line.split(',').next().unwrap().parse().unwrap()
+    }
+
     /// How many bytes Redis has sent so far, as it counts them.
     async fn sent_by_redis(&self) -> usize {
         let text: String = self.redis.command(&["INFO", "stats"]).await.unwrap();
@@ -229,23 +236,30 @@ impl Stage {
 /// The record of the first job becomes something that is none.
 const SPOIL: &str = "UPDATE evenkeel_jobs SET record = job WHERE job = \
                      (SELECT job FROM (SELECT job FROM evenkeel_jobs ORDER BY job LIMIT 1) AS first)";
-/// In one step, so that no sweep comes in between: Redis loses everything, and a foreign value replaces a job's record.
-const FLUSH_AND_OCCUPY: &str = "redis.call('FLUSHALL') \
-    local id = string.gsub(ARGV[2], '..', function(hex) return string.char(tonumber(hex, 16)) end) \
-    return redis.call('RPUSH', ARGV[1] .. id, 'x')";
+/// In one step, so that no sweep comes in between: Redis loses everything, and another process has the lease of the sweep.
+const FLUSH_AND_LEASE: &str = "redis.call('FLUSHALL') return redis.call('SET', ARGV[1], 'another')";
+/// No key but that of a record ends in one of these.
+const LETTERS: std::ops::RangeInclusive<u8> = b'A'..=b'Z';
 
 async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: Place<DB>) {
     let stage = Stage::open(&place).await;
     let mut ids = Vec::new();
-    for number in 0..5 {
-        ids.push(stage.queue.delay(HOUR, &number.to_string()).await.unwrap());
-    }
-    let (_, shard) = stage.queue.steps(&ids[2]);
-    let (key, hex) = (format!("{}:job:", shard.tag()), ids[2].to_string());
-    stage.redis.command::<()>(&["EVAL", FLUSH_AND_OCCUPY, "0", &key, &hex]).await.unwrap();
+    // Redis is told to refuse the keys that end in one letter: one of the ids must.
+    let letter = loop {
+        let id = stage.queue.delay(HOUR, &ids.len().to_string()).await.unwrap();
+        ids.push(id);
+        if ids.len() >= 5 && LETTERS.contains(&id.0[15]) {
+            break id.0[15];
+        }
+    };
+    let keys = [b"~*[^", &[letter][..], b"]"].concat();
+    let mut connection = stage.redis.connection().await.unwrap();
+    let mut refuse = redis::cmd("ACL");
+    refuse.arg("SETUSER").arg("default").arg("resetkeys").arg(keys);
+    refuse.exec_async(&mut connection).await.unwrap();
+    stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
     assert!(stage.queue.sweep_once().await.is_err(), "the whole page fails");
-    for at in [0, 1, 3, 4] {
-        let id = ids[at];
+    for id in ids.into_iter().filter(|id| id.0[15] != letter) {
         testkit::eventually("its neighbors come back", async || stage.waits(id).await.then_some(())).await.unwrap();
     }
 }
@@ -275,9 +289,13 @@ async fn only_one_process_sweeps_at_a_time<DB: Tested>(place: Place<DB>) {
     })
     .await
     .unwrap();
-    // Another one has it now: this one stays away from what is missing.
-    stage.redis.command::<()>(&["SET", &key, "another"]).await.unwrap();
-    stage.queue.sweep_once().await.unwrap();
+    // Another one has it now, and a job is missing: this one asks for the lease again and again, and stays away.
+    stage.redis.command::<()>(&["EVAL", FLUSH_AND_LEASE, "0", &key]).await.unwrap();
+    let before = stage.scripts_run().await;
+    testkit::eventually("it asks for the lease", async || (stage.scripts_run().await >= before + 5).then_some(()))
+        .await
+        .unwrap();
+    assert!(!stage.waits(id).await, "a process without the lease has restored a job");
     assert_eq!(stage.redis.command::<String>(&["GET", &key]).await.unwrap(), "another");
     // It ends, and with it its lease: a sweep begins at once, and restores what is missing.
     stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();

@@ -1,5 +1,6 @@
 //! Sinks: Redis streams, their model, NATS.
 
+mod foreign;
 #[cfg(feature = "nats")]
 mod nats;
 mod stream;

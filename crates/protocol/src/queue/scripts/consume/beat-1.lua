@@ -2,8 +2,13 @@
 -- KEYS 1 shard    ARGV 1 worker, 2 lease ms, then for each delivery: id (16), fence (8), token (16), 1 started + 2 shielded + 4 alone
 -- Replies a byte for each: 1 held · 0 lost
 -- Cost O(log n) a delivery. Safe to repeat.
+local function check()
+  call('ZCARD', LEASED)
+  call('ZCARD', WORKERS)
+end
+check() -- guard: queue_types_checked
 local lease_now = lease_clock()
-call('ZADD', tag .. ':workers', text(lease_now), ARGV[1])
+call('ZADD', WORKERS, text(lease_now), ARGV[1])
 local deadline = text(lease_now + tonumber(ARGV[2]))
 local answers, leases = {}, {}
 for at = 3, #ARGV do

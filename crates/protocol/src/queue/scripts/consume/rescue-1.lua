@@ -4,6 +4,11 @@
 -- Replies the rescued (id 16, outcome 1: 1 lease expired, 2 crashed, 3 died, 4 discarded), and the ms until the next lease expires (-1 none)
 -- Cost O(limit log n). A repeat takes the next ones.
 local crash_max, delay, delay_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local function check()
+  check_types(WORKERS, WAKE)
+  call('HLEN', tag .. ':answers')
+end
+check() -- guard: queue_types_checked
 local lease_now, before = lease_clock(), earliest()
 local fates, deadline, judged = {}, '+inf', false
 judged = ARGV[6] == '1' -- guard: queue_rescue_judged
@@ -31,7 +36,7 @@ local function rescue(id, j)
 end
 
 for _, id in ipairs(call('ZRANGEBYSCORE', LEASED, '-inf', deadline, 'LIMIT', 0, ARGV[1])) do
-  local j = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local j = open(head_of(id))
   call('ZREM', LEASED, id)
   if j then fates[#fates + 1] = id .. string.char(rescue(id, j)) else add('ghosts', 1) end
 end

@@ -7,8 +7,9 @@ local worker, sequence, want, token = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[
 local kept = call('HGET', ANSWERS, worker)
 local last = kept and struct.unpack('>I8', kept) or 0
 if last > sequence then return false end -- guard: queue_sequence_stale
+check_types(WORKERS, WAKE) -- guard: queue_types_checked
 local lease_now = lease_clock()
-call('ZADD', tag .. ':workers', text(lease_now), worker)
+call('ZADD', WORKERS, text(lease_now), worker)
 if last == sequence then return repeat_answer(kept, lease_now) end -- guard: queue_answer_kept
 
 local floor = tonumber(ARGV[6])

@@ -2,6 +2,7 @@
 -- KEYS 1 shard    ARGV for each: id, version (8 bytes), when ("" withdraws, "!5" died at 5), record (or the retention rule 1, window 6)
 -- Replies for each: 1 applied (also for a repeat) · 0 superseded by a newer version · 2 belongs to another shard
 -- Cost O(log n) a job
+check_types(WAKE) -- guard: queue_types_checked
 local before = earliest()
 local answers = {}
 
@@ -27,7 +28,7 @@ end
 
 for at = 1, #ARGV, 4 do
   local id, version = ARGV[at], ARGV[at + 1]
-  local held, _, stored = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local held, _, stored = open(head_of(id))
   if held then stored = held.version or NO_VERSION end
   local answer = 1
   if not stored and elsewhere(id) then answer = 2 end

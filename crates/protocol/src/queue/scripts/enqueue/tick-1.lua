@@ -2,13 +2,14 @@
 -- KEYS 1 shard    ARGV 1 schedule, 2 last tick seen ("" for none), 3 last tick after this, then for each job: id, when, record
 -- Replies 1: done · 0: belongs to another shard · else the schedule's last tick, as text · or nothing: it has none
 -- Cost O(log n) a job. A repeat finds its own last tick and changes nothing.
+check_types(WAKE) -- guard: queue_types_checked
 local key, before = tag .. ':schedules', earliest()
 local held = call('HGET', key, ARGV[1])
 if not held and elsewhere(ARGV[1]) then return 0 end
 if (held or '') ~= ARGV[2] then return held end -- guard: queue_tick_once
 for at = 4, #ARGV, 3 do
   local id, raw = ARGV[at], ARGV[at + 2]
-  if not open(call('GETRANGE', JOB .. id, 0, HEAD_LAST)) then accept(id, due_at(ARGV[at + 1]), raw, open(raw)) end
+  if not open(head_of(id)) then accept(id, due_at(ARGV[at + 1]), raw, open(raw)) end
 end
 call('HSET', key, ARGV[1], ARGV[3])
 leave_markers(before)

@@ -2,12 +2,17 @@
 -- KEYS 1 shard    ARGV 1 number of the other shard, then for each: sequence, label, record (leaving-1.lua)
 -- Replies the last sequence number that was added
 -- Cost O(log n) each. A repeat, however late, adds nothing twice.
+local function check()
+  check_types(WAKE)
+  call('HLEN', tag .. ':schedules')
+end
+check() -- guard: queue_types_checked
 local field, before = 'took:' .. ARGV[1], earliest()
 local last = tonumber(call('HGET', META, field) or 0)
 
 local function adopt(kind, id, place, score, raw)
   if kind == 2 then return call('HSETNX', tag .. ':schedules', id, string.format('%.0f', score)) end
-  local known, ended = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local known, ended = open(head_of(id))
   if known or ended or raw == '' then return end -- a record that this shard already has takes precedence
   local j, _, _, until_ms = open(raw)
   if j then

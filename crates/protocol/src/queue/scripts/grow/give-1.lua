@@ -5,9 +5,23 @@
 local SCHEDULES, STAMP = tag .. ':schedules', 9
 local answers = {}
 
+local function leaving(keeper)
+  return tag .. ':leaving:' .. keeper
+end
+
+local function check()
+  check_types()
+  call('HLEN', SCHEDULES)
+  for _, item in ipairs(ARGV) do
+    local keeper = elsewhere(string.sub(item, 2))
+    if keeper then call('ZCARD', leaving(keeper)) end
+  end
+end
+check() -- guard: queue_types_checked
+
 local function send(keeper, kind, id, place, score)
   local sequence = call('HINCRBY', META, 'gave:' .. keeper, 1)
-  call('ZADD', tag .. ':leaving:' .. keeper, sequence, struct.pack('>Bc16BI6', kind, id, place, score))
+  call('ZADD', leaving(keeper), sequence, struct.pack('>Bc16BI6', kind, id, place, score))
   return 1
 end
 
@@ -17,7 +31,7 @@ local function give_schedule(keeper, id)
 end
 
 local function give_job(keeper, id)
-  local j, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local j, how = open(head_of(id))
   local index, score = nil, 0
   if j then index, score = where(id, j) end
   if not how and not index then return 0 end

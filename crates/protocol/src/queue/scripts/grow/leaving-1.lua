@@ -13,7 +13,8 @@ end
 
 for at = 1, #found, 2 do
   local kind, id = struct.unpack('>Bc16', found[at])
-  local size = kind == 1 and call('STRLEN', JOB .. id) or 0
+  local size = kind == 1 and ask('STRLEN', JOB .. id) or 0
+  if is_foreign(size) then size = 0 end
   local is_large, is_first = size > ALONE_MAX, at == 1
   if is_large and is_first and ARGV[3] ~= '1' then
     answer(found[at + 1], found[at], size)

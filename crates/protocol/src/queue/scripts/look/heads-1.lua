@@ -4,7 +4,7 @@
 -- (of an ended one how it ended), the version (8 bytes), and 1 if a lease of it has expired
 -- Cost O(1) an id. Writes nothing.
 local function found(id)
-  local raw = call('GETRANGE', JOB .. id, 0, HEAD_LAST)
+  local raw = head_of(id)
   local j, how, version = open(raw)
   if how then return { -1, how, version, 0 } end
   if not j then

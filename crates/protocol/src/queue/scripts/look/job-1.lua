@@ -6,7 +6,8 @@
 local ALONE_MAX, room = 1048576, ARGV[1] == '1' and FOREVER or 4194304
 
 local function found(id)
-  local size = call('STRLEN', JOB .. id)
+  local size = ask('STRLEN', JOB .. id)
+  if is_foreign(size) then return false end
   local left = size > room or (size > ALONE_MAX and ARGV[1] ~= '1')
   if left then return size end -- guard: queue_lists_bytes
   local raw = call('GET', JOB .. id)

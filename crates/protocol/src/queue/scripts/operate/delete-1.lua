@@ -4,7 +4,7 @@
 -- Cost O(log n) an id
 local answers = {}
 for at, id in ipairs(ARGV) do
-  local j = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local j = open(head_of(id))
   local dead = call('ZREM', DEAD, id) == 1
   if dead and j then finish(id, j, DELETED) end
   answers[at] = string.char(dead and 1 or 0)

@@ -6,7 +6,7 @@ local span = tonumber(ARGV[1])
 local answers = {}
 
 local function forget(id)
-  local j, how, version, until_ms, ended = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local j, how, version, until_ms, ended = open(head_of(id))
   if until_ms == 0 then
     local value = struct.pack('>BBHc8I6I6', 2, how, 0, version, ended, NOW + span)
     call('SET', JOB .. id, value, 'PX', span)

@@ -6,7 +6,7 @@ local index = DUE[tonumber(ARGV[1])] or DEAD
 -- By score, not by rank: a range up to rank -1 would be the whole index.
 local ids = call('ZRANGEBYSCORE', index, '-inf', '+inf', 'LIMIT', 0, ARGV[2])
 for _, id in ipairs(ids) do
-  local j = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local j = open(head_of(id))
   if j then finish(id, j, DELETED) else add('ghosts', 1) end
 end
 if #ids > 0 then call('ZREM', index, unpack(ids)) end

@@ -2,6 +2,7 @@
 -- KEYS 1 shard    ARGV 1 redrive id, 2 filter, 3 delay ms, 4 retention of the redrive, then ids
 -- Replies cutoff, filter, taken in all, and a byte for each id: 0 not dead · 1 taken · 2 taken before · 3 died later
 -- Cost O(log n) an id. A repeat takes nothing twice.
+check_types(WAKE) -- guard: queue_types_checked
 local key, before = tag .. ':redrive:' .. ARGV[1], earliest()
 local kept = {}
 kept = call('HMGET', key, 'cutoff', 'filter', 'taken') -- guard: queue_redrive_kept
@@ -9,7 +10,7 @@ local cutoff, filter, taken = tonumber(kept[1] or NOW), kept[2] or ARGV[2], tonu
 local answers = {}
 
 local function redrive(id)
-  local j = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local j = open(head_of(id))
   local died_at = tonumber(call('ZSCORE', DEAD, id))
   if not j or not died_at then return 0 end
   local before_by_this = false

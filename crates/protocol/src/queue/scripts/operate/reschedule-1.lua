@@ -2,6 +2,7 @@
 -- KEYS 1 shard    ARGV for each: id, when ("" keeps it), the flags of its codec with a new body or "", body
 -- Replies a byte for each: 0 unknown · 1 changed · 2 changed after a lease expired · 3 running · 4 dead · 16 + how it ended
 -- Cost O(log n) each, and O(body) for a new one
+check_types(WAKE) -- guard: queue_types_checked
 local lease_now, before, answers = lease_clock(), earliest(), {}
 
 local function replace_body(id, j, body)
@@ -14,7 +15,7 @@ local function replace_body(id, j, body)
 end
 
 local function reschedule(id, when, codec, body)
-  local j, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local j, how = open(head_of(id))
   local index, due
   if j then index, due = where(id, j) end
   if not index then return how and 16 + how or 0 end

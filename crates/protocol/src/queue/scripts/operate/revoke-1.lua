@@ -2,11 +2,12 @@
 -- KEYS 1 shard    ARGV ids
 -- Replies a byte for each: 0 unknown · 1 revoked · 2 revoked after a lease expired · 3 running · 4 dead · 16 + how it had ended
 -- Cost O(log n) an id. A repeat finds the completion record and gets the same reply.
+check_types() -- guard: queue_types_checked
 local lease_now = lease_clock()
 local answers = {}
 
 local function revoke(id)
-  local j, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local j, how = open(head_of(id))
   if how then return ({ [REVOKED] = 1, [REVOKED_AFTER_LAPSE] = 2 })[how] or 16 + how end
   local index, score = nil, nil
   if j then index, score = where(id, j) end

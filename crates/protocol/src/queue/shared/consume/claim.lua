@@ -5,7 +5,7 @@ local INLINE_MAX, INLINE_LAST, CLAIM_MAX = 65536, '65535', 4194304
 
 -- The part of a record that a claim returns, and the length of the record.
 local function looked_up(key)
-  local raw = call('GETRANGE', key, '0', INLINE_LAST)
+  local raw = bytes_of(key, INLINE_LAST)
   if #raw < INLINE_MAX then return raw, #raw end
   local size, last = call('STRLEN', key), '-1'
   if size > INLINE_MAX then last = HEAD_LAST end -- guard: queue_large_body_left_behind

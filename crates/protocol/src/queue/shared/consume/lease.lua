@@ -1,6 +1,8 @@
 -- The lease clock, and the check of a delivery.
 -- Cost O(1).
 
+local WORKERS = tag .. ':workers'
+
 -- The time plus the sum of its backward jumps, so that setting the clock back does not extend a lease.
 local function lease_clock()
   if meta.seen > NOW then meta.back = meta.back + meta.seen - NOW end -- guard: queue_lease_clock
@@ -11,7 +13,7 @@ end
 -- The first bytes of a delivery's record, and its size if these are all; nil if the delivery is not current.
 -- `hold` is the delivery's fence (8) and token (16), as in the head.
 local function held(id, hold)
-  local raw = call('GETRANGE', JOB .. id, '0', LOOK_LAST)
+  local raw = bytes_of(JOB .. id, LOOK_LAST)
   if string.byte(raw, 1) ~= 1 then return nil end
   if string.sub(raw, 17, 40) ~= hold then
     local token = string.sub(raw, 25, 40)

@@ -1,9 +1,9 @@
 -- Removes up to 100 unresponsive workers and their stored replies.
 -- Returns the ms until the next lease expires, -1 for none. Cost O(log n).
 local function forget_silent(lease_now, silence)
-  local silent = call('ZRANGEBYSCORE', tag .. ':workers', '-inf', lease_now - silence, 'LIMIT', 0, 100)
+  local silent = call('ZRANGEBYSCORE', WORKERS, '-inf', lease_now - silence, 'LIMIT', 0, 100)
   if #silent > 0 then
-    call('ZREM', tag .. ':workers', unpack(silent))
+    call('ZREM', WORKERS, unpack(silent))
     call('HDEL', tag .. ':answers', unpack(silent))
   end
   local next_deadline = tonumber(call('ZRANGE', LEASED, 0, 0, 'WITHSCORES')[2])

@@ -1,0 +1,299 @@
+//! Another program has put a value of another type under a key of a shard. A call that needs an index fails before it writes anything,
+//! and once the key is deleted, nothing is lost. A record that was replaced is gone, and stops nothing else.
+
+use crate::foreign::{Neighbor, is_rejected};
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use evenkeel::clock::Clock;
+use evenkeel::link::{Link, LinkOptions};
+use evenkeel::queue::QueueError;
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::grow::{Close, GrowSteps, Item, Parcel};
+use evenkeel_protocol::queue::job::{JobId, JobSpec, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{
+    Beat, Enqueued, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Report, Reschedule, Rescue, Revoked,
+    SettleAndClaim, Shard, State, Tick, Verdict, When,
+};
+use testkit::conformance::queue::{Consumer, World, invariants, job, plain};
+use testkit::servers::{Redis, RedisOptions};
+
+/// Every step that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Enqueue,
+    Put,
+    Tick,
+    SettleAndClaim,
+    Beat,
+    Progress,
+    Rescue,
+    Revoke,
+    Reschedule,
+    Redrive,
+    Forget,
+    Delete,
+    Purge,
+    Resume,
+    Close,
+    Give,
+    Adopt,
+    Gone,
+}
+
+const INDEXES: &[&str] = &["due:0", "due:1", "due:2", "due:3", "leased", "dead"];
+
+/// The keys that each step needs, besides those of records. All steps need `meta`.
+const NEEDS: &[(Step, bool, &[&str])] = &[
+    (Step::Enqueue, true, &["wake"]),
+    (Step::Put, true, &["wake"]),
+    (Step::Tick, true, &["wake", "schedules"]),
+    (Step::SettleAndClaim, true, &["wake", "workers", "answers"]),
+    (Step::Beat, false, &["leased", "workers"]),
+    (Step::Progress, false, &[]),
+    (Step::Rescue, true, &["wake", "workers", "answers"]),
+    (Step::Revoke, true, &[]),
+    (Step::Reschedule, true, &["wake"]),
+    (Step::Redrive, true, &["wake", "redrive:0123456789abcdef"]),
+    (Step::Forget, false, &[]),
+    (Step::Delete, false, &["dead"]),
+    (Step::Purge, false, &["dead"]),
+    (Step::Resume, true, &["wake"]),
+    (Step::Close, false, &[]),
+    (Step::Give, true, &["schedules", "leaving:1"]),
+    (Step::Adopt, true, &["wake", "schedules"]),
+    (Step::Gone, false, &["leaving:1"]),
+];
+
+/// The command that makes our value under this key.
+fn made_by(name: &str) -> &'static str {
+    match name.split(':').next() {
+        Some("meta" | "answers" | "schedules" | "redrive") => "HSET",
+        _ => "ZADD",
+    }
+}
+
+/// A shard of two, with a job in every state.
+struct Scene {
+    shard: Shard,
+    consumer: Consumer,
+    leased: [Receipt; 2],
+    adopted: Vec<Parcel>,
+}
+
+const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "new", "tick"];
+const SCHEDULE: [u8; 16] = [1; 16];
+
+/// Which belongs to shard 1.
+fn of_the_other(name: &str) -> NewJob {
+    let mut job = job(name);
+    job.id.0[15] = 1;
+    job
+}
+
+fn put(id: JobId) -> Put {
+    Put { id, version: 7, change: PutChange::Job(When::In(0), Box::new(JobSpec::new(Bytes::from_static(b"put")))) }
+}
+
+impl Scene {
+    async fn open(world: &mut World<RedisQueue>, prefix: &str, number: usize, step: Step) -> Result<Self> {
+        let topic = format!("case{number}");
+        let (shard, other) = (Shard::new(prefix, &topic, 0), Shard::new(prefix, &topic, 1));
+        world.shard = shard.clone();
+        world.given(&[job("a"), job("b"), job("c"), job("d"), of_the_other("e"), of_the_other("g")]).await?;
+        let (mut consumer, mut undertaker) = (Consumer::default(), Consumer::default());
+        let [a, b] = <[_; 2]>::try_from(world.claim(&mut consumer, 2).await?).ok().context("two deliveries")?;
+        let dead = world.kill(&mut undertaker).await?;
+        ensure!(plain(&dead) == "c");
+        let tick = Tick { schedule: SCHEDULE, seen: None, last: 100, jobs: Vec::new() };
+        world.queue.tick(&shard, &tick).await?;
+        world.queue.enqueue(&other, &[job("f")]).await?;
+        for shard in [&shard, &other] {
+            world.queue.close(shard, Close { shards: 2, before: 1, inherits: None }).await?;
+        }
+        world.queue.give(&other, &[Item::Job(job("f").id)]).await?;
+        let adopted = world.queue.leaving(&other, 0, 10).await?;
+        ensure!(adopted.len() == 1);
+        if step == Step::Gone {
+            world.queue.give(&shard, &[Item::Job(of_the_other("g").id)]).await?;
+        }
+        if step == Step::Resume {
+            world.queue.pause(&shard, None).await?;
+        }
+        // So that a written time differs from the one before, and leases have expired where that matters.
+        world.time.advance(if step == Step::Rescue { 30_000 } else { 1 }).await?;
+        Ok(Self { shard, consumer, leased: [a.receipt, b.receipt], adopted })
+    }
+
+    fn settling(&self) -> SettleAndClaim {
+        let mut consumer = Consumer { worker: self.consumer.worker, ..Consumer::default() };
+        consumer.sequence = self.consumer.sequence;
+        let error = Bytes::from_static(b"no route");
+        let failed = Outcome::Failed { retry_ms: 0, error };
+        let settlements = vec![(self.leased[0], Outcome::Done), (self.leased[1], failed)];
+        SettleAndClaim { settlements, ..consumer.call(1) }
+    }
+
+    async fn take(&self, queue: &RedisQueue, step: Step) -> Result<(), QueueError> {
+        let (shard, ids) = (&self.shard, [job("d").id, job("c").id]);
+        match step {
+            Step::Enqueue => queue.enqueue(shard, &[job("new"), job("d"), job("c"), job("a")]).await.map(drop),
+            Step::Put => queue.put(shard, &[put(job("new").id), put(job("d").id), put(job("c").id)]).await.map(drop),
+            Step::Tick => {
+                let tick = Tick { schedule: SCHEDULE, seen: Some(100), last: 200, jobs: vec![job("tick")] };
+                queue.tick(shard, &tick).await.map(drop)
+            }
+            Step::SettleAndClaim => queue.settle_and_claim(shard, &self.settling()).await.map(drop),
+            Step::Beat => {
+                let deliveries = self.leased.map(|receipt| (receipt, Report::STARTED)).to_vec();
+                let beat = Beat { worker: self.consumer.worker, lease_ms: 60_000, deliveries };
+                queue.beat(shard, &beat).await.map(drop)
+            }
+            Step::Progress => queue.progress(shard, &self.leased[0], Bytes::from_static(b"half")).await.map(drop),
+            Step::Rescue => {
+                let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000, is_judged: false };
+                queue.rescue(shard, rescue).await.map(drop)
+            }
+            Step::Revoke => queue.revoke(shard, &ids).await.map(drop),
+            Step::Reschedule => {
+                let change = |id| Reschedule { id, when: Some(When::In(5)), body: None, codec: None };
+                queue.reschedule(shard, &ids.map(change)).await.map(drop)
+            }
+            Step::Redrive => {
+                let redrive = *b"0123456789abcdef";
+                let call = Redrive { redrive, filter: Bytes::new(), ids: ids.to_vec(), delay_ms: 0 };
+                queue.redrive(shard, &call).await.map(drop)
+            }
+            Step::Forget => queue.forget(shard, &ids).await.map(drop),
+            Step::Delete => queue.delete(shard, &ids).await.map(drop),
+            Step::Purge => queue.purge(shard, State::Dead, 10).await.map(drop),
+            Step::Resume => queue.resume(shard).await,
+            Step::Close => queue.close(shard, Close { shards: 4, before: 2, inherits: None }).await.map(drop),
+            Step::Give => {
+                let items =
+                    [Item::Job(of_the_other("e").id), Item::Schedule(SCHEDULE), Item::Job(of_the_other("g").id)];
+                queue.give(shard, &items).await.map(drop)
+            }
+            Step::Adopt => queue.adopt(shard, 1, &self.adopted).await.map(drop),
+            Step::Gone => queue.gone(shard, 1, 1).await.map(drop),
+        }
+    }
+}
+
+/// Where each job is.
+async fn places(world: &World<RedisQueue>) -> Result<Vec<Option<State>>> {
+    let mut places = Vec::new();
+    for id in NAMES.map(|name| job(name).id).into_iter().chain(["e", "g"].map(|name| of_the_other(name).id)) {
+        places.push(world.state(id).await?);
+    }
+    Ok(places)
+}
+
+async fn own() -> Result<(Redis, World<RedisQueue>, Link)> {
+    let redis = Redis::start(RedisOptions::new()).await?;
+    let world = World::on(&redis.url(), "ek").await?;
+    let link = Link::connect(LinkOptions::from_url(&redis.url())?, Clock::system()).await?;
+    Ok((redis, world, link))
+}
+
+/// A claim took due jobs out of their index and then failed at the index of leased ones: no worker had them, and no index.
+#[tokio::test]
+async fn foreign_type_under_any_key_of_a_shard_loses_no_job() -> Result<()> {
+    let (_redis, mut world, link) = own().await?;
+    let (mut scenes, mut cases) = (0, 0);
+    for (step, indexes, others) in NEEDS {
+        scenes += 1;
+        let scene = Scene::open(&mut world, "ek", scenes, *step).await?;
+        scene.take(&world.queue, *step).await.with_context(|| format!("{step:?}"))?;
+        let expected = places(&world).await?;
+        let names = if *indexes { INDEXES } else { &[] };
+        for name in names.iter().chain(*others).chain(&["meta"]) {
+            for kind in Neighbor::types() {
+                scenes += 1;
+                let what = || format!("{step:?} with type {kind} under {name}");
+                let scene = Scene::open(&mut world, "ek", scenes, *step).await?;
+                let neighbor = Neighbor::new(&link, scene.shard.tag());
+                let key = format!("{}:{name}", scene.shard.tag()).into_bytes();
+                if !neighbor.occupy(&key, made_by(name), kind).await? {
+                    continue;
+                }
+                cases += 1;
+                let before = neighbor.all().await?;
+                let reply = scene.take(&world.queue, *step).await;
+                is_rejected(reply, |error| if let QueueError::Link(error) = error { Some(error) } else { None })
+                    .with_context(what)?;
+                ensure!(neighbor.all().await? == before, "{}: something was written", what());
+                neighbor.give_back(&key).await?;
+                scene.take(&world.queue, *step).await.with_context(what)?;
+                ensure!(places(&world).await? == expected, "{}: other jobs than without it", what());
+                if !matches!(step, Step::Give | Step::Gone) {
+                    invariants::check(&link, &scene.shard).await.with_context(what)?;
+                }
+            }
+        }
+    }
+    assert!(cases > 500, "{cases} cases");
+    Ok(())
+}
+
+/// A claim, or a settlement, failed at a record that another program had replaced, and was repeated forever: the shard stood still.
+#[tokio::test]
+async fn foreign_type_in_place_of_a_record_stops_no_other_job() -> Result<()> {
+    let (_redis, mut world, link) = own().await?;
+    // A claim reads small records all at once, and records one by one if there may be a large one.
+    for (number, largest) in (0..).zip([10, 100_000].repeat(Neighbor::types().len())) {
+        let kind = number / 2;
+        world.shard = Shard::new("ek", &format!("record{number}"), 0);
+        let large =
+            NewJob { when: When::In(3_600_000), spec: JobSpec::new(vec![b'x'; largest].into()), ..job("large") };
+        world.given(&[job("a"), job("b"), job("c"), job("d"), job("e"), large]).await?;
+        let mut consumer = Consumer::default();
+        let held = world.claim(&mut consumer, 2).await?;
+        let neighbor = Neighbor::new(&link, world.shard.tag());
+        let key = |name: &str| [world.shard.tag().as_bytes(), b":job:", &job(name).id.0[..]].concat();
+        if !neighbor.occupy(&key("a"), "SET", kind).await? {
+            continue;
+        }
+        neighbor.occupy(&key("c"), "SET", kind).await?;
+        let settlements = held.iter().map(|delivered| (delivered.receipt, Outcome::Done)).collect();
+        let claimed = world.settle_and_claim(&SettleAndClaim { settlements, ..consumer.call(9) }).await?;
+        assert_eq!(claimed.verdicts, [Verdict::Lost, Verdict::Settled], "type {kind}");
+        assert_eq!(claimed.deliveries.iter().map(plain).collect::<Vec<_>>(), ["d", "e"], "type {kind}");
+        let ids = ["a", "c", "d"].map(|name| job(name).id);
+        assert_eq!(
+            world.queue.revoke(&world.shard, &ids).await?,
+            [Revoked::Unknown, Revoked::Unknown, Revoked::Running]
+        );
+        let found = world.queue.jobs(&world.shard, &ids).await?;
+        assert!(matches!(found.as_slice(), [Ok(None), Ok(None), Ok(Some(_))]), "{found:?}");
+        world.expire_leases().await?;
+        let stats = world.queue.stats(&world.shard).await?;
+        assert_eq!((stats.totals.ghosts, stats.leased, stats.ready), (2, 0, 2), "type {kind}");
+        assert_eq!(world.queue.put(&world.shard, &[put(job("c").id)]).await?.len(), 1);
+        assert_eq!(world.enqueue(job("a")).await?, Enqueued::Created, "it replaces the other program's value");
+        world.queue.purge(&world.shard, State::Dead, 10).await?;
+        assert!(world.claimable(9).await?.contains(&"a".to_owned()));
+    }
+    Ok(())
+}
+
+/// The jobs before it in the call were enqueued, and the call failed.
+#[tokio::test]
+async fn foreign_type_under_a_unique_key_is_replaced() -> Result<()> {
+    let (_redis, mut world, link) = own().await?;
+    for kind in Neighbor::types() {
+        world.shard = Shard::new("ek", &format!("unique{kind}"), 0);
+        let unique = Unique { key: UniqueKey::new(b"one"), window_ms: 60_000 };
+        let key = [world.shard.tag().as_bytes(), b":unique:", &unique.key.0[..]].concat();
+        // A text of another program is no owner, either.
+        Neighbor::new(&link, world.shard.tag()).occupy(&key, "", kind).await?;
+        let with = |name: &str| {
+            let mut job = job(name);
+            job.spec.unique = Some(unique);
+            job
+        };
+        let replies = world.queue.enqueue(&world.shard, &[job("a"), with("b"), with("c")]).await?;
+        let expected = [Enqueued::Created, Enqueued::Created, Enqueued::Taken(job("b").id)];
+        assert_eq!(replies, expected, "type {kind}");
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! Another program has put a value of another type under a key of a partition: a call fails before it writes anything, and once the key is
+//! deleted, no entry is lost.
+
+use crate::foreign::{Neighbor, is_rejected};
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use evenkeel::Token;
+use evenkeel_protocol::stream::RedisStream;
+use evenkeel_protocol::stream::error::StreamError;
+use evenkeel_protocol::stream::id::EntryId;
+use evenkeel_protocol::stream::name::{GroupName, Partition};
+use evenkeel_protocol::stream::steps::{
+    Append, Beat, Delivery, GroupSpec, Mode, NewEntry, Outcome, Position, Reader, Sequenced, Settlement, StreamSteps,
+    Trim,
+};
+use testkit::conformance::stream::{LEASE_MS, World, appending, delivery, entry};
+
+/// Every step that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Open,
+    Append,
+    Join,
+    Leave,
+    Pause,
+    Seek,
+    Trim,
+    TakeOver,
+    Read,
+    Settle,
+    Beat,
+    Redrive,
+    Discard,
+    Sweep,
+}
+
+/// The keys of a group that its consumers' calls need.
+const GROUP: &[&str] = &[
+    "log",
+    "g:billing",
+    "g:billing:due",
+    "g:billing:leased",
+    "g:billing:tries",
+    "g:billing:seen",
+    "g:billing:dead",
+    "g:billing:parked",
+];
+
+/// The keys that each step needs.
+const NEEDS: &[(Step, &[&str])] = &[
+    (Step::Open, &["log", "g:billing", "g:audit"]),
+    (Step::Append, &["log", "producers", "active"]),
+    (Step::Join, &["g:billing"]),
+    (Step::Leave, &["g:billing"]),
+    (Step::Pause, &["g:billing"]),
+    (Step::Seek, &["log", "g:billing"]),
+    (Step::Trim, &["log"]),
+    (Step::TakeOver, GROUP),
+    (Step::Read, GROUP),
+    (Step::Settle, GROUP),
+    (Step::Beat, GROUP),
+    (Step::Redrive, GROUP),
+    (Step::Discard, GROUP),
+    (Step::Sweep, GROUP),
+];
+
+/// The command that makes our value under this key.
+fn made_by(name: &str) -> &'static str {
+    match name.rsplit(':').next() {
+        Some("log" | "dead") => "XADD",
+        Some("due" | "leased" | "seen" | "active") => "ZADD",
+        _ => "HSET",
+    }
+}
+
+/// A group with an entry that is delayed, one that is leased, dead letters of which one parks its key, and one that nobody has read.
+struct Scene {
+    partition: Partition,
+    reader: Reader,
+    leased: Delivery,
+    letters: [EntryId; 2],
+}
+
+fn dead(parks_key: bool) -> Outcome {
+    Outcome::Dead { reason: Bytes::from_static(b"no such account"), parks_key }
+}
+
+fn numbered(sequence: u64) -> NewEntry {
+    let producer = Token::from([9; 16]);
+    NewEntry { sequenced: Some(Sequenced { producer, sequence, previous: sequence - 1 }), ..entry("a", "numbered") }
+}
+
+impl Scene {
+    async fn open(world: &mut World<RedisStream>, prefix: &str, number: usize) -> Result<Self> {
+        world.partition = Partition::new(prefix, &format!("case{number}"), 0)?;
+        world.open(Mode::Entry).await?;
+        world.append(&["a", "b", "c", "d", "e"]).await?;
+        world.streams.append(&world.partition, &appending(vec![numbered(1)])).await?;
+        let reader = world.join(1).await?;
+        let read = world.read(reader, 4).await?;
+        let [a, b, c, d] = read.as_slice() else { anyhow::bail!("four deliveries: {read:?}") };
+        world.settle(reader, delivery(a), dead(true)).await?;
+        world.settle(reader, delivery(b), dead(false)).await?;
+        let error = Bytes::from_static(b"no reply");
+        world.settle(reader, delivery(c), Outcome::Retry { delay_ms: 0, error }).await?;
+        let letters = world.streams.dead(&world.partition, &world.group, EntryId::MIN, 9).await?;
+        let [one, two] = letters.as_slice() else { anyhow::bail!("two letters: {letters:?}") };
+        // So that a written time differs from the one before.
+        world.time.advance(1).await?;
+        Ok(Self { partition: world.partition.clone(), reader, leased: delivery(d), letters: [one.id, two.id] })
+    }
+
+    async fn take(&self, world: &World<RedisStream>, step: Step) -> Result<(), StreamError> {
+        let (streams, partition, group, reader) = (&world.streams, &self.partition, &world.group, self.reader);
+        match step {
+            Step::Open => {
+                let group =
+                    |name: &GroupName| GroupSpec { name: name.clone(), position: Position::End, mode: Mode::Entry };
+                let audit = GroupName::new("audit")?;
+                streams.open(partition, &[group(&audit), group(&world.group)], EntryId::MIN).await.map(drop)
+            }
+            Step::Append => {
+                let call = Append { ..appending(vec![entry("a", "plain"), numbered(2)]) };
+                streams.append(partition, &call).await.map(drop)
+            }
+            Step::Join => streams.join(partition, group, Token::from([2; 16]), LEASE_MS, 0).await.map(drop),
+            Step::Leave => streams.leave(partition, group, reader).await.map(drop),
+            Step::Pause => streams.pause(partition, group, None).await.map(drop),
+            Step::Seek => streams.seek(partition, group, Position::After(EntryId::MIN)).await.map(drop),
+            Step::Trim => {
+                let trim = Trim { groups: vec![group.clone()], keep_ms: 0, limit: 500 };
+                streams.trim(partition, &trim).await.map(drop)
+            }
+            Step::TakeOver => streams.take_over(partition, group, reader, EntryId::MIN, 100).await.map(drop),
+            Step::Read => streams.read(partition, group, reader, 9, LEASE_MS).await.map(drop),
+            Step::Settle => {
+                let settlements = [Settlement { delivery: self.leased, outcome: dead(true) }];
+                streams.settle(partition, group, reader, &settlements).await.map(drop)
+            }
+            Step::Beat => {
+                let beats = [Beat { delivery: self.leased, alone: true }];
+                streams.beat(partition, group, reader, 2 * LEASE_MS, &beats).await.map(drop)
+            }
+            Step::Redrive => streams.redrive(partition, group, &self.letters).await.map(drop),
+            Step::Discard => streams.discard(partition, group, None, &self.letters).await.map(drop),
+            Step::Sweep => streams.sweep(partition, group, 0).await.map(drop),
+        }
+    }
+}
+
+/// How many entries there are in each state.
+async fn counts(world: &World<RedisStream>) -> Result<[u64; 6]> {
+    let stats = world.stats().await?;
+    let unread = u64::from(stats.unread.is_some());
+    Ok([stats.length, unread, stats.pending, stats.delayed, stats.dead, stats.parked_keys])
+}
+
+/// A read gave entries to a consumer without a lease: if that consumer died, nobody read them again. A dead letter was deleted, and its key
+/// stayed parked.
+#[tokio::test]
+async fn foreign_type_under_any_key_of_a_partition_loses_no_entry() -> Result<()> {
+    let mut world = World::redis().await?;
+    let link = world.link.clone().context("the world is on Redis")?;
+    let prefix = world.partition.tag().trim_start_matches('{').split(':').next().context("a prefix")?.to_owned();
+    let (mut scenes, mut cases) = (0, 0);
+    for (step, names) in NEEDS {
+        scenes += 1;
+        let scene = Scene::open(&mut world, &prefix, scenes).await?;
+        scene.take(&world, *step).await.with_context(|| format!("{step:?}"))?;
+        let expected = counts(&world).await?;
+        for name in *names {
+            for kind in Neighbor::types() {
+                scenes += 1;
+                let what = || format!("{step:?} with type {kind} under {name}");
+                let scene = Scene::open(&mut world, &prefix, scenes).await?;
+                let neighbor = Neighbor::new(&link, scene.partition.tag());
+                let key = format!("{}:{name}", scene.partition.tag()).into_bytes();
+                if !neighbor.occupy(&key, made_by(name), kind).await? {
+                    continue;
+                }
+                cases += 1;
+                let before = neighbor.all().await?;
+                let reply = scene.take(&world, *step).await;
+                is_rejected(reply, |error| if let StreamError::Link(error) = error { Some(error) } else { None })
+                    .with_context(what)?;
+                ensure!(neighbor.all().await? == before, "{}: something was written", what());
+                neighbor.give_back(&key).await?;
+                scene.take(&world, *step).await.with_context(what)?;
+                let found = counts(&world).await?;
+                ensure!(found == expected, "{}: {found:?}, and {expected:?} without it", what());
+            }
+        }
+    }
+    assert!(cases > 300, "{cases} cases");
+    Ok(())
+}
