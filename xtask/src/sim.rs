@@ -214,9 +214,9 @@ fn queue_summary(row: &Value) -> String {
         number("effects"),
         number("lost"),
         number("twice"),
-        number("twice_without_lapse"),
+        number("twice_without_lease_expiry"),
         number("twice_after_the_living"),
-        number("lapses"),
+        number("lease_expiries"),
     )
 }
 

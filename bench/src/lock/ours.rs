@@ -5,7 +5,7 @@ use super::pairs::Names;
 use crate::load::rate;
 use anyhow::{Context, Result, ensure};
 use evenkeel::Keel;
-use evenkeel::lock::{Guard, Release, Wait};
+use evenkeel::lock::{Guard, ReleaseOutcome, Wait};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -14,12 +14,12 @@ const QUEUED: Duration = Duration::from_millis(100);
 /// Calls at once where many locks are concerned.
 const AT_ONCE: usize = 64;
 
-/// As many keels as there may be processes that want one lock.
+/// As many keels as there may be processes that contend for one lock.
 pub(crate) struct Ours {
     keels: Vec<Keel>,
 }
 
-/// Where those are that want a lock.
+/// Where the processes are that contend for a lock.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Where {
     /// Tasks of one process.
@@ -54,12 +54,12 @@ impl Ours {
 
     /// The time from the release until the last waiter has held the lock, divided by the number of waiters, in ms. Each waits once.
     pub(crate) async fn hand_over(&self, waiters: usize, place: Where) -> Result<f64> {
-        let guard = wanted(self.first()?).await?;
+        let guard = acquired(self.first()?).await?;
         let mut running = JoinSet::new();
         for number in 1..=waiters {
             let keel = self.keel(number, place)?;
             running.spawn(async move {
-                let guard = wanted(keel).await?;
+                let guard = acquired(keel).await?;
                 let at = Instant::now();
                 released(guard).await?;
                 Ok::<_, anyhow::Error>(at)
@@ -82,7 +82,7 @@ impl Ours {
         for number in 1..=tasks {
             let keel = self.keel(number, place)?;
             running.spawn(async move {
-                let guard = wanted(keel).await?;
+                let guard = acquired(keel).await?;
                 // Exactly so long: a timer of the runtime rounds up to its next millisecond.
                 tokio::task::spawn_blocking(move || std::thread::sleep(hold)).await?;
                 released(guard).await
@@ -136,12 +136,12 @@ impl Ours {
     }
 }
 
-async fn wanted(keel: Keel) -> Result<Guard> {
+async fn acquired(keel: Keel) -> Result<Guard> {
     Ok(keel.lock("hot").ttl(TTL).wait(Wait::Forever).acquire().await?)
 }
 
 async fn released(guard: Guard) -> Result<()> {
     let found = guard.release().await?;
-    ensure!(found == Release::Released, "a lock was not held any more: {found:?}");
+    ensure!(found == ReleaseOutcome::Released, "a lock was not held any more: {found:?}");
     Ok(())
 }

@@ -24,7 +24,7 @@ fn rows(plan: &Plan) -> u64 {
 }
 
 /// The number of rows for a comparison with a peer, which is repeated several times.
-fn rows_beside(plan: &Plan) -> u64 {
+fn rows_against_peer(plan: &Plan) -> u64 {
     rows(plan) / 10
 }
 
@@ -48,13 +48,13 @@ pub(super) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, redis: &Redis,
 }
 
 /// Units of work with one message each, for a sink that only counts, compared with a published outbox.
-pub(super) async fn beside<DB: Bank>(
+pub(super) async fn against_peer<DB: Bank>(
     plan: &Plan,
     stand: &Stand<DB>,
     redis: &Redis,
     peer: &mut Peers,
 ) -> Result<Vec<Row>> {
-    let count = rows_beside(plan);
+    let count = rows_against_peer(plan);
     let mut found = Vec::new();
     for _ in 0..plan.shortened().rounds.min(3) {
         forget(stand).await?;

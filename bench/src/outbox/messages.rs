@@ -83,7 +83,7 @@ pub(super) async fn notified<DB: Bank>(plan: &Plan, stand: &Stand<DB>) -> Result
 }
 
 /// Commits with one unordered message, compared with a published outbox.
-pub(super) async fn beside<DB: Bank>(plan: &Plan, stand: &Stand<DB>, peer: &mut Peers) -> Result<Vec<Row>> {
+pub(super) async fn against_peer<DB: Bank>(plan: &Plan, stand: &Stand<DB>, peer: &mut Peers) -> Result<Vec<Row>> {
     let sink = Counting::new()?;
     stand.keel.publish_to(&Sinks::to(sink.clone()));
     let mut rows = Vec::new();
@@ -106,7 +106,7 @@ pub(super) async fn beside<DB: Bank>(plan: &Plan, stand: &Stand<DB>, peer: &mut 
 async fn publish<DB: Bank>(stand: Stand<DB>, sink: Counting, key: u64) -> Result<()> {
     let mut work = stand.keel.begin(&stand.pool).await?;
     DB::add(work.tx(), i64::try_from(key)?).await?;
-    work.publish(Message::new("sold", sink.stamp()).key(key.to_string()))?;
+    work.publish(Message::new("sold", sink.timestamp()).key(key.to_string()))?;
     work.commit().await?;
     Ok(())
 }
@@ -114,7 +114,7 @@ async fn publish<DB: Bank>(stand: Stand<DB>, sink: Counting, key: u64) -> Result
 async fn unordered<DB: Bank>(stand: Stand<DB>, sink: Counting, account: u64) -> Result<()> {
     let mut work = stand.keel.begin(&stand.pool).await?;
     DB::add(work.tx(), i64::try_from(account)?).await?;
-    work.publish(Message::new("sold", sink.stamp()))?;
+    work.publish(Message::new("sold", sink.timestamp()))?;
     work.commit().await?;
     Ok(())
 }

@@ -70,8 +70,8 @@ pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
         keeper.keep(catch_up::run(plan, &stand, &redis, "PostgreSQL").await?)?;
         match Peers::outbox(&server.url()) {
             Ok(mut peer) => {
-                keeper.keep(messages::beside(plan, &stand, &mut peer).await?)?;
-                keeper.keep(catch_up::beside(plan, &stand, &redis, &mut peer).await?)?;
+                keeper.keep(messages::against_peer(plan, &stand, &mut peer).await?)?;
+                keeper.keep(catch_up::against_peer(plan, &stand, &redis, &mut peer).await?)?;
             }
             Err(error) => keeper.keep([Row::absent(BENCH, &format!("{PEER} ({error:#})"))])?,
         }

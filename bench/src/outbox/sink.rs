@@ -27,7 +27,7 @@ impl Counting {
     }
 
     /// A payload that says when it was made.
-    pub(super) fn stamp(&self) -> Bytes {
+    pub(super) fn timestamp(&self) -> Bytes {
         Bytes::copy_from_slice(&self.micros().to_be_bytes())
     }
 
@@ -41,7 +41,7 @@ impl Counting {
         *self.taken.borrow()
     }
 
-    /// Of the times from stamp to sink, in ms.
+    /// Of the times from timestamp to sink, in ms.
     pub(super) fn quantile(&self, quantile: f64) -> f64 {
         let times = self.times.lock();
         times.value_at_quantile(quantile) as f64 / 1_000.0
@@ -54,8 +54,8 @@ impl Counting {
 
 impl Sink for Counting {
     async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
-        if let Ok(stamp) = <[u8; 8]>::try_from(&message.payload[..]) {
-            let took = self.micros().saturating_sub(u64::from_be_bytes(stamp)).clamp(1, MICROS_MAX);
+        if let Ok(timestamp) = <[u8; 8]>::try_from(&message.payload[..]) {
+            let took = self.micros().saturating_sub(u64::from_be_bytes(timestamp)).clamp(1, MICROS_MAX);
             let mut times = self.times.lock();
             times.saturating_record(took);
         }

@@ -14,7 +14,7 @@ struct User {
     name: String,
 }
 
-/// The query. It owns what it needs: a load may outlive the reader that wanted it, because others wait for it too.
+/// The query. It owns what it needs: a load may outlive the reader that requested it, because others wait for it too.
 async fn find_user(db: SqlitePool, id: i64) -> Result<Option<User>, sqlx::Error> {
     println!("  (asking the database for {id})");
     sqlx::query_as("SELECT id, name FROM users WHERE id = ?").bind(id).fetch_optional(&db).await

@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
-use evenkeel::lock::{LockTerms, Release};
+use evenkeel::lock::{LockTerms, ReleaseOutcome};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     sqlx::query("UPDATE stock SET units = units - 1 WHERE id = 42").execute(work.tx()?).await?;
     work.commit().await?;
 
-    println!("released: {}", guard.release().await? == Release::Released);
+    println!("released: {}", guard.release().await? == ReleaseOutcome::Released);
 
     // Code that chooses its lock backend at run time.
     let any: &dyn evenkeel::lock::ExclusiveLocks = &locks;

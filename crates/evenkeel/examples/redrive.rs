@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
-use evenkeel::queue::topic::{Filter, Place};
+use evenkeel::queue::topic::{Filter, JobState};
 use evenkeel::queue::{Delivery, Queue, QueueError};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     consume(&orders, after_the_fix, 2).await?;
     println!("{} sent back by the same redrive again", redrive.run().await?.taken);
 
-    let left = topic.list(Place::Dead, None, 10).await?;
+    let left = topic.list(JobState::Dead, None, 10).await?;
     println!("{} dead letter left, deleted by hand", left.len());
     topic.delete_dead(&left.iter().map(|letter| letter.id).collect::<Vec<_>>()).await?;
     Ok(())

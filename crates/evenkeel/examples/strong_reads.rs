@@ -24,7 +24,8 @@ async fn main() -> Fallible<()> {
     sqlx::query("INSERT INTO accounts (id, cents) VALUES (1, 100)").execute(&db).await?;
 
     let keel = Keel::memory();
-    let balances = keel.cache::<i64, i64>("balance").ttl(Duration::from_secs(600)).keep(Duration::from_secs(60));
+    let balances =
+        keel.cache::<i64, i64>("balance").ttl(Duration::from_secs(600)).retain_stale(Duration::from_secs(60));
     // Reads are fresh where they do not ask for less. Most would rather wait for a writer than fail; here the refusal shows it.
     let balances = balances.strong().while_writing(WhileWriting::Fail).open().await?;
     println!("before the write: {:?}", balances.get(&1, |id| balance(db.clone(), *id)).await?);

@@ -9,5 +9,5 @@
 //! specifies its states and guarantees.
 
 pub use evenkeel_link::{
-    Blocking, EndReason, Epoch, Heard, Link, LinkError, LinkOptions, LinkState, Script, Subscription, Tracking,
+    Blocking, EndReason, Epoch, Link, LinkError, LinkOptions, LinkState, Notification, Script, Subscription, Tracking,
 };

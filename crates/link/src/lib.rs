@@ -28,11 +28,11 @@ mod server;
 pub mod support;
 mod token;
 
-pub use connection::{Blocking, Patience};
+pub use connection::{Blocking, ResponseTimeout};
 pub use epoch::{EndReason, Epoch, LinkState};
 pub use error::LinkError;
 pub use link::{EpochHook, Link};
 pub use options::LinkOptions;
-pub use push::{Heard, Pulse, Push, PushListener, Subscription, Tracked, Tracking};
+pub use push::{Notification, Pulse, Push, PushListener, Subscription, Tracked, Tracking};
 pub use script::Script;
 pub use token::Token;

@@ -7,7 +7,7 @@
 //! **Cancellation and time-outs.** Dropping the future of a call, or its time-out, does not cancel the command: the server may
 //! still execute it. Every write must therefore be idempotent or carry a token.
 
-use crate::connection::{Blocking, Patience, blocking};
+use crate::connection::{Blocking, ResponseTimeout, blocking};
 use crate::epoch::{EndReason, Epoch, LinkState, heartbeat, open, supervisor};
 use crate::error::LinkError;
 use crate::options::LinkOptions;
@@ -39,14 +39,14 @@ pub trait EpochHook: Send + Sync + 'static {
 pub struct Link {
     handle: Arc<Handle>,
     /// The response time-out of this handle's commands, if shorter than the link's own.
-    patience: Option<Arc<Patience>>,
+    response_timeout: Option<Arc<ResponseTimeout>>,
 }
 
 struct Handle {
     shared: Arc<Shared>,
     runtime: tokio::runtime::Handle,
     /// One entry per time-out, shared by its handles: each has a wheel and a task.
-    patiences: Mutex<Vec<(Duration, Weak<Patience>)>>,
+    response_timeouts: Mutex<Vec<(Duration, Weak<ResponseTimeout>)>>,
     _loops: [Background; 2],
 }
 
@@ -111,24 +111,24 @@ impl Link {
         let handle = Arc::new(Handle {
             shared,
             runtime: tokio::runtime::Handle::current(),
-            patiences: Mutex::default(),
+            response_timeouts: Mutex::default(),
             _loops: [supervisor, heartbeat],
         });
-        Ok(Self { handle, patience: None })
+        Ok(Self { handle, response_timeout: None })
     }
 
     /// A handle to the same link whose commands time out after `timeout`, if that is shorter than the link's own time-out.
     /// A command that timed out may still be executed; its time-out is not counted as silence of the server.
-    pub fn impatient(&self, timeout: Duration) -> Self {
+    pub fn with_response_timeout(&self, timeout: Duration) -> Self {
         let shared = self.shared();
         let is_shorter = timeout < shared.options.response_timeout && guard("store_timeout");
-        let patience = is_shorter.then(|| self.handle.patience(timeout));
-        Self { handle: Arc::clone(&self.handle), patience }
+        let response_timeout = is_shorter.then(|| self.handle.response_timeout(timeout));
+        Self { handle: Arc::clone(&self.handle), response_timeout }
     }
 
     /// The response time-out of this handle's commands, if shorter than the link's own.
-    pub fn patience(&self) -> Option<&Patience> {
-        self.patience.as_deref()
+    pub fn response_timeout(&self) -> Option<&ResponseTimeout> {
+        self.response_timeout.as_deref()
     }
 
     /// The error of a call that finds the link without an epoch.
@@ -163,7 +163,7 @@ impl Link {
         let epoch = self.shared().epoch()?;
         let mut cmd = Cmd::with_capacity(2, 3 + key.len());
         cmd.arg("GET").arg(key);
-        let answer = epoch.command_within(key, &cmd, self.patience()).await;
+        let answer = epoch.command_within(key, &cmd, self.response_timeout()).await;
         epoch.server_errors.check_permissions("GET", answer.as_ref().err());
         match answer? {
             Value::BulkString(bytes) => Ok(Some(bytes.into())),
@@ -189,7 +189,7 @@ impl Link {
     /// # Errors
     /// As [`pipeline`](Self::pipeline) for the whole; an error reply for one key is that key's result.
     pub async fn get_tracked_many(&self, keys: &[&[u8]]) -> Result<Vec<Result<Tracked, LinkError>>, LinkError> {
-        self.shared().epoch()?.get_tracked_many(keys, self.patience()).await
+        self.shared().epoch()?.get_tracked_many(keys, self.response_timeout()).await
     }
 
     /// Sends one command; `route` is the key that selects the connection, so commands on one key stay in order.
@@ -201,7 +201,7 @@ impl Link {
     /// [`LinkError::Down`], [`LinkError::EpochOver`], [`LinkError::RuntimeEnded`] and [`LinkError::Busy`]: nothing was sent.
     /// [`LinkError::NoAnswer`]: the command may have been executed. [`LinkError::Refused`]: the server's error reply.
     pub async fn command(&self, route: &[u8], cmd: &Cmd) -> Result<Value, LinkError> {
-        self.shared().epoch()?.command_within(route, cmd, self.patience()).await
+        self.shared().epoch()?.command_within(route, cmd, self.response_timeout()).await
     }
 
     /// Sends several commands in one write, all on the connection of `route`. Returns one reply each, in order; an error reply is a
@@ -210,7 +210,7 @@ impl Link {
     /// # Errors
     /// As [`command`](Self::command), for the whole; after [`LinkError::NoAnswer`] any part may have been executed.
     pub async fn pipeline(&self, route: &[u8], pipeline: &Pipeline) -> Result<Vec<Value>, LinkError> {
-        self.shared().epoch()?.pipeline_within(route, pipeline, self.patience()).await
+        self.shared().epoch()?.pipeline_within(route, pipeline, self.response_timeout()).await
     }
 
     /// Runs a script by its hash (loaded on every epoch; `NOSCRIPT` is handled). The first key selects the connection.
@@ -223,7 +223,7 @@ impl Link {
         keys: &[&[u8]],
         args: &[&[u8]],
     ) -> Result<T, LinkError> {
-        self.shared().epoch()?.run_within(script, keys, args, self.patience()).await
+        self.shared().epoch()?.run_within(script, keys, args, self.response_timeout()).await
     }
 
     /// Opens a dedicated connection for commands that block, such as `BLPOP` or `XREAD BLOCK`.
@@ -236,7 +236,7 @@ impl Link {
 
     /// Receives what is published on a channel (`SPUBLISH`), across all later epochs.
     ///
-    /// Guaranteed: after the loss of a message that the link can detect, a [`Heard::Reset`](crate::Heard::Reset) follows.
+    /// Guaranteed: after the loss of a message that the link can detect, a [`Notification::Reset`](crate::Notification::Reset) follows.
     /// Not guaranteed: that a message arrives at all; poll with a timer as well.
     ///
     /// # Errors
@@ -293,7 +293,7 @@ impl Link {
         self.shared().options.heartbeat
     }
 
-    /// Whether both links write the same keys of the same server, judged by their addresses.
+    /// Whether both links write the same keys of the same server, according to their addresses.
     pub fn has_store_of(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.shared().options, &other.shared().options);
         let (here, there) = (&ours.target, &theirs.target);
@@ -307,16 +307,16 @@ impl Link {
 }
 
 impl Handle {
-    fn patience(&self, timeout: Duration) -> Arc<Patience> {
-        let mut patiences = self.patiences.lock();
-        let known = patiences.iter().find(|(known, _)| *known == timeout);
-        if let Some(patience) = known.and_then(|(_, patience)| patience.upgrade()) {
-            return patience;
+    fn response_timeout(&self, timeout: Duration) -> Arc<ResponseTimeout> {
+        let mut response_timeouts = self.response_timeouts.lock();
+        let known = response_timeouts.iter().find(|(known, _)| *known == timeout);
+        if let Some(response_timeout) = known.and_then(|(_, response_timeout)| response_timeout.upgrade()) {
+            return response_timeout;
         }
-        patiences.retain(|(_, patience)| patience.strong_count() > 0);
-        let patience = Arc::new(Patience::new(timeout, self.shared.clock.clone(), &self.runtime));
-        patiences.push((timeout, Arc::downgrade(&patience)));
-        patience
+        response_timeouts.retain(|(_, response_timeout)| response_timeout.strong_count() > 0);
+        let response_timeout = Arc::new(ResponseTimeout::new(timeout, self.shared.clock.clone(), &self.runtime));
+        response_timeouts.push((timeout, Arc::downgrade(&response_timeout)));
+        response_timeout
     }
 }
 

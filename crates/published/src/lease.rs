@@ -37,7 +37,7 @@ pub(super) async fn lease(store: &PlainStore, key: &[u8], lease: &Lease) -> Resu
         Granted::Held { remaining_ms } => Ok(Leased::Wait { retry_after_ms: remaining_ms.max(1) }),
         // The value ends together with its key; a reader that finds it just expired asks again.
         Granted::Value(bytes) => Ok(match Header::parse(&bytes) {
-            Ok((header, _)) if header.verdict(at_ms) != Verdict::Miss => Leased::Landed(bytes),
+            Ok((header, _)) if header.verdict(at_ms) != Verdict::Miss => Leased::AlreadyStored(bytes),
             _ => Leased::Wait { retry_after_ms: 1 },
         }),
     }

@@ -8,7 +8,7 @@ use crate::output::{Output, table_or, truncated};
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::Keel;
-use evenkeel::sql::{Database, Inbox, Parked, Release};
+use evenkeel::sql::{Database, Inbox, Parked, ParkedMessageDecision};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -97,15 +97,15 @@ async fn ls<DB: Database>(inbox: &Inbox<DB>, limit: u32, output: Output) -> Resu
 
 async fn release<DB: Database>(inbox: &Inbox<DB>, arguments: &ReleaseArguments, output: Output) -> Result<bool> {
     let how = match (arguments.run, arguments.skip) {
-        (true, _) => Release::Run,
-        (_, true) => Release::Skip,
+        (true, _) => ParkedMessageDecision::Run,
+        (_, true) => ParkedMessageDecision::Skip,
         _ => bail!("add --run to run the message at its next delivery, or --skip to never run it"),
     };
     let released = inbox.release(&arguments.group, &bytes(&arguments.message)?[..], how).await?;
     let answer = match (released, how) {
         (false, _) => "not parked",
-        (true, Release::Run) => "released: runs at its next delivery",
-        (true, Release::Skip) => "skipped",
+        (true, ParkedMessageDecision::Run) => "released: runs at its next delivery",
+        (true, ParkedMessageDecision::Skip) => "skipped",
     };
     let what = format!("{} {}", arguments.group, arguments.message);
     output.print(&json!({ "what": what, "released": released, "answer": answer }), &format!("{what}: {answer}\n"))?;

@@ -90,8 +90,8 @@ impl Trace {
         self.only(|command| command.arguments.iter().any(|argument| argument.starts_with(prefix)))
     }
 
-    fn only(&self, wanted: impl Fn(&TracedCommand) -> bool) -> Trace {
-        Trace(self.0.iter().filter(|command| wanted(command)).cloned().collect())
+    fn only(&self, requested: impl Fn(&TracedCommand) -> bool) -> Trace {
+        Trace(self.0.iter().filter(|command| requested(command)).cloned().collect())
     }
 }
 

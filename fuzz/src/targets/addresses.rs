@@ -1,4 +1,4 @@
-//! Targets and codes of short links: what anybody may send.
+//! Targets and codes of short links: what any client may send.
 
 use super::Target;
 use shortlink::codes::{CodeGenerator, Key};

@@ -3,7 +3,7 @@
 use super::Target;
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel_protocol::queue::job::{Job, JobSpec, Keep, Note, Unique, UniqueKey};
+use evenkeel_protocol::queue::job::{Job, JobSpec, Note, Retention, Unique, UniqueKey};
 use evenkeel_protocol::queue::record::{Record, encode_job, encoded_len};
 
 pub(crate) const TARGET: Target = Target { name: "queue_job", valid, feed };
@@ -18,7 +18,7 @@ fn feed(input: &[u8]) {
 fn valid() -> Vec<Vec<u8>> {
     let plain = JobSpec::new(Bytes::from_static(b"{\"order\":42}"));
     let full = JobSpec {
-        keep: Keep::AfterEnd(60_000),
+        retention: Retention::AfterEnd(60_000),
         late_ms_max: Some(5_000),
         unique: Some(Unique { key: UniqueKey::new(b"order/42"), window_ms: 10_000 }),
         version: Some(3),

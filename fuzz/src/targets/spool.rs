@@ -1,7 +1,7 @@
 //! Segments of a spool: what a crash, or a disk, has left of them.
 
 use super::Target;
-use evenkeel::spool::Obligation;
+use evenkeel::spool::PendingEffect;
 use evenkeel::testing::spool_format::{Ending, Entry, HEADER_BYTES, frame, header, parse};
 
 pub(crate) const TARGET: Target = Target { name: "spool", valid, feed };
@@ -27,10 +27,10 @@ fn feed(input: &[u8]) {
 }
 
 fn valid() -> Vec<Vec<u8>> {
-    let put = |sequence, obligation| Entry::Put { sequence, obligation };
+    let put = |sequence, effect| Entry::Put { sequence, effect };
     let frames = [
-        vec![put(1, Obligation::delete("shop:c:user", "42", &b"\x01\x00"[..]))],
-        vec![put(2, Obligation::write("shortlink/links", "a", "a row")), put(3, Obligation::write("t", "", ""))],
+        vec![put(1, PendingEffect::delete("shop:c:user", "42", &b"\x01\x00"[..]))],
+        vec![put(2, PendingEffect::write("shortlink/links", "a", "a row")), put(3, PendingEffect::write("t", "", ""))],
         vec![Entry::Done(1), Entry::Done(2)],
     ];
     let mut segments = Vec::new();

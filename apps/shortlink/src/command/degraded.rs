@@ -16,7 +16,7 @@ use tracing::warn;
 use web::{Fallback, Outage, StatusNote};
 
 /// How long writes in progress may take to reach the disk once the database is found.
-const WRITES_PATIENCE: Duration = Duration::from_secs(10);
+const WRITES_GRACE: Duration = Duration::from_secs(10);
 
 /// The service without its database.
 ///
@@ -47,7 +47,7 @@ pub(super) async fn degraded(config: &Config, outage: Outage<'_>) -> Result<Fall
     let opened = Opened { service: service.clone(), store: service.store().clone(), keel, spool };
     let fallback = Fallback::new(router).on_close(async move {
         // A write that takes longer is refused by the closed spool.
-        let _ = tokio::time::timeout(WRITES_PATIENCE, service.writes_ended()).await;
+        let _ = tokio::time::timeout(WRITES_GRACE, service.writes_ended()).await;
         drop(service);
         opened.close().await;
     });

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio_util::task::AbortOnDropHandle;
 
 /// How long commands in flight to Redis may take at shutdown.
-const KEEL_PATIENCE: Duration = Duration::from_secs(1);
+const KEEL_GRACE: Duration = Duration::from_secs(1);
 
 /// The folder of the write-behind spool, in the data folder.
 const SPOOL: &str = "writes";
@@ -97,7 +97,7 @@ impl Opened {
     pub(super) async fn close(self) {
         // The service's background tasks on the database end when it is dropped.
         drop(self.service);
-        self.keel.shutdown(KEEL_PATIENCE).await;
+        self.keel.shutdown(KEEL_GRACE).await;
         if let Some(spool) = self.spool {
             // Fails only if the spool is already closed.
             let _ = spool.close().await;

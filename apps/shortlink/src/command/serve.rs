@@ -9,7 +9,7 @@ use std::time::Duration;
 use web::{Outage, Startup, StartupOptions};
 
 /// How long the background tasks may take to stop.
-const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
+const BACKGROUND_GRACE: Duration = Duration::from_secs(10);
 
 /// Serves until a signal asks the process to stop.
 ///
@@ -41,7 +41,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     let background = tokio::spawn(async move { service.run(async { drop(is_over.await) }).await });
     let served = http::serve(opened.service.clone(), listener, settings, stop).await;
     drop(over);
-    if tokio::time::timeout(BACKGROUND_PATIENCE, background).await.is_err() {
+    if tokio::time::timeout(BACKGROUND_GRACE, background).await.is_err() {
         tracing::warn!("background tasks did not finish in time; other instances or the next start continue them");
     }
     drop(prefix_record);

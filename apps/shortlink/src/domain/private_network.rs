@@ -6,7 +6,7 @@ use url::Host;
 /// Suffixes that public DNS does not serve (RFC 6761, RFC 6762, RFC 8375, and ICANN's reservation of `internal`).
 const PRIVATE_ENDINGS: [&str; 5] = [".localhost", ".local", ".internal", ".home.arpa", ".lan"];
 
-/// Whether the host is in a private network, judged by its name or address without a DNS lookup.
+/// Whether the host is in a private network, according to its name or address without a DNS lookup.
 pub(super) fn is_private(host: &Host<&str>) -> bool {
     match host {
         Host::Domain(name) => {

@@ -30,7 +30,7 @@ use web::{HttpMetrics, Outage, OwnAddress, Settings, StatusNote, Wrap, site};
 const REDIRECT_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// How long in-flight requests may take once the service is asked to stop.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// Answers requests until `stop` is ready, then finishes the requests in flight.
 ///
@@ -47,9 +47,9 @@ pub async fn serve(
     let app = app(service.clone(), own, &settings);
     let metrics = Arc::new(HttpMetrics::<Route>::register());
     let router = router(app.clone(), settings.public_url.as_ref(), Arc::clone(&metrics), |routes| routes)?;
-    web::listen(listener, FastPath::new(app, metrics, router), stop, STOP_PATIENCE).await;
+    web::listen(listener, FastPath::new(app, metrics, router), stop, STOP_GRACE).await;
     // A write whose client has hung up is finished as well, within the same bound.
-    let _ = tokio::time::timeout(STOP_PATIENCE, service.writes_ended()).await;
+    let _ = tokio::time::timeout(STOP_GRACE, service.writes_ended()).await;
     upkeep.abort();
     Ok(())
 }

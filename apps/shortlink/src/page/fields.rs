@@ -89,9 +89,9 @@ pub(super) fn end(input: &FormInput, problem: Option<&Problem>) -> Markup {
 /// A problem that belongs to no single field.
 pub(super) fn general(problem: Option<&Problem>) -> Markup {
     let known = |field: &str| matches!(field, "target" | "alias" | "expires_at");
-    let beside =
+    let next_to =
         |problem: &&Problem| !problem.errors().is_empty() && problem.errors().iter().all(|error| known(&error.field));
-    let elsewhere = problem.filter(|problem| !beside(problem));
+    let elsewhere = problem.filter(|problem| !next_to(problem));
     html! {
         @if let Some(problem) = elsewhere {
             div.notice.bad role="alert" { p { strong { (problem.title()) ". " } (problem.detail()) } }

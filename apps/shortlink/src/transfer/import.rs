@@ -46,7 +46,7 @@ pub async fn import(source: &ImportSource, destination: &mut ImportDestination, 
     let name = source.name()?;
     let (records, progress) = open(source, destination, &name, report).await?;
     report.start(&source.file, bytes, progress.position.line);
-    let rejected = Rejected::beside(&source.file, file, records.header(), progress.rejected_bytes);
+    let rejected = Rejected::next_to(&source.file, file, records.header(), progress.rejected_bytes);
     let mut run = Run { name, destination, report, rejected, progress, unknown_reported: 0, cache_reported: false };
 
     let mut batches = read_ahead(records);

@@ -27,7 +27,7 @@ pub(super) struct Rejected {
 
 impl Rejected {
     /// The file next to `path`, whose open file is `source`. With `kept_bytes` a resumed import appends to the existing file.
-    pub(super) fn beside(path: &Path, source: File, header: Option<(u64, u64)>, kept_bytes: u64) -> Self {
+    pub(super) fn next_to(path: &Path, source: File, header: Option<(u64, u64)>, kept_bytes: u64) -> Self {
         let mut name = path.as_os_str().to_owned();
         name.push(".rejected");
         Self { path: PathBuf::from(name), source, header, kept_bytes }
@@ -123,7 +123,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.tsv");
         std::fs::write(&path, "target\nbad one\nbad two\r\nbad three").unwrap();
-        let open = |kept| Rejected::beside(&path, File::open(&path).unwrap(), Some((0, 7)), kept);
+        let open = |kept| Rejected::next_to(&path, File::open(&path).unwrap(), Some((0, 7)), kept);
         let text = || std::fs::read_to_string(folder.path().join("a.tsv.rejected")).unwrap();
 
         let mut rejected = open(0);

@@ -180,7 +180,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     }
 
     /// Invalidates the entry of `key` for all processes: the result of every load that began before this call will not be
-    /// stored. Call it after the commit. The old value is served as stale for at most `keep` (default: zero) while one reader
+    /// stored. Call it after the commit. The old value is served as stale for at most `retain_stale` (default: zero) while one reader
     /// loads the new one.
     ///
     /// With a spool ([`KeelBuilder::spool`](crate::KeelBuilder)), an outage of Redis is not an error: the result is
@@ -202,7 +202,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// Like [`invalidate`](Self::invalidate), for a writer that knows the row's new version: no older version is stored from
     /// now on, whatever its origin (a lagging replica, a paused process), for as long as the entry lives.
     ///
-    /// Not guaranteed: that the version is remembered after an expiry, an eviction or a flush of the entry.
+    /// Not guaranteed: that the version is retained after an expiry, an eviction or a flush of the entry.
     ///
     /// # Errors
     /// As [`invalidate`](Self::invalidate).
@@ -214,7 +214,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.end(key, Demand { floor: Some(version), ..self.core.expire() }).await
     }
 
-    /// Like [`invalidate`](Self::invalidate), but the old value is never served again, whatever `keep` is: for data that must
+    /// Like [`invalidate`](Self::invalidate), but the old value is never served again, whatever `retain_stale` is: for data that must
     /// disappear at once, such as a revoked permission.
     ///
     /// # Errors

@@ -91,8 +91,8 @@ impl CacheMetrics {
             fills: counter!("evenkeel_cache_fills_total", "cache" => name()),
             admitted: gauge!("evenkeel_cache_loads_in_progress", "cache" => name()),
             invalidations: counter!("evenkeel_cache_invalidations_total", "cache" => name(), "outcome" => "done"),
-            pending_count: gauge!("evenkeel_cache_invalidations_owed", "cache" => name()),
-            replayed: counter!("evenkeel_cache_invalidations_redriven_total", "cache" => name()),
+            pending_count: gauge!("evenkeel_cache_invalidations_pending", "cache" => name()),
+            replayed: counter!("evenkeel_cache_invalidations_replayed_total", "cache" => name()),
             forgotten: counter!("evenkeel_cache_invalidations_forgotten_total", "cache" => name()),
             replay_success: gauge!("evenkeel_cache_redrive_last_success_seconds", "cache" => name()),
             breaker_state: gauge!("evenkeel_cache_breaker_state", "cache" => name()),
@@ -155,12 +155,12 @@ const REFUSALS: &[&str] =
 const UNDONE: &[&str] = &["failed", "unknown", "deferred"];
 
 /// Outcomes of update windows, and of attempts to open one.
-const WINDOWS: &[&str] = &["closed", "lapsed", "unconfirmed", "abandoned", "busy", "refused"];
+const WINDOWS: &[&str] = &["closed", "expired", "unconfirmed", "abandoned", "busy", "refused"];
 
 /// Why a load bypasses the store.
 const BYPASSES: &[&str] = &[
     "store_away",
-    "invalidation_owed",
+    "invalidation_pending",
     "other_schema",
     "undecodable",
     "waited_too_long",

@@ -2,7 +2,7 @@
 //! all of them.
 
 use crate::lock::acquire::terms::LockTerms;
-use crate::lock::hold::guard::{Guard, Release, run_until};
+use crate::lock::hold::guard::{Guard, ReleaseOutcome, run_until};
 use evenkeel_protocol::lock::error::{LockError, Lost};
 use evenkeel_protocol::lock::steps::Fence;
 use std::fmt::Debug;
@@ -81,7 +81,7 @@ pub trait ExclusiveGuard: Debug + Send + Sync {
     ///
     /// # Errors
     /// The store of the lock did not answer; the lock ends with its lease, and the caller need not do anything.
-    fn release(self: Box<Self>) -> Boxed<'static, Result<Release, LockError>>;
+    fn release(self: Box<Self>) -> Boxed<'static, Result<ReleaseOutcome, LockError>>;
 }
 
 impl dyn ExclusiveGuard {
@@ -119,7 +119,7 @@ impl ExclusiveGuard for Guard {
         Box::pin(Self::lost(self))
     }
 
-    fn release(self: Box<Self>) -> Boxed<'static, Result<Release, LockError>> {
+    fn release(self: Box<Self>) -> Boxed<'static, Result<ReleaseOutcome, LockError>> {
         Box::pin((*self).release())
     }
 }

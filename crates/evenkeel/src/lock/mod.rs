@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use evenkeel::Keel;
-//! use evenkeel::lock::Release;
+//! use evenkeel::lock::ReleaseOutcome;
 //! use std::time::Duration;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -19,7 +19,7 @@
 //! assert_eq!(counted, 42);
 //!
 //! let first = guard.fence();
-//! assert_eq!(guard.release().await?, Release::Released); // or drop it: that never blocks
+//! assert_eq!(guard.release().await?, ReleaseOutcome::Released); // or drop it: that never blocks
 //! assert!(keel.lock("stock/42").acquire().await?.fence() > first);
 //! # Ok(())
 //! # }
@@ -63,7 +63,7 @@ pub use evenkeel_protocol::lock::steps::{Fence, Holder};
 pub use exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 #[cfg(feature = "sql")]
 pub use fence::{FenceError, FencedTransaction};
-pub use hold::guard::{Guard, Release};
+pub use hold::guard::{Guard, ReleaseOutcome};
 #[cfg(feature = "redlock")]
 pub use redlock::{Redlock, RedlockBuilder};
 pub use shared::rw::{RwBuilder, RwLock};

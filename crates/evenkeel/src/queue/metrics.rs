@@ -108,7 +108,7 @@ impl ConsumerMetrics {
     /// Counts an expired lease that was taken back.
     pub(crate) fn rescued(&self, fate: Fate) {
         let fate = match fate {
-            Fate::Lapsed => "lapsed",
+            Fate::LeaseExpired => "lease_expired",
             Fate::Crashed => "crashed",
             Fate::Died => "died",
             Fate::Discarded => "discarded",

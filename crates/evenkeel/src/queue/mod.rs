@@ -66,7 +66,8 @@ pub use consume::HandlerService;
 pub use consume::{Batch, BatchHandled, Cancellation, Consumer, Delivery, Handled, Reaction};
 pub use evenkeel_protocol::queue::error::QueueError;
 pub use evenkeel_protocol::queue::job::{
-    End, ErrorClass, ErrorNote, Job, JobId, JobSpec, Keep, NotAnId, Note, Priority, Retries, Stamp, Unique, UniqueKey,
+    CompletionRecord, End, ErrorClass, ErrorNote, Job, JobId, JobSpec, NotAnId, Note, Priority, Retention, Retries,
+    Unique, UniqueKey,
 };
 pub use evenkeel_protocol::queue::record::Unreadable;
 pub use evenkeel_protocol::queue::retry_delay::RetryDelay;

@@ -253,7 +253,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         &self.core
     }
 
-    pub(super) fn durability_wanted(&self) -> Durability {
+    pub(super) fn durability_requested(&self) -> Durability {
         self.durability
     }
 }
@@ -261,7 +261,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
 impl<T> Core<T> {
     /// Whether rows decide about the topic's jobs.
     pub(super) fn has_rows(&self) -> bool {
-        self.record.is_judged
+        self.record.row_decides
     }
 }
 

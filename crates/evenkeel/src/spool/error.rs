@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why an obligation could not be stored, or a spool not be opened.
+/// Why an effect could not be stored, or a spool not be opened.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpoolError {
@@ -29,16 +29,16 @@ pub enum SpoolError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The pending obligations take all allowed space. Nothing was written.
-    #[error("the spool is full: pending obligations take {bytes} of {bytes_max} bytes")]
+    /// The pending effects take all allowed space. Nothing was written.
+    #[error("the spool is full: pending effects take {bytes} of {bytes_max} bytes")]
     Full {
-        /// Bytes of pending obligations.
+        /// Bytes of pending effects.
         bytes: u64,
         /// The limit.
         bytes_max: u64,
     },
-    /// A single obligation is larger than a segment may be. Nothing was written.
-    #[error("an obligation of {bytes} bytes is larger than a segment of the spool ({bytes_max} bytes)")]
+    /// A single effect is larger than a segment may be. Nothing was written.
+    #[error("an effect of {bytes} bytes is larger than a segment of the spool ({bytes_max} bytes)")]
     TooLarge {
         /// Its size.
         bytes: u64,

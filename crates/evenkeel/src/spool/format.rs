@@ -9,7 +9,7 @@
 //! all following frames would be truncated with it. The checksum covers the number and the offset, so that a misplaced frame is
 //! detected.
 
-use super::obligation::{Kind, Obligation};
+use super::effect::{Kind, PendingEffect};
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ const DONE: u8 = 2;
 /// One entry of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// An obligation was stored (or copied from a segment that is about to be removed).
+    /// An effect was stored (or copied from a segment that is about to be removed).
     Put {
         /// Its number.
         sequence: u64,
-        /// The obligation.
-        obligation: Obligation,
+        /// The effect.
+        effect: PendingEffect,
     },
-    /// The obligation with this sequence is done.
+    /// The effect with this sequence is done.
     Done(u64),
 }
 
@@ -88,10 +88,10 @@ pub fn frame(number: u64, offset: u64, entries: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-/// The size of an obligation in a frame of its own.
+/// The size of an effect in a frame of its own.
 #[must_use]
-pub fn frame_bytes(obligation: &Obligation) -> u64 {
-    (FRAME_HEADER_BYTES + 20 + obligation.topic.len() + obligation.key.len() + obligation.body.len()) as u64
+pub fn frame_bytes(effect: &PendingEffect) -> u64 {
+    (FRAME_HEADER_BYTES + 20 + effect.topic.len() + effect.key.len() + effect.body.len()) as u64
 }
 
 /// Parses the segment `number`. Arbitrary bytes are handled.
@@ -128,8 +128,8 @@ pub fn parse(number: u64, bytes: &[u8]) -> Parsed {
 /// The entries of the frame at the start of `rest`, and its length.
 fn read_frame(number: u64, offset: usize, rest: &[u8]) -> Result<(Vec<Entry>, usize), Ending> {
     let Some((head, body)) = rest.split_at_checked(FRAME_HEADER_BYTES) else { return Err(Ending::Torn) };
-    let wanted = head_crc(number, offset as u64, &head[..8]);
-    if u32::from_le_bytes(array(&head[8..12])) != wanted && guard("spool_length_checksum") {
+    let expected = head_crc(number, offset as u64, &head[..8]);
+    if u32::from_le_bytes(array(&head[8..12])) != expected && guard("spool_length_checksum") {
         // A file whose size grew before its blocks were written ends in zeros.
         let torn = is_zero(rest);
         return Err(if torn { Ending::Torn } else { Ending::Damaged("the checksum of a record's length is wrong") });
@@ -161,8 +161,8 @@ fn write_entry(to: &mut Vec<u8>, entry: &Entry) {
             to.push(DONE);
             to.extend(sequence.to_le_bytes());
         }
-        Entry::Put { sequence, obligation } => {
-            let Obligation { kind, topic, key, body } = obligation;
+        Entry::Put { sequence, effect } => {
+            let PendingEffect { kind, topic, key, body } = effect;
             to.push(PUT);
             to.extend(sequence.to_le_bytes());
             to.push(match kind {
@@ -186,14 +186,14 @@ fn read_entries(mut body: &[u8]) -> Option<Vec<Entry>> {
         let sequence = u64::from_le_bytes(array(take(&mut body, 8)?));
         entries.push(match tag {
             DONE => Entry::Done(sequence),
-            PUT => Entry::Put { sequence, obligation: read_obligation(&mut body)? },
+            PUT => Entry::Put { sequence, effect: read_effect(&mut body)? },
             _ => return None,
         });
     }
     Some(entries)
 }
 
-fn read_obligation(body: &mut &[u8]) -> Option<Obligation> {
+fn read_effect(body: &mut &[u8]) -> Option<PendingEffect> {
     let kind = match take(body, 1)?[0] {
         0 => Kind::Delete,
         1 => Kind::Write,
@@ -205,7 +205,7 @@ fn read_obligation(body: &mut &[u8]) -> Option<Obligation> {
     let topic: Arc<str> = std::str::from_utf8(take(body, topic_bytes)?).ok()?.into();
     let key = Bytes::copy_from_slice(take(body, key_bytes)?);
     let text = Bytes::copy_from_slice(take(body, body_bytes)?);
-    Some(Obligation { kind, topic, key, body: text })
+    Some(PendingEffect { kind, topic, key, body: text })
 }
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     fn put(sequence: u64, key: &'static str) -> Entry {
-        Entry::Put { sequence, obligation: Obligation::delete("shop:c:user", key, &b"\x01\x02"[..]) }
+        Entry::Put { sequence, effect: PendingEffect::delete("shop:c:user", key, &b"\x01\x02"[..]) }
     }
 
     /// A segment, and the offsets of its frames.
@@ -253,8 +253,8 @@ mod tests {
         let parsed = parse(7, &bytes);
         assert_eq!((parsed.next_sequence, parsed.good_bytes, parsed.ending), (1, bytes.len(), Ending::Clean));
         assert_eq!(parsed.entries, frames.concat());
-        let obligation = Obligation::delete("shop:c:user", "a", &b"\x01\x02"[..]);
-        assert_eq!(frame_bytes(&obligation), frame(7, 0, &parsed.entries[..1]).len() as u64);
+        let effect = PendingEffect::delete("shop:c:user", "a", &b"\x01\x02"[..]);
+        assert_eq!(frame_bytes(&effect), frame(7, 0, &parsed.entries[..1]).len() as u64);
     }
 
     #[test]

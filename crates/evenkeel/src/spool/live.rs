@@ -1,19 +1,19 @@
-//! The pending obligations of the files, held in memory.
+//! The pending effects of the files, held in memory.
 
+use super::effect::{Kind, PendingEffect, Spooled};
 use super::format::{Entry, frame_bytes};
-use super::obligation::{Kind, Obligation, Spooled};
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The pending obligations, and the segments that contain them.
+/// The pending effects, and the segments that contain them.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     held: BTreeMap<u64, Held>,
     /// The latest delete of each topic and key.
     deletes: HashMap<(Arc<str>, Bytes), u64>,
-    /// Segments, oldest first: their number, and how many pending obligations each contains.
+    /// Segments, oldest first: their number, and how many pending effects each contains.
     segments: BTreeMap<u64, usize>,
     bytes: u64,
     next_sequence: u64,
@@ -21,7 +21,7 @@ pub(super) struct Live {
 
 #[derive(Debug)]
 struct Held {
-    obligation: Obligation,
+    effect: PendingEffect,
     segment: u64,
 }
 
@@ -41,31 +41,31 @@ impl Live {
     pub(super) fn apply(&mut self, segment: u64, entry: Entry) {
         match entry {
             Entry::Done(sequence) => self.remove(sequence),
-            Entry::Put { sequence, obligation } => {
+            Entry::Put { sequence, effect } => {
                 self.next_sequence = self.next_sequence.max(sequence.saturating_add(1));
                 self.remove(sequence);
-                if obligation.kind == Kind::Delete {
-                    let name = (Arc::clone(&obligation.topic), obligation.key.clone());
+                if effect.kind == Kind::Delete {
+                    let name = (Arc::clone(&effect.topic), effect.key.clone());
                     if let Some(older) = self.deletes.insert(name, sequence)
                         && guard("spool_supersedes")
                     {
                         self.forget(older);
                     }
                 }
-                self.bytes += frame_bytes(&obligation);
+                self.bytes += frame_bytes(&effect);
                 *self.segments.entry(segment).or_default() += 1;
-                self.held.insert(sequence, Held { obligation, segment });
+                self.held.insert(sequence, Held { effect, segment });
             }
         }
     }
 
-    /// The pending obligations of `topic`, at most `limit`: deletes first, each kind in the order of arrival.
+    /// The pending effects of `topic`, at most `limit`: deletes first, each kind in the order of arrival.
     pub(super) fn pending(&self, topic: &str, limit: usize) -> Vec<Spooled> {
         let of = |kind: Kind| {
             let held = self.held.iter().filter(move |(_, held)| {
-                &*held.obligation.topic == topic && (held.obligation.kind == kind || !guard("spool_deletes_first"))
+                &*held.effect.topic == topic && (held.effect.kind == kind || !guard("spool_deletes_first"))
             });
-            held.map(|(sequence, held)| Spooled { sequence: *sequence, obligation: held.obligation.clone() })
+            held.map(|(sequence, held)| Spooled { sequence: *sequence, effect: held.effect.clone() })
         };
         if !guard("spool_deletes_first") {
             return of(Kind::Write).take(limit).collect();
@@ -73,11 +73,11 @@ impl Live {
         of(Kind::Delete).chain(of(Kind::Write)).take(limit).collect()
     }
 
-    /// All topics with pending obligations, by name, and how many each has.
+    /// All topics with pending effects, by name, and how many each has.
     pub(super) fn topics(&self) -> BTreeMap<Arc<str>, usize> {
         let mut topics = BTreeMap::new();
         for held in self.held.values() {
-            *topics.entry(Arc::clone(&held.obligation.topic)).or_default() += 1;
+            *topics.entry(Arc::clone(&held.effect.topic)).or_default() += 1;
         }
         topics
     }
@@ -86,7 +86,7 @@ impl Live {
         self.held.contains_key(&sequence)
     }
 
-    /// The number of pending obligations.
+    /// The number of pending effects.
     pub(super) fn count(&self) -> usize {
         self.held.len()
     }
@@ -100,7 +100,7 @@ impl Live {
         self.next_sequence.max(1)
     }
 
-    /// The oldest segment, if it is not the active one and contains no pending obligation.
+    /// The oldest segment, if it is not the active one and contains no pending effect.
     ///
     /// Only ever the oldest: the `Done` entries of a segment refer to itself and to older segments, so it must exist as long as
     /// an older one does.
@@ -114,23 +114,22 @@ impl Live {
         }
     }
 
-    /// The oldest segment and its pending obligations; `None` if it is the active one.
+    /// The oldest segment and its pending effects; `None` if it is the active one.
     pub(super) fn oldest(&self) -> Option<(u64, Vec<Entry>)> {
         let (number, _) = self.segments.first_key_value()?;
         if self.segments.len() < 2 {
             return None;
         }
         let held = self.held.iter().filter(|(_, held)| held.segment == *number);
-        let entries =
-            held.map(|(sequence, held)| Entry::Put { sequence: *sequence, obligation: held.obligation.clone() });
+        let entries = held.map(|(sequence, held)| Entry::Put { sequence: *sequence, effect: held.effect.clone() });
         Some((*number, entries.collect()))
     }
 
     fn remove(&mut self, sequence: u64) {
         if let Some(held) = self.held.get(&sequence)
-            && held.obligation.kind == Kind::Delete
+            && held.effect.kind == Kind::Delete
         {
-            let name = (Arc::clone(&held.obligation.topic), held.obligation.key.clone());
+            let name = (Arc::clone(&held.effect.topic), held.effect.key.clone());
             if self.deletes.get(&name) == Some(&sequence) {
                 self.deletes.remove(&name);
             }
@@ -140,7 +139,7 @@ impl Live {
 
     fn forget(&mut self, sequence: u64) {
         let Some(held) = self.held.remove(&sequence) else { return };
-        self.bytes -= frame_bytes(&held.obligation);
+        self.bytes -= frame_bytes(&held.effect);
         if let Some(count) = self.segments.get_mut(&held.segment) {
             *count -= 1;
         }
@@ -152,8 +151,8 @@ mod tests {
     use super::*;
 
     fn put(sequence: u64, kind: Kind, key: &'static str) -> Entry {
-        let obligation = Obligation { kind, topic: "t".into(), key: key.into(), body: Bytes::new() };
-        Entry::Put { sequence, obligation }
+        let effect = PendingEffect { kind, topic: "t".into(), key: key.into(), body: Bytes::new() };
+        Entry::Put { sequence, effect }
     }
 
     fn sequences(live: &Live) -> Vec<u64> {

@@ -23,7 +23,7 @@ impl SpoolMetrics {
             full: appended("full"),
             failed: appended("failed"),
             done: counter!("evenkeel_spool_done_total"),
-            records: gauge!("evenkeel_spool_obligations"),
+            records: gauge!("evenkeel_spool_pending"),
             bytes: gauge!("evenkeel_spool_bytes"),
             syncs: counter!("evenkeel_spool_syncs_total"),
             torn: counter!("evenkeel_spool_torn_bytes_total"),

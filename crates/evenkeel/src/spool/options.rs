@@ -13,10 +13,10 @@ pub struct SpoolOptions {
     pub(super) when_full: WhenFull,
 }
 
-/// When the file is synced to the disk. Under every policy, acknowledged obligations survive the death of the *process*.
+/// When the file is synced to the disk. Under every policy, acknowledged effects survive the death of the *process*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fsync {
-    /// Before an obligation is acknowledged. Obligations that arrive during a sync share the next one. A power failure loses
+    /// Before an effect is acknowledged. Effects that arrive during a sync share the next one. A power failure loses
     /// nothing.
     #[default]
     Always,
@@ -26,7 +26,7 @@ pub enum Fsync {
     Never,
 }
 
-/// What happens to an obligation when the spool is full.
+/// What happens to an effect when the spool is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// It is rejected at once with [`SpoolError::Full`].
@@ -43,14 +43,14 @@ impl Default for SpoolOptions {
 }
 
 impl SpoolOptions {
-    /// The maximum size of all pending obligations in bytes. Default 64 MiB. They are also held in memory. The files take up to
+    /// The maximum size of all pending effects in bytes. Default 64 MiB. They are also held in memory. The files take up to
     /// twice this and two segments, because space is freed by whole segments.
     pub fn bytes_max(mut self, bytes: u64) -> Self {
         self.bytes_max = bytes;
         self
     }
 
-    /// The size from which a new segment (file) is started. Default 4 MiB. A single obligation may not be larger than this.
+    /// The size from which a new segment (file) is started. Default 4 MiB. A single effect may not be larger than this.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
         self
@@ -62,7 +62,7 @@ impl SpoolOptions {
         self
     }
 
-    /// What happens to an obligation when the spool is full. Default [`WhenFull::Refuse`].
+    /// What happens to an effect when the spool is full. Default [`WhenFull::Refuse`].
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         self.when_full = when_full;
         self

@@ -104,7 +104,7 @@ impl Segments {
         Ok(number)
     }
 
-    /// Deletes a segment without pending obligations.
+    /// Deletes a segment without pending effects.
     pub(super) fn remove(&mut self, number: u64) -> Result<(), SpoolError> {
         let path = path(&self.dir, number);
         crash_point("spool_before_remove");
@@ -127,7 +127,7 @@ impl Segments {
     /// For a test: writes only the first half of a frame and kills the process.
     #[cfg(feature = "testing")]
     fn maybe_torn(&mut self, frame: &[u8]) {
-        if evenkeel_link::support::is_wanted_at("spool_half_written") {
+        if evenkeel_link::support::is_requested_at("spool_half_written") {
             let _ = self.active.write_all(&frame[..frame.len() / 2]);
             crash_point("spool_half_written");
             let size = self.sizes.get(&self.number).copied().unwrap_or_default();

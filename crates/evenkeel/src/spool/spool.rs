@@ -1,7 +1,7 @@
 //! [`Spool`]: the public handle.
 
+use super::effect::{PendingEffect, Spooled};
 use super::error::SpoolError;
-use super::obligation::{Obligation, Spooled};
 use super::options::{Fsync, SpoolOptions, WhenFull};
 use super::segments::Segments;
 use super::writer::{Answer, Message, Shared, Writer};
@@ -15,12 +15,12 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-/// A bounded file for obligations; cheap to clone. Opened by [`KeelBuilder::spool`](crate::KeelBuilder::spool), or with
+/// A bounded file for effects; cheap to clone. Opened by [`KeelBuilder::spool`](crate::KeelBuilder::spool), or with
 /// [`open`](Self::open).
 ///
-/// **Guarantee.** An acknowledged obligation is returned by [`pending`](Self::pending), in this process and in the next ones
+/// **Guarantee.** An acknowledged effect is returned by [`pending`](Self::pending), in this process and in the next ones
 /// that open the folder, until it is marked as [`done`](Self::done); under [`Fsync::Always`] also after a power failure. This
-/// is at-least-once: an obligation that was done shortly before a crash may be returned again, so carrying it out must be
+/// is at-least-once: an effect that was done shortly before a crash may be returned again, so carrying it out must be
 /// idempotent.
 ///
 /// **Not guaranteed.** That it survives the loss of its disk, or that it is carried out while no process has the folder open. A
@@ -40,8 +40,8 @@ struct Inner {
 /// Statistics of a spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpoolStats {
-    /// Pending obligations.
-    pub obligations: usize,
+    /// Pending effects.
+    pub pending: usize,
     /// Their size in bytes, at most `bytes_max`.
     pub bytes: u64,
     /// Size of all segments in bytes.
@@ -82,21 +82,21 @@ impl Spool {
         Ok(Self(Arc::new(Inner { dir: dir.to_owned(), options, shared, messages, _syncs: syncs })))
     }
 
-    /// Stores an obligation, and returns its sequence once it is stored as durably as the [`Fsync`] policy demands.
+    /// Stores an effect, and returns its sequence once it is stored as durably as the [`Fsync`] policy demands.
     ///
     /// Dropping the future does not undo it.
     ///
     /// # Errors
     /// [`SpoolError::Full`] (after waiting for space, if the options say so), [`SpoolError::TooLarge`], [`SpoolError::Io`] and
     /// [`SpoolError::Closed`]: it is not stored. [`SpoolError::Broken`]: the spool stores nothing any more, and whether this
-    /// obligation was stored is unknown.
-    pub async fn append(&self, obligation: Obligation) -> Result<u64, SpoolError> {
+    /// effect was stored is unknown.
+    pub async fn append(&self, effect: PendingEffect) -> Result<u64, SpoolError> {
         let mut room = self.0.shared.room.subscribe();
-        let WhenFull::Block(patience) = self.0.options.when_full else { return self.try_append(obligation).await };
-        let until = self.0.shared.clock.now() + patience;
+        let WhenFull::Block(wait_max) = self.0.options.when_full else { return self.try_append(effect).await };
+        let until = self.0.shared.clock.now() + wait_max;
         loop {
             room.mark_unchanged();
-            let full = match self.try_append(obligation.clone()).await {
+            let full = match self.try_append(effect.clone()).await {
                 Err(full @ SpoolError::Full { .. }) => full,
                 other => return other,
             };
@@ -107,18 +107,18 @@ impl Spool {
         }
     }
 
-    async fn try_append(&self, obligation: Obligation) -> Result<u64, SpoolError> {
+    async fn try_append(&self, effect: PendingEffect) -> Result<u64, SpoolError> {
         let (reply, answer) = oneshot::channel();
-        self.append_then(obligation, Box::new(move |answered| _ = reply.send(answered)));
+        self.append_then(effect, Box::new(move |answered| _ = reply.send(answered)));
         answer.await.unwrap_or(Err(SpoolError::Closed))
     }
 
-    /// Stores an obligation without waiting. `answer` is called on the writer thread, and not at all if the spool is closed.
-    pub(crate) fn append_then(&self, obligation: Obligation, answer: Answer) {
-        let _ = self.0.messages.send(Message::Append(obligation, answer));
+    /// Stores an effect without waiting. `answer` is called on the writer thread, and not at all if the spool is closed.
+    pub(crate) fn append_then(&self, effect: PendingEffect, answer: Answer) {
+        let _ = self.0.messages.send(Message::Append(effect, answer));
     }
 
-    /// The pending obligations of `topic`, at most `limit`: deletes first, then writes, each in the order of their arrival.
+    /// The pending effects of `topic`, at most `limit`: deletes first, then writes, each in the order of their arrival.
     #[must_use]
     pub fn pending(&self, topic: &str, limit: usize) -> Vec<Spooled> {
         self.0.shared.live().pending(topic, limit)
@@ -130,7 +130,7 @@ impl Spool {
         &self.0.dir
     }
 
-    /// The topics with pending obligations, and how many each has.
+    /// The topics with pending effects, and how many each has.
     #[must_use]
     pub fn topics(&self) -> BTreeMap<Arc<str>, usize> {
         self.0.shared.live().topics()
@@ -168,7 +168,7 @@ impl Spool {
         let figures = *self.0.shared.figures();
         let live = self.0.shared.live();
         SpoolStats {
-            obligations: live.count(),
+            pending: live.count(),
             bytes: live.bytes(),
             file_bytes: figures.file_bytes,
             syncs: figures.syncs,

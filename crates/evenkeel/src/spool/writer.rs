@@ -1,10 +1,10 @@
 //! The thread that owns the files: it receives messages, writes them in as few calls as possible, and replies.
 
+use super::effect::PendingEffect;
 use super::error::SpoolError;
 use super::format::{Entry, frame_bytes};
 use super::live::Live;
 use super::metrics::SpoolMetrics;
-use super::obligation::Obligation;
 use super::options::{Fsync, SpoolOptions};
 use super::segments::Segments;
 use evenkeel_link::clock::Clock;
@@ -23,7 +23,7 @@ pub(super) struct Shared {
     live: Mutex<Live>,
     pub(super) metrics: SpoolMetrics,
     pub(super) clock: Clock,
-    /// Changes whenever an obligation is done, for callers that wait for space.
+    /// Changes whenever an effect is done, for callers that wait for space.
     pub(super) room: watch::Sender<u64>,
     /// Notified when data was written and not synced.
     pub(super) dirty: Notify,
@@ -43,7 +43,7 @@ pub(super) struct Figures {
 pub(super) type Answer = Box<dyn FnOnce(Result<u64, SpoolError>) + Send>;
 
 pub(super) enum Message {
-    Append(Obligation, Answer),
+    Append(PendingEffect, Answer),
     Done(Vec<u64>),
     Sync(oneshot::Sender<Result<(), SpoolError>>),
     Close(oneshot::Sender<()>),
@@ -123,11 +123,11 @@ impl Writer {
                 && let Some(message) = batch.next()
             {
                 match message {
-                    Message::Append(obligation, answer) => match self.admit(&obligation, bytes) {
+                    Message::Append(effect, answer) => match self.admit(&effect, bytes) {
                         Ok(()) => {
                             let sequence = self.shared.live().next_sequence() + answers.len() as u64;
-                            bytes += frame_bytes(&obligation);
-                            entries.push(Entry::Put { sequence, obligation });
+                            bytes += frame_bytes(&effect);
+                            entries.push(Entry::Put { sequence, effect });
                             answers.push((sequence, answer));
                         }
                         Err(error) => self.reject(answer, error),
@@ -151,12 +151,12 @@ impl Writer {
         closing
     }
 
-    fn admit(&self, obligation: &Obligation, bytes_before: u64) -> Result<(), SpoolError> {
+    fn admit(&self, effect: &PendingEffect, bytes_before: u64) -> Result<(), SpoolError> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
-        let (bytes, bytes_max) = (frame_bytes(obligation), self.options.bytes_max);
-        if bytes > self.options.segment_bytes || obligation.topic.len() > 255 {
+        let (bytes, bytes_max) = (frame_bytes(effect), self.options.bytes_max);
+        if bytes > self.options.segment_bytes || effect.topic.len() > 255 {
             return Err(SpoolError::TooLarge { bytes, bytes_max: self.options.segment_bytes });
         }
         let waiting = self.shared.live().bytes() + bytes_before;
@@ -179,13 +179,13 @@ impl Writer {
         if entries.is_empty() {
             return Ok(());
         }
-        // A `Done` entry need not be synced: after a crash the obligation would only be returned again.
+        // A `Done` entry need not be synced: after a crash the effect would only be returned again.
         let must_sync = !answers.is_empty() && self.options.fsync == Fsync::Always;
         let written = self.write(entries, must_sync);
         crash_point("spool_before_answer");
         match &written {
             Ok(()) => {
-                // A `Done` entry is short: that it could be written says little about the next obligation.
+                // A `Done` entry is short: that it could be written says little about the next effect.
                 if !answers.is_empty() && std::mem::take(&mut self.is_failing) {
                     tracing::info!("the spool is writable again");
                 }
@@ -195,7 +195,7 @@ impl Writer {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.is_failing, true) {
-                    tracing::error!(%error, "the spool cannot be written; it rejects obligations until it can (logged once)");
+                    tracing::error!(%error, "the spool cannot be written; it rejects effects until it can (logged once)");
                 }
                 answers.into_iter().for_each(|(_, answer)| self.reject(answer, error.clone()));
             }
@@ -239,7 +239,7 @@ impl Writer {
             self.roll()?;
         }
         self.remove_unneeded()?;
-        // Old pending obligations keep the segments behind them from being removed, so they are copied to the end.
+        // Old pending effects keep the segments behind them from being removed, so they are copied to the end.
         let both = self.options.bytes_max.saturating_add(self.options.segment_bytes);
         let most = if guard("spool_sizes_saturate") { both.saturating_mul(2) } else { both * 2 };
         while self.segments.bytes() > most {
@@ -323,7 +323,7 @@ mod tests {
         for key in 0..100_u8 {
             let (reply, shared) = (reply.clone(), Arc::clone(&shared));
             let answer: Answer = Box::new(move |answered| _ = reply.send((answered, shared.figures().syncs)));
-            let _ = messages.send(Message::Append(Obligation::write("topic", vec![key], vec![0; 10]), answer));
+            let _ = messages.send(Message::Append(PendingEffect::write("topic", vec![key], vec![0; 10]), answer));
         }
         drop((messages, reply));
         writer.run(inbox);

@@ -58,7 +58,7 @@ pub use database::Database;
 #[cfg(feature = "lock")]
 pub(crate) use database::{Kind, Row, Statement, Value};
 pub use error::SqlError;
-pub use inbox::{Inbox, MessageId, Once, Parked, Release};
+pub use inbox::{Inbox, MessageId, Once, Parked, ParkedMessageDecision};
 pub use migrate::{migrate, run_migrations};
 pub use outbox::{Message, WorkId};
 pub use relay::{Looked, Outbox, Relay};

@@ -35,22 +35,23 @@ impl Log {
     }
 
     /// Exactly one line with each of these texts was written, in this order, and no other warning or error.
-    pub(crate) fn says(&self, wanted: &[&str]) {
+    pub(crate) fn says(&self, expected: &[&str]) {
         let lines = self.lines.lock().unwrap();
         let trouble =
-            lines.iter().filter(|line| wanted.iter().any(|words| line.contains(words)) || !line.starts_with("INFO"));
+            lines.iter().filter(|line| expected.iter().any(|words| line.contains(words)) || !line.starts_with("INFO"));
         let trouble: Vec<&String> = trouble.collect();
         let fits =
-            trouble.len() == wanted.len() && trouble.iter().zip(wanted).all(|(line, words)| line.contains(words));
-        assert!(fits, "wanted {wanted:?}, but read {lines:#?}");
+            trouble.len() == expected.len() && trouble.iter().zip(expected).all(|(line, words)| line.contains(words));
+        assert!(fits, "expected {expected:?}, but read {lines:#?}");
     }
 
     /// The lines with these texts contain this, in order.
-    pub(super) fn each_says(&self, words: &str, wanted: &[&str]) {
+    pub(super) fn each_says(&self, words: &str, expected: &[&str]) {
         let lines = self.lines.lock().unwrap();
         let lines: Vec<&String> = lines.iter().filter(|line| line.contains(words)).collect();
-        let fits = lines.len() == wanted.len() && lines.iter().zip(wanted).all(|(line, wanted)| line.contains(wanted));
-        assert!(fits, "wanted {wanted:?}, but read {lines:#?}");
+        let fits =
+            lines.len() == expected.len() && lines.iter().zip(expected).all(|(line, expected)| line.contains(expected));
+        assert!(fits, "expected {expected:?}, but read {lines:#?}");
     }
 }
 

@@ -2,14 +2,14 @@
 
 use anyhow::{Context, Result};
 use evenkeel::Keel;
-use evenkeel::link::Heard;
+use evenkeel::link::Notification;
 use evenkeel::queue::{Delivery, Durability, Queue, QueueError};
 use evenkeel::sql::sink::stream::Limit;
 use evenkeel::testing::streams::{RedisStreams, Rule, StreamSteps};
 use std::path::Path;
 use std::time::Duration;
 use testkit::conformance::cache::{OnRedis, fences, leases, lives, schemas, versions, windows};
-use testkit::conformance::queue::{self, World};
+use testkit::conformance::queue::{self, Rig};
 use testkit::conformance::stream_sink::{ordered, unordered};
 use testkit::servers::{Redis, RedisOptions};
 
@@ -69,7 +69,7 @@ async fn documented_rights_suffice_for_a_queue() -> Result<()> {
     let redis = server().await?;
     macro_rules! stories {
         ($($story:ident),+ $(,)?) => {$(
-            queue::$story(&World::on(&redis.url(), "evenkeel").await?).await?;
+            queue::$story(&Rig::on(&redis.url(), "evenkeel").await?).await?;
             redis.command::<()>(&["FLUSHALL"]).await?;
         )+};
     }
@@ -96,7 +96,7 @@ async fn documented_rights_suffice_for_a_queue() -> Result<()> {
     nothing_was_refused(&redis).await
 }
 
-/// Two processes that want one lock, and an operator.
+/// Two processes that contend for one lock, and an operator.
 #[tokio::test]
 async fn documented_rights_suffice_for_locks() -> Result<()> {
     let redis = server().await?;
@@ -134,7 +134,7 @@ async fn documented_rights_suffice_for_a_stream_sink() -> Result<()> {
     let keel = Keel::connect(&redis.url()).await?;
     let streams = RedisStreams::new(keel.link().context("a keel on Redis has a link")?.clone());
     for limit in [Limit::Unlimited, Limit::Refuse(10), Limit::TrimOldest(10)] {
-        let rule = Rule { limit, remember_ms: 60_000 };
+        let rule = Rule { limit, deduplication_ms: 60_000 };
         for message in [unordered("1"), ordered("cup", 1)] {
             streams.append(rule, &[message]).await?;
         }
@@ -180,9 +180,9 @@ async fn documented_rights_suffice_to_wait_and_subscribe() -> Result<()> {
     let mut blocking = link.blocking().await?;
     let wait = redis::cmd("BZPOPMIN").arg("{evenkeel:q:mail:0}:wake").arg(1).to_owned();
     assert_ne!(blocking.command(&wait, Duration::from_secs(1)).await?, redis::Value::Nil);
-    let mut heard = link.subscribe(b"evenkeel:told").await?;
-    redis.command::<()>(&["SPUBLISH", "evenkeel:told", "words"]).await?;
-    assert_eq!(heard.next().await, Some(Heard::Message("words".into())));
+    let mut received = link.subscribe(b"evenkeel:notification").await?;
+    redis.command::<()>(&["SPUBLISH", "evenkeel:notification", "words"]).await?;
+    assert_eq!(received.next().await, Some(Notification::Message("words".into())));
     link.command(b"", redis::cmd("CLIENT").arg("TRACKING").arg("ON").arg("OPTIN")).await?;
     nothing_was_refused(&redis).await
 }

@@ -1,6 +1,6 @@
 //! One multiplexed connection: many tasks send commands; replies arrive in order.
 
-use super::patience::Patience;
+use super::response_timeout::ResponseTimeout;
 use super::wheel::Wheel;
 use crate::epoch::health::{EndReason, Health};
 use crate::error::LinkError;
@@ -40,12 +40,16 @@ impl Lane {
         self.call_within(cmd, None).await
     }
 
-    /// Like [`call`](Self::call), with the time-out of `patience`.
-    pub(crate) async fn call_within(&self, cmd: &Cmd, patience: Option<&Patience>) -> Result<Value, LinkError> {
+    /// Like [`call`](Self::call), with the time-out of `response_timeout`.
+    pub(crate) async fn call_within(
+        &self,
+        cmd: &Cmd,
+        response_timeout: Option<&ResponseTimeout>,
+    ) -> Result<Value, LinkError> {
         let _reservation = self.reserve(1)?;
         // A clone shares the socket; sending requires a mutable handle.
         let mut connection = self.connection.clone();
-        self.check_reply(self.answer(Box::pin(connection.send_packed_command(cmd)), patience).await?)
+        self.check_reply(self.answer(Box::pin(connection.send_packed_command(cmd)), response_timeout).await?)
     }
 
     /// Like [`call`](Self::call), but exempt from the limit of commands in flight: for heartbeats and probes.
@@ -59,16 +63,17 @@ impl Lane {
         self.call_many_within(pipeline, None).await
     }
 
-    /// Like [`call_many`](Self::call_many), with the time-out of `patience`.
+    /// Like [`call_many`](Self::call_many), with the time-out of `response_timeout`.
     pub(crate) async fn call_many_within(
         &self,
         pipeline: &Pipeline,
-        patience: Option<&Patience>,
+        response_timeout: Option<&ResponseTimeout>,
     ) -> Result<Vec<Value>, LinkError> {
         let count = pipeline.len();
         let _reservation = self.reserve(count)?;
         let mut connection = self.connection.clone();
-        let answers = self.answer(Box::pin(connection.send_packed_commands(pipeline, 0, count)), patience).await?;
+        let answers =
+            self.answer(Box::pin(connection.send_packed_commands(pipeline, 0, count)), response_timeout).await?;
         for answer in &answers {
             if let Value::ServerError(error) = answer {
                 self.on_error_code(error.code());
@@ -111,14 +116,14 @@ impl Lane {
     async fn answer<T>(
         &self,
         request: Pin<Box<impl Future<Output = RedisResult<T>>>>,
-        patience: Option<&Patience>,
+        response_timeout: Option<&ResponseTimeout>,
     ) -> Result<T, LinkError> {
         // One of the two wheels, so that a shorter time-out costs no more than the link's own.
-        let expiry = patience.map_or(&*self.wheel, Patience::wheel).expiry();
+        let expiry = response_timeout.map_or(&*self.wheel, ResponseTimeout::wheel).expiry();
         tokio::select! {
             biased;
             answer = request => self.answered(answer),
-            () = expiry => Err(if patience.is_some() { self.timed_out_early() } else { self.timed_out() }),
+            () = expiry => Err(if response_timeout.is_some() { self.timed_out_early() } else { self.timed_out() }),
         }
     }
 

@@ -17,7 +17,7 @@ use self::server_errors::ServerErrors;
 use super::error::LinkError;
 use super::script::Script;
 use crate::connection::lane::Lane;
-use crate::connection::patience::Patience;
+use crate::connection::response_timeout::ResponseTimeout;
 use crate::push::tracking::Tracking;
 use crate::server::identity::Identity;
 use crate::server::route;
@@ -84,14 +84,14 @@ impl Epoch {
         self.command_within(route, cmd, None).await
     }
 
-    /// Like [`command`](Self::command), with the time-out of `patience`.
+    /// Like [`command`](Self::command), with the time-out of `response_timeout`.
     pub(crate) async fn command_within(
         &self,
         route: &[u8],
         cmd: &Cmd,
-        patience: Option<&Patience>,
+        response_timeout: Option<&ResponseTimeout>,
     ) -> Result<Value, LinkError> {
-        self.lane(route).call_within(cmd, patience).await
+        self.lane(route).call_within(cmd, response_timeout).await
     }
 
     /// Sends several commands on this epoch; see [`Link::pipeline`](super::link::Link::pipeline).
@@ -102,12 +102,12 @@ impl Epoch {
         self.pipeline_within(route, pipeline, None).await
     }
 
-    /// Like [`pipeline`](Self::pipeline), with the time-out of `patience`.
+    /// Like [`pipeline`](Self::pipeline), with the time-out of `response_timeout`.
     pub(crate) async fn pipeline_within(
         &self,
         route: &[u8],
         pipeline: &Pipeline,
-        patience: Option<&Patience>,
+        response_timeout: Option<&ResponseTimeout>,
     ) -> Result<Vec<Value>, LinkError> {
         if pipeline.is_transaction() {
             return Err(LinkError::Options("a pipeline cannot be a transaction; use a script".to_owned()));
@@ -115,7 +115,7 @@ impl Epoch {
         if pipeline.is_empty() {
             return Ok(Vec::new());
         }
-        self.lane(route).call_many_within(pipeline, patience).await
+        self.lane(route).call_many_within(pipeline, response_timeout).await
     }
 
     /// Runs one script on this epoch; the first key selects the connection.
@@ -131,17 +131,17 @@ impl Epoch {
         self.run_within(script, keys, args, None).await
     }
 
-    /// Like [`run`](Self::run), with the time-out of `patience` for each command that it sends.
+    /// Like [`run`](Self::run), with the time-out of `response_timeout` for each command that it sends.
     pub async fn run_within<T: FromRedisValue>(
         &self,
         script: &'static Script,
         keys: &[&[u8]],
         args: &[&[u8]],
-        patience: Option<&Patience>,
+        response_timeout: Option<&ResponseTimeout>,
     ) -> Result<T, LinkError> {
         let lane = self.lane(keys.first().copied().unwrap_or_default());
         let call = evalsha(script, keys, args);
-        let answer = self.server_errors.call(lane, (script, &call), &self.scripts, patience).await?;
+        let answer = self.server_errors.call(lane, (script, &call), &self.scripts, response_timeout).await?;
         let answer = answer.extract_error().map_err(|error| LinkError::from_redis(&error))?;
         redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("{}: {error}", script.name())))
     }

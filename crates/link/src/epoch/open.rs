@@ -128,7 +128,7 @@ pub(crate) async fn listening<'a>(shared: &Shared, epoch: &'a Epoch) -> Result<&
     let open = || async {
         let (subscriptions, listeners) = (Arc::clone(&shared.subscriptions), shared.listeners.sender(epoch.number));
         let push = move |info| {
-            subscriptions.heard(&info);
+            subscriptions.received(&info);
             listeners(info)
         };
         lane(shared, &shared.topology.primary(), &epoch.health, epoch.lanes.len(), push).await

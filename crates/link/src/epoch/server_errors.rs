@@ -2,7 +2,7 @@
 //! is logged once when it occurs; the first two are logged again when the state has ended.
 
 use crate::connection::lane::Lane;
-use crate::connection::patience::Patience;
+use crate::connection::response_timeout::ResponseTimeout;
 use crate::error::LinkError;
 use crate::script::Script;
 use crate::support::guard::guard;
@@ -28,15 +28,15 @@ impl ServerErrors {
         lane: &Lane,
         (script, call): (&'static Script, &Cmd),
         all: &[&'static Script],
-        patience: Option<&Patience>,
+        response_timeout: Option<&ResponseTimeout>,
     ) -> Result<Value, LinkError> {
-        let mut answer = lane.call_within(call, patience).await;
+        let mut answer = lane.call_within(call, response_timeout).await;
         if is(&answer, "NOSCRIPT") && guard("link_noscript") {
             let _turn = self.reloading.lock().await;
-            answer = lane.call_within(call, patience).await;
+            answer = lane.call_within(call, response_timeout).await;
             if is(&answer, "NOSCRIPT") {
-                send(lane, script, all, patience).await?;
-                answer = lane.call_within(call, patience).await;
+                send(lane, script, all, response_timeout).await?;
+                answer = lane.call_within(call, response_timeout).await;
                 let was_loaded = all.iter().any(|loaded| loaded.name() == script.name());
                 if answer.is_ok() && was_loaded {
                     tracing::warn!(
@@ -81,8 +81,8 @@ impl ServerErrors {
     }
 }
 
-fn is(answer: &Result<Value, LinkError>, wanted: &str) -> bool {
-    matches!(answer, Err(LinkError::Refused { code, .. }) if code == wanted)
+fn is(answer: &Result<Value, LinkError>, expected: &str) -> bool {
+    matches!(answer, Err(LinkError::Refused { code, .. }) if code == expected)
 }
 
 /// Loads the epoch's scripts and the called one, if it is not one of them.
@@ -90,14 +90,14 @@ async fn send(
     lane: &Lane,
     called: &'static Script,
     all: &[&'static Script],
-    patience: Option<&Patience>,
+    response_timeout: Option<&ResponseTimeout>,
 ) -> Result<(), LinkError> {
     let mut load = Pipeline::with_capacity(all.len() + 1);
     let others = all.iter().filter(|script| script.name() != called.name());
     for script in others.chain([&called]) {
         load.cmd("SCRIPT").arg("LOAD").arg(script.text());
     }
-    for answer in lane.call_many_within(&load, patience).await? {
+    for answer in lane.call_many_within(&load, response_timeout).await? {
         if let Value::ServerError(error) = answer {
             return Err(error.into());
         }

@@ -22,7 +22,7 @@ pub struct Push<'a> {
 /// Receives every push message.
 pub trait PushListener: Send + Sync + 'static {
     /// Called by the task that reads the socket: must be quick, must not block and must not wait for a command.
-    fn heard(&self, push: &Push<'_>);
+    fn received(&self, push: &Push<'_>);
 
     /// New connections are about to be used: changes after the previous ones ended were not pushed. Called before the first
     /// command on them.
@@ -72,7 +72,7 @@ impl Listeners {
         let listeners = Arc::clone(self);
         move |info| {
             let push = Push { epoch, kind: &info.kind, data: &info.data };
-            listeners.notify_all(|listener| listener.heard(&push));
+            listeners.notify_all(|listener| listener.received(&push));
             Ok(())
         }
     }

@@ -7,5 +7,5 @@ pub(crate) mod tracking;
 
 pub use message::{Push, PushListener};
 pub use pulse::Pulse;
-pub use subscribe::{Heard, Subscription};
+pub use subscribe::{Notification, Subscription};
 pub use tracking::{Tracked, Tracking};

@@ -20,7 +20,7 @@ const BACKLOG_MAX: usize = 1024;
 
 /// What a subscriber receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Notification {
     /// A published message.
     Message(Bytes),
     /// Messages may have been lost: the connection was replaced, or the subscriber was too slow. The subscriber must check
@@ -62,18 +62,18 @@ struct Subscriber {
 
 impl Subscription {
     /// The next message or reset; `None` once the link is shut down.
-    pub async fn next(&mut self) -> Option<Heard> {
+    pub async fn next(&mut self) -> Option<Notification> {
         let resets = Arc::clone(&self.resets);
         loop {
             let count = resets.count.load(SeqCst);
             if count != self.seen {
                 self.seen = count;
-                return Some(Heard::Reset);
+                return Some(Notification::Reset);
             }
             tokio::select! {
                 biased;
                 () = resets.wake.notified() => {}
-                message = self.messages.recv() => return message.map(Heard::Message),
+                message = self.messages.recv() => return message.map(Notification::Message),
             }
         }
     }
@@ -138,7 +138,7 @@ impl Subscriptions {
     }
 
     /// Passes a message to its subscribers. Called by the task that reads the socket.
-    pub(crate) fn heard(&self, push: &PushInfo) {
+    pub(crate) fn received(&self, push: &PushInfo) {
         if push.kind != PushKind::SMessage {
             return;
         }

@@ -5,7 +5,7 @@
 //! are not redirected to another connection, because the loss of that connection would go unnoticed (redis#11767).
 
 use crate::connection::lane::Lane;
-use crate::connection::patience::Patience;
+use crate::connection::response_timeout::ResponseTimeout;
 use crate::epoch::Epoch;
 use crate::epoch::shared::Shared;
 use crate::error::LinkError;
@@ -78,11 +78,11 @@ impl Epoch {
         self.lanes.iter().all(|lane| lane.tracks)
     }
 
-    /// Reads several keys in one write on the connection of the first; the next change of each is pushed. With the time-out of `patience`.
+    /// Reads several keys in one write on the connection of the first; the next change of each is pushed. With the time-out of `response_timeout`.
     pub(crate) async fn get_tracked_many(
         &self,
         keys: &[&[u8]],
-        patience: Option<&Patience>,
+        response_timeout: Option<&ResponseTimeout>,
     ) -> Result<Vec<Result<Tracked, LinkError>>, LinkError> {
         let Some(first) = keys.first() else { return Ok(Vec::new()) };
         let lane = self.lane(first);
@@ -95,7 +95,7 @@ impl Epoch {
             pipeline.cmd("GET").arg(*key);
         }
         let asked = lane.pulse.now();
-        let mut answers = lane.call_many_within(&pipeline, patience).await?.into_iter();
+        let mut answers = lane.call_many_within(&pipeline, response_timeout).await?.into_iter();
         lane.pulse.answered(lane.number, asked);
         let mut tracked = || {
             let is_tracked = lane.tracks && (!opts_in || matches!(answers.next(), Some(Value::Okay)));

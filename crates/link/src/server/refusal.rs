@@ -114,7 +114,7 @@ mod tests {
         for usual in ["", "+PONG\r\n", "-NOAUTH Authentication required.\r\n", "-NOPERM no\r\n"] {
             assert_eq!(meaning(usual.as_bytes()), None, "{usual}");
         }
-        for (reply, wanted) in [
+        for (reply, requested) in [
             (&b"-ERR max number of clients reached\r\n"[..], "raise `maxclients`"),
             (b"-DENIED Redis is running in protected mode because\r\n", "it replied: DENIED Redis"),
             (b"\x15\x03\x01\x00\x02\x02\x46", "rediss://"),
@@ -122,7 +122,7 @@ mod tests {
             (b"J\0\0\0\n8.0.36\0", "not Redis (it replied `J\\x00\\x00\\x00`)"),
         ] {
             let text = meaning(reply).unwrap_or_default();
-            assert!(text.contains(wanted), "{text}");
+            assert!(text.contains(requested), "{text}");
         }
     }
 }

@@ -12,7 +12,7 @@ pub const fn crash_point(_name: &str) {}
 pub fn crash_point(name: &str) {
     use std::sync::atomic::{AtomicU32, Ordering};
     static VISITS: AtomicU32 = AtomicU32::new(0);
-    if let Some((_, visit)) = wanted().filter(|(point, _)| point == name)
+    if let Some((_, visit)) = requested().filter(|(point, _)| point == name)
         && VISITS.fetch_add(1, Ordering::SeqCst) + 1 == *visit
     {
         // Cannot fail: a process may always send itself a signal.
@@ -25,18 +25,18 @@ pub fn crash_point(name: &str) {
 
 /// Whether `EVENKEEL_CRASH_AT` names this point, for this or a later visit.
 #[cfg(feature = "testing")]
-pub fn is_wanted_at(name: &str) -> bool {
-    wanted().is_some_and(|(point, _)| point == name)
+pub fn is_requested_at(name: &str) -> bool {
+    requested().is_some_and(|(point, _)| point == name)
 }
 
 #[cfg(feature = "testing")]
-fn wanted() -> Option<&'static (String, u32)> {
+fn requested() -> Option<&'static (String, u32)> {
     use std::sync::OnceLock;
-    static WANTED: OnceLock<Option<(String, u32)>> = OnceLock::new();
+    static REQUESTED: OnceLock<Option<(String, u32)>> = OnceLock::new();
     let read = || {
         let text = std::env::var("EVENKEEL_CRASH_AT").ok()?;
         let (point, visit) = text.split_once(':').unwrap_or((&text, "1"));
         Some((point.to_owned(), visit.parse().unwrap_or(1)))
     };
-    WANTED.get_or_init(read).as_ref()
+    REQUESTED.get_or_init(read).as_ref()
 }

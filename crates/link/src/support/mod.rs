@@ -10,7 +10,7 @@ mod together;
 pub use background::Background;
 pub use crash::crash_point;
 #[cfg(feature = "testing")]
-pub use crash::is_wanted_at;
+pub use crash::is_requested_at;
 pub use guard::guard;
 pub use retry::Backoff;
 pub use span::ms;

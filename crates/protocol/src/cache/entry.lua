@@ -1,5 +1,5 @@
 -- Shared by the steps: parses an entry, invalidates it and writes it back.
-local NOBODY = string.rep('\0', 16)
+local NO_OWNER = string.rep('\0', 16)
 
 local function drop_value(e)
   e.value, e.absent, e.stale, e.version, e.payload = false, false, false, nil, ''
@@ -21,7 +21,7 @@ local function open_stored(stored, now)
     if window[2] > now then
       open[#open + 1] = window
     else -- expired without being ended: its writer is dead or late, and may commit until the window's suspect time has passed
-      e.suspect_until = math.max(e.suspect_until, window[3]) -- guard: suspect_after_lapse
+      e.suspect_until = math.max(e.suspect_until, window[3]) -- guard: suspect_after_expiry
     end
   end
   e.windows = open
@@ -55,8 +55,8 @@ local function begin_generation(e, generation)
   e.filled = e.granted -- guard: void_ordinals
 end
 
--- `keep` nil is a purge; `floor` is 8 bytes or empty.
-local function invalidate_entry(e, now, generation, floor, keep, lag)
+-- `retain` nil is a purge; `floor` is 8 bytes or empty.
+local function invalidate_entry(e, now, generation, floor, retain, lag)
   begin_generation(e, generation) -- guard: invalidate_generation
   if #floor == 0 and lag > 0 then
     e.guard_until = math.max(e.guard_until, now + lag)
@@ -65,10 +65,10 @@ local function invalidate_entry(e, now, generation, floor, keep, lag)
     e.floor = floor
   end
   if not e.value then return drop_value(e) end
-  if not keep then return drop_value(e) end -- guard: purge
-  local hard_until = now + (keep or 0)
+  if not retain then return drop_value(e) end -- guard: purge
+  local hard_until = now + (retain or 0)
   hard_until = math.min(hard_until, e.hard_until) -- guard: hard_never_renewed
-  if (keep or 0) == 0 then hard_until = 0 end -- guard: spent_at_once
+  if (retain or 0) == 0 then hard_until = 0 end -- guard: spent_at_once
   e.hard_until = hard_until
   e.stale = true -- guard: invalidate_stale
 end

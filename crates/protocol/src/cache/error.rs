@@ -80,10 +80,10 @@ pub enum CacheError {
 
     /// Too few replicas of Redis confirmed the update window in time (`windows_on_replicas`); it was withdrawn, and nothing was written.
     /// Retry; check the replicas' lag.
-    #[error("{confirmed} of {wanted} replicas confirmed the update window in time; nothing was begun")]
+    #[error("{confirmed} of {required} replicas confirmed the update window in time; nothing was begun")]
     WindowNotReplicated {
         /// The number of replicas that the cache is configured to wait for.
-        wanted: u32,
+        required: u32,
         /// The number of replicas that confirmed it.
         confirmed: u32,
     },

@@ -160,7 +160,7 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
         return keep(Leased::Granted(grant(&entry, held.at_ms, now_ms)));
     }
     if entry.satisfies(ask.why, now_ms) {
-        return keep(Leased::Landed(stored));
+        return keep(Leased::AlreadyStored(stored));
     }
     if let Some(held) = held
         && guard("model_lease_exclusive")
@@ -300,13 +300,13 @@ fn renew_write(found: Found, now_ms: u64, token: Token, window_ms: u64) -> Outco
 
 fn end_write(found: Found, now_ms: u64, token: Token, invalidation: &Invalidation) -> Outcome<Ended> {
     let mut entry = match found {
-        Found::Nothing => return keep(Ended::Lapsed),
-        Found::Corrupt | Found::NewerFormat => return Outcome { next: Next::Delete, answer: Ended::Lapsed },
+        Found::Nothing => return keep(Ended::Expired),
+        Found::Corrupt | Found::NewerFormat => return Outcome { next: Next::Delete, answer: Ended::Expired },
         Found::Entry { entry, .. } => entry,
     };
     let before = entry.header.windows.len();
     entry.header.windows.retain(|window| guard("model_end_own_window") && window.token != token);
-    let answer = if entry.header.windows.len() < before { Ended::Closed } else { Ended::Lapsed };
+    let answer = if entry.header.windows.len() < before { Ended::Closed } else { Ended::Expired };
     entry.invalidate(now_ms, invalidation);
     write(entry, answer)
 }

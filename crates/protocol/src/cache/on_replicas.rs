@@ -54,7 +54,7 @@ impl OnReplicas {
         };
         match begun {
             Begun::Open { .. } if confirmed < self.count && guard("window_on_replicas") => {
-                Err(CacheError::WindowNotReplicated { wanted: self.count, confirmed })
+                Err(CacheError::WindowNotReplicated { required: self.count, confirmed })
             }
             begun => Ok(begun),
         }

@@ -57,7 +57,7 @@ impl RedisCache {
 
     /// Sets the time-out of the steps on a reader's path (all but invalidations and windows).
     pub fn with_read_timeout(self, timeout: Duration) -> Self {
-        Self { quick: self.link.impatient(timeout), ..self }
+        Self { quick: self.link.with_response_timeout(timeout), ..self }
     }
 
     /// Makes a window count as open only after replicas have confirmed it.
@@ -93,7 +93,7 @@ impl RedisCache {
     ) -> Result<T, LinkError> {
         let keys = [&self.keys.key(key)[..]];
         match epoch {
-            Some(epoch) => epoch.run_within(script, &keys, args, link.patience()).await,
+            Some(epoch) => epoch.run_within(script, &keys, args, link.response_timeout()).await,
             None => link.run(script, &keys, args).await,
         }
     }
@@ -210,7 +210,7 @@ impl CacheSteps for RedisCache {
         let Encoded { generation, floor, keep, lag } = encode(invalidation);
         let args = [token.as_bytes(), &generation[..], &floor, &keep, &lag];
         let closed: i64 = self.run(&END_WRITE, key, &args).await?;
-        Ok(if closed == 1 { Ended::Closed } else { Ended::Lapsed })
+        Ok(if closed == 1 { Ended::Closed } else { Ended::Expired })
     }
 
     async fn read_many(&self, keys: &[&[u8]]) -> Result<Vec<Result<Option<Bytes>, CacheError>>, CacheError> {
@@ -262,7 +262,7 @@ fn encode(invalidation: &Invalidation) -> Encoded {
         generation: invalidation.generation.0,
         floor: invalidation.floor.map(|floor| floor.to_be_bytes().to_vec()).unwrap_or_default(),
         keep: match invalidation.mode {
-            Mode::Expire { keep_ms } => span(keep_ms),
+            Mode::Expire { retain_ms } => span(retain_ms),
             Mode::Purge => Vec::new(),
         },
         lag: span(invalidation.lag_ms_max),
@@ -294,7 +294,7 @@ fn leased(reply: &[Value]) -> Option<Leased> {
                 primary_required: *primary == 1,
             })
         }
-        [Value::Int(2), Value::BulkString(entry)] => Leased::Landed(Bytes::copy_from_slice(entry)),
+        [Value::Int(2), Value::BulkString(entry)] => Leased::AlreadyStored(Bytes::copy_from_slice(entry)),
         [Value::Int(3), Value::Int(ms)] => Leased::Wait { retry_after_ms: retry_after(*ms) },
         [Value::Int(4), Value::Int(ms)] => Leased::Failing { retry_after_ms: retry_after(*ms) },
         [Value::Int(5), Value::Int(ms)] => Leased::Writing { retry_after_ms: retry_after(*ms) },

@@ -90,7 +90,7 @@ pub enum Leased {
     Granted(Grant),
     /// The entry has a value for which the reason does not hold (another load has stored one, or the caller's estimate of the time
     /// is wrong): the whole entry, as `read` would return it.
-    Landed(Bytes),
+    AlreadyStored(Bytes),
     /// Another reader is loading.
     Wait {
         /// The time until its lease ends.
@@ -158,7 +158,7 @@ pub enum Mode {
     /// expired.
     Expire {
         /// How long the old value may be served; 0 makes it expire at once, regardless of a reader's estimate of the time.
-        keep_ms: u64,
+        retain_ms: u64,
     },
     /// It is never served again, even to a reader whose load fails.
     Purge,
@@ -227,7 +227,7 @@ pub enum Ended {
     Closed,
     /// The window had expired or its entry was gone: readers may have been served the older value since. Also the reply to
     /// a repeated call, which cannot determine what the first one found.
-    Lapsed,
+    Expired,
 }
 
 /// The result of a tracked read.

@@ -3,7 +3,7 @@
 use super::redis::sides;
 use super::steps::{Call, WakeListener};
 use async_trait::async_trait;
-use evenkeel_link::{Heard, Subscription, Token};
+use evenkeel_link::{Notification, Subscription, Token};
 use tokio::sync::watch;
 
 /// An embedded store counts its releases.
@@ -23,7 +23,7 @@ pub(super) struct ReleaseMessages(pub(super) Subscription);
 impl WakeListener for ReleaseMessages {
     async fn called(&mut self, process: Token) -> Call {
         // `None`: the link is closed; the next attempt returns the error.
-        while let Some(Heard::Message(message)) = self.0.next().await {
+        while let Some(Notification::Message(message)) = self.0.next().await {
             let (from, called) = sides(&message);
             // The local queue already knows of the releases of this process.
             if from != process.as_bytes() {
@@ -42,7 +42,7 @@ pub(super) struct TurnMessages(pub(super) Subscription, pub(super) Token);
 impl WakeListener for TurnMessages {
     async fn called(&mut self, _process: Token) -> Call {
         let is_meant = |names: &[u8]| names.is_empty() || names.chunks(16).any(|name| name == self.1.as_bytes());
-        while let Some(Heard::Message(names)) = self.0.next().await
+        while let Some(Notification::Message(names)) = self.0.next().await
             && !is_meant(&names)
         {}
         Call::You

@@ -1,9 +1,9 @@
 //! Checks of a step's arguments before anything is sent, the same for every backend.
 
 use super::error::QueueError;
-use super::job::{JobSpec, Keep, Note, TIME_MS_MAX};
+use super::job::{JobSpec, Note, Retention, TIME_MS_MAX};
 use super::steps::{
-    Beat, ITEMS_MAX, NewJob, Outcome, PIECE_BYTES_MAX, PREVIEW_BYTES_MAX, Put, PutChange, Redrive, Reschedule,
+    Heartbeat, ITEMS_MAX, NewJob, Outcome, PIECE_BYTES_MAX, PREVIEW_BYTES_MAX, Put, PutChange, Redrive, Reschedule,
     SettleAndClaim, State, Tick, When,
 };
 
@@ -31,7 +31,7 @@ pub(crate) fn puts(puts: &[Put]) -> Checked {
     puts.iter().try_for_each(|put| {
         ensure(put.version > 0, "the version of a `put` must be at least 1; 0 is the version of enqueued jobs")?;
         match &put.change {
-            PutChange::Withdraw(keep) => window(*keep),
+            PutChange::Withdraw(retention) => window(*retention),
             PutChange::Job(when, job) => {
                 ensure(
                     job.unique.is_none(),
@@ -64,7 +64,7 @@ pub(crate) fn tick(tick: &Tick) -> Checked {
 }
 
 pub(crate) fn settle_and_claim(call: &SettleAndClaim) -> Checked {
-    items(call.settlements.len() + call.want)?;
+    items(call.settlements.len() + call.limit)?;
     ensure(call.sequence > 0, "sequence numbers begin at 1")?;
     span(call.lease_ms)?;
     call.settlements.iter().try_for_each(|(_, outcome)| settlement(outcome))
@@ -80,9 +80,9 @@ pub fn settlement(outcome: &Outcome) -> Checked {
     }
 }
 
-pub(crate) fn beat(beat: &Beat) -> Checked {
-    items(beat.deliveries.len())?;
-    span(beat.lease_ms)
+pub(crate) fn heartbeat(heartbeat: &Heartbeat) -> Checked {
+    items(heartbeat.deliveries.len())?;
+    span(heartbeat.lease_ms)
 }
 
 pub(crate) fn progress(words: &[u8]) -> Checked {
@@ -125,7 +125,7 @@ fn spec(spec: &JobSpec) -> Checked {
         span(unique.window_ms)?;
         ensure(unique.window_ms > 0, "the window of a unique key must be at least 1 ms")?;
     }
-    window(spec.keep)?;
+    window(spec.retention)?;
     spec.notes.iter().try_for_each(|note| match note {
         Note::Error(error) => text(&error.text),
         Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) | Note::Progress(bytes) => text(bytes),
@@ -134,10 +134,10 @@ fn spec(spec: &JobSpec) -> Checked {
     })
 }
 
-fn window(keep: Keep) -> Checked {
-    match keep {
-        Keep::AfterEnd(window) | Keep::FromEnqueue(window) => span(window),
-        Keep::Nothing | Keep::UntilForgotten => Ok(()),
+fn window(retention: Retention) -> Checked {
+    match retention {
+        Retention::AfterEnd(window) | Retention::FromEnqueue(window) => span(window),
+        Retention::Nothing | Retention::UntilForgotten => Ok(()),
     }
 }
 

@@ -38,12 +38,12 @@ pub enum QueueError {
     },
     /// Redis has accepted the jobs, but fewer copies were confirmed in time than were requested. The jobs run, unless the server is
     /// lost before its replicas catch up. Sending a job again with the same id is harmless.
-    #[error("the jobs are accepted, but only {reached} of {wanted} copies were confirmed in time")]
+    #[error("the jobs are accepted, but only {reached} of {required} copies were confirmed in time")]
     NotDurable {
         /// The jobs that were accepted.
         ids: Vec<JobId>,
         /// The number of requested copies.
-        wanted: u32,
+        required: u32,
         /// The number of confirmed copies.
         reached: u32,
     },

@@ -1,6 +1,6 @@
 //! Shard migration: the steps that move jobs when a topic gets more shards.
 //!
-//! A *closed* shard accepts no new item that belongs to another shard. Such items are *given*: removed from every index and
+//! A *closed* shard accepts no new item that belongs to another shard. Such items are *sent*: removed from every index and
 //! numbered. Their new shard *receives* them, each number once and in order; after that the old shard drops them (`gone`). A process that
 //! migrates may die at any point, and any number of processes may migrate at once: the numbers make every step idempotent.
 //! docs/spec/queue.md is the specification.
@@ -11,8 +11,8 @@ use super::steps::{Limits, QueueSteps, Shard};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-/// The maximum number of parcels per batch: their bodies are read whole.
-pub const PARCELS_MAX: usize = 50;
+/// The maximum number of transfers per batch: their bodies are read whole.
+pub const TRANSFERS_MAX: usize = 50;
 
 /// The arguments of `close`.
 #[derive(Clone, Copy, Debug)]
@@ -45,20 +45,20 @@ pub enum Item {
     Schedule([u8; 16]),
 }
 
-/// The result of `give`.
+/// The result of `send_items`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum SendOutcome {
     /// It does not exist here, or it belongs here.
     No,
     /// It was removed and waits for its new shard.
-    Given,
-    /// It is leased; it can be given after its delivery has ended.
+    Sent,
+    /// It is leased; it can be sent after its delivery has ended.
     Leased,
 }
 
 /// An item in migration from one shard to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parcel {
+pub struct Transfer {
     /// Numbers the items from one shard to another, from 1.
     pub sequence: u64,
     /// Its identity: kind (1), id (16), place (1), score (6).
@@ -76,11 +76,11 @@ pub trait GrowSteps: QueueSteps {
     /// new shard inherits. A repeat, or a number that is not higher, changes nothing.
     async fn close(&self, shard: &Shard, close: Close) -> Reply<Inherited>;
     /// Removes items that belong to other shards from this one.
-    async fn give(&self, shard: &Shard, items: &[Item]) -> Reply<Vec<Given>>;
+    async fn send_items(&self, shard: &Shard, items: &[Item]) -> Reply<Vec<SendOutcome>>;
     /// The first items that were removed for shard `to`: records of at most 4 MiB in all, and one above 1 MiB alone.
-    async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Reply<Vec<Parcel>>;
+    async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Reply<Vec<Transfer>>;
     /// Adds the items of shard `from`, each once and in order; returns the last sequence number that was added.
-    async fn adopt(&self, shard: &Shard, from: u16, parcels: &[Parcel]) -> Reply<u64>;
+    async fn receive(&self, shard: &Shard, from: u16, transfers: &[Transfer]) -> Reply<u64>;
     /// Drops the items that shard `to` has added; returns the number of those that remain.
     async fn gone(&self, shard: &Shard, to: u16, sequence: u64) -> Reply<u64>;
     /// Some ids with a record or a completion record in the shard, and the next cursor; 0 is the first and the last one.
@@ -89,17 +89,17 @@ pub trait GrowSteps: QueueSteps {
     async fn schedules(&self, shard: &Shard) -> Reply<Vec<[u8; 16]>>;
 }
 
-/// Moves the items that were given from one shard to another, until none remains.
+/// Moves the items that were sent from one shard to another, until none remains.
 ///
 /// # Errors
 /// [`QueueError::Link`]; a later call continues.
 pub async fn carry(store: &dyn GrowSteps, from: &Shard, to: &Shard) -> Result<(), QueueError> {
     loop {
-        let parcels = store.leaving(from, to.number(), PARCELS_MAX).await?;
-        if parcels.is_empty() {
+        let transfers = store.leaving(from, to.number(), TRANSFERS_MAX).await?;
+        if transfers.is_empty() {
             return Ok(());
         }
-        let taken = store.adopt(to, from.number(), &parcels).await?;
+        let taken = store.receive(to, from.number(), &transfers).await?;
         store.gone(from, to.number(), taken).await?;
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 /// The maximum of a time or duration in ms: 47 bits, some 4,000 years. Records store times in six bytes.
 pub const TIME_MS_MAX: u64 = (1 << 47) - 1;
-/// The retention of [`Keep::UntilForgotten`] after a call of `forget`.
+/// The retention of [`Retention::UntilForgotten`] after a call of `forget`.
 pub const FORGET_MS: u64 = 600_000;
 /// The minimum retention of a revocation, so that a repeat returns the same result.
 pub const REVOKE_MS_MIN: u64 = 600_000;
@@ -135,7 +135,7 @@ impl From<u16> for Retries {
 
 /// How long the completion record of a job is kept, so that a job with the same id is not run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum Retention {
     /// Not at all: the id is not sent again.
     Nothing,
     /// For this long after its end, in ms.
@@ -156,7 +156,7 @@ pub struct JobSpec {
     /// Without retries left it is discarded instead of dead-lettered.
     pub discard_exhausted: bool,
     /// How long its completion record is kept.
-    pub keep: Keep,
+    pub retention: Retention,
     /// If it was not started this many ms after its due time, it ends as expired.
     pub late_ms_max: Option<u64>,
     /// A unique key in addition to its id.
@@ -179,7 +179,7 @@ impl JobSpec {
             priority: Priority::Normal,
             retries: Retries::Limited(5),
             discard_exhausted: false,
-            keep: Keep::Nothing,
+            retention: Retention::Nothing,
             late_ms_max: None,
             unique: None,
             version: None,
@@ -213,11 +213,11 @@ pub struct Job {
     /// Consecutive crashes: leases that expired after it was reported as started.
     pub crashes: u8,
     /// Consecutive leases that expired before it was reported as started.
-    pub lapses: u8,
+    pub lease_expiries: u8,
     /// Whether the current delivery was reported as started.
     pub started: bool,
     /// Whether the lease of at least one delivery has expired, so that an unresponsive worker may still run it.
-    pub lapsed: bool,
+    pub lease_expired: bool,
     /// Whether a suspect runs in the same process as the current delivery: an expiry of its lease is then not a crash.
     pub shielded: bool,
     /// Whether the current delivery is the only suspect of its worker; or the latest was, and crashed.
@@ -238,9 +238,9 @@ impl Job {
             enqueued_at: now,
             errors: 0,
             crashes: 0,
-            lapses: 0,
+            lease_expiries: 0,
             started: false,
-            lapsed: false,
+            lease_expired: false,
             shielded: false,
             alone: false,
             fence: 0,
@@ -252,7 +252,7 @@ impl Job {
     /// higher this is, the fewer such jobs a process runs at once.
     #[must_use]
     pub fn suspicion(&self) -> u16 {
-        u16::from(self.crashes) + u16::from(self.lapses > 1)
+        u16::from(self.crashes) + u16::from(self.lease_expiries > 1)
     }
 
     /// Whether it crashed, or its lease expired twice in a row.
@@ -314,7 +314,7 @@ pub enum ErrorClass {
     /// Its lease expired after it was reported as started.
     Crashed = 2,
     /// Its lease expired before it was reported as started.
-    Lapsed = 3,
+    LeaseExpired = 3,
     /// The handler returned a permanent error.
     Dead = 4,
 }
@@ -333,7 +333,7 @@ pub enum End {
     /// It was revoked before it started (again).
     Revoked = 5,
     /// It was revoked after its lease had expired, so a worker may have begun to run it.
-    RevokedAfterLapse = 6,
+    RevokedAfterLeaseExpiry = 6,
 }
 
 impl End {
@@ -345,7 +345,7 @@ impl End {
             3 => Self::Discarded,
             4 => Self::Deleted,
             5 => Self::Revoked,
-            6 => Self::RevokedAfterLapse,
+            6 => Self::RevokedAfterLeaseExpiry,
             _ => return None,
         })
     }
@@ -353,7 +353,7 @@ impl End {
 
 /// The completion record of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct CompletionRecord {
     /// How it ended.
     pub end: End,
     /// When the completion record expires; `None` before `forget`.

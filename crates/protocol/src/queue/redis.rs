@@ -14,7 +14,7 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Amend, Amended, Beat, Enqueued, Found, Head, Kept, Limits, Listed, Looked, NewJob, Preview, Put, PutAnswer,
+    Amend, Amended, Enqueued, Found, Head, Heartbeat, Kept, Limits, Listed, Looked, NewJob, Preview, Put, PutAnswer,
     PutChange, QueueSteps, Receipt, Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked,
     SettleAndClaim, Settled, Shard, Standing, State, Stats, Tick, Ticked, Worker,
 };
@@ -129,9 +129,9 @@ impl QueueSteps for RedisQueue {
         reply::settle_and_claim(reply, call.token)
     }
 
-    async fn beat(&self, shard: &Shard, beat: &Beat) -> Result<Vec<bool>, QueueError> {
-        check::beat(beat)?;
-        reply::flags(self.run(&scripts::BEAT, shard, call::beat(beat)).await?)
+    async fn heartbeat(&self, shard: &Shard, heartbeat: &Heartbeat) -> Result<Vec<bool>, QueueError> {
+        check::heartbeat(heartbeat)?;
+        reply::flags(self.run(&scripts::HEARTBEAT, shard, call::heartbeat(heartbeat)).await?)
     }
 
     async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Result<bool, QueueError> {

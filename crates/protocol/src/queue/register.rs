@@ -25,8 +25,8 @@ pub struct TopicRecord {
     pub id_window_ms: u64,
     /// Rows in a SQL database are the source of truth for its jobs (`Durability::Sql`), so they must not be changed in the store alone.
     /// Never reset: a program that does not know of it must not hide it from others.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_judged: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "is_judged")]
+    pub row_decides: bool,
     /// Jobs that are due later than this are stored as rows only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub horizon_ms: Option<u64>,
@@ -35,8 +35,8 @@ pub struct TopicRecord {
 impl TopicRecord {
     /// The entry after a program with this entry has opened the topic.
     fn over(&self, held: &Self) -> Self {
-        let is_judged = self.is_judged || held.is_judged && guard("sql_register_judged");
-        Self { shards: held.shards, is_judged, ..self.clone() }
+        let row_decides = self.row_decides || held.row_decides && guard("sql_register_row_decides");
+        Self { shards: held.shards, row_decides, ..self.clone() }
     }
 }
 
@@ -107,11 +107,11 @@ impl TopicRegister for RedisTopics {
         let text = write(record)?;
         self.command(redis::cmd("HSETNX").arg(&self.key).arg(topic).arg(&text)).await?;
         let held = self.get(topic).await?.unwrap_or_else(|| record.clone());
-        let wanted = record.over(&held);
-        if wanted != held {
-            self.command(redis::cmd("HSET").arg(&self.key).arg(topic).arg(write(&wanted)?)).await?;
+        let requested = record.over(&held);
+        if requested != held {
+            self.command(redis::cmd("HSET").arg(&self.key).arg(topic).arg(write(&requested)?)).await?;
         }
-        Ok(wanted)
+        Ok(requested)
     }
 
     async fn get(&self, topic: &str) -> Result<Option<TopicRecord>, QueueError> {

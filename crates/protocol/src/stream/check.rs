@@ -2,7 +2,7 @@
 
 use super::error::StreamError;
 use super::steps::{
-    Append, Beat, ITEMS_MAX, KEY_BYTES_MAX, Outcome, RECORD_BYTES_MAX, SEQUENCE_MAX, SPAN_MS_MAX, Settlement,
+    Append, Heartbeat, ITEMS_MAX, KEY_BYTES_MAX, Outcome, RECORD_BYTES_MAX, SEQUENCE_MAX, SPAN_MS_MAX, Settlement,
 };
 use super::tries::NOTE_BYTES_MAX;
 use evenkeel_link::support::guard;
@@ -65,9 +65,9 @@ pub(crate) fn settle(settlements: &[Settlement]) -> Checked {
     })
 }
 
-pub(crate) fn beat(lease_ms: u64, beats: &[Beat]) -> Checked {
+pub(crate) fn heartbeat(lease_ms: u64, heartbeats: &[Heartbeat]) -> Checked {
     lease(lease_ms)?;
-    items(beats.len())
+    items(heartbeats.len())
 }
 
 pub(crate) fn span(ms: u64) -> Checked {

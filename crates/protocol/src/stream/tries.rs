@@ -51,7 +51,7 @@ pub enum NoteKind {
 impl Tries {
     /// Consecutive deliveries before number `count` that ended without an outcome: an entry with any is a suspect.
     #[must_use]
-    pub fn lapses(&self, count: u32) -> u32 {
+    pub fn lease_expiries(&self, count: u32) -> u32 {
         count.saturating_sub(1).saturating_sub(self.outcome_at)
     }
 
@@ -147,6 +147,6 @@ mod tests {
     #[test]
     fn deliveries_without_outcome_make_a_suspect() {
         let tries = Tries { outcome_at: 2, ..Tries::default() };
-        assert_eq!([1, 2, 3, 4, 5].map(|count| tries.lapses(count)), [0, 0, 0, 1, 2]);
+        assert_eq!([1, 2, 3, 4, 5].map(|count| tries.lease_expiries(count)), [0, 0, 0, 1, 2]);
     }
 }

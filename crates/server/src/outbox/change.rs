@@ -3,7 +3,7 @@
 use crate::output::Output;
 use crate::time;
 use anyhow::{Result, bail};
-use evenkeel::sql::relay::operate::{Outbox, Release};
+use evenkeel::sql::relay::operate::{Outbox, ParkedDecision};
 use evenkeel::sql::{Database, WorkId};
 use serde_json::json;
 use std::time::Duration;
@@ -43,8 +43,8 @@ pub(super) async fn release<DB: Database>(
     output: Output,
 ) -> Result<bool> {
     let how = match (arguments.resend, arguments.skip) {
-        (true, _) => Release::Resend,
-        (_, true) => Release::Skip,
+        (true, _) => ParkedDecision::Resend,
+        (_, true) => ParkedDecision::Skip,
         _ => bail!("add --resend to try again, or --skip to give up for good"),
     };
     let (what, released) = match (&arguments.work, &arguments.topic, &arguments.key) {
@@ -54,8 +54,8 @@ pub(super) async fn release<DB: Database>(
     };
     let answer = match (released, how) {
         (false, _) => "not parked",
-        (true, Release::Resend) => "due now",
-        (true, Release::Skip) => "skipped",
+        (true, ParkedDecision::Resend) => "due now",
+        (true, ParkedDecision::Skip) => "skipped",
     };
     output.print(&json!({ "what": what, "released": released, "answer": answer }), &format!("{what}: {answer}\n"))?;
     Ok(released)

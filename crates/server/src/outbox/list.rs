@@ -4,7 +4,7 @@ use crate::output::{Output, table_or, truncated};
 use crate::time;
 use anyhow::Result;
 use evenkeel::sql::Database;
-use evenkeel::sql::relay::operate::{Outbox, Place, SeenKey, SeenWork, Stats};
+use evenkeel::sql::relay::operate::{Outbox, OutboxStats, SeenKey, SeenWork, WorkState};
 use serde_json::{Value, json};
 
 /// Maximum width of a table cell.
@@ -18,22 +18,27 @@ pub(super) struct PageArguments {
 }
 
 pub(super) async fn ls<DB: Database>(outbox: &Outbox<DB>, page: &PageArguments, output: Output) -> Result<bool> {
-    show(outbox, page, Place::Waiting, output).await?;
+    show(outbox, page, WorkState::Waiting, output).await?;
     Ok(true)
 }
 
 /// Returns false if anything is parked.
 pub(super) async fn parked<DB: Database>(outbox: &Outbox<DB>, page: &PageArguments, output: Output) -> Result<bool> {
-    Ok(show(outbox, page, Place::Parked, output).await? == 0)
+    Ok(show(outbox, page, WorkState::Parked, output).await? == 0)
 }
 
-async fn show<DB: Database>(outbox: &Outbox<DB>, page: &PageArguments, place: Place, output: Output) -> Result<usize> {
+async fn show<DB: Database>(
+    outbox: &Outbox<DB>,
+    page: &PageArguments,
+    place: WorkState,
+    output: Output,
+) -> Result<usize> {
     let limit = usize::from(page.limit);
     let works = outbox.works(place, None, limit).await?;
-    let keys = outbox.keys(place == Place::Parked, (String::new(), String::new()), limit).await?;
+    let keys = outbox.keys(place == WorkState::Parked, (String::new(), String::new()), limit).await?;
     let now = outbox.stats().await?.now_ms;
     let rows: Vec<Vec<String>> = works.iter().map(|work| work_row(work, now)).collect();
-    let is_parked = place == Place::Parked;
+    let is_parked = place == WorkState::Parked;
     let empty = if is_parked { "no unit of work is parked" } else { "no unit of work is pending" };
     let mut text = table_or(&["WORK", "CREATED", "DUE", "ATTEMPTS", "EFFECTS", "LAST ERROR"], &rows, empty);
     let rows: Vec<Vec<String>> = keys.iter().map(|key| key_row(key, now)).collect();
@@ -96,7 +101,7 @@ fn key_json(key: &SeenKey) -> Value {
 
 pub(super) async fn stats<DB: Database>(outbox: &Outbox<DB>, output: Output) -> Result<bool> {
     let stats = outbox.stats().await?;
-    let Stats {
+    let OutboxStats {
         waiting,
         done,
         aborted,

@@ -54,7 +54,7 @@ pub(super) async fn revoke(servers: &Servers<'_>, arguments: &Ids, output: Outpu
     let answers = topic.revoke(&ids).await?;
     let result = |answer: &Revoked| match answer {
         Revoked::Revoked => (true, "revoked".to_owned()),
-        Revoked::RevokedAfterLapse => {
+        Revoked::RevokedAfterLeaseExpiry => {
             (true, "revoked; a worker whose lease has expired may have started it".to_owned())
         }
         Revoked::Running => (false, "not revoked: the job is running".to_owned()),
@@ -108,7 +108,7 @@ pub(super) async fn resume(servers: &Servers<'_>, arguments: &TopicArgument, out
 fn moved(answer: Rescheduled, yes: &str) -> (bool, String) {
     match answer {
         Rescheduled::Changed => (true, yes.to_owned()),
-        Rescheduled::ChangedAfterLapse => {
+        Rescheduled::ChangedAfterLeaseExpiry => {
             (true, format!("{yes}; a worker whose lease has expired may have started it"))
         }
         Rescheduled::Running => (false, "not changed: the job is running".to_owned()),

@@ -5,7 +5,7 @@ use super::{Servers, change};
 use crate::output::Output;
 use crate::time;
 use anyhow::{Result, bail};
-use evenkeel::queue::topic::{DryRun, Filter, Place, RedriveReport, TopicRedrive};
+use evenkeel::queue::topic::{DryRun, Filter, JobState, RedriveReport, TopicRedrive};
 use serde_json::json;
 use std::io::{IsTerminal, Write, stderr};
 
@@ -80,7 +80,7 @@ pub(super) struct RemoveArguments {
 
 pub(super) async fn run(servers: &Servers<'_>, command: Command, output: Output) -> Result<bool> {
     match command {
-        Command::Ls(arguments) => jobs::page(servers, &arguments.topic, Place::Dead, &arguments.page, output).await,
+        Command::Ls(arguments) => jobs::page(servers, &arguments.topic, JobState::Dead, &arguments.page, output).await,
         Command::Redrive(arguments) => redrive(servers, arguments, output).await,
         Command::Rm(arguments) => remove(servers, &arguments, output).await,
     }
@@ -170,7 +170,7 @@ async fn remove(servers: &Servers<'_>, arguments: &RemoveArguments, output: Outp
         let Some(again) = &arguments.confirm else {
             bail!("this deletes every dead letter of {0} for good; to delete, add --all --confirm {0}", topic.name());
         };
-        let deleted = topic.purge(Place::Dead, again).await?;
+        let deleted = topic.purge(JobState::Dead, again).await?;
         output.print(
             &json!({ "topic": topic.name(), "deleted": deleted }),
             &format!("{deleted} dead letters deleted\n"),

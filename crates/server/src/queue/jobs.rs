@@ -5,8 +5,8 @@ use crate::output::{Output, body_json, printable, table, table_or, truncated};
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::queue::RetryDelay;
-use evenkeel::queue::topic::{Place, Seen};
-use evenkeel::queue::{ErrorClass, Job, JobId, Note, Retries, Stamp};
+use evenkeel::queue::topic::{JobState, Seen};
+use evenkeel::queue::{CompletionRecord, ErrorClass, Job, JobId, Note, Retries};
 use evenkeel::queue::{Found, Listed, State};
 use serde_json::{Value, json};
 
@@ -63,9 +63,9 @@ fn read_cursor(text: &str) -> Result<Listed, String> {
 
 pub(super) async fn peek(servers: &Servers<'_>, arguments: &PeekArguments, output: Output) -> Result<bool> {
     let place = match arguments.state {
-        StateName::Waiting => Place::Waiting,
-        StateName::Running => Place::Leased,
-        StateName::Dead => Place::Dead,
+        StateName::Waiting => JobState::Waiting,
+        StateName::Running => JobState::Leased,
+        StateName::Dead => JobState::Dead,
     };
     page(servers, &arguments.topic, place, &arguments.page, output).await
 }
@@ -74,7 +74,7 @@ pub(super) async fn peek(servers: &Servers<'_>, arguments: &PeekArguments, outpu
 pub(super) async fn page(
     servers: &Servers<'_>,
     topic: &str,
-    place: Place,
+    place: JobState,
     arguments: &PageArguments,
     output: Output,
 ) -> Result<bool> {
@@ -84,9 +84,9 @@ pub(super) async fn page(
     let next = page.next.map(|next| format!("{}:{}", next.score, next.id));
     let jobs: Vec<Value> = page.jobs.iter().map(seen_json).collect();
     let time_heading = match place {
-        Place::Waiting => "DUE",
-        Place::Leased => "LEASE ENDS",
-        Place::Dead => "DIED",
+        JobState::Waiting => "DUE",
+        JobState::Leased => "LEASE ENDS",
+        JobState::Dead => "DIED",
     };
     let rows: Vec<Vec<String>> = page.jobs.iter().map(|seen| row(seen, now)).collect();
     let headings = ["ID", time_heading, "PRIORITY", "ERRORS", "BODY", "LAST ERROR"];
@@ -99,14 +99,14 @@ pub(super) async fn page(
     Ok(true)
 }
 
-fn empty_page(topic: &str, place: Place, is_later_page: bool) -> String {
+fn empty_page(topic: &str, place: JobState, is_later_page: bool) -> String {
     if is_later_page {
         return "no more jobs; omit --after to start from the beginning".to_owned();
     }
     match place {
-        Place::Waiting => format!("queue {topic}: no waiting jobs (see also --state running and --state dead)"),
-        Place::Leased => format!("queue {topic}: no running jobs (see also --state waiting and --state dead)"),
-        Place::Dead => format!("queue {topic}: no dead letters"),
+        JobState::Waiting => format!("queue {topic}: no waiting jobs (see also --state running and --state dead)"),
+        JobState::Leased => format!("queue {topic}: no running jobs (see also --state waiting and --state dead)"),
+        JobState::Dead => format!("queue {topic}: no dead letters"),
     }
 }
 
@@ -152,7 +152,7 @@ pub(super) async fn job(servers: &Servers<'_>, arguments: &JobArguments, output:
     Ok(true)
 }
 
-fn ended_text(id: JobId, record: &Stamp, now: u64) -> String {
+fn ended_text(id: JobId, record: &CompletionRecord, now: u64) -> String {
     let expires = record.until.map_or_else(|| "no fixed time".to_owned(), |until| time::distance(until, now));
     let rows = vec![
         vec!["state".to_owned(), format!("ended ({:?})", record.end)],
@@ -162,7 +162,7 @@ fn ended_text(id: JobId, record: &Stamp, now: u64) -> String {
     table(&["JOB", &id.to_string()], &rows)
 }
 
-fn ended_json(id: JobId, record: &Stamp) -> Value {
+fn ended_json(id: JobId, record: &CompletionRecord) -> Value {
     json!({
         "id": id.to_string(),
         "state": "ended",
@@ -207,7 +207,7 @@ fn note(note: &Note) -> (&'static str, String) {
             let what = match error.class {
                 ErrorClass::Failed => format!("attempt {} failed", error.attempt),
                 ErrorClass::Crashed => format!("attempt {} crashed: its lease expired", error.attempt),
-                ErrorClass::Lapsed => "the lease expired before the job was started".to_owned(),
+                ErrorClass::LeaseExpired => "the lease expired before the job was started".to_owned(),
                 ErrorClass::Dead => format!("attempt {} failed permanently", error.attempt),
             };
             let text = printable(&error.text);

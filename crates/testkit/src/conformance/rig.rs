@@ -23,7 +23,7 @@ pub enum ServerTime {
         now: AtomicU64,
     },
     /// Of a database: the statement that sets the time on each of its connections before use.
-    Told(Arc<AtomicU64>),
+    OnConnections(Arc<AtomicU64>),
 }
 
 impl ServerTime {
@@ -41,7 +41,7 @@ impl ServerTime {
         match self {
             Self::Model(clock) => clock.clock().unix_ms(),
             Self::Redis { now, .. } => now.load(Ordering::Relaxed),
-            Self::Told(now) => now.load(Ordering::SeqCst),
+            Self::OnConnections(now) => now.load(Ordering::SeqCst),
         }
     }
 
@@ -66,7 +66,7 @@ impl ServerTime {
             link.command(key.as_bytes(), redis::cmd("SET").arg(key).arg(ms)).await?;
             now.store(ms, Ordering::Relaxed);
         }
-        if let Self::Told(now) = self {
+        if let Self::OnConnections(now) = self {
             now.store(ms, Ordering::SeqCst);
         }
         Ok(())

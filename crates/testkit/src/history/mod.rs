@@ -15,7 +15,7 @@ mod staleness;
 mod timeline;
 
 pub use linearizability::{Checked, linearizable};
-pub use operation::{Act, History, Operation, Stamp};
+pub use operation::{Act, EventTime, History, Operation};
 pub use recorder::{PendingRead, PendingWrite, Recorder};
 pub use staleness::{StaleRead, Staleness, staleness};
 pub use timeline::Violation;

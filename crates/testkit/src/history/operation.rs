@@ -6,21 +6,21 @@ use std::collections::BTreeMap;
 
 /// A moment. The moment with the lower `order` came first; equal ones count as simultaneous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct EventTime {
     /// The position among all moments of the history.
     pub order: u64,
     /// Nanoseconds since a fixed moment of the history; for reports only.
     pub nanoseconds: u64,
 }
 
-impl Stamp {
+impl EventTime {
     /// The current moment of the machine's monotonic clock, for processes that record their own history because they may be killed.
     #[must_use]
-    pub fn machine_wide() -> Stamp {
+    pub fn machine_wide() -> EventTime {
         let time = clock_gettime(ClockId::Monotonic);
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
         let nanoseconds = seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0);
-        Stamp { order: nanoseconds, nanoseconds }
+        EventTime { order: nanoseconds, nanoseconds }
     }
 }
 
@@ -43,9 +43,9 @@ pub struct Operation<V> {
     /// The operation and its result.
     pub act: Act<V>,
     /// A moment before the operation began.
-    pub invoked: Stamp,
+    pub invoked: EventTime,
     /// A moment after its outcome was known. `None`: it may still take effect at any time, or never.
-    pub returned: Option<Stamp>,
+    pub returned: Option<EventTime>,
 }
 
 impl<V> Operation<V> {

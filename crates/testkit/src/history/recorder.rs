@@ -1,6 +1,6 @@
 //! Records a history.
 
-use super::operation::{Act, History, Operation, Stamp};
+use super::operation::{Act, EventTime, History, Operation};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,10 +54,10 @@ impl<V> Recorder<V> {
         History(self.operations().clone())
     }
 
-    fn now(&self) -> Stamp {
-        let now = Stamp::machine_wide();
+    fn now(&self) -> EventTime {
+        let now = EventTime::machine_wide();
         let counted = self.0.counter.as_ref().map(|counter| counter.fetch_add(1, Ordering::SeqCst));
-        Stamp { order: counted.unwrap_or(now.order), ..now }
+        EventTime { order: counted.unwrap_or(now.order), ..now }
     }
 
     fn operations(&self) -> MutexGuard<'_, Vec<Operation<V>>> {
@@ -118,7 +118,7 @@ pub struct PendingRead<V> {
     recorder: Recorder<V>,
     process: u64,
     key: String,
-    invoked: Stamp,
+    invoked: EventTime,
 }
 
 impl<V> PendingRead<V> {

@@ -101,14 +101,14 @@ impl Attempt<'_> {
         let (candidates, blocked) = self.entries.candidates();
         let is_read = |step: &usize| !self.steps[*step].is_write;
         let reads = candidates.iter().filter(|step| is_read(step));
-        let wanted: HashSet<u32> = reads.clone().map(|read| self.steps[*read].value).collect();
+        let requested: HashSet<u32> = reads.clone().map(|read| self.steps[*read].value).collect();
         if let Some(read) = reads.into_iter().find(|read| self.steps[**read].value == self.value) {
             return Choices { steps: vec![*read], forced: true, blocked };
         }
         let mut taken = HashSet::new();
         let mut may_be_next = |write: &usize| {
             let Step { returned, value, .. } = self.steps[*write];
-            returned.is_some() || (wanted.contains(&value) && taken.insert(value))
+            returned.is_some() || (requested.contains(&value) && taken.insert(value))
         };
         let writes = candidates.iter().copied().filter(|step| !is_read(step));
         let mut steps: Vec<usize> = writes.filter(|write| may_be_next(write)).collect();

@@ -152,7 +152,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::scripts::crash_of_an_entry_no_longer_alone_is_not_counted",
     ),
     mutant(
-        "stream_beat_never_shortens",
+        "stream_heartbeat_never_shortens",
         "A late heartbeat ends a longer lease.",
         "stream::scripts::heartbeat_never_shortens_a_partition_lease",
     ),

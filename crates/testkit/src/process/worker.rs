@@ -9,7 +9,7 @@
 //! #[ignore = "a worker of `readers_in_three_processes`"]
 //! async fn reader() -> anyhow::Result<()> {
 //!     let Some(mut station) = Station::open()? else { return Ok(()) };
-//!     let url: String = station.hear().await?;
+//!     let url: String = station.receive().await?;
 //!     station.say(&format!("will read from {url}"))
 //! }
 //!
@@ -17,7 +17,7 @@
 //! async fn readers_in_three_processes() -> anyhow::Result<()> {
 //!     let mut worker = Worker::start("reader")?;
 //!     worker.say(&"redis://127.0.0.1")?;
-//!     let answer: String = worker.hear().await?;
+//!     let answer: String = worker.receive().await?;
 //!     worker.finish().await
 //! }
 //! ```
@@ -83,7 +83,7 @@ impl Worker {
     /// Receives the next value from the worker.
     ///
     /// Errors: the worker ended or sent nothing for two minutes (the error contains the end of its log), or sent another type.
-    pub async fn hear<T: DeserializeOwned>(&mut self) -> Result<T> {
+    pub async fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
         match tokio::time::timeout(DEADLINE, self.lines.recv()).await {
             Ok(Some(line)) => serde_json::from_str(&line).with_context(|| format!("the worker sent {line}")),
             Ok(None) => {
@@ -134,7 +134,7 @@ impl Station {
     /// Receives the next value from the test.
     ///
     /// Errors: the test closed the input, or sent another type.
-    pub async fn hear<T: DeserializeOwned>(&mut self) -> Result<T> {
+    pub async fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
         let line = self.lines.recv().await.context("the test closed the input")?;
         serde_json::from_str(&line).with_context(|| format!("the test sent {line}"))
     }

@@ -30,7 +30,7 @@ pub struct Step {
     /// Commands from clients to wait for.
     pub commands: u64,
     /// The maximum time to wait for them.
-    pub patience: Duration,
+    pub wait_max: Duration,
     /// The act.
     pub act: Act,
 }
@@ -50,7 +50,7 @@ impl Schedule {
 }
 
 fn random_step(random: &mut StdRng, act: Act) -> Step {
-    Step { commands: random.random_range(0..60), patience: Duration::from_millis(random.random_range(5..250)), act }
+    Step { commands: random.random_range(0..60), wait_max: Duration::from_millis(random.random_range(5..250)), act }
 }
 
 fn random_fault(random: &mut StdRng) -> Act {
@@ -74,7 +74,7 @@ pub(super) async fn play(proxy: &Proxy, schedule: &Schedule) -> Result<()> {
         let seen = proxy.counters().commands;
         let enough = proxy.wait_until("commands", |counters| counters.commands >= seen + step.commands);
         // Whichever comes first; a test that has stopped sending must not hang the schedule.
-        tokio::time::timeout(step.patience.min(DEADLINE), enough).await.ok();
+        tokio::time::timeout(step.wait_max.min(DEADLINE), enough).await.ok();
         act(proxy, step.act).await?;
     }
     proxy.heal();

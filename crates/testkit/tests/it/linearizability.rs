@@ -1,12 +1,12 @@
 //! The linearizability checker on histories whose verdict is known, and against trying every order.
 
 use proptest::prelude::*;
-use testkit::history::{Act, History, Operation, Stamp, linearizable};
+use testkit::history::{Act, EventTime, History, Operation, linearizable};
 
 type Value = Option<u8>;
 
-const fn at(order: u64) -> Stamp {
-    Stamp { order, nanoseconds: order * 1000 }
+const fn at(order: u64) -> EventTime {
+    EventTime { order, nanoseconds: order * 1000 }
 }
 
 fn operation(act: Act<u8>, invoked: u64, returned: Option<u64>) -> Operation<u8> {

@@ -1,10 +1,10 @@
 //! The staleness checker on histories whose verdict is known.
 
 use std::time::Duration;
-use testkit::history::{Act, History, Operation, Recorder, Stamp, staleness};
+use testkit::history::{Act, EventTime, History, Operation, Recorder, staleness};
 
-const fn at(order: u64) -> Stamp {
-    Stamp { order, nanoseconds: order * 1000 }
+const fn at(order: u64) -> EventTime {
+    EventTime { order, nanoseconds: order * 1000 }
 }
 
 fn operation(key: &str, act: Act<u64>, invoked: u64, returned: Option<u64>) -> Operation<u64> {

@@ -144,9 +144,9 @@ impl Drop for Ordinary {
 /// The limit of open files, after raising it to the hard limit.
 fn files_max() -> u64 {
     let limit = getrlimit(Resource::Nofile);
-    let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let requested = Rlimit { current: limit.maximum, maximum: limit.maximum };
     // If the system refuses, the next line reads the unchanged limit.
-    let _ = setrlimit(Resource::Nofile, wanted);
+    let _ = setrlimit(Resource::Nofile, requested);
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 

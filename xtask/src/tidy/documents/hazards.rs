@@ -76,8 +76,8 @@ mod tests {
         assert_eq!(found(&["| H1 | bug | rule | soon | |\n"]), ["H1 names no test"]);
         assert_eq!(found(&[see]), ["H2 names no test"]);
         let wrong = "| H1 | bug | rule | `another_test` | `unknown` |\n";
-        let told = ["H1: there is no test `another_test`", "H1: the guard `unknown` is not in the mutant table"];
-        assert_eq!(found(&[wrong]), told);
+        let reported = ["H1: there is no test `another_test`", "H1: the guard `unknown` is not in the mutant table"];
+        assert_eq!(found(&[wrong]), reported);
         let other_module = "| AL2a | bug | rule | `locks::a_stale_fill_is_refused` | `known` |\n";
         assert_eq!(found(&[other_module]), ["AL2a: there is no test `locks::a_stale_fill_is_refused`"]);
     }

@@ -111,7 +111,7 @@ impl WriteBehind {
 
     /// The number of pending writes.
     pub(super) fn waiting(&self) -> usize {
-        self.0.spool.stats().obligations
+        self.0.spool.stats().pending
     }
 
     /// Accepts a new link. A generated code needs a number from the database, unless reserved numbers are left.

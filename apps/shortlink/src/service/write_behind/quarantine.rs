@@ -26,8 +26,8 @@ pub(super) fn append(folder: &Path, unreadable: &[Unreadable]) -> io::Result<Pat
     let path = folder.join(FILE);
     let mut lines = Vec::new();
     for (spooled, why) in unreadable {
-        let code = String::from_utf8_lossy(&spooled.obligation.key).into_owned();
-        let write = spooled.obligation.body.iter().map(|byte| format!("{byte:02x}")).collect();
+        let code = String::from_utf8_lossy(&spooled.effect.key).into_owned();
+        let write = spooled.effect.body.iter().map(|byte| format!("{byte:02x}")).collect();
         serde_json::to_writer(&mut lines, &Line { sequence: spooled.sequence, why, code, write })?;
         lines.push(b'\n');
     }
@@ -42,13 +42,13 @@ pub(super) fn append(folder: &Path, unreadable: &[Unreadable]) -> io::Result<Pat
 #[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
     use super::*;
-    use evenkeel::spool::Obligation;
+    use evenkeel::spool::PendingEffect;
 
     #[test]
     fn quarantine_appends_to_earlier_records() {
         let folder = tempfile::tempdir().unwrap();
         for sequence in [7, 9] {
-            let spooled = Spooled { sequence, obligation: Obligation::write("links", "news", vec![0xff, b'{']) };
+            let spooled = Spooled { sequence, effect: PendingEffect::write("links", "news", vec![0xff, b'{']) };
             append(folder.path(), &[(spooled, "no \"JSON\"".to_owned())]).unwrap();
         }
         let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::domain::{Code, LinkPatch, Operation, PendingWrite, Target};
 use crate::store::SpooledWrite;
-use evenkeel::spool::{Obligation, Spooled};
+use evenkeel::spool::{PendingEffect, Spooled};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ enum What {
 }
 
 /// Encodes a write.
-pub(super) fn encode(spool: &str, write: &PendingWrite) -> Obligation {
+pub(super) fn encode(spool: &str, write: &PendingWrite) -> PendingEffect {
     let what = match &write.operation {
         Operation::Create { target, alias, expires_at } => {
             What::Create { target: target.as_str().to_owned(), alias: *alias, expires_at: *expires_at }
@@ -66,7 +66,7 @@ pub(super) fn encode(spool: &str, write: &PendingWrite) -> Obligation {
     let record = Record { spool: spool.to_owned(), version: write.version, at: write.at, made_at: write.made_at, what };
     // A struct of text, numbers and timestamps always serializes.
     let body = serde_json::to_vec(&record).unwrap_or_default();
-    Obligation::write(TOPIC, write.code.as_str().to_owned(), body)
+    PendingEffect::write(TOPIC, write.code.as_str().to_owned(), body)
 }
 
 /// Decodes a write.
@@ -74,7 +74,7 @@ pub(super) fn encode(spool: &str, write: &PendingWrite) -> Obligation {
 /// # Errors
 /// The reason, if no known version of this program wrote the record.
 pub(super) fn decode(spooled: &Spooled) -> Result<SpooledWrite, String> {
-    let Obligation { key, body, .. } = &spooled.obligation;
+    let PendingEffect { key, body, .. } = &spooled.effect;
     let code = Code::parse(&String::from_utf8_lossy(key)).map_err(|why| why.to_string())?;
     let record: Record = serde_json::from_slice(body).map_err(|why| why.to_string())?;
     let operation = match record.what {
@@ -124,8 +124,8 @@ mod tests {
                 made_at: Some(end),
                 operation,
             };
-            let obligation = encode("here", &write);
-            let read = decode(&Spooled { sequence: 9, obligation }).unwrap();
+            let effect = encode("here", &write);
+            let read = decode(&Spooled { sequence: 9, effect }).unwrap();
             assert_eq!((read.spool.as_str(), read.sequence, read.write), ("here", 9, write));
         }
     }

@@ -178,13 +178,13 @@ async fn server_that_refuses_ends_the_start_with_one_sentence() {
     password.set_password(Some("wrong")).unwrap();
     let dir = Workdir::new();
     let serve = ["--listen", "127.0.0.1:0"];
-    let told = dir.refuse(&[&serve[..], &["--database", unknown.as_str()]].concat());
-    assert!(told.contains("cannot open the database postgres://"), "{told}");
+    let reported = dir.refuse(&[&serve[..], &["--database", unknown.as_str()]].concat());
+    assert!(reported.contains("cannot open the database postgres://"), "{reported}");
     let both = ["--database", &postgres.url, "--redis", password.as_str()];
     dir.write("in.tsv", "target\nhttps://example.com/\n");
     for command in [&serve[..], &["import", "in.tsv"]] {
-        let told = dir.refuse(&[command, &both].concat());
-        assert!(told.contains("cannot use Redis: Redis refused: WRONGPASS"), "{told}");
+        let reported = dir.refuse(&[command, &both].concat());
+        assert!(reported.contains("cannot use Redis: Redis refused: WRONGPASS"), "{reported}");
     }
     // Redis refused before tables were created.
     let mut connection = PgConnection::connect(&postgres.url).await.unwrap();

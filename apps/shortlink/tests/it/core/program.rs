@@ -100,7 +100,7 @@ impl Out {
 
     /// The next JSON line with this `event`.
     pub(super) fn event(&mut self, event: &str) -> Option<Value> {
-        std::iter::from_fn(|| self.line()).map(|line| json(&line)).find(|told| told["event"] == event)
+        std::iter::from_fn(|| self.line()).map(|line| json(&line)).find(|reported| reported["event"] == event)
     }
 }
 

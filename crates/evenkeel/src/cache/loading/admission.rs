@@ -53,8 +53,8 @@ impl Admission {
         }
         let _waiter = self.waiters.enter()?;
         self.metrics.waited_for_turn.increment(1);
-        let patience = self.wait_max.saturating_sub(self.clock.now().since(began));
-        match self.clock.timeout(patience, Arc::clone(&self.permits).acquire_owned()).await {
+        let wait_max = self.wait_max.saturating_sub(self.clock.now().since(began));
+        match self.clock.timeout(wait_max, Arc::clone(&self.permits).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(self.admit(Some(permit))),
             // The semaphore is never closed, so this is the time-out.
             Ok(Err(_)) | Err(_) => {

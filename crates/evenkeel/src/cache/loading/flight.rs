@@ -29,7 +29,7 @@ pub(crate) enum Outcome<V> {
 
 impl<V> Outcome<V> {
     /// A value that the store declared servable when the request at `asked_at` was sent.
-    pub(crate) fn landed(found: Found<V>, asked_at: Tick) -> Self {
+    pub(crate) fn already_stored(found: Found<V>, asked_at: Tick) -> Self {
         Self::Found { found, known: Known { at: asked_at, read_at: Tick::NEVER, source: Source::Primary } }
     }
 }
@@ -102,7 +102,7 @@ pub(crate) enum Joined<V> {
 /// A handle that waits for the outcome of a call.
 pub(crate) struct CallHandle<V>(watch::Receiver<Option<Outcome<V>>>);
 
-/// The obligation to complete a call. If it is dropped without [`complete`](Self::complete), the waiting readers must load for
+/// Completes a call. If it is dropped without [`complete`](Self::complete), the waiting readers must load for
 /// themselves.
 pub(crate) struct Completion<V> {
     calls: Arc<SingleFlight<V>>,

@@ -32,7 +32,7 @@ pub(crate) struct HeldLease {
 /// The result of a lease request.
 pub(crate) enum LeaseReply<V> {
     Granted(HeldLease),
-    Landed(Found<V>),
+    AlreadyStored(Found<V>),
     /// Request again, at the latest after this.
     Later {
         retry_after: Duration,
@@ -48,7 +48,7 @@ pub(crate) enum LeaseReply<V> {
 pub(crate) enum NextStep<V> {
     Load(HeldLease),
     LoadPastStore(Bypass),
-    Landed(Found<V>),
+    AlreadyStored(Found<V>),
     Wait {
         retry_after: Duration,
         is_failing: bool,
@@ -83,9 +83,9 @@ impl<V: Send + Sync + 'static> Core<V> {
                 let source = self.settings.source(reader.source(), grant.primary_required);
                 LeaseReply::Granted(HeldLease { grant, source, token, epoch, sent })
             }
-            Ok(Leased::Landed(bytes)) => {
-                self.landed(key, bytes).map_or(LeaseReply::Bypass(Bypass::Undecodable), LeaseReply::Landed)
-            }
+            Ok(Leased::AlreadyStored(bytes)) => self
+                .already_stored(key, bytes)
+                .map_or(LeaseReply::Bypass(Bypass::Undecodable), LeaseReply::AlreadyStored),
             Ok(Leased::Wait { retry_after_ms }) => later(retry_after_ms, false),
             Ok(Leased::Writing { retry_after_ms }) => match self.settings.while_writing {
                 WhileWriting::Wait => later(retry_after_ms, false),
@@ -103,18 +103,18 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    /// The step after a lease request. `is_patient`: whether the reader waits until the pause after a failed load has elapsed.
-    pub(crate) fn next_step(&self, reply: LeaseReply<V>, is_patient: bool, began: Moment) -> NextStep<V> {
+    /// The step after a lease request. `waits_for_pause`: whether the reader waits until the pause after a failed load has elapsed.
+    pub(crate) fn next_step(&self, reply: LeaseReply<V>, waits_for_pause: bool, began: Moment) -> NextStep<V> {
         let (retry_after, is_failing) = match reply {
             LeaseReply::Granted(lease) => return NextStep::Load(lease),
-            LeaseReply::Landed(found) => return NextStep::Landed(found),
+            LeaseReply::AlreadyStored(found) => return NextStep::AlreadyStored(found),
             LeaseReply::Bypass(reason) => return NextStep::LoadPastStore(reason),
             LeaseReply::Failed(error) => return NextStep::FailCall(error),
             LeaseReply::Later { retry_after, is_failing } => (retry_after, is_failing),
         };
         let waited = self.clock.now().since(began);
         let left = self.settings.wait_max.saturating_sub(waited);
-        if is_failing && !is_patient && guard("rescued_do_not_wait") {
+        if is_failing && !waits_for_pause && guard("rescued_do_not_wait") {
             NextStep::FailReader(CacheError::Failing { waited })
         } else if !left.is_zero() {
             NextStep::Wait { retry_after, is_failing, left }
@@ -162,9 +162,9 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Outcome::Found { found, known: Known { at, ..known } }
             }
             Err(error) => {
-                let patience =
-                    if guard("failed_load_asks_for_patience") { self.settings.retry_after } else { Duration::ZERO };
-                self.give_back(lease, completion, patience).await;
+                let pause =
+                    if guard("failed_load_asks_for_pause") { self.settings.retry_after } else { Duration::ZERO };
+                self.give_back(lease, completion, pause).await;
                 Outcome::Failed(error)
             }
         }

@@ -81,7 +81,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         began: Moment,
     ) -> Result<Option<Outcome<V>>, CacheError> {
         let _waiter = self.waiters.enter()?;
-        if !guard("wait_max_for_flights") {
+        if !guard("wait_max_for_calls") {
             return Ok(Some(handle.outcome().await));
         }
         let left = self.settings.wait_max.saturating_sub(self.clock.now().since(began));
@@ -128,12 +128,12 @@ impl<V: Send + Sync + 'static> Core<V> {
         tokio::spawn(call.in_current_span());
     }
 
-    /// `is_patient`: whether to wait until the pause after a failure has elapsed. If not, readers that are patient load.
+    /// `waits_for_pause`: whether to wait until the pause after a failure has elapsed. If not, readers that wait for it load.
     async fn lease_and_load(
         &self,
         completion: &Completion<V>,
         why: Why,
-        is_patient: bool,
+        waits_for_pause: bool,
         reader: Reader,
         loader: Loader<V>,
     ) -> Outcome<V> {
@@ -147,10 +147,10 @@ impl<V: Send + Sync + 'static> Core<V> {
             };
             let asked_at = self.calls.tick();
             let reply = self.ask(completion.key(), why, reader).await;
-            let wait = match self.next_step(reply, is_patient, began) {
+            let wait = match self.next_step(reply, waits_for_pause, began) {
                 NextStep::Load(lease) => return self.load_with_lease(&lease, completion, loader).await,
                 NextStep::LoadPastStore(reason) => return self.load_past_store(reason, reader, loader).await,
-                NextStep::Landed(found) => return Outcome::landed(found, asked_at),
+                NextStep::AlreadyStored(found) => return Outcome::already_stored(found, asked_at),
                 NextStep::FailCall(error) => return Outcome::Failed(error),
                 NextStep::FailReader(_) => return Outcome::Nothing,
                 NextStep::Wait { retry_after, is_failing, left } => Wait { retry_after, is_failing, attempt, left },
@@ -180,7 +180,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                 self.metrics.refreshes.increment(1);
                 self.load_with_lease(&lease, completion, loader).await
             }
-            LeaseReply::Landed(found) => Outcome::landed(found, asked_at),
+            LeaseReply::AlreadyStored(found) => Outcome::already_stored(found, asked_at),
             LeaseReply::Later { .. } | LeaseReply::Bypass(_) | LeaseReply::Failed(_) => Outcome::Nothing,
         }
     }

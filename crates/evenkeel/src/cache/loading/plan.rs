@@ -33,7 +33,7 @@ impl Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bypass {
     StoreAway,
-    InvalidationOwed,
+    InvalidationPending,
     OtherSchema,
     Undecodable,
     WaitedTooLong,
@@ -46,7 +46,7 @@ impl Bypass {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::StoreAway => "store_away",
-            Self::InvalidationOwed => "invalidation_owed",
+            Self::InvalidationPending => "invalidation_pending",
             Self::OtherSchema => "other_schema",
             Self::Undecodable => "undecodable",
             Self::WaitedTooLong => "waited_too_long",

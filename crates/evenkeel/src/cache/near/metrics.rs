@@ -24,7 +24,7 @@ impl NearMetrics {
             misses: counter!("evenkeel_cache_near_misses_total", "cache" => name(), "because" => "absent"),
             silent: counter!("evenkeel_cache_near_misses_total", "cache" => name(), "because" => "silent"),
             raced: counter!("evenkeel_cache_near_refused_total", "cache" => name()),
-            invalidated: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "told"),
+            invalidated: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "invalidated"),
             ended: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "ended"),
             size: gauge!("evenkeel_cache_near_entries", "cache" => name()),
             cache: Arc::clone(cache),

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// The caller's loader: called with the indexes of the wanted keys and the source from which it may read.
+/// The caller's loader: called with the indexes of the requested keys and the source from which it may read.
 pub(crate) type LoadMany<'a, V> = dyn Fn(&[usize], Source) -> BatchLoader<V> + Send + Sync + 'a;
 
 /// A key without a result.
@@ -114,7 +114,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         while !open.is_empty() {
             let (mut joined, mut led) = (Vec::new(), Vec::new());
             for key in open {
-                let must_lead = key.rejected_joins >= JOINS_MAX || !guard("batch_joins_flights");
+                let must_lead = key.rejected_joins >= JOINS_MAX || !guard("batch_joins_calls");
                 match self.core.calls.join_or_lead(self.keys[key.at].as_slice(), must_lead) {
                     Joined::Follower(handle) => joined.push((key, handle)),
                     Joined::Leader(completion, handle) => led.push(LedKey { key, completion, handle }),
@@ -132,9 +132,9 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                     Ok(waiter) => waiter,
                     Err(error) => return self.fail(again.iter().map(|key| key.at), &error),
                 };
-                let wanted = again.iter().map(|key| (self.keys[key.at].as_slice(), key.plan.why()));
+                let requested = again.iter().map(|key| (self.keys[key.at].as_slice(), key.plan.why()));
                 let wait = Wait { retry_after, is_failing: false, attempt, left: self.core.settings.wait_max };
-                self.core.wait_for_change(&wanted.collect::<Vec<_>>(), wait).await;
+                self.core.wait_for_change(&requested.collect::<Vec<_>>(), wait).await;
                 attempt += 1;
             }
             open = again;
@@ -228,8 +228,8 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         let (mut own, mut handles, mut again) = (Vec::new(), Vec::new(), Vec::new());
         let mut pause: Option<Duration> = None;
         for (LedKey { key, completion, handle }, asked) in led.into_iter().zip(asked) {
-            let is_patient = !matches!(key.plan, Plan::FillOrServe(_));
-            match self.core.next_step(asked, is_patient, self.began) {
+            let waits_for_pause = !matches!(key.plan, Plan::FillOrServe(_));
+            match self.core.next_step(asked, waits_for_pause, self.began) {
                 NextStep::Load(lease) => {
                     own.push(OwnKey { completion, source: lease.source, lease: Some(lease) });
                     handles.push((key.at, handle));
@@ -241,8 +241,8 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                     own.push(OwnKey { completion, source, lease: None });
                     handles.push((key.at, handle));
                 }
-                NextStep::Landed(found) => {
-                    completion.complete(Outcome::landed(found.clone(), asked_at));
+                NextStep::AlreadyStored(found) => {
+                    completion.complete(Outcome::already_stored(found.clone(), asked_at));
                     self.answer(key.at, Ok(found));
                 }
                 NextStep::FailReader(error) => {

@@ -56,8 +56,8 @@ impl ReadPolicy {
     fn accepts(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
             Freshness::Bounded(age_max) => age <= age_max || !guard("bounded_age"),
-            Freshness::AtLeast(wanted) => {
-                version.is_some_and(|version| version >= wanted) || !guard("at_least_version")
+            Freshness::AtLeast(requested) => {
+                version.is_some_and(|version| version >= requested) || !guard("at_least_version")
             }
             _ => true,
         }

@@ -35,7 +35,7 @@ pub enum Tier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stale {
-    /// It was invalidated less than `keep` ago, and a reader is loading the new value.
+    /// It was invalidated less than `retain_stale` ago, and a reader is loading the new value.
     Invalidated,
     /// Its ttl ended less than the cache's `fail_safe` ago, and a reader is loading the new value.
     Expired,

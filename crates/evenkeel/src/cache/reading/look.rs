@@ -64,8 +64,8 @@ impl<V: 'static> Core<V> {
         if self.bypasses_reads() {
             return Some(Plan::Bypass(Bypass::ReadsBypassed));
         }
-        (self.replayer.ledger.is_pending(key) && guard("owed_is_not_read"))
-            .then_some(Plan::Bypass(Bypass::InvalidationOwed))
+        (self.replayer.ledger.is_pending(key) && guard("pending_key_is_not_read"))
+            .then_some(Plan::Bypass(Bypass::InvalidationPending))
     }
 
     #[inline]
@@ -74,7 +74,7 @@ impl<V: 'static> Core<V> {
     }
 
     /// An entry that the store has declared servable, whatever this process's estimate of the time is.
-    pub(crate) fn landed(&self, key: &[u8], bytes: Bytes) -> Option<Found<V>> {
+    pub(crate) fn already_stored(&self, key: &[u8], bytes: Bytes) -> Option<Found<V>> {
         let Entry { header, payload } = Entry::parse(bytes).ok()?;
         let value = header.value?;
         match self.payloads.unpack(&value, payload) {

@@ -32,14 +32,14 @@ pub(crate) struct Wait {
 }
 
 impl<V: 'static> Core<V> {
-    /// Waits until one of `wanted` may have changed.
-    pub(crate) async fn wait_for_change(&self, wanted: &[(&[u8], Why)], wait: Wait) {
+    /// Waits until one of `requested` may have changed.
+    pub(crate) async fn wait_for_change(&self, requested: &[(&[u8], Why)], wait: Wait) {
         self.metrics.waits.increment(1);
-        let keys: Vec<&[u8]> = wanted.iter().map(|(key, _)| *key).collect();
+        let keys: Vec<&[u8]> = requested.iter().map(|(key, _)| *key).collect();
         // Registered before the entry is read, so that every later change wakes this reader.
         let waiter = self.tracker.change_waiters.register(keys.iter().copied());
         let pause = if self.store.tracks() {
-            wait.pause(&Box::pin(self.store.read_many_tracked(&keys)).await, wanted, self.store.now_ms())
+            wait.pause(&Box::pin(self.store.read_many_tracked(&keys)).await, requested, self.store.now_ms())
         } else {
             wait.poll()
         };
@@ -52,8 +52,8 @@ impl<V: 'static> Core<V> {
 }
 
 impl Wait {
-    fn pause(&self, reads: &[TrackedRead], wanted: &[(&[u8], Why)], now_ms: u64) -> Duration {
-        let has_changed = reads.iter().zip(wanted).any(|(read, (_, why))| has_changed(read, *why, now_ms));
+    fn pause(&self, reads: &[TrackedRead], requested: &[(&[u8], Why)], now_ms: u64) -> Duration {
+        let has_changed = reads.iter().zip(requested).any(|(read, (_, why))| has_changed(read, *why, now_ms));
         if has_changed && self.attempt == 0 {
             // The value was stored between the lease request and this read.
             return Duration::ZERO;

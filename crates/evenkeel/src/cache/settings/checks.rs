@@ -8,10 +8,10 @@ const NAME_LEN_MAX: usize = 64;
 impl Settings {
     /// Rejects combinations that cannot work, with one sentence.
     pub(super) fn check_consistency(&self) -> Result<(), String> {
-        if !(0.0..=0.5).contains(&self.spread) {
+        if !(0.0..=0.5).contains(&self.ttl_jitter) {
             return Err(format!(
-                "a spread of {} is not between 0.0 and 0.5; it is the jitter as a fraction of the ttl",
-                self.spread
+                "a ttl_jitter of {} is not between 0.0 and 0.5; it is the jitter as a fraction of the ttl",
+                self.ttl_jitter
             ));
         }
         for (value, what) in [
@@ -57,7 +57,7 @@ impl Settings {
     }
 
     fn check_fail_safe(&self) -> Result<(), String> {
-        let longest = self.ttl.mul_f64(1.0 + self.spread);
+        let longest = self.ttl.mul_f64(1.0 + self.ttl_jitter);
         match (self.fail_safe, self.load_soft_timeout) {
             (Some(fail_safe), _) if fail_safe <= longest => Err(format!(
                 "a fail_safe of {fail_safe:?} is not longer than the longest lifetime of a value, {longest:?}; it counts from the load, so \
@@ -76,7 +76,7 @@ impl Settings {
 
     fn check_lifetimes(&self) -> Result<(), String> {
         let Self { ttl, lease, load_budget, load_timeout, refresh_window, absent_ttl, .. } = self;
-        let lifetime = ttl.mul_f64(1.0 - self.spread);
+        let lifetime = ttl.mul_f64(1.0 - self.ttl_jitter);
         if ttl <= lease {
             return Err(format!(
                 "the ttl of {ttl:?} is not longer than the lease of {lease:?}; a value would expire as soon as it is loaded"
@@ -158,7 +158,7 @@ mod tests {
         let settings = Settings::check("user", &draft(secs(600))).unwrap();
         assert_eq!(settings.refresh_window, secs(2));
         assert_eq!(settings.lease + settings.load_budget, secs(2));
-        assert_eq!((settings.absent_ttl, settings.keep, settings.loads_max), (secs(30), Duration::ZERO, 64));
+        assert_eq!((settings.absent_ttl, settings.retain_stale, settings.loads_max), (secs(30), Duration::ZERO, 64));
         for ttl in [secs(20), secs(19), secs(1), TTL_MIN] {
             let settings = Settings::check("user", &draft(ttl)).unwrap();
             assert!(settings.refresh_window >= settings.lease + settings.load_budget, "{ttl:?}");
@@ -191,8 +191,8 @@ mod tests {
         );
         refused(&Draft { retry_after: Some(Duration::ZERO), ..draft(ttl) }, "a retry_after of 0ns");
         refused(&Draft { wait_max: Some(Duration::ZERO), ..draft(ttl) }, "a wait_max of 0ns");
-        refused(&Draft { spread: Some(0.51), ..draft(ttl) }, "a spread of 0.51");
-        refused(&Draft { spread: Some(f64::NAN), ..draft(ttl) }, "a spread of NaN");
+        refused(&Draft { ttl_jitter: Some(0.51), ..draft(ttl) }, "a ttl_jitter of 0.51");
+        refused(&Draft { ttl_jitter: Some(f64::NAN), ..draft(ttl) }, "a ttl_jitter of NaN");
         refused(&Draft { fail_safe: Some(secs(11)), ..draft(ttl) }, "a fail_safe of 11s is not longer");
         refused(&Draft { load_soft_timeout: Some(secs(1)), ..draft(ttl) }, "load_soft_timeout needs a fail_safe");
         for soft in [Duration::ZERO, secs(10)] {

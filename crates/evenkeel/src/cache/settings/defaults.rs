@@ -35,7 +35,7 @@ impl Draft {
             &mut draft.load_budget,
             &mut draft.load_timeout,
             &mut draft.refresh_window,
-            &mut draft.keep,
+            &mut draft.retain_stale,
             &mut draft.fail_safe,
             &mut draft.load_soft_timeout,
             &mut draft.retry_after,
@@ -75,12 +75,12 @@ impl Settings {
             absent_ttl: draft
                 .absent_ttl
                 .unwrap_or((ttl / 10).clamp(Duration::from_secs(1), Duration::from_secs(30)).min(ttl)),
-            spread: draft.spread.unwrap_or(0.1),
+            ttl_jitter: draft.ttl_jitter.unwrap_or(0.1),
             lease,
             load_budget,
             load_timeout,
             refresh_window: draft.refresh_window.unwrap_or((ttl / 10).min(REFRESH_WINDOW_MAX).max(lease + load_budget)),
-            keep: draft.keep.unwrap_or(Duration::ZERO),
+            retain_stale: draft.retain_stale.unwrap_or(Duration::ZERO),
             fail_safe: draft.fail_safe,
             load_soft_timeout: draft.load_soft_timeout,
             retry_after: draft.retry_after.unwrap_or(Duration::from_millis(250)),

@@ -11,11 +11,11 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Freshness {
-    /// The value in the store: one that has not been invalidated, or one that was invalidated less than the cache's `keep` ago
+    /// The value in the store: one that has not been invalidated, or one that was invalidated less than the cache's `retain_stale` ago
     /// while a reader loads the new one. The literature calls this the AP mode.
     ///
     /// **Guarantee.** C1: no value that was read before an invalidation that had returned when this read began, except within
-    /// `keep` and within the delay of a near cache.
+    /// `retain_stale` and within the delay of a near cache.
     /// **Not guaranteed.** That a writer sees its own write before its invalidation has returned.
     #[default]
     Eventual,
@@ -37,7 +37,7 @@ pub enum Freshness {
     /// **Not guaranteed.** That the row has not been written since.
     Bounded(Duration),
     /// Any value that the store still has, without waiting: also one that was invalidated or whose ttl has ended, for as long
-    /// as the cache retains such values (`keep` and the fail-safe of the builder), while a reader loads the new one.
+    /// as the cache retains such values (`retain_stale` and the fail-safe of the builder), while a reader loads the new one.
     ///
     /// **Guarantee.** A read that finds such a value in the store does not wait for a load. (It does not look in the store
     /// while the store is unavailable, while reads are bypassed, or while this process has a pending invalidation of the key.)
@@ -48,7 +48,7 @@ pub enum Freshness {
     ///
     /// **Guarantee.** A stale value is served only after a load has failed, or has taken longer than `load_soft_timeout` if the
     /// cache has one, and never one older than this bound.
-    /// **Not guaranteed.** That such a value exists: the store retains it for as long as `keep` and the fail-safe of the
+    /// **Not guaranteed.** That such a value exists: the store retains it for as long as `retain_stale` and the fail-safe of the
     /// builder specify.
     StaleIfError(Duration),
     /// A value of at least this version: with it a reader in another process sees a write that its user has just made. The

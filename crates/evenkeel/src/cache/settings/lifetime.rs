@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// # Lifetime
 ///
-/// How long values live, and how long outdated ones may be served. Durations; [`spread`](Self::spread) is a fraction.
+/// How long values live, and how long outdated ones may be served. Durations; [`ttl_jitter`](Self::ttl_jitter) is a fraction.
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
     /// The lifetime of a value, counted from before the row was read; nothing extends it. It limits how long a lost
     /// invalidation leaves a stale value. Required.
@@ -23,8 +23,8 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
 
     /// The jitter of each ttl, as a fraction of it, up and down, so that rows that were loaded together do not expire together.
     /// Default 0.1; 0 to 0.5.
-    pub fn spread(mut self, part: f64) -> Self {
-        self.draft.spread = Some(part);
+    pub fn ttl_jitter(mut self, part: f64) -> Self {
+        self.draft.ttl_jitter = Some(part);
         self
     }
 
@@ -39,8 +39,8 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
     /// How long a value may be served as stale after [`Cache::invalidate`](crate::cache::Cache::invalidate) while one reader loads the new one. Default zero:
     /// readers wait for that load. With a longer time no reader waits, but a reader may see invalidated values for this long,
     /// including values from before its own writes.
-    pub fn keep(mut self, keep: Duration) -> Self {
-        self.draft.keep = Some(keep);
+    pub fn retain_stale(mut self, retain_stale: Duration) -> Self {
+        self.draft.retain_stale = Some(retain_stale);
         self
     }
 

@@ -28,12 +28,12 @@ use std::time::Duration;
 pub(crate) struct Draft {
     pub(crate) ttl: Option<Duration>,
     pub(crate) absent_ttl: Option<Duration>,
-    pub(crate) spread: Option<f64>,
+    pub(crate) ttl_jitter: Option<f64>,
     pub(crate) lease: Option<Duration>,
     pub(crate) load_budget: Option<Duration>,
     pub(crate) load_timeout: Option<Duration>,
     pub(crate) refresh_window: Option<Duration>,
-    pub(crate) keep: Option<Duration>,
+    pub(crate) retain_stale: Option<Duration>,
     pub(crate) fail_safe: Option<Duration>,
     pub(crate) load_soft_timeout: Option<Duration>,
     pub(crate) retry_after: Option<Duration>,
@@ -63,12 +63,12 @@ pub(crate) struct Draft {
 pub(crate) struct Settings {
     pub(crate) ttl: Duration,
     pub(crate) absent_ttl: Duration,
-    pub(crate) spread: f64,
+    pub(crate) ttl_jitter: f64,
     pub(crate) lease: Duration,
     pub(crate) load_budget: Duration,
     pub(crate) load_timeout: Duration,
     pub(crate) refresh_window: Duration,
-    pub(crate) keep: Duration,
+    pub(crate) retain_stale: Duration,
     /// The maximum age at which an expired value is served when loading fails.
     pub(crate) fail_safe: Option<Duration>,
     /// How long a reader waits for a load if an expired value is available.
@@ -139,10 +139,10 @@ impl Settings {
         ms(self.replica_lag_max)
     }
 
-    /// Where a load that accepts `wanted` may read.
-    pub(crate) fn source(&self, wanted: Source, needs_primary: bool) -> Source {
+    /// Where a load that accepts `requested` may read.
+    pub(crate) fn source(&self, requested: Source, needs_primary: bool) -> Source {
         let needs_primary = needs_primary && guard("primary_required");
-        if self.replica_lag_max.is_zero() || needs_primary { Source::Primary } else { wanted }
+        if self.replica_lag_max.is_zero() || needs_primary { Source::Primary } else { requested }
     }
 
     /// How long the store retains a value after its lease for readers whose load fails.
@@ -152,17 +152,17 @@ impl Settings {
 
     /// What an invalidation does with the old value. A value that expires at once is useless unless there is a fail-safe.
     pub(crate) fn expiring(&self) -> Mode {
-        if self.keep.is_zero() && self.fail_safe.is_none() {
+        if self.retain_stale.is_zero() && self.fail_safe.is_none() {
             return Mode::Purge;
         }
-        Mode::Expire { keep_ms: ms(self.keep) }
+        Mode::Expire { retain_ms: ms(self.retain_stale) }
     }
 
     /// The lifetime of a value stored now. `draw` is uniform in 0..1 and adds jitter, so that values that were stored together
     /// do not expire together.
     pub(crate) fn lifetime(&self, absent: bool, draw: f64) -> Lifetime {
         let ttl = if absent { self.absent_ttl } else { self.ttl };
-        let hard = ttl.mul_f64(1.0 + self.spread * (2.0 * draw - 1.0));
+        let hard = ttl.mul_f64(1.0 + self.ttl_jitter * (2.0 * draw - 1.0));
         // An absent row may live for less than the refresh window; half its lifetime prevents a refresh at every read.
         let window = if absent { self.refresh_window.min(hard / 2) } else { self.refresh_window };
         Lifetime { soft_ms: ms(hard.saturating_sub(window)), hard_ms: ms(hard) }

@@ -29,16 +29,16 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
-    /// How long this process remembers its invalidations, in order to replay them to a Redis that may have lost them. Default
+    /// How long this process retains its invalidations, in order to replay them to a Redis that may have lost them. Default
     /// 60 s. Choose more than the duration of a failover plus the lag of its replica.
-    pub fn remember(mut self, span: Duration) -> Self {
+    pub fn replay_window(mut self, span: Duration) -> Self {
         self.draft.replay_window = Some(span);
         self
     }
 
-    /// The maximum number of remembered invalidations. Default 10,000. Above it the oldest are not replayed
+    /// The maximum number of retained invalidations. Default 10,000. Above it the oldest are not replayed
     /// (`evenkeel_cache_invalidations_forgotten_total`), and a value that a failover restored lasts until its ttl ends.
-    pub fn remember_max(mut self, invalidations: usize) -> Self {
+    pub fn replay_max(mut self, invalidations: usize) -> Self {
         self.draft.replay_max = Some(invalidations);
         self
     }

@@ -101,7 +101,7 @@ impl Hub {
 }
 
 impl PushListener for Hub {
-    fn heard(&self, push: &Push<'_>) {
+    fn received(&self, push: &Push<'_>) {
         if *push.kind != PushKind::Invalidate {
             return;
         }
@@ -159,9 +159,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[derive(Default)]
-    struct Heard(AtomicUsize);
+    struct Counter(AtomicUsize);
 
-    impl ChangeListener for Heard {
+    impl ChangeListener for Counter {
         fn entry_changed(&self, _: &[u8]) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -175,25 +175,25 @@ mod tests {
     #[test]
     fn change_notifies_only_the_cache_of_its_key() {
         let hub = Hub::default();
-        let caches: Vec<_> = (0..2).map(|_| Arc::new(Heard::default())).collect();
+        let caches: Vec<_> = (0..2).map(|_| Arc::new(Counter::default())).collect();
         for (front, cache) in ["p:c:user:{", "p:c:users:{"].into_iter().zip(&caches) {
-            let listener: Arc<dyn ChangeListener> = Arc::<Heard>::clone(cache);
+            let listener: Arc<dyn ChangeListener> = Arc::<Counter>::clone(cache);
             hub.listen(front.as_bytes(), &listener);
         }
         for key in ["p:c:user:{1}", "p:c:users:{a{b}", "p:c:users:{}", "p:c:other:{1}", "p:c:user", ""] {
             hub.notify(key.as_bytes());
         }
-        let heard = || caches.iter().map(|cache| cache.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
-        assert_eq!(heard(), [1, 2]);
+        let received = || caches.iter().map(|cache| cache.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
+        assert_eq!(received(), [1, 2]);
         hub.notify_all(|listener| listener.all_changed());
-        assert_eq!(heard(), [101, 102]);
+        assert_eq!(received(), [101, 102]);
     }
 
     #[test]
     fn closed_caches_are_removed() {
         let hub = Hub::default();
         for name in 0..10_000 {
-            let listener: Arc<dyn ChangeListener> = Arc::new(Heard::default());
+            let listener: Arc<dyn ChangeListener> = Arc::new(Counter::default());
             hub.listen(format!("p:c:{name}:{{").as_bytes(), &listener);
         }
         let known = hub.listeners.read().all.len();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[cfg(feature = "spool")]
 use crate::cache::settings::builder::MEMORY_PREFIX;
 #[cfg(feature = "spool")]
-use crate::spool::{Obligation, Spool, SpoolError};
+use crate::spool::{PendingEffect, Spool, SpoolError};
 #[cfg(feature = "spool")]
 use evenkeel_link::{Link, support::guard};
 #[cfg(feature = "spool")]
@@ -48,15 +48,15 @@ impl Deferral {
         let Some(target) = self.target.as_ref().filter(|_| guard("spool_taken_over")) else { return Vec::new() };
         let pending = target.spool.pending(&target.topic, usize::MAX);
         let read = pending.into_iter().map(|spooled| {
-            let demand = read(&spooled.obligation.body);
-            (spooled.obligation.key, demand, spooled.sequence)
+            let demand = read(&spooled.effect.body);
+            (spooled.effect.key, demand, spooled.sequence)
         });
         read.collect()
     }
 
     /// Sends an invalidation to the spool at once. The future returns whether it was stored, and waits for space if the spool's
     /// options allow that. `replayer` removes it after it has been applied.
-    pub(crate) fn keep(
+    pub(crate) fn defer(
         &self,
         replayer: &Arc<Replayer>,
         pending: &Pending,
@@ -66,7 +66,7 @@ impl Deferral {
         let body = write(pending.demand);
         let replayer = Arc::downgrade(replayer);
         if let Some(target) = &self.target {
-            let obligation = Obligation::delete(Arc::clone(&target.topic), key.clone(), body.clone());
+            let effect = PendingEffect::delete(Arc::clone(&target.topic), key.clone(), body.clone());
             let (this, key, replayer) = (this.clone(), key.clone(), Weak::clone(&replayer));
             let answered = move |answer: Result<u64, SpoolError>| {
                 if let Ok(sequence) = answer {
@@ -74,13 +74,13 @@ impl Deferral {
                 }
                 let _ = reply.send(answer);
             };
-            target.spool.append_then(obligation, Box::new(answered));
+            target.spool.append_then(effect, Box::new(answered));
         }
         async move {
             let mut answer = stored.await.unwrap_or(Err(SpoolError::Closed));
             let Some(target) = &this.target else { return false };
             if let Err(SpoolError::Full { .. }) = answer {
-                answer = target.spool.append(Obligation::delete(Arc::clone(&target.topic), key.clone(), body)).await;
+                answer = target.spool.append(PendingEffect::delete(Arc::clone(&target.topic), key.clone(), body)).await;
                 if let Ok(sequence) = answer {
                     this.stored(&replayer, &key, sequence);
                 }
@@ -117,23 +117,27 @@ impl Deferral {
         Vec::new()
     }
 
-    pub(crate) fn keep(&self, _redrive: &Arc<Replayer>, _duty: &Pending) -> impl Future<Output = bool> + Send + use<> {
+    pub(crate) fn defer(
+        &self,
+        _replayer: &Arc<Replayer>,
+        _duty: &Pending,
+    ) -> impl Future<Output = bool> + Send + use<> {
         std::future::ready(false)
     }
 
     pub(crate) fn done(&self, _sequence: u64) {}
 }
 
-/// The encoding in the spool: 1, the mode (0 expire, 1 purge), `keep_ms`, whether there is a floor, the floor, `lag_ms_max`;
+/// The encoding in the spool: 1, the mode (0 expire, 1 purge), `retain_ms`, whether there is a floor, the floor, `lag_ms_max`;
 /// numbers are little-endian.
 #[cfg(feature = "spool")]
 fn write(demand: Demand) -> Vec<u8> {
-    let (mode, keep_ms) = match demand.mode {
-        Mode::Expire { keep_ms } => (0, keep_ms),
+    let (mode, retain_ms) = match demand.mode {
+        Mode::Expire { retain_ms } => (0, retain_ms),
         Mode::Purge => (1, 0),
     };
     let mut bytes = vec![1, mode];
-    bytes.extend(keep_ms.to_le_bytes());
+    bytes.extend(retain_ms.to_le_bytes());
     bytes.push(u8::from(demand.floor.is_some()));
     bytes.extend(demand.floor.unwrap_or(0).to_le_bytes());
     bytes.extend(demand.lag_ms_max.to_le_bytes());
@@ -146,7 +150,7 @@ fn read(bytes: &[u8]) -> Demand {
     let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let demand = || {
         let mode = match bytes.get(..2)? {
-            [1, 0] => Mode::Expire { keep_ms: number(2)? },
+            [1, 0] => Mode::Expire { retain_ms: number(2)? },
             [1, 1] => Mode::Purge,
             _ => return None,
         };
@@ -162,7 +166,7 @@ mod tests {
 
     #[test]
     fn demand_round_trips_and_an_unknown_one_is_a_purge() {
-        let expire = Demand { mode: Mode::Expire { keep_ms: 700 }, floor: Some(9), lag_ms_max: 3 };
+        let expire = Demand { mode: Mode::Expire { retain_ms: 700 }, floor: Some(9), lag_ms_max: 3 };
         let purge = Demand { mode: Mode::Purge, floor: None, lag_ms_max: 0 };
         for demand in [expire, purge] {
             assert_eq!(read(&write(demand)), demand);

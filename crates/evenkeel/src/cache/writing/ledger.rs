@@ -1,4 +1,4 @@
-//! The invalidations that a process remembers: those of the replay window, which a Redis that lost data may be missing, and
+//! The invalidations that a process retains: those of the replay window, which a Redis that lost data may be missing, and
 //! failed ones until they succeed.
 
 use evenkeel_link::clock::Moment;
@@ -161,10 +161,10 @@ impl Ledger {
         self.select(|_| true)
     }
 
-    fn select(&self, wanted: impl Fn(Progress) -> bool) -> Vec<Pending> {
+    fn select(&self, requested: impl Fn(Progress) -> bool) -> Vec<Pending> {
         let state = self.state();
-        let wanted = state.records.iter().filter(|(_, record)| wanted(record.progress));
-        wanted
+        let requested = state.records.iter().filter(|(_, record)| requested(record.progress));
+        requested
             .map(|(key, record)| Pending { key: Arc::clone(key), demand: record.demand, serial: record.serial })
             .collect()
     }
@@ -218,7 +218,9 @@ impl State {
 
 fn stricter(one: Mode, other: Mode) -> Mode {
     match (one, other) {
-        (Mode::Expire { keep_ms: one }, Mode::Expire { keep_ms: other }) => Mode::Expire { keep_ms: one.min(other) },
+        (Mode::Expire { retain_ms: one }, Mode::Expire { retain_ms: other }) => {
+            Mode::Expire { retain_ms: one.min(other) }
+        }
         _ => Mode::Purge,
     }
 }
@@ -228,7 +230,7 @@ mod tests {
     use super::*;
     use evenkeel_link::clock::Clock;
 
-    const EXPIRE: Mode = Mode::Expire { keep_ms: 500 };
+    const EXPIRE: Mode = Mode::Expire { retain_ms: 500 };
 
     fn keys(select: &[Pending]) -> Vec<&[u8]> {
         let mut keys: Vec<&[u8]> = select.iter().map(|pending| &*pending.key).collect();

@@ -167,12 +167,12 @@ impl PendingInvalidation {
     /// Marks it as failed and schedules its replay. The future returns whether the spool has stored it; it need not be awaited.
     fn mark_failed(&mut self) -> impl Future<Output = bool> + Send + use<> {
         self.is_done = true;
-        if guard("invalidation_is_owed") {
+        if guard("invalidation_is_pending") {
             self.replayer.ledger.failed(&self.pending);
             self.replayer.update_pending_gauge();
             self.replayer.hub.driver.schedule(&self.replayer, self.replayer.clock.now());
         }
-        self.replayer.deferral.keep(&self.replayer, &self.pending)
+        self.replayer.deferral.defer(&self.replayer, &self.pending)
     }
 }
 

@@ -45,7 +45,7 @@ pub enum WindowEnd {
     Closed,
     /// It had expired before, or the store had lost it: readers may have got the older value in between. From now on they do
     /// not.
-    Lapsed,
+    Expired,
     /// The store did not confirm the end. The window expires by itself, and the invalidation is replayed until it succeeds;
     /// this process reads these keys from the database meanwhile.
     Unconfirmed(CacheError),
@@ -193,7 +193,7 @@ impl OpenWindow {
                     let open_until = sent + Duration::from_millis(remaining_ms);
                     until = Some(until.map_or(open_until, |until| until.min(open_until)));
                 }
-                Renewed::Lost if !guard("lost_window_is_told") => {}
+                Renewed::Lost if !guard("lost_window_is_reported") => {}
                 Renewed::Lost => {
                     inner.state().is_lost = true;
                     return Err(CacheError::WindowLost);
@@ -239,7 +239,7 @@ impl Inner {
         match ended {
             Ok(ended) => {
                 pending.done();
-                if ended == Ended::Closed { WindowEnd::Closed } else { WindowEnd::Lapsed }
+                if ended == Ended::Closed { WindowEnd::Closed } else { WindowEnd::Expired }
             }
             Err(error) => WindowEnd::Unconfirmed(error),
         }
@@ -261,14 +261,14 @@ impl WindowEnd {
         match (self, other) {
             (Self::Unconfirmed(error), _) | (_, Self::Unconfirmed(error)) => Self::Unconfirmed(error),
             (Self::Closed, Self::Closed) => Self::Closed,
-            _ => Self::Lapsed,
+            _ => Self::Expired,
         }
     }
 
     fn as_str(&self) -> &'static str {
         match self {
             Self::Closed => "closed",
-            Self::Lapsed => "lapsed",
+            Self::Expired => "expired",
             Self::Unconfirmed(_) => "unconfirmed",
         }
     }

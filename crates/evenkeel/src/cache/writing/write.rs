@@ -163,7 +163,7 @@ where
     match written {
         Ok(value) => Ok(Written { value, window: window.end().await }),
         Err(error) => {
-            if open.is_rolled_back() || !guard("unknown_write_lapses") {
+            if open.is_rolled_back() || !guard("unknown_write_expires") {
                 window.end().await;
             } else {
                 window.abandon();

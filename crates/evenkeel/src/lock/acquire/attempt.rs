@@ -29,16 +29,16 @@ const LOOK: Duration = Duration::from_secs(1);
 /// After a notification for another process, this one polls after this delay.
 const AFTER_ANOTHER: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_millis(100) };
 
-/// The lock that a caller wants, and how long it waits.
+/// The lock that a caller requests, and how long it waits.
 #[derive(Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct LockRequest {
     pub(crate) name: LockName,
     pub(crate) mode: Mode,
     pub(crate) call: Acquire,
     pub(crate) wait: Wait,
 }
 
-impl Wanted {
+impl LockRequest {
     /// Makes an acquisition with an owner of its own.
     pub(crate) fn new(
         locks: &Locks,
@@ -89,10 +89,10 @@ impl From<Duration> for Wait {
 }
 
 /// Waits for the lock for at most the caller's waiting time.
-pub(crate) async fn acquire(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
+pub(crate) async fn acquire(locks: &Locks, request: LockRequest) -> Result<Guard, LockError> {
     locks.reaper.start(&locks.store);
     let began = locks.clock.now();
-    let guard = contend(locks, wanted).await;
+    let guard = contend(locks, request).await;
     let metrics = &locks.metrics;
     match &guard {
         Ok(_) => metrics.acquired.increment(1),
@@ -104,27 +104,27 @@ pub(crate) async fn acquire(locks: &Locks, wanted: Wanted) -> Result<Guard, Lock
 }
 
 /// Acquires the lock if it is free now.
-pub(crate) async fn at_once(locks: &Locks, mut wanted: Wanted) -> Result<Option<Guard>, LockError> {
-    (wanted.wait, wanted.call.waits) = (Wait::No, false);
-    match acquire(locks, wanted).await {
+pub(crate) async fn at_once(locks: &Locks, mut request: LockRequest) -> Result<Option<Guard>, LockError> {
+    (request.wait, request.call.waits) = (Wait::No, false);
+    match acquire(locks, request).await {
         Ok(guard) => Ok(Some(guard)),
         Err(LockError::Busy { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
+async fn contend(locks: &Locks, request: LockRequest) -> Result<Guard, LockError> {
     let began = locks.clock.now();
-    let gate = wanted.mode.queues_here().then(|| locks.gates.gate(&wanted.name));
+    let gate = request.mode.queues_here().then(|| locks.gates.gate(&request.name));
     let turn = match &gate {
         Some(gate) => {
-            let turn = turn(locks, gate, wanted.wait).await;
-            Some(turn.ok_or_else(|| busy(&wanted.name, gate.free_in(locks.clock.now())))?)
+            let turn = turn(locks, gate, request.wait).await;
+            Some(turn.ok_or_else(|| busy(&request.name, gate.free_in(locks.clock.now())))?)
         }
         None => None,
     };
-    let wait = wanted.wait;
-    let mut attempt = Attempt { locks: locks.clone(), wanted, turn, is_sent: false };
+    let wait = request.wait;
+    let mut attempt = Attempt { locks: locks.clone(), request, turn, is_sent: false };
     // An attempt that waits in the server's queue has a listener of its own.
     let own_listener = tokio::sync::Mutex::<Option<Box<dyn WakeListener>>>::default();
     let listener = gate.as_ref().map_or(&own_listener, |gate| &gate.listener);
@@ -149,7 +149,7 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
         }
         let left = left();
         if left.is_zero() {
-            return Err(busy(&attempt.wanted.name, free_in));
+            return Err(busy(&attempt.request.name, free_in));
         }
         let mut listener = listener.lock().await;
         if listener.is_none() {
@@ -212,7 +212,7 @@ fn busy(name: &LockName, free_in: Duration) -> LockError {
 /// An acquisition in progress. Dropping it releases in the background what may have reached the store.
 struct Attempt {
     locks: Locks,
-    wanted: Wanted,
+    request: LockRequest,
     /// Its turn among the tasks of this process, if they queue locally; passed to the guard.
     turn: Option<Turn>,
     /// The store may have granted this attempt the lock, or a place in its queue.
@@ -233,10 +233,10 @@ impl Attempt {
             // Set before the call is sent, because dropping this future must release from then on.
             self.is_sent = true;
             let sent = self.locks.clock.now();
-            let Wanted { name, mode, call, .. } = &self.wanted;
+            let LockRequest { name, mode, call, .. } = &self.request;
             let error = match self.locks.store.ask(*mode, name, call).await {
                 Ok(AcquireReply::Granted { fence, signer, lease_left_ms }) => {
-                    let length = Duration::from_millis(self.wanted.call.lease_ms);
+                    let length = Duration::from_millis(self.request.call.lease_ms);
                     let deadline = sent + Duration::from_millis(lease_left_ms);
                     // The reply took longer than the lease, which has expired.
                     if self.locks.clock.now() >= deadline && guard("lock_late_grant") {
@@ -264,13 +264,13 @@ impl Attempt {
 
     /// Subscribes to notifications that the lock may be free.
     async fn listen(&self) -> Option<Box<dyn WakeListener>> {
-        let Wanted { name, mode, call, .. } = &self.wanted;
+        let LockRequest { name, mode, call, .. } = &self.request;
         self.locks.store.listen_in(*mode, name, call.owner).await.ok()
     }
 
     fn granted(&mut self, grant: &Grant) -> Outcome {
         // No await from here to the guard, so that the future cannot be dropped in between.
-        let Wanted { name, mode, call, .. } = &self.wanted;
+        let LockRequest { name, mode, call, .. } = &self.request;
         let turn = self.turn.take();
         if turn.is_none() && mode.queues_here() {
             return Outcome::Taken { free_in: Duration::from_millis(1) };
@@ -290,8 +290,9 @@ impl Attempt {
 impl Drop for Attempt {
     fn drop(&mut self) {
         if self.is_sent && guard("lock_cancelled_acquire") {
-            let lease = Duration::from_millis(self.wanted.call.lease_ms);
-            let held = Held { name: self.wanted.name.clone(), mode: self.wanted.mode, owner: self.wanted.call.owner };
+            let lease = Duration::from_millis(self.request.call.lease_ms);
+            let held =
+                Held { name: self.request.name.clone(), mode: self.request.mode, owner: self.request.call.owner };
             let release = PendingRelease { held, until: self.locks.clock.now() + lease, turn: self.turn.take() };
             self.locks.reaper.hand_over(&self.locks, release);
         }

@@ -1,6 +1,6 @@
 //! [`LockBuilder`]: the settings of an acquisition.
 
-use super::attempt::{Wait, Wanted, acquire, at_once};
+use super::attempt::{LockRequest, Wait, acquire, at_once};
 use super::mode::Mode;
 use super::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard};
@@ -85,7 +85,7 @@ impl LockBuilder {
     /// invalid.
     pub async fn acquire(self) -> Result<Guard, LockError> {
         self.check_stripes().await?;
-        acquire(&self.locks, self.wanted()?).await
+        acquire(&self.locks, self.request()?).await
     }
 
     /// Acquires the lock if it is free now; `None` if it is taken.
@@ -94,7 +94,7 @@ impl LockBuilder {
     /// As [`acquire`](Self::acquire), without `Busy`.
     pub async fn try_acquire(self) -> Result<Option<Guard>, LockError> {
         self.check_stripes().await?;
-        at_once(&self.locks, self.wanted()?).await
+        at_once(&self.locks, self.request()?).await
     }
 
     /// The holder of the lock; `None` if it is free.
@@ -138,7 +138,7 @@ impl LockBuilder {
         self.terms.wait
     }
 
-    fn wanted(&self) -> Result<Wanted, LockError> {
-        Wanted::new(&self.locks, &self.name, Mode::Exclusive, &self.terms, self.fence_floor)
+    fn request(&self) -> Result<LockRequest, LockError> {
+        LockRequest::new(&self.locks, &self.name, Mode::Exclusive, &self.terms, self.fence_floor)
     }
 }

@@ -1,4 +1,4 @@
-//! The local queue: of all tasks of this process that want one lock, one at a time contends for it or holds it.
+//! The local queue: of all tasks of this process that contend for one lock, one at a time contends for it or holds it.
 
 use crate::lock::hold::lease::Lease;
 use evenkeel_link::clock::Moment;

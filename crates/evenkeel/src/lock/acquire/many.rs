@@ -2,7 +2,7 @@
 
 use super::attempt::Wait;
 use super::builder::LockBuilder;
-use crate::lock::hold::guard::{Guard, Release};
+use crate::lock::hold::guard::{Guard, ReleaseOutcome};
 use crate::lock::store::locks::Locks;
 use evenkeel_protocol::lock::error::{LockError, Lost};
 use std::future::{Future, poll_fn};
@@ -64,7 +64,7 @@ impl Guards {
     ///
     /// # Errors
     /// The first error of [`Guard::release`]; the other locks are released all the same.
-    pub async fn release(self) -> Result<Vec<Release>, LockError> {
+    pub async fn release(self) -> Result<Vec<ReleaseOutcome>, LockError> {
         let mut found = Vec::with_capacity(self.0.len());
         let mut failed = None;
         for guard in self.0.into_iter().rev() {

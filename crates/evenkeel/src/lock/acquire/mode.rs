@@ -19,8 +19,8 @@ pub(crate) enum Mode {
     Read,
     /// A writer of a read/write lock, without readers.
     Write,
-    /// `wanted` permits of a semaphore with `in_all` permits.
-    Permits { wanted: u32, in_all: u32 },
+    /// `count` permits of a semaphore with `in_all` permits.
+    Permits { count: u32, in_all: u32 },
 }
 
 /// The store's reply to an acquisition.
@@ -55,7 +55,7 @@ impl Mode {
         let (permits, permits_in_all) = match self {
             Self::Read => (1, PERMITS_MAX),
             Self::Exclusive | Self::Write => (PERMITS_MAX, PERMITS_MAX),
-            Self::Permits { wanted, in_all } => (wanted, in_all),
+            Self::Permits { count, in_all } => (count, in_all),
         };
         Ask {
             owner: call.owner,

@@ -97,7 +97,7 @@ impl Guard {
         let seen = rows::seen::<DB>(&mut connection, &held.name).await?;
         let is_new = !lease.is_stored() || !guard("lock_heal_before_reading");
         match seen {
-            Some(seen) if seen.0 > FLOOR_MAX && guard("lock_fence_of_nobody") => Err(LockError::Invalid(format!(
+            Some(seen) if seen.0 > FLOOR_MAX && guard("lock_fence_without_owner") => Err(LockError::Invalid(format!(
                 "the row of {} in evenkeel_guards has the invalid fence {seen}, which another program wrote; correct the row: the \
                  highest fence is {FLOOR_MAX}",
                 held.name

@@ -33,7 +33,7 @@ pub struct Guard {
 
 /// The result of [`Guard::release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
+pub enum ReleaseOutcome {
     /// The lock was held, and is free now.
     Released,
     /// The lock was no longer held. Another holder may have acted since; the fences distinguish them.
@@ -111,7 +111,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`LockError::Link`]: Redis did not answer; the lock ends with its lease, and the caller need not do anything.
-    pub async fn release(mut self) -> Result<Release, LockError> {
+    pub async fn release(mut self) -> Result<ReleaseOutcome, LockError> {
         let lease = Arc::clone(&self.lease);
         let was_lost = lease.lost_now().is_some();
         lease.latch.close();
@@ -127,9 +127,9 @@ impl Guard {
                     // The next task of this process continues only after the release.
                     drop(lease.take_turn());
                     return Ok(match found {
-                        Released::Released { .. } => Release::Released,
-                        Released::Nothing if doubt && !was_lost => Release::Unconfirmed,
-                        Released::Nothing | Released::Lost => Release::AlreadyLost,
+                        Released::Released { .. } => ReleaseOutcome::Released,
+                        Released::Nothing if doubt && !was_lost => ReleaseOutcome::Unconfirmed,
+                        Released::Nothing | Released::Lost => ReleaseOutcome::AlreadyLost,
                     });
                 }
                 Err(error) if error.is_retryable() && attempt < TRIES => {
@@ -140,7 +140,7 @@ impl Guard {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Release::Unconfirmed)
+        Ok(ReleaseOutcome::Unconfirmed)
     }
 }
 

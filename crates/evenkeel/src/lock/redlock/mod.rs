@@ -1,14 +1,14 @@
 //! [`Redlock`]: locks on several independent servers, held on a majority of them, which survive the loss of a minority.
 //!
 //! ```
-//! use evenkeel::lock::{Redlock, Release};
+//! use evenkeel::lock::{Redlock, ReleaseOutcome};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let redlock = Redlock::memory(5)?; // or Redlock::connect(&["redis://a", "redis://b", "redis://c"]).await?
 //! let guard = redlock.lock("stock/42").acquire().await?;
 //! assert!(redlock.lock("stock/42").try_acquire().await?.is_none());
-//! assert_eq!(guard.release().await?, Release::Released);
+//! assert_eq!(guard.release().await?, ReleaseOutcome::Released);
 //! # Ok(())
 //! # }
 //! ```

@@ -166,8 +166,8 @@ fn failed(votes: &Votes, grants: &[Grant], needed: usize) -> Ended {
     let taken = votes.taken();
     let taking_part = grants.len() + taken.len();
     // Some servers have no vote because the round ended without them.
-    let unheard = votes.0.iter().filter(|vote| vote.is_none()).count();
-    if taking_part + unheard < needed {
+    let unanswered = votes.0.iter().filter(|vote| vote.is_none()).count();
+    if taking_part + unanswered < needed {
         return Ended::TooFew { taking_part };
     }
     let split_ms = u64::try_from(SPLIT.delay(0).as_millis()).unwrap_or(1).max(1);

@@ -110,12 +110,12 @@ impl Servers {
         self: &Arc<Self>,
         name: &LockName,
         call: Release,
-        buries: bool,
+        leaves_tombstone: bool,
         skipped: &[bool],
     ) -> mpsc::UnboundedReceiver<Result<Released, LockError>> {
         let (replies, answers) = mpsc::unbounded_channel();
         let until = self.clock.now() + self.ttl_max;
-        let buries = buries.then(|| ms(self.ttl_max));
+        let leaves_tombstone = leaves_tombstone.then(|| ms(self.ttl_max));
         for (at, node) in self.nodes.iter().enumerate() {
             if skipped.get(at).copied().unwrap_or(false) && !guard("redlock_release_everywhere") {
                 continue;
@@ -126,7 +126,7 @@ impl Servers {
                 let _clearing = clearing;
                 let mut replies = Some(replies);
                 for attempt in 0.. {
-                    let answer = servers.within(node.release(&name, call, buries)).await;
+                    let answer = servers.within(node.release(&name, call, leaves_tombstone)).await;
                     let is_over = match &answer {
                         Ok(_) => true,
                         Err(error) => !error.is_retryable() || servers.clock.now() >= until,

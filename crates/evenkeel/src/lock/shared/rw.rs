@@ -1,6 +1,6 @@
 //! [`RwLock`]: many readers, or one writer.
 
-use crate::lock::acquire::attempt::{Wanted, acquire, at_once};
+use crate::lock::acquire::attempt::{LockRequest, acquire, at_once};
 use crate::lock::acquire::mode::Mode;
 use crate::lock::acquire::setters::setters;
 use crate::lock::acquire::terms::LockTerms;
@@ -102,7 +102,7 @@ impl RwBuilder {
     /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Link`] if Redis did not answer three times in a row;
     /// [`LockError::Invalid`] if the name or a setting is invalid.
     pub async fn acquire(self) -> Result<Guard, LockError> {
-        acquire(&self.locks, self.wanted()?).await
+        acquire(&self.locks, self.request()?).await
     }
 
     /// Acquires the lock if it is available now; `None` if it is taken.
@@ -110,11 +110,11 @@ impl RwBuilder {
     /// # Errors
     /// As [`acquire`](Self::acquire), without `Busy`.
     pub async fn try_acquire(self) -> Result<Option<Guard>, LockError> {
-        at_once(&self.locks, self.wanted()?).await
+        at_once(&self.locks, self.request()?).await
     }
 
-    fn wanted(&self) -> Result<Wanted, LockError> {
-        Wanted::new(&self.locks, &self.name, self.mode, &self.terms, self.fence_floor)
+    fn request(&self) -> Result<LockRequest, LockError> {
+        LockRequest::new(&self.locks, &self.name, self.mode, &self.terms, self.fence_floor)
     }
 }
 

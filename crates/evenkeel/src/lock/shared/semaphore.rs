@@ -1,10 +1,10 @@
 //! [`Semaphore`]: a distributed semaphore.
 
-use crate::lock::acquire::attempt::{Wanted, acquire, at_once};
+use crate::lock::acquire::attempt::{LockRequest, acquire, at_once};
 use crate::lock::acquire::mode::Mode;
 use crate::lock::acquire::setters::setters;
 use crate::lock::acquire::terms::LockTerms;
-use crate::lock::hold::guard::{Guard, Release};
+use crate::lock::hold::guard::{Guard, ReleaseOutcome};
 use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
 use evenkeel_protocol::lock::error::{LockError, Lost};
@@ -37,7 +37,7 @@ pub struct Semaphore {
 #[derive(Clone)]
 pub struct PermitsBuilder {
     semaphore: Semaphore,
-    wanted: u32,
+    count: u32,
     terms: LockTerms,
 }
 
@@ -62,7 +62,7 @@ impl Semaphore {
 
     /// Begins the acquisition of `permits` permits together: all of them or none.
     pub fn take(&self, permits: u32) -> PermitsBuilder {
-        PermitsBuilder { semaphore: self.clone(), wanted: permits, terms: LockTerms::default() }
+        PermitsBuilder { semaphore: self.clone(), count: permits, terms: LockTerms::default() }
     }
 
     /// Waits for one permit, with the defaults of [`take`](Self::take).
@@ -116,8 +116,8 @@ impl PermitsBuilder {
     /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Differs`] if the semaphore has another number of permits;
     /// [`LockError::Link`] if Redis did not answer three times in a row; [`LockError::Invalid`] if the name or a setting is invalid.
     pub async fn acquire(self) -> Result<Permits, LockError> {
-        let guard = acquire(&self.semaphore.locks, self.wanted()?).await?;
-        Ok(Permits { guard, count: self.wanted })
+        let guard = acquire(&self.semaphore.locks, self.request()?).await?;
+        Ok(Permits { guard, count: self.count })
     }
 
     /// Acquires the permits if they are available now; `None` if not.
@@ -125,13 +125,13 @@ impl PermitsBuilder {
     /// # Errors
     /// As [`acquire`](Self::acquire), without `Busy`.
     pub async fn try_acquire(self) -> Result<Option<Permits>, LockError> {
-        let guard = at_once(&self.semaphore.locks, self.wanted()?).await?;
-        Ok(guard.map(|guard| Permits { guard, count: self.wanted }))
+        let guard = at_once(&self.semaphore.locks, self.request()?).await?;
+        Ok(guard.map(|guard| Permits { guard, count: self.count }))
     }
 
-    fn wanted(&self) -> Result<Wanted, LockError> {
-        let mode = Mode::Permits { wanted: self.wanted, in_all: self.semaphore.permits };
-        Wanted::new(&self.semaphore.locks, &self.semaphore.name, mode, &self.terms, 0)
+    fn request(&self) -> Result<LockRequest, LockError> {
+        let mode = Mode::Permits { count: self.count, in_all: self.semaphore.permits };
+        LockRequest::new(&self.semaphore.locks, &self.semaphore.name, mode, &self.terms, 0)
     }
 }
 
@@ -182,7 +182,7 @@ impl Permits {
     ///
     /// # Errors
     /// [`LockError::Link`]: Redis did not answer; the permits end with their lease, and the caller need not do anything.
-    pub async fn release(self) -> Result<Release, LockError> {
+    pub async fn release(self) -> Result<ReleaseOutcome, LockError> {
         self.guard.release().await
     }
 }

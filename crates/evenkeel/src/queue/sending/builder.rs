@@ -7,7 +7,7 @@ use evenkeel_link::clock::UnixMs;
 use evenkeel_link::support::ms;
 use evenkeel_protocol::queue::check::{self, NOTE_BYTES_MAX};
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::job::{JobId, JobSpec, Note, Priority, Retention, Retries, Unique, UniqueKey};
 use evenkeel_protocol::queue::retry_delay::RetryDelay;
 use evenkeel_protocol::queue::steps::{Enqueued, NewJob, When};
 use std::collections::BTreeMap;
@@ -181,13 +181,13 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         }
         spec.notes.extend(self.name.map(Note::Name));
         if self.id.is_some() {
-            spec.keep = Keep::AfterEnd(ms(core.settings.id_window));
+            spec.retention = Retention::AfterEnd(ms(core.settings.id_window));
         }
         let id = match (self.id, self.unique) {
             (None, None) => JobId::generate(core.store.now_ms()),
             (Some(id), None) => id,
             (None, Some((key, window))) => {
-                spec.keep = Keep::FromEnqueue(ms(window));
+                spec.retention = Retention::FromEnqueue(ms(window));
                 JobId::of_unique_key(&key)
             }
             (Some(id), Some((key, window))) => {

@@ -23,7 +23,7 @@ pub(crate) async fn enqueue(
     jobs: &[NewJob],
     durability: Durability,
 ) -> Result<(Vec<Enqueued>, Option<(u32, u32)>), QueueError> {
-    let (wait, timeout, wanted) = wait_for(durability);
+    let (wait, timeout, required) = wait_for(durability);
     let mut idle = queues.durable.0.lock().await;
     let mut connection = match idle.take().filter(Blocking::is_open) {
         Some(connection) => connection,
@@ -33,8 +33,8 @@ pub(crate) async fn enqueue(
     *idle = Some(connection);
     let (answers, waited) = answered?;
     let reached = confirmed(&waited)?;
-    let is_short = reached < wanted && guard("queue_durable");
-    Ok((answers, is_short.then_some((wanted, reached))))
+    let is_short = reached < required && guard("queue_durable");
+    Ok((answers, is_short.then_some((required, reached))))
 }
 
 fn wait_for(durability: Durability) -> (redis::Cmd, Duration, u32) {

@@ -7,7 +7,7 @@ use crate::queue::store::QueueStore;
 use bytes::Bytes;
 use evenkeel_link::support::ms;
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::job::{Job, JobId, JobSpec, Keep};
+use evenkeel_protocol::queue::job::{Job, JobId, JobSpec, Retention};
 use evenkeel_protocol::queue::record::encode_job;
 use evenkeel_protocol::queue::steps::{Put, PutChange, When};
 
@@ -22,7 +22,7 @@ pub(crate) struct JobPut {
     pub(crate) version: u64,
     pub(crate) wish: JobWish,
     /// Rows decide about the queue's jobs (`Durability::Sql`): the unit of work writes the row of this one.
-    pub(crate) is_judged: bool,
+    pub(crate) row_decides: bool,
 }
 
 /// The change that a [`JobPut`] makes.
@@ -36,7 +36,7 @@ pub(crate) enum JobWish {
         spec: Box<JobSpec>,
     },
     /// The job is not to run.
-    Withdraw(Keep),
+    Withdraw(Retention),
 }
 
 /// Encodes a job that the store has not accepted yet.
@@ -69,14 +69,14 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
             // The due time is fixed now, so that a repeated effect does not move it.
             When::In(delay) => core.store.now_ms().saturating_add(delay),
         };
-        let spec = JobSpec { keep: Keep::AfterEnd(ms(core.settings.id_window)), ..job.spec };
+        let spec = JobSpec { retention: Retention::AfterEnd(ms(core.settings.id_window)), ..job.spec };
         Ok(JobPut {
             topic: queue.name().to_owned(),
             shards: core.router.shards().count(),
             id: job.id,
             version: u64::from(!is_named),
             wish: JobWish::Run { due_at, spec: Box::new(spec) },
-            is_judged: queue.has_rows(),
+            row_decides: queue.has_rows(),
         })
     }
 }
@@ -95,8 +95,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
             shards: core.router.shards().count(),
             id,
             version: 0,
-            wish: JobWish::Withdraw(Keep::AfterEnd(ms(core.settings.id_window))),
-            is_judged: self.has_rows(),
+            wish: JobWish::Withdraw(Retention::AfterEnd(ms(core.settings.id_window))),
+            row_decides: self.has_rows(),
         }
     }
 }
@@ -120,7 +120,7 @@ impl QueueStore {
 fn as_step(put: &JobPut) -> Put {
     let change = match &put.wish {
         JobWish::Run { due_at, spec } => PutChange::Job(When::At(*due_at), spec.clone()),
-        JobWish::Withdraw(keep) => PutChange::Withdraw(*keep),
+        JobWish::Withdraw(retention) => PutChange::Withdraw(*retention),
     };
     Put { id: put.id, version: put.version.max(1), change }
 }

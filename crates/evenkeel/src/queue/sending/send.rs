@@ -22,11 +22,11 @@ pub(crate) async fn send<T: Send + Sync + 'static>(
 ) -> Result<Vec<Sent>, QueueError> {
     let core = queue.core();
     core.keep_registered_now_and_then();
-    let patience = match core.settings.when_full {
+    let wait_max = match core.settings.when_full {
         WhenFull::Reject => Duration::ZERO,
-        WhenFull::Wait(patience) => patience,
+        WhenFull::Wait(wait_max) => wait_max,
     };
-    let until = core.clock.now() + patience;
+    let until = core.clock.now() + wait_max;
     let mut sent: Vec<Sent> = jobs.iter().map(|job| Sent { id: job.id, answer: Enqueued::Full }).collect();
     let mut left: Vec<usize> = (0..jobs.len()).collect();
     let mut attempt = 0;
@@ -54,10 +54,10 @@ pub(crate) async fn send<T: Send + Sync + 'static>(
     }
     sent.iter().for_each(|sent| core.metrics.sent(sent.answer));
     match short.into_inner() {
-        Some((wanted, reached)) => {
+        Some((required, reached)) => {
             let accepted = sent.iter().filter(|sent| sent.answer != Enqueued::Full);
             let ids: Vec<JobId> = accepted.map(|sent| sent.id).collect();
-            Err(QueueError::NotDurable { ids, wanted, reached })
+            Err(QueueError::NotDurable { ids, required, reached })
         }
         None => Ok(sent),
     }
@@ -73,10 +73,10 @@ async fn enqueue<T: Send + Sync + 'static>(
 ) -> Result<(Vec<Enqueued>, Short), QueueError> {
     let core = queue.core();
     #[cfg(feature = "sql")]
-    if let (Durability::Sql, Some(rows)) = (queue.durability_wanted(), &core.rows) {
+    if let (Durability::Sql, Some(rows)) = (queue.durability_requested(), &core.rows) {
         return Ok((rows.enqueue(&jobs).await?, None));
     }
-    match (queue.durability_wanted(), core.store.link()) {
+    match (queue.durability_requested(), core.store.link()) {
         (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(&shard, &jobs).await?, None)),
         (durability, Some(link)) => durable::enqueue(&core.queues, link, &shard, &jobs, durability).await,
     }

@@ -4,7 +4,7 @@ use super::builder::Order;
 use crate::queue::queue::Queue;
 use evenkeel_link::support::ms;
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::job::{JobId, Keep};
+use evenkeel_protocol::queue::job::{JobId, Retention};
 use evenkeel_protocol::queue::steps::{Put, PutAnswer, PutChange};
 
 impl<T: Send + Sync + 'static> Order<'_, T> {
@@ -32,8 +32,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// # Errors
     /// As [`Order::put`].
     pub async fn withdraw(&self, id: &JobId, version: u64) -> Result<PutAnswer, QueueError> {
-        let keep = Keep::AfterEnd(ms(self.core().settings.id_window));
-        self.put_one(Put { id: *id, version, change: PutChange::Withdraw(keep) }).await
+        let retention = Retention::AfterEnd(ms(self.core().settings.id_window));
+        self.put_one(Put { id: *id, version, change: PutChange::Withdraw(retention) }).await
     }
 
     async fn put_one(&self, put: Put) -> Result<PutAnswer, QueueError> {

@@ -206,7 +206,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
         }
         let store = self.queues.store();
         server::check(&store, &self.name, &settings).await?;
-        let wanted = TopicRecord {
+        let requested = TopicRecord {
             shards: settings.shards.unwrap_or(1),
             codec: self.codec.id(),
             retries: match settings.retries {
@@ -216,19 +216,19 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             discard_exhausted: settings.discard_exhausted,
             id_window_ms: ms(settings.id_window),
             #[cfg(feature = "sql")]
-            is_judged: self.table.is_some(),
+            row_decides: self.table.is_some(),
             #[cfg(not(feature = "sql"))]
-            is_judged: false,
+            row_decides: false,
             #[cfg(feature = "sql")]
             horizon_ms: self.horizon.map(ms),
             #[cfg(not(feature = "sql"))]
             horizon_ms: None,
         };
-        let held = enter(&store, &self.name, &wanted).await?;
+        let held = enter(&store, &self.name, &requested).await?;
         let router = Arc::new(Router::open(&store, &self.name, held.shards, &self.queues.clock).await?);
         let shards = router.shards();
-        if let Some(wanted) = settings.shards
-            && !shards.topology().knows(wanted)
+        if let Some(requested) = settings.shards
+            && !shards.topology().knows(requested)
         {
             let reason = format!(
                 "it has {0} shards; set `shards({0})`, or leave it unset, or grow the topic with `evenkeel queue grow`",
@@ -264,20 +264,20 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
 }
 
 /// Registers the topic; logs and counts a codec that differs from the registered one.
-async fn enter(store: &QueueStore, queue: &str, wanted: &TopicRecord) -> Result<TopicRecord, QueueError> {
+async fn enter(store: &QueueStore, queue: &str, requested: &TopicRecord) -> Result<TopicRecord, QueueError> {
     if let Some(held) = store.topics().get(queue).await?
-        && held.codec != wanted.codec
+        && held.codec != requested.codec
     {
         tracing::warn!(
             queue,
             was = held.codec,
-            is = wanted.codec,
+            is = requested.codec,
             "the topic is opened with another codec than before; it holds bodies of both codecs until all programs use the same one"
         );
         conflict(queue, "codec");
     }
-    let held = store.topics().register(queue, wanted).await?;
-    if held.is_judged && !wanted.is_judged {
+    let held = store.topics().register(queue, requested).await?;
+    if held.row_decides && !requested.row_decides {
         let reason = "its jobs are rows in a SQL database, which decides about them; open it with `sql(&pool)` and that database, as \
                       its other programs do";
         return Err(QueueError::Settings { queue: queue.to_owned(), reason: reason.to_owned() });

@@ -1,7 +1,7 @@
 //! Dead letters with rows: their bodies. And why a job with a row is where it is.
 
-use super::judge::JobRows;
 use super::operate::{TRIES, contended};
+use super::source_of_truth::JobRows;
 use super::table::JobRow;
 use crate::queue::sending::for_work::job_record;
 use crate::queue::topic::Why;
@@ -29,7 +29,7 @@ impl JobRows {
                     return Ok(Amended::NotDead);
                 }
                 // Older versions did not record deaths in rows.
-                self.bury_as_in_store(&[id]).await?;
+                self.mark_dead_as_in_store(&[id]).await?;
                 continue;
             }
             let mut job = self.job_of(&row)?;

@@ -4,24 +4,24 @@
 //! ended, or of another version. The end of a job is written to the row before the store. The sweep restores from the rows what the store
 //! has lost (by a flush, a failover, a restart of the embedded store). docs/spec/queue.md specifies the steps.
 //!
-//! `judge` has the operations of the queue, `operate` and `letters` those of operators; `table` is the interface to the database, `rows` and `statements`
+//! `source_of_truth` has the operations of the queue, `operate` and `letters` those of operators; `table` is the interface to the database, `rows` and `statements`
 //! implement it; `start` is the check before a handler runs; `sweep` is the loop that restores jobs.
 
-mod judge;
 mod letters;
 mod metrics;
 mod operate;
 mod rows;
+mod source_of_truth;
 mod start;
 mod statements;
 mod sweep;
 mod table;
 
-pub(crate) use judge::JobRows;
 pub(super) use rows::SqlTable;
 #[cfg(feature = "testing")]
 pub use rows::page_by_due;
 pub(crate) use rows::upsert_jobs;
+pub(crate) use source_of_truth::JobRows;
 pub(super) use start::Start;
 #[cfg(feature = "testing")]
 pub(super) use sweep::Cursor;

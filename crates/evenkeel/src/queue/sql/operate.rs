@@ -4,12 +4,12 @@
 //! delivery that starts meanwhile is detected, and a delivery that has not started when the row changes never starts, because its version
 //! is not the row's.
 
-use super::judge::JobRows;
+use super::source_of_truth::JobRows;
 use super::table::{JobRow, LIST_MAX, PAGE, Page};
 use crate::queue::sending::for_work::job_record;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Keep};
+use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Retention};
 use evenkeel_protocol::queue::steps::Head;
 use evenkeel_protocol::queue::steps::{Listed, Put, PutChange, Reschedule, Rescheduled, Revoked, Shard, State, When};
 use std::cmp::Ordering;
@@ -38,7 +38,7 @@ impl JobRows {
             let end = match self.changeable(id, &row, None).await? {
                 Changeable::Running => return Ok(Revoked::Running),
                 Changeable::Dead => return Ok(Revoked::Dead),
-                Changeable::Free(true) => End::RevokedAfterLapse,
+                Changeable::Free(true) => End::RevokedAfterLeaseExpiry,
                 Changeable::Free(false) => End::Revoked,
             };
             if self.end_by_hand(id, &row, end).await? {
@@ -61,7 +61,7 @@ impl JobRows {
             let answer = match self.changeable(id, &row, Some(&change)).await? {
                 Changeable::Running => return Ok(Rescheduled::Running),
                 Changeable::Dead => return Ok(Rescheduled::Dead),
-                Changeable::Free(true) => Rescheduled::ChangedAfterLapse,
+                Changeable::Free(true) => Rescheduled::ChangedAfterLeaseExpiry,
                 Changeable::Free(false) => Rescheduled::Changed,
             };
             if self.change_row(&change, row).await? {
@@ -162,7 +162,7 @@ impl JobRows {
         if guard("sql_redrive_in_row") {
             // Older versions did not record deaths in rows: a concurrent sweep must not mark the row dead after the redrive.
             let sent: Vec<JobId> = ids.iter().filter(|id| timely.contains(id)).copied().collect();
-            self.bury_as_in_store(&sent).await?;
+            self.mark_dead_as_in_store(&sent).await?;
             let due_at = self.store.now_ms().saturating_add(delay_ms);
             for part in sent.chunks(LIST_MAX) {
                 self.ask(self.table.redrive(&self.topic, part, due_at)).await?;
@@ -172,13 +172,13 @@ impl JobRows {
     }
 
     /// Marks the rows of jobs dead again that are dead in the store, because the redrive skipped them.
-    pub(crate) async fn bury_as_in_store(&self, ids: &[JobId]) -> Result<(), QueueError> {
+    pub(crate) async fn mark_dead_as_in_store(&self, ids: &[JobId]) -> Result<(), QueueError> {
         let mut died = Vec::new();
         for part in ids.chunks(LIST_MAX) {
             let rows = self.ask(self.table.heads(&self.topic, part)).await?;
             died.extend(rows.into_iter().filter(|(_, row)| row.is_live && !row.is_dead));
         }
-        self.bury(&died).await
+        self.mark_dead(&died).await
     }
 
     /// A page of waiting jobs by due time and then by id, or of dead letters by time of death: merges the page of the store with the jobs
@@ -279,7 +279,9 @@ impl JobRows {
         }
         match self.head(id).await? {
             Some(Head::Live { state: State::Dead, .. }) if !row.is_redriven => Ok(Changeable::Dead),
-            Some(Head::Live { state: State::Waiting(_) | State::Dead, lapsed, .. }) => Ok(Changeable::Free(lapsed)),
+            Some(Head::Live { state: State::Waiting(_) | State::Dead, lease_expired, .. }) => {
+                Ok(Changeable::Free(lease_expired))
+            }
             Some(Head::Live { state: State::Leased, .. }) => Ok(match change {
                 None => match self.revoke_in_store(id).await? {
                     Revoked::Running => Changeable::Running,
@@ -366,7 +368,7 @@ fn place_of(listed: &Listed) -> (u64, JobId) {
 const FOREVER: u64 = i64::MAX.unsigned_abs();
 
 fn withdrawal(id: JobId, version: u64) -> Put {
-    Put { id, version, change: PutChange::Withdraw(Keep::AfterEnd(FORGET_MS)) }
+    Put { id, version, change: PutChange::Withdraw(Retention::AfterEnd(FORGET_MS)) }
 }
 
 pub(super) fn contended(id: JobId) -> QueueError {
@@ -380,7 +382,7 @@ pub(super) fn contended(id: JobId) -> QueueError {
 fn revoked_as(end: End) -> Revoked {
     match end {
         End::Revoked => Revoked::Revoked,
-        End::RevokedAfterLapse => Revoked::RevokedAfterLapse,
+        End::RevokedAfterLeaseExpiry => Revoked::RevokedAfterLeaseExpiry,
         end => Revoked::Ended(end),
     }
 }

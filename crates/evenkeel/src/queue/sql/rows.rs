@@ -11,7 +11,7 @@ use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value
 use crate::sql::{SqlError, take_versions};
 use bytes::Bytes;
 use evenkeel_link::support::guard;
-use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Keep};
+use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Retention};
 use evenkeel_protocol::queue::steps::{Listed, Receipt};
 use sqlx::Pool;
 
@@ -85,7 +85,7 @@ async fn insert<DB: Database>(connection: &mut DB::Connection, job: &JobPut) -> 
         Value::count(job.version),
         Value::count(*due_at),
         Value::Bytes(&record),
-        Value::count(keep_ms(spec.keep)),
+        Value::count(retention_ms(spec.retention)),
     ];
     if DB::KIND == Kind::MySql {
         match DB::execute(connection, INSERT_MYSQL.text::<DB>(), &values).await {
@@ -135,10 +135,10 @@ fn record_of(job: &JobPut) -> Bytes {
     }
 }
 
-fn keep_ms(keep: Keep) -> u64 {
-    match keep {
-        Keep::AfterEnd(ms) | Keep::FromEnqueue(ms) => ms,
-        Keep::Nothing | Keep::UntilForgotten => 0,
+fn retention_ms(retention: Retention) -> u64 {
+    match retention {
+        Retention::AfterEnd(ms) | Retention::FromEnqueue(ms) => ms,
+        Retention::Nothing | Retention::UntilForgotten => 0,
     }
 }
 
@@ -147,7 +147,7 @@ pub(crate) async fn upsert_jobs<DB: Database>(
     connection: &mut DB::Connection,
     jobs: &[JobPut],
 ) -> Result<(), sqlx::Error> {
-    for job in jobs.iter().filter(|job| job.is_judged) {
+    for job in jobs.iter().filter(|job| job.row_decides) {
         let (version, record) = (Value::count(job.version), record_of(job));
         let name = [Value::Text(&job.topic), Value::Bytes(&job.id.0)];
         match &job.wish {
@@ -156,7 +156,7 @@ pub(crate) async fn upsert_jobs<DB: Database>(
             }
             JobWish::Run { .. } if insert::<DB>(connection, job).await? => {}
             JobWish::Run { due_at, spec } => {
-                let kept = Value::count(keep_ms(spec.keep));
+                let kept = Value::count(retention_ms(spec.retention));
                 let values = [version, Value::count(*due_at), Value::Bytes(&record), kept, name[0], name[1], version];
                 DB::execute(connection, REPLACE.text::<DB>(), &values).await?;
             }
@@ -211,7 +211,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> TableFuture<'a, bool> {
+    fn mark_dead<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> TableFuture<'a, bool> {
         Box::pin(async move {
             let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
             let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));

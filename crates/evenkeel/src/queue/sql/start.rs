@@ -1,6 +1,6 @@
 //! Checks the row before a handler runs, and writes the end of an attempt to the row before the store.
 
-use super::judge::JobRows;
+use super::source_of_truth::JobRows;
 use super::table::{Begin, Failed, JobTable, TableFuture};
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;

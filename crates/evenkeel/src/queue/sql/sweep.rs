@@ -3,7 +3,7 @@
 //! An end in the store ends the row only where the store decides (an expired job, a discarded one). Any other job with a live row is to
 //! run, because completions, revocations and deletions are written to the row before the store.
 
-use super::judge::JobRows;
+use super::source_of_truth::JobRows;
 use super::table::{Failed, JobRow, LIST_MAX, PAGE, Page};
 use crate::queue::sending::for_work::job_record;
 use evenkeel_link::Token;
@@ -34,7 +34,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The number of dead letters that are read at once.
-const BURIED_AT_ONCE: usize = 50;
+const MARKED_DEAD_AT_ONCE: usize = 50;
 
 /// The result of one page of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl JobRows {
         let mut swept = Swept { rows: rows.len(), ..Swept::default() };
         swept.next = if rows.len() < cursor.limit { None } else { rows.last().map(|(id, _)| *id) };
         let Compared { missing, ended, died } = self.compare(&rows).await?;
-        self.bury(&died).await?;
+        self.mark_dead(&died).await?;
         for (id, version, end) in ended {
             swept.ended += usize::from(self.ask(self.table.end(&self.topic, id, version, end)).await?);
         }
@@ -164,12 +164,12 @@ impl JobRows {
     }
 
     /// Marks the rows of jobs dead that are dead only in the store, such as those of older versions, which did not record deaths in rows.
-    pub(super) async fn bury(&self, died: &[(JobId, JobRow)]) -> Result<(), QueueError> {
-        if died.is_empty() || !guard("sql_sweep_buries") {
+    pub(super) async fn mark_dead(&self, died: &[(JobId, JobRow)]) -> Result<(), QueueError> {
+        if died.is_empty() || !guard("sql_sweep_marks_dead") {
             return Ok(());
         }
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
-        for part in died.chunks(BURIED_AT_ONCE) {
+        for part in died.chunks(MARKED_DEAD_AT_ONCE) {
             let ids: Vec<JobId> = part.iter().map(|(id, _)| *id).collect();
             let found = self.router.route(&ids, |id| *id, ask, |looked: &Looked| matches!(looked, Ok(None))).await?;
             for ((id, row), found) in part.iter().zip(found) {
@@ -179,7 +179,7 @@ impl JobRows {
                 }
                 let failure = job.error_notes().last().map(encode_error).unwrap_or_default();
                 let failed = Failed { errors: job.errors, failure, is_dead: true, at: score };
-                self.ask(self.table.bury(&self.topic, *id, row, &failed)).await?;
+                self.ask(self.table.mark_dead(&self.topic, *id, row, &failed)).await?;
             }
         }
         Ok(())

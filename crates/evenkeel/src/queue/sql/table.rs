@@ -29,7 +29,7 @@ pub(crate) trait JobTable: Send + Sync {
         failed: &'a Failed,
     ) -> TableFuture<'a, bool>;
     /// Marks the row of a job dead that is dead in the store; false: the row has changed since it was read.
-    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> TableFuture<'a, bool>;
+    fn mark_dead<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> TableFuture<'a, bool>;
     /// Redrives dead letters (at most `LIST_MAX`), due at `due_at`, with all their attempts.
     fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> TableFuture<'a, ()>;
     /// Ends a live job of this version, by a decision of the store.

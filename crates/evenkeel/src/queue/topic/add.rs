@@ -3,7 +3,7 @@
 use super::Topic;
 use bytes::Bytes;
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
+use evenkeel_protocol::queue::job::{JobId, JobSpec, Note, Priority, Retention, Retries};
 use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard, When};
 
 /// A job of unknown type, with a body that is encoded already.
@@ -37,7 +37,11 @@ impl Topic {
             priority: new.priority,
             retries: new.retries.unwrap_or(of_topic),
             discard_exhausted: self.record.discard_exhausted,
-            keep: if new.name.is_some() { Keep::AfterEnd(self.record.id_window_ms) } else { Keep::Nothing },
+            retention: if new.name.is_some() {
+                Retention::AfterEnd(self.record.id_window_ms)
+            } else {
+                Retention::Nothing
+            },
             notes: new.name.map(|name| Note::Name(name.into_bytes().into())).into_iter().collect(),
             codec: Some(self.record.codec),
             ..JobSpec::new(new.body)

@@ -1,6 +1,6 @@
 //! Alerts: compares a topic's statistics with limits and reports changes.
 
-use super::{Place, Topic};
+use super::{JobState, Topic};
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::queue::error::QueueError;
@@ -220,13 +220,20 @@ impl Watch {
 
     /// Whether jobs are due, none is running, and none has changed its state since the previous check.
     fn is_idle(&self, stats: &Stats) -> bool {
-        let Totals { done, retried, lapsed, crashed, died, expired, discarded, .. } = stats.totals;
+        let Totals { done, retried, lease_expired, crashed, died, expired, discarded, .. } = stats.totals;
         let moved = |totals: Totals| {
-            [totals.done, totals.retried, totals.lapsed, totals.crashed, totals.died, totals.expired, totals.discarded]
-                != [done, retried, lapsed, crashed, died, expired, discarded]
+            [
+                totals.done,
+                totals.retried,
+                totals.lease_expired,
+                totals.crashed,
+                totals.died,
+                totals.expired,
+                totals.discarded,
+            ] != [done, retried, lease_expired, crashed, died, expired, discarded]
         };
         let claimable = stats.ready > 0 && stats.paused_until.is_none();
-        claimable && stats.leased == stats.lapsed && !self.before.is_some_and(moved)
+        claimable && stats.leased == stats.lease_expired && !self.before.is_some_and(moved)
     }
 
     /// The job whose handler has been running longest, and for how long in ms. A delivery's fence is the time of its claim in µs, unless
@@ -235,7 +242,7 @@ impl Watch {
         let mut longest = None;
         let mut after = None;
         loop {
-            let page = self.topic.peek(Place::Leased, after, ITEMS_MAX).await?;
+            let page = self.topic.peek(JobState::Leased, after, ITEMS_MAX).await?;
             for seen in &page.jobs {
                 let Ok(job) = &seen.job else { continue };
                 let run_ms = now.saturating_sub(job.fence / 1_000);

@@ -1,10 +1,10 @@
 //! Shard migration: grows a topic to more shards while it is used.
 
-use super::{Place, Topic};
+use super::{JobState, Topic};
 use crate::queue::sharding::shards::{SHARDS_MAX, Shards};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::grow::{Close, Given, GrowSteps, Item, PARCELS_MAX, carry};
+use evenkeel_protocol::queue::grow::{Close, GrowSteps, Item, SendOutcome, TRANSFERS_MAX, carry};
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Shard};
 use std::collections::BTreeSet;
@@ -121,7 +121,7 @@ impl Topic {
         let schedules = self.store.schedules(shard).await?;
         let schedules: Vec<Item> = schedules.into_iter().map(Item::Schedule).collect();
         found += self.forward(known, shard, &schedules, grown).await?;
-        for place in [Place::Waiting, Place::Leased, Place::Dead] {
+        for place in [JobState::Waiting, JobState::Leased, JobState::Dead] {
             for state in place.states() {
                 let mut after = None;
                 loop {
@@ -165,11 +165,11 @@ impl Topic {
         let items: Vec<Item> = items.iter().copied().filter(|item| known.of(id(item)) != shard.number()).collect();
         let mut found = 0;
         // Small batches, because a job that is being moved is due in no shard.
-        for items in items.chunks(PARCELS_MAX) {
-            let given = self.store.give(shard, items).await?;
-            found += given.iter().filter(|given| **given != Given::No).count();
-            grown.moved += count(&given, Given::Given);
-            grown.running += count(&given, Given::Leased);
+        for items in items.chunks(TRANSFERS_MAX) {
+            let given = self.store.send_items(shard, items).await?;
+            found += given.iter().filter(|given| **given != SendOutcome::No).count();
+            grown.moved += count(&given, SendOutcome::Sent);
+            grown.running += count(&given, SendOutcome::Leased);
             let ways: BTreeSet<u16> = items.iter().map(|item| known.of(id(item))).collect();
             for to in ways {
                 carry(&*self.store, shard, known.at(to)).await?;
@@ -196,6 +196,6 @@ fn jobs(ids: &[JobId]) -> Vec<Item> {
     ids.iter().map(|id| Item::Job(*id)).collect()
 }
 
-fn count(given: &[Given], wanted: Given) -> u64 {
-    u64::try_from(given.iter().filter(|given| **given == wanted).count()).unwrap_or(u64::MAX)
+fn count(given: &[SendOutcome], requested: SendOutcome) -> u64 {
+    u64::try_from(given.iter().filter(|given| **given == requested).count()).unwrap_or(u64::MAX)
 }

@@ -1,12 +1,12 @@
 //! The operator's handle on a topic: its jobs on all shards, independent of their type.
 //!
 //! ```
-//! # use evenkeel::queue::topic::Place;
+//! # use evenkeel::queue::topic::JobState;
 //! # async fn look(keel: &evenkeel::Keel) -> Result<(), evenkeel::queue::QueueError> {
 //! let mail = keel.topic("mail").await?;
 //! let stats = mail.stats().await?;
 //! println!("{} wait, {} are dead letters", stats.waiting(), stats.dead());
-//! for seen in mail.peek(Place::Dead, None, 20).await?.jobs {
+//! for seen in mail.peek(JobState::Dead, None, 20).await?.jobs {
 //!     println!("{}", seen.id);
 //! }
 //! let done = mail.redrive("after the fix of 42").per_second(100).run().await?;
@@ -30,7 +30,7 @@ pub use evenkeel_protocol::queue::steps::{Amended, Found, Listed, Preview, Resch
 pub use evenkeel_protocol::queue::steps::{Stats, Totals};
 pub use grow::Grown;
 pub(super) use grow::carry_left_behind;
-pub use page::{Page, Place, PreviewPage, Previewed, Seen};
+pub use page::{JobState, Page, PreviewPage, Previewed, Seen};
 pub use redrive::{DryRun, Filter, RedriveReport, TopicRedrive};
 pub use stats::TopicStats;
 pub use why::Why;
@@ -122,7 +122,7 @@ impl Topic {
     #[cfg(feature = "sql")]
     #[must_use]
     pub fn sql<DB: crate::sql::Database>(mut self, pool: &sqlx::Pool<DB>) -> Self {
-        if self.record.is_judged && self.rows.is_none() {
+        if self.record.row_decides && self.rows.is_none() {
             let table = Arc::new(super::sql::SqlTable(pool.clone()));
             let (name, store, router) = (Arc::clone(&self.name), self.store.clone(), Arc::clone(&self.router));
             self.rows = Some(Arc::new(super::sql::JobRows::new(table, name, store, router, self.horizon())));
@@ -144,7 +144,7 @@ impl Topic {
         if self.rows.is_some() {
             return false;
         }
-        self.record.is_judged && guard("sql_needs_database")
+        self.record.row_decides && guard("sql_needs_database")
     }
 
     /// Rejects a change of the store alone where rows decide.
@@ -234,7 +234,7 @@ impl Topic {
     /// # Errors
     /// [`QueueError::Invalid`] for a topic with rows, because limits do not count its jobs: nothing was changed. [`QueueError::Link`].
     pub async fn set_limits(&self, limits: Limits) -> Result<(), QueueError> {
-        if self.record.is_judged && guard("sql_refuses_limits") {
+        if self.record.row_decides && guard("sql_refuses_limits") {
             return Err(QueueError::Invalid(format!(
                 "limits do not apply to topic {}, because rows decide about its jobs; pause the topic, or reduce its senders",
                 self.name

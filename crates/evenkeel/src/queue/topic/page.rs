@@ -10,7 +10,7 @@ use evenkeel_protocol::queue::steps::{Found, ITEMS_MAX, Listed, PREVIEW_BYTES_MA
 
 /// The place of jobs in a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum JobState {
     /// Waiting jobs of all priorities, by due time.
     Waiting,
     /// Running jobs, by the end of their lease.
@@ -19,7 +19,7 @@ pub enum Place {
     Dead,
 }
 
-impl Place {
+impl JobState {
     pub(super) fn states(self) -> Vec<State> {
         match self {
             Self::Waiting => Priority::ALL.map(State::Waiting).to_vec(),
@@ -81,11 +81,11 @@ impl Topic {
     ///
     /// # Errors
     /// [`QueueError::TooMany`], [`QueueError::Invalid`] (a limit of 0), [`QueueError::Link`], [`QueueError::Database`].
-    pub async fn list(&self, place: Place, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
+    pub async fn list(&self, place: JobState, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
         let in_store = self.list_of_store(place, after, limit).await?;
         #[cfg(feature = "sql")]
-        if let Some(rows) = self.rows.as_ref().filter(|_| place != Place::Leased && guard("sql_lists_rows")) {
-            return rows.merged(place == Place::Dead, false, in_store, after, limit).await;
+        if let Some(rows) = self.rows.as_ref().filter(|_| place != JobState::Leased && guard("sql_lists_rows")) {
+            return rows.merged(place == JobState::Dead, false, in_store, after, limit).await;
         }
         Ok(in_store)
     }
@@ -94,7 +94,12 @@ impl Topic {
     ///
     /// # Errors
     /// As [`list`](Self::list).
-    pub async fn newest(&self, place: Place, before: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
+    pub async fn newest(
+        &self,
+        place: JobState,
+        before: Option<Listed>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, QueueError> {
         let mut all = Vec::new();
         for shard in self.router.look().await?.iter() {
             for state in place.states() {
@@ -104,8 +109,8 @@ impl Topic {
         all.sort_unstable_by_key(|listed| std::cmp::Reverse((listed.score, listed.id)));
         all.truncate(limit);
         #[cfg(feature = "sql")]
-        if let Some(rows) = self.rows.as_ref().filter(|_| place != Place::Leased && guard("sql_lists_rows")) {
-            return rows.merged(place == Place::Dead, true, all, before, limit).await;
+        if let Some(rows) = self.rows.as_ref().filter(|_| place != JobState::Leased && guard("sql_lists_rows")) {
+            return rows.merged(place == JobState::Dead, true, all, before, limit).await;
         }
         Ok(all)
     }
@@ -118,7 +123,7 @@ impl Topic {
     /// As [`list`](Self::list).
     pub async fn previews(
         &self,
-        place: Place,
+        place: JobState,
         before: Option<Listed>,
         limit: usize,
     ) -> Result<PreviewPage, QueueError> {
@@ -138,7 +143,7 @@ impl Topic {
             let preview = preview.filter(is_here);
             #[cfg(feature = "sql")]
             let preview = match (&self.rows, preview) {
-                (Some(rows), None) if place != Place::Leased => {
+                (Some(rows), None) if place != JobState::Leased => {
                     Preview::of(Ok(rows.find(listed.id, None).await?), PREVIEW_BYTES).filter(is_here)
                 }
                 (_, preview) => preview,
@@ -151,7 +156,7 @@ impl Topic {
     /// The same page with only the jobs in the store.
     pub(super) async fn list_of_store(
         &self,
-        place: Place,
+        place: JobState,
         after: Option<Listed>,
         limit: usize,
     ) -> Result<Vec<Listed>, QueueError> {
@@ -170,7 +175,7 @@ impl Topic {
     ///
     /// # Errors
     /// As [`list`](Self::list).
-    pub async fn peek(&self, place: Place, after: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
+    pub async fn peek(&self, place: JobState, after: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
         let listed = self.list(place, after, limit).await?;
         let jobs = self.seen(place, &listed).await?;
         let next = if listed.len() < limit { None } else { listed.last().copied() };
@@ -178,7 +183,7 @@ impl Topic {
     }
 
     /// Reads the listed jobs that are still there.
-    pub(super) async fn seen(&self, place: Place, listed: &[Listed]) -> Result<Vec<Seen>, QueueError> {
+    pub(super) async fn seen(&self, place: JobState, listed: &[Listed]) -> Result<Vec<Seen>, QueueError> {
         debug_assert!(listed.len() <= ITEMS_MAX, "a page is one call a shard");
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
@@ -203,7 +208,7 @@ impl Topic {
     #[cfg(feature = "sql")]
     async fn seen_in_rows(
         &self,
-        place: Place,
+        place: JobState,
         ids: &[JobId],
         answers: Vec<evenkeel_protocol::queue::steps::Looked>,
     ) -> Result<Vec<evenkeel_protocol::queue::steps::Looked>, QueueError> {
@@ -215,7 +220,7 @@ impl Topic {
                 Ok(Some(Found::Live { state, score, job })) if states.contains(&state) => {
                     Ok(Some(Found::Live { state, score, job }))
                 }
-                Ok(found) if place != Place::Leased => Ok(rows.find(*id, found).await?),
+                Ok(found) if place != JobState::Leased => Ok(rows.find(*id, found).await?),
                 looked => looked,
             });
         }

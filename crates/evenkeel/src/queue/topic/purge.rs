@@ -1,6 +1,6 @@
 //! Purges a place of a topic.
 
-use super::{Place, Topic};
+use super::{JobState, Topic};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::ITEMS_MAX;
 #[cfg(feature = "sql")]
@@ -15,14 +15,14 @@ impl Topic {
     /// # Errors
     /// [`QueueError::Invalid`] with a wrong name, or for running jobs; [`QueueError::NeedsDatabase`]: nothing was deleted.
     /// [`QueueError::Link`], [`QueueError::Database`]: some jobs were deleted; repeat the call.
-    pub async fn purge(&self, place: Place, topic_again: &str) -> Result<u64, QueueError> {
+    pub async fn purge(&self, place: JobState, topic_again: &str) -> Result<u64, QueueError> {
         if topic_again != &*self.name {
             return Err(QueueError::Invalid(format!(
                 "a purge deletes jobs permanently; to confirm, repeat the topic's name: {}",
                 self.name
             )));
         }
-        if place == Place::Leased {
+        if place == JobState::Leased {
             let message = "running jobs cannot be purged; pause the topic and wait until they have ended";
             return Err(QueueError::Invalid(message.to_owned()));
         }
@@ -52,32 +52,32 @@ impl Topic {
 
     /// The same where rows decide: each row ends before its job leaves the store. Waiting jobs include those that are not in the store.
     #[cfg(feature = "sql")]
-    async fn purge_rows(&self, place: Place) -> Result<u64, QueueError> {
+    async fn purge_rows(&self, place: JobState) -> Result<u64, QueueError> {
         let Some(rows) = &self.rows else { return Ok(0) };
-        let mut deleted = if place == Place::Waiting { rows.purge_waiting().await? } else { 0 };
+        let mut deleted = if place == JobState::Waiting { rows.purge_waiting().await? } else { 0 };
         let stats = self.stats_of_store().await?.total;
         let mut left: u64 = place.states().into_iter().map(|state| super::stats::count(&stats, state)).sum();
-        if place == Place::Dead {
+        if place == JobState::Dead {
             // Includes dead letters that exist only as rows; counting others twice only raises the bound.
             left += rows.count_dead().await?;
         }
         let mut after = None;
         while left > 0 {
             let listed = match place {
-                Place::Dead => self.list(place, after, ITEMS_MAX).await?,
+                JobState::Dead => self.list(place, after, ITEMS_MAX).await?,
                 _ => self.list_of_store(place, after, ITEMS_MAX).await?,
             };
             let Some(last) = listed.last() else { break };
             after = Some(*last);
             left = left.saturating_sub(listed.len() as u64);
-            if place == Place::Dead {
+            if place == JobState::Dead {
                 for listed in listed {
                     deleted += u64::from(rows.delete_dead(listed.id).await?);
                 }
             } else {
                 // Ticks of schedules, and jobs in the store without a live row.
                 for answer in self.revoke(&rows.without_row(&listed).await?).await? {
-                    deleted += u64::from(matches!(answer, Revoked::Revoked | Revoked::RevokedAfterLapse));
+                    deleted += u64::from(matches!(answer, Revoked::Revoked | Revoked::RevokedAfterLeaseExpiry));
                 }
             }
         }

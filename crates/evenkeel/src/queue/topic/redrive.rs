@@ -1,6 +1,6 @@
 //! Redrives dead letters: some or all, at a rate, and none twice by the same redrive.
 
-use super::{Place, Seen, Topic};
+use super::{JobState, Seen, Topic};
 use bytes::Bytes;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{ErrorClass, JobId, TIME_MS_MAX};
@@ -46,11 +46,11 @@ impl Filter {
         let Ok(job) = &seen.job else { return self.is_by_time() };
         let last = job.error_notes().last();
         let said = |words: &String| last.is_some_and(|error| contains(&error.text, words.as_bytes()));
-        let crashed = last.is_some_and(|error| matches!(error.class, ErrorClass::Crashed | ErrorClass::Lapsed));
+        let crashed = last.is_some_and(|error| matches!(error.class, ErrorClass::Crashed | ErrorClass::LeaseExpired));
         self.takes_time(seen.score)
             && self.error_contains.as_ref().is_none_or(said)
             && self.body_contains.as_ref().is_none_or(|words| contains(&job.spec.body, words.as_bytes()))
-            && self.crashed.is_none_or(|wanted| wanted == crashed)
+            && self.crashed.is_none_or(|requested| requested == crashed)
     }
 }
 
@@ -145,7 +145,7 @@ impl TopicRedrive {
         let mut found = DryRun::default();
         let mut after = None;
         loop {
-            let listed = self.topic.list(Place::Dead, after, ITEMS_MAX).await?;
+            let listed = self.topic.list(JobState::Dead, after, ITEMS_MAX).await?;
             let Some(last) = listed.last() else { return Ok(found) };
             after = Some(*last);
             found.dead += u64::try_from(listed.len()).unwrap_or(0);
@@ -261,7 +261,7 @@ impl TopicRedrive {
             let left = call.ids.iter().zip(&verdicts).filter(|(id, verdict)| {
                 timely.contains(id) && matches!(verdict, RedriveVerdict::TakenBefore | RedriveVerdict::DiedLater)
             });
-            rows.bury_as_in_store(&left.map(|(id, _)| *id).collect::<Vec<_>>()).await?;
+            rows.mark_dead_as_in_store(&left.map(|(id, _)| *id).collect::<Vec<_>>()).await?;
         }
         #[cfg(not(feature = "sql"))]
         let _ = timely;
@@ -281,13 +281,13 @@ impl TopicRedrive {
 
     /// The dead letters of a page that match the filter.
     async fn matching(&self, filter: &Filter, listed: &[Listed]) -> Result<Vec<JobId>, QueueError> {
-        let wanted = |id: JobId| self.ids.as_ref().is_none_or(|ids| ids.contains(&id));
+        let requested = |id: JobId| self.ids.as_ref().is_none_or(|ids| ids.contains(&id));
         let timely: Vec<Listed> =
-            listed.iter().copied().filter(|listed| filter.takes_time(listed.score) && wanted(listed.id)).collect();
+            listed.iter().copied().filter(|listed| filter.takes_time(listed.score) && requested(listed.id)).collect();
         if filter.is_by_time() {
             return Ok(timely.into_iter().map(|listed| listed.id).collect());
         }
-        let seen = self.topic.seen(Place::Dead, &timely).await?;
+        let seen = self.topic.seen(JobState::Dead, &timely).await?;
         Ok(seen.iter().filter(|seen| filter.takes(seen)).map(|seen| seen.id).collect())
     }
 }

@@ -151,7 +151,7 @@ fn ended_as(end: End) -> &'static str {
         End::Discarded => "discarded after its last attempt",
         End::Deleted => "deleted",
         End::Revoked => "revoked",
-        End::RevokedAfterLapse => "revoked after its lease had expired",
+        End::RevokedAfterLeaseExpiry => "revoked after its lease had expired",
     }
 }
 
@@ -162,7 +162,7 @@ impl Why {
         match &standing.job {
             None => Self::Unknown,
             Some(Preview::Unreadable(_)) => Self::Unreadable,
-            Some(Preview::Ended(stamp)) => Self::Ended { end: stamp.end, at: Some(stamp.ended_at) },
+            Some(Preview::Ended(completion)) => Self::Ended { end: completion.end, at: Some(completion.ended_at) },
             Some(Preview::Live { state: State::Dead, score, job, .. }) => {
                 Self::Dead { at: *score, errors: job.errors, error: last_error(job) }
             }
@@ -240,7 +240,7 @@ impl Topic {
 mod tests {
     use super::Why;
     use bytes::Bytes;
-    use evenkeel_protocol::queue::job::{End, ErrorClass, ErrorNote, Job, JobSpec, Note, Priority, Stamp};
+    use evenkeel_protocol::queue::job::{CompletionRecord, End, ErrorClass, ErrorNote, Job, JobSpec, Note, Priority};
     use evenkeel_protocol::queue::steps::{Preview, Standing, State};
 
     const NOW: u64 = 1_000_000;
@@ -268,13 +268,13 @@ mod tests {
     /// Each row of the table, and that the first one that holds is the answer.
     #[test]
     fn reason_is_the_first_one_that_holds() {
-        let stamp = Stamp { end: End::Done, until: None, version: 0, ended_at: 5 };
+        let completion = CompletionRecord { end: End::Done, until: None, version: 0, ended_at: 5 };
         let started = Job { started: true, fence: (NOW - 40) * 1_000, ..job() };
         let claimed = Job { started: false, ..started.clone() };
         let suspect = Job { crashes: 2, ..job() };
         let late = Job { expires_at: Some(NOW - 1), ..job() };
         let paused = |until| Standing { paused_until: Some(until), workers: 0, ..waiting(NOW, suspect.clone()) };
-        let ended = Standing { job: Some(Preview::Ended(stamp)), ..waiting(NOW, job()) };
+        let ended = Standing { job: Some(Preview::Ended(completion)), ..waiting(NOW, job()) };
         let dead = Why::Dead { at: 9, errors: 6, error: "smtp refused".to_owned() };
         let retrying = Why::Retrying { attempt: 3, in_ms: 30, error: "smtp refused".to_owned() };
         let behind = Standing { before: 1_911, ..waiting(NOW, job()) };

@@ -60,7 +60,7 @@ pub trait Dialect: sqlx::Database {
     /// Whether the connection caches the statements of [`send_text`](Self::send_text) and [`rows_of_text`](Self::rows_of_text). On
     /// MySQL, closing a statement is a message without a reply, and the next message then waits for the server's delayed
     /// acknowledgement (40 ms on Linux; sqlx 0.9.0 does not set `TCP_NODELAY`).
-    const KEEPS_TEXT: bool = false;
+    const CACHES_STATEMENTS: bool = false;
 
     /// Calls `on_notification` once it listens, after each notification, and after each reconnection, because notifications may have been
     /// missed. Uses a connection of its own. Returns at once if the database has no notifications.
@@ -262,7 +262,7 @@ macro_rules! same_for {
             if values.is_empty() {
                 return Ok(sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(connection).await?.rows_affected());
             }
-            let query = sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(Self::KEEPS_TEXT);
+            let query = sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(Self::CACHES_STATEMENTS);
             let query = values.iter().fold(query, |query, value| match value {
                 Value::Int(number) => query.bind(*number),
                 Value::MaybeInt(number) => query.bind(*number),
@@ -275,7 +275,7 @@ macro_rules! same_for {
         }
 
         async fn rows_of_text(connection: &mut Self::Connection, text: String) -> Result<Vec<Self::Row>, sqlx::Error> {
-            let query = sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(Self::KEEPS_TEXT);
+            let query = sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(Self::CACHES_STATEMENTS);
             query.fetch_all(connection).await
         }
 

@@ -16,7 +16,7 @@ impl Database for sqlx::MySql {}
 
 impl Dialect for sqlx::MySql {
     const KIND: Kind = Kind::MySql;
-    const KEEPS_TEXT: bool = true;
+    const CACHES_STATEMENTS: bool = true;
     // The time at which the statement began, without date conversion. (`UNIX_TIMESTAMP(NOW(3))` uses the session's time zone and is
     // ambiguous for an hour each autumn.)
     const NOW_MS: &'static str = "CAST(@@timestamp * 1000 AS SIGNED)";

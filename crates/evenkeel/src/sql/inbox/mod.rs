@@ -45,4 +45,4 @@ mod retention;
 
 pub use message::MessageId;
 pub use once::{Inbox, Once};
-pub use parked::{Parked, Release};
+pub use parked::{Parked, ParkedMessageDecision};

@@ -74,7 +74,7 @@ impl<DB: Database> Inbox<DB> {
         }
     }
 
-    /// The minimum time for which a message is remembered. Default 7 days. It must exceed the time for which your broker stores and
+    /// The minimum time for which the id of a message is stored. Default 7 days. It must exceed the time for which your broker stores and
     /// redelivers messages.
     #[must_use]
     pub fn retention(mut self, span: Duration) -> Self {

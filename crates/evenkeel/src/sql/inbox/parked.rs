@@ -21,10 +21,10 @@ pub struct Parked {
 
 /// The operator's decision on a parked message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
+pub enum ParkedMessageDecision {
     /// The message was not processed: its next delivery is [`Once::Fresh`](super::Once::Fresh). Its sender must send it again.
     Run,
-    /// The message was processed, or is not wanted: its next deliveries are [`Once::Seen`](super::Once::Seen).
+    /// The message was processed, or must not be processed: its next deliveries are [`Once::Seen`](super::Once::Seen).
     Skip,
 }
 
@@ -62,12 +62,12 @@ impl<DB: Database> Inbox<DB> {
         &self,
         group: &str,
         message: impl Into<MessageId> + Send,
-        release: Release,
+        release: ParkedMessageDecision,
     ) -> Result<bool, SqlError> {
         let message = message.into();
         let state = match release {
-            Release::Run => RELEASED,
-            Release::Skip => SEEN,
+            ParkedMessageDecision::Run => RELEASED,
+            ParkedMessageDecision::Skip => SEEN,
         };
         let values = [Value::Int(state), Value::Text(group), Value::Bytes(&message.name), Value::Int(PARKED)];
         let mut connection = self.pool.acquire().await?;

@@ -38,7 +38,7 @@ impl RelayMetrics {
             duplicates: counter!("evenkeel_outbox_duplicates_total"),
             fenced: counter!("evenkeel_outbox_fenced_total"),
             deleted: counter!("evenkeel_outbox_deleted_total"),
-            notifications: counter!("evenkeel_outbox_heard_total"),
+            notifications: counter!("evenkeel_outbox_notifications_total"),
             success: gauge!("evenkeel_outbox_relay_last_success_seconds"),
         }
     }

@@ -49,5 +49,5 @@ mod source;
 mod works;
 
 pub use self::core::Looked;
-pub use operate::{Outbox, Place, Release, SeenKey, SeenWork, Stats};
+pub use operate::{Outbox, OutboxStats, ParkedDecision, SeenKey, SeenWork, WorkState};
 pub use relay::Relay;

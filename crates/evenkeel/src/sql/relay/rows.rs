@@ -42,7 +42,7 @@ static EFFECTS: Statement = Statement::new("SELECT id, effects FROM evenkeel_out
 static CLAIM: Lists = Lists::new("UPDATE evenkeel_outbox SET claim = ?, due_at = {now} + ? WHERE id IN (..)");
 // A row that the library did not write is parked, or it would be claimed first forever.
 static FOREIGN: Lists = Lists::new(
-    "UPDATE evenkeel_outbox SET state = 4, claim = NULL, due_at = ?, error = 'its id is no id of a work' WHERE id IN (..)",
+    "UPDATE evenkeel_outbox SET state = 4, claim = NULL, due_at = ?, error = 'its id is no id of a unit of work' WHERE id IN (..)",
 );
 static DONE: Lists = Lists::new(
     "UPDATE evenkeel_outbox SET state = 2, due_at = NULL, claim = NULL, error = NULL, settled_at = {now} \

@@ -95,8 +95,8 @@ async fn decided<DB: Database>(
     pool: &Pool<DB>,
     mut effects: Effects,
 ) -> Result<(PostCommit, Windows), SqlError> {
-    let wanted = std::mem::take(&mut effects.windows);
-    let windows = match Windows::open(effects.work, wanted).await {
+    let requested = std::mem::take(&mut effects.windows);
+    let windows = match Windows::open(effects.work, requested).await {
         Ok(windows) => windows,
         Err(error) => return Err(roll_back(transaction, None, error).await),
     };

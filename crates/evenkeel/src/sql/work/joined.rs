@@ -49,8 +49,8 @@ impl<DB: Database> Joined<DB> {
     /// # Errors
     /// [`SqlError::Lost`] if the row no longer exists, `SqlError::Window`, [`SqlError::Database`]: roll back.
     pub async fn seal(mut self, transaction: &mut Transaction<'_, DB>) -> Result<Sealed<DB>, SqlError> {
-        let wanted = std::mem::take(&mut self.effects.windows);
-        let windows = Windows::open(self.effects.work, wanted).await?;
+        let requested = std::mem::take(&mut self.effects.windows);
+        let windows = Windows::open(self.effects.work, requested).await?;
         if let Err(error) = write::write::<DB>(transaction, &mut self.effects, RowState::Open).await {
             // Only the caller can commit the transaction; until then the windows protect its readers.
             windows.abandon();

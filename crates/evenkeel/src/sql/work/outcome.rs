@@ -23,12 +23,12 @@ pub(super) enum Outcome {
     Unknown(sqlx::Error),
 }
 
-/// Queries the database until the outcome is known, for at most `patience`.
-pub(super) async fn decide<DB: Database>(clock: &Clock, pool: &Pool<DB>, work: WorkId, patience: Duration) -> Outcome {
+/// Queries the database until the outcome is known, for at most `wait_max`.
+pub(super) async fn decide<DB: Database>(clock: &Clock, pool: &Pool<DB>, work: WorkId, wait_max: Duration) -> Outcome {
     if !guard("unknown_outcome_is_decided") {
         return Outcome::RolledBack;
     }
-    let until = clock.now() + patience;
+    let until = clock.now() + wait_max;
     let mut attempt = 0;
     loop {
         let error = match ask::<DB>(pool, work).await {

@@ -13,7 +13,7 @@ use evenkeel_link::support::guard;
 use std::collections::BTreeMap;
 
 // A version rises with every unit of work that changes the same job, also if its row was deleted in between: a version that started
-// again at 1 would be lower than the one that the queue remembers.
+// again at 1 would be lower than the one that the queue has recorded.
 #[cfg(feature = "queue")]
 static VERSION_RETURNING: Statement = Statement::new(
     "INSERT INTO evenkeel_job_versions AS held (topic, job, version) VALUES (?, ?, {now} * 1000) \
@@ -135,11 +135,11 @@ async fn fits<DB: Database>(connection: &mut DB::Connection, what: &'static str,
     }
 }
 
-/// Notifies relays in the transaction itself, if the program wants that and there are ordered messages.
+/// Notifies relays in the transaction itself, if the program has requested that and there are ordered messages.
 async fn notify<DB: Database>(connection: &mut DB::Connection, effects: &Effects) -> Result<(), sqlx::Error> {
-    let wants = effects.shared.wake_up() == WakeUp::WithCommit && !effects.ordered.is_empty();
+    let is_requested = effects.shared.wake_up() == WakeUp::WithCommit && !effects.ordered.is_empty();
     match DB::NOTIFY {
-        Some(statement) if wants && guard("commit_carries_notification") => {
+        Some(statement) if is_requested && guard("commit_carries_notification") => {
             DB::execute(connection, statement, &[]).await.map(drop)
         }
         _ => Ok(()),

@@ -143,12 +143,12 @@ async fn second_delete_survives_its_writer(reader: Cache<u64, Row>, writer: impl
     ended.await.unwrap();
     go_on.send(()).unwrap();
     assert_eq!(slow.await.unwrap(), 1);
-    let patience = tokio::time::timeout(Duration::from_secs(20), async {
+    let wait_max = tokio::time::timeout(Duration::from_secs(20), async {
         while read(&reader, 2).await != 2 {
             tokio::task::yield_now().await;
         }
     });
-    patience.await.expect("the second delete comes");
+    wait_max.await.expect("the second delete comes");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use evenkeel::queue::topic::{Page, Seen, Stats, TopicStats, Totals};
 use evenkeel::queue::{
     Delivery, End, Enqueued, Found, Handled, JobId, Priority, Queue, Rescheduled, Revoked, Sent, State,
 };
-use evenkeel::sql::relay::{Place, SeenKey, SeenWork, Stats as OutboxStats};
+use evenkeel::sql::relay::{OutboxStats, SeenKey, SeenWork, WorkState};
 use evenkeel::sql::{Committed, Left, Looked, Message, Outbox, Relay, SqlError, migrate};
 use evenkeel::testing::TestClock;
 use futures_util::poll;
@@ -40,7 +40,7 @@ async fn operate(keel: &Keel, mail: &Queue<String>, id: &JobId) -> Answers {
     Answers {
         found: mail.find(id).await.unwrap(),
         moved: mail.reschedule_in(id, Duration::from_secs(60)).await.unwrap(),
-        page: topic.peek(evenkeel::queue::topic::Place::Waiting, None, 10).await.unwrap(),
+        page: topic.peek(evenkeel::queue::topic::JobState::Waiting, None, 10).await.unwrap(),
         stats: topic.stats().await.unwrap(),
         revoked: mail.revoke(id).await.unwrap(),
     }
@@ -79,7 +79,7 @@ async fn relay_and_outbox_types_are_exported_from_sql() {
     // Without a sink the relay sends nothing, and loses nothing.
     assert_eq!(relay.run_once().await.unwrap().sent, 0);
     let outbox = Outbox::new(&pool);
-    let works: Vec<SeenWork> = outbox.works(Place::Parked, None, 10).await.unwrap();
+    let works: Vec<SeenWork> = outbox.works(WorkState::Parked, None, 10).await.unwrap();
     let keys: Vec<SeenKey> = outbox.keys(false, (String::new(), String::new()), 10).await.unwrap();
     let stats: OutboxStats = outbox.stats().await.unwrap();
     assert_eq!((works.len(), keys.len(), stats.parked), (0, 1, 0));
@@ -114,7 +114,7 @@ impl<T: Future<Output = Result<Vec<(String, u64)>, Infallible>>> One for T {
     }
 }
 
-/// What the queue remembers of a completed job depends on whether the caller chose its id.
+/// What the queue records of a completed job depends on whether the caller chose its id.
 #[tokio::test]
 async fn revoke_of_done_job_with_generated_id_is_unknown() {
     let keel = Keel::memory();

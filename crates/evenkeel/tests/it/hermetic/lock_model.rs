@@ -1,5 +1,5 @@
 //! The locks' conformance suite on the model, which is the embedded backend.
 
-use testkit::conformance::lock::World;
+use testkit::conformance::lock::Rig;
 
-testkit::lock_suite!(World::memory);
+testkit::lock_suite!(Rig::memory);

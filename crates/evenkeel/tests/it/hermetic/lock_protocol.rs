@@ -57,7 +57,7 @@ enum Holder {
 struct State {
     /// The holder of the lock, as far as Redis knows.
     lock: Option<usize>,
-    /// The last fence that Redis remembers.
+    /// The last fence that Redis has recorded.
     last: u8,
     has_failed_over: bool,
     /// Fence and owner in the row.
@@ -73,7 +73,7 @@ struct State {
 enum Step {
     Acquire(usize),
     /// The lease ends: its holder was paused, or died, or is slow.
-    Lapse,
+    Expire,
     FailOver,
     Store(usize),
     Read(usize),
@@ -140,7 +140,7 @@ impl Model for System {
     }
 
     fn actions(&self, _: &State, steps: &mut Vec<Step>) {
-        steps.extend([Step::Lapse, Step::FailOver]);
+        steps.extend([Step::Expire, Step::FailOver]);
         for holder in 0..HOLDERS {
             let own = [Step::Acquire, Step::Store, Step::Read, Step::Open, Step::Write, Step::End];
             steps.extend(own.map(|step| step(holder)));
@@ -150,7 +150,7 @@ impl Model for System {
     fn next_state(&self, state: &State, step: Step) -> Option<State> {
         let mut next = state.clone();
         match step {
-            Step::Lapse => next.lock = None,
+            Step::Expire => next.lock = None,
             Step::FailOver if !state.has_failed_over => {
                 (next.lock, next.last, next.has_failed_over) = (None, 0, true);
             }

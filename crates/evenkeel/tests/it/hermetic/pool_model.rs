@@ -1,5 +1,5 @@
 //! The pools' conformance suite on the model, which is the embedded backend.
 
-use testkit::conformance::pool::World;
+use testkit::conformance::pool::Rig;
 
-testkit::pool_suite!(World::memory);
+testkit::pool_suite!(Rig::memory);

@@ -64,7 +64,7 @@ enum Holder {
 struct State {
     /// The holder of the lock, as far as Redis knows.
     holds: [bool; ALL],
-    /// The last fence that Redis remembers, and whose it was first.
+    /// The last fence that Redis has recorded, and whose it was first.
     last: Mark,
     has_failed_over: bool,
     /// The holder whose fence was raised.
@@ -82,7 +82,7 @@ struct State {
 enum Step {
     Acquire(usize),
     /// The lease of one ends: it was paused, or died, or is slow.
-    Lapse(usize),
+    Expire(usize),
     FailOver,
     Store(usize),
     Read(usize),
@@ -195,7 +195,7 @@ impl Model for System {
     fn actions(&self, _: &State, steps: &mut Vec<Step>) {
         steps.push(Step::FailOver);
         for holder in 0..ALL {
-            steps.extend([Step::Acquire, Step::Lapse, Step::Store, Step::Read, Step::Finish].map(|step| step(holder)));
+            steps.extend([Step::Acquire, Step::Expire, Step::Store, Step::Read, Step::Finish].map(|step| step(holder)));
         }
     }
 
@@ -203,7 +203,7 @@ impl Model for System {
         let mut next = state.clone();
         let waits_for_the_row = state.held.is_some() && self.keeps(Rule::HeldRow);
         match step {
-            Step::Lapse(holder) => next.holds[holder] = false,
+            Step::Expire(holder) => next.holds[holder] = false,
             Step::FailOver if !state.has_failed_over => {
                 next.holds = [false; ALL];
                 next.last = Mark { fence: 0, signer: ALL };

@@ -1,5 +1,5 @@
 //! The streams' conformance suite on the model.
 
-use testkit::conformance::stream::World;
+use testkit::conformance::stream::Rig;
 
-testkit::stream_suite!(World::memory);
+testkit::stream_suite!(Rig::memory);

@@ -10,10 +10,10 @@ use testkit::servers::Redis;
 const LONG: Duration = Duration::from_secs(60);
 
 async fn blocked_clients(redis: &Redis, count: u32) -> Result<()> {
-    let wanted = format!("blocked_clients:{count}\r");
+    let expected = format!("blocked_clients:{count}\r");
     eventually("clients are blocked as expected", async || {
         let clients: String = redis.command(&["INFO", "clients"]).await.ok()?;
-        clients.contains(&wanted).then_some(())
+        clients.contains(&expected).then_some(())
     })
     .await
 }
@@ -98,10 +98,10 @@ async fn script_on_its_own_connection_survives_a_script_flush() -> Result<()> {
     let link = link(&redis.url()).await?;
     let mut blocking = link.blocking().await?;
     link.command(b"queue", &cmd(&["RPUSH", "queue", "a", "b"])).await?;
-    for wanted in ["a", "b"] {
+    for expected in ["a", "b"] {
         redis.command::<()>(&["SCRIPT", "FLUSH"]).await?;
         let popped = blocking.run(&POP, &[b"queue"], &[], Duration::ZERO).await?;
-        assert_eq!(redis::from_redis_value::<String>(popped)?, wanted);
+        assert_eq!(redis::from_redis_value::<String>(popped)?, expected);
     }
     cut(&redis).await?;
     epoch_after(&link, 1).await?;

@@ -14,7 +14,7 @@ use testkit::servers::{Redis, RedisOptions};
 use tokio::time::timeout;
 
 /// Far above what any step takes; a test that hangs fails with a name instead.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server of the test's own.
 pub(super) async fn server() -> Result<Redis> {
@@ -48,15 +48,15 @@ pub(super) async fn refusal(url: &str) -> LinkError {
 pub(super) async fn epoch_after(link: &Link, number: u64) -> Result<Arc<Epoch>> {
     let mut state = link.state();
     let newer = |state: &LinkState| matches!(state, LinkState::Up { epoch } if *epoch > number);
-    timeout(PATIENCE, state.wait_for(newer)).await.context("no new epoch")??;
+    timeout(TIMEOUT, state.wait_for(newer)).await.context("no new epoch")??;
     link.epoch().context("the epoch was gone again")
 }
 
 /// Waits until the link is down for a reason that contains `words`.
 pub(super) async fn down(link: &Link, words: &str) -> Result<()> {
     let mut state = link.state();
-    let told = |state: &LinkState| matches!(state, LinkState::Down { reason } if reason.contains(words));
-    let seen = timeout(PATIENCE, state.wait_for(told)).await.map(|seen| seen.map(|_| ()));
+    let reported = |state: &LinkState| matches!(state, LinkState::Down { reason } if reason.contains(words));
+    let seen = timeout(TIMEOUT, state.wait_for(reported)).await.map(|seen| seen.map(|_| ()));
     seen.with_context(|| format!("not down with `{words}`: {:?}", *link.state().borrow()))??;
     Ok(())
 }

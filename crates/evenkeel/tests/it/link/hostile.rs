@@ -2,7 +2,7 @@
 
 use super::harness::{cmd, cut, epoch_after, link, no_clients, quick_link, server};
 use anyhow::Result;
-use evenkeel::link::{Epoch, Heard, LinkError};
+use evenkeel::link::{Epoch, LinkError, Notification};
 use evenkeel_link::{EpochHook, Push, PushListener, Tracked};
 use std::future::Future;
 use std::pin::Pin;
@@ -49,7 +49,7 @@ impl Panics {
 }
 
 impl PushListener for Panics {
-    fn heard(&self, _: &Push<'_>) {
+    fn received(&self, _: &Push<'_>) {
         self.notified();
     }
 
@@ -67,7 +67,7 @@ impl PushListener for Panics {
 struct Counts(AtomicU32);
 
 impl PushListener for Counts {
-    fn heard(&self, _: &Push<'_>) {
+    fn received(&self, _: &Push<'_>) {
         self.0.fetch_add(1, SeqCst);
     }
 }
@@ -80,12 +80,12 @@ async fn panicking_listener_keeps_the_connection() -> Result<()> {
     let (panics, counts) = (Arc::new(Panics::default()), Arc::new(Counts::default()));
     link.listen(&panics);
     link.listen(&counts);
-    let mut subscription = link.subscribe(b"news").await?;
+    let mut subscription = link.subscribe(b"notifications").await?;
     for round in 1..=20_u32 {
         assert!(matches!(link.get_tracked(b"k").await?, Tracked { .. }));
         redis.command::<()>(&["SET", "k", "v"]).await?;
-        link.command(b"news", &cmd(&["SPUBLISH", "news", "hello"])).await?;
-        assert_eq!(subscription.next().await, Some(Heard::Message("hello".into())));
+        link.command(b"notifications", &cmd(&["SPUBLISH", "notifications", "hello"])).await?;
+        assert_eq!(subscription.next().await, Some(Notification::Message("hello".into())));
         eventually("the invalidation is received", async || (counts.0.load(SeqCst) >= round).then_some(())).await?;
     }
     assert_eq!(link.epoch().map(|epoch| epoch.number()), Some(1), "the connection lives");

@@ -2,7 +2,7 @@
 
 use super::harness::{cut, epoch_after, link, server};
 use anyhow::{Context, Result};
-use evenkeel::link::{Heard, Link, LinkError, Subscription};
+use evenkeel::link::{Link, LinkError, Notification, Subscription};
 use evenkeel_link::{Push, PushListener};
 use redis::{PushKind, Value};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 struct Invalidated(Mutex<Vec<String>>);
 
 impl PushListener for Invalidated {
-    fn heard(&self, push: &Push<'_>) {
+    fn received(&self, push: &Push<'_>) {
         if let (PushKind::Invalidate, [Value::Array(keys)]) = (push.kind, push.data) {
             let keys = keys.iter().map(|key| redis::from_redis_value_ref::<String>(key).unwrap());
             self.0.lock().unwrap().extend(keys);
@@ -67,23 +67,23 @@ async fn publish(redis: &Redis, channel: &str, message: &str) -> Result<i64> {
     redis.command(&["SPUBLISH", channel, message]).await
 }
 
-async fn next(subscription: &mut Subscription) -> Result<Heard> {
+async fn next(subscription: &mut Subscription) -> Result<Notification> {
     timeout(Duration::from_secs(30), subscription.next()).await.context("nothing was received")?.context("closed")
 }
 
-fn message(text: &str) -> Heard {
-    Heard::Message(text.to_owned().into())
+fn message(text: &str) -> Notification {
+    Notification::Message(text.to_owned().into())
 }
 
 #[tokio::test]
 async fn messages_reach_all_subscribers_in_order() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
-    let mut first = link.subscribe(b"news").await?;
-    let mut second = link.subscribe(b"news").await?;
+    let mut first = link.subscribe(b"notifications").await?;
+    let mut second = link.subscribe(b"notifications").await?;
     let _other = link.subscribe(b"other").await?;
     for text in ["a", "b", "c"] {
-        assert_eq!(publish(&redis, "news", text).await?, 1, "one connection, however many listen");
+        assert_eq!(publish(&redis, "notifications", text).await?, 1, "one connection, however many listen");
     }
     for text in ["a", "b", "c"] {
         assert_eq!(next(&mut first).await?, message(text));
@@ -97,14 +97,14 @@ async fn messages_reach_all_subscribers_in_order() -> Result<()> {
 async fn subscription_survives_and_reports_a_reconnect() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
-    let mut news = link.subscribe(b"news").await?;
-    publish(&redis, "news", "before").await?;
-    assert_eq!(next(&mut news).await?, message("before"));
+    let mut notifications = link.subscribe(b"notifications").await?;
+    publish(&redis, "notifications", "before").await?;
+    assert_eq!(next(&mut notifications).await?, message("before"));
     cut(&redis).await?;
     epoch_after(&link, 1).await?;
-    assert_eq!(next(&mut news).await?, Heard::Reset);
-    assert_eq!(publish(&redis, "news", "after").await?, 1);
-    assert_eq!(next(&mut news).await?, message("after"));
+    assert_eq!(next(&mut notifications).await?, Notification::Reset);
+    assert_eq!(publish(&redis, "notifications", "after").await?, 1);
+    assert_eq!(next(&mut notifications).await?, message("after"));
     Ok(())
 }
 
@@ -112,11 +112,11 @@ async fn subscription_survives_and_reports_a_reconnect() -> Result<()> {
 async fn slow_subscriber_receives_a_reset() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
-    let mut news = link.subscribe(b"news").await?;
-    let flood = "for i = 1, 3000 do redis.call('SPUBLISH', 'news', i) end";
+    let mut notifications = link.subscribe(b"notifications").await?;
+    let flood = "for i = 1, 3000 do redis.call('SPUBLISH', 'notifications', i) end";
     redis.command::<()>(&["EVAL", flood, "0"]).await?;
     let mut messages = 0;
-    while next(&mut news).await? != Heard::Reset {
+    while next(&mut notifications).await? != Notification::Reset {
         messages += 1;
         assert!(messages < 3000, "more was delivered than a subscriber may be behind");
     }
@@ -141,13 +141,13 @@ async fn dropped_subscription_is_removed_from_the_server() -> Result<()> {
 async fn subscribe_fails_while_the_link_is_down() -> Result<()> {
     let mut redis = server().await?;
     let link = link(&redis.url()).await?;
-    let mut news = link.subscribe(b"news").await?;
+    let mut notifications = link.subscribe(b"notifications").await?;
     redis.kill()?;
     super::harness::down(&link, "").await?;
-    assert!(matches!(link.subscribe(b"news").await, Err(LinkError::Down { .. })));
+    assert!(matches!(link.subscribe(b"notifications").await, Err(LinkError::Down { .. })));
     redis.restart().await?;
-    assert_eq!(next(&mut news).await?, Heard::Reset);
+    assert_eq!(next(&mut notifications).await?, Notification::Reset);
     link.shutdown(Duration::from_secs(1)).await;
-    assert_eq!(news.next().await, None);
+    assert_eq!(notifications.next().await, None);
     Ok(())
 }

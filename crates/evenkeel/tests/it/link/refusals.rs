@@ -93,14 +93,14 @@ async fn redis_six_is_rejected_with_the_required_version() -> Result<()> {
     for version in ["6.0.16", "6.2.14"] {
         let redis = OldRedis::start(version).await?;
         let address = redis.url().replace("redis://", "");
-        let wanted = format!("Redis at {address} is version {version}; Evenkeel needs Redis 7.0 or Valkey 7.2");
+        let expected = format!("Redis at {address} is version {version}; Evenkeel needs Redis 7.0 or Valkey 7.2");
         let error = refusal(&redis.url()).await;
-        assert_eq!(error.to_string(), wanted);
+        assert_eq!(error.to_string(), expected);
         assert!(!error.is_retryable() && !error.outcome_unknown(), "{error:?}");
         let options = LinkOptions::from_url(&redis.url())?;
         let lazy = Link::connect_lazy(options.clone(), Clock::system()).await.err();
-        assert_eq!(lazy.expect("the link was opened").to_string(), wanted);
-        assert_eq!(Link::check(options).await.unwrap_err().to_string(), wanted);
+        assert_eq!(lazy.expect("the link was opened").to_string(), expected);
+        assert_eq!(Link::check(options).await.unwrap_err().to_string(), expected);
     }
     Ok(())
 }

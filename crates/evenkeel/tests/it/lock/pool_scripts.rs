@@ -1,5 +1,5 @@
 //! The pools' conformance suite on Redis.
 
-use testkit::conformance::pool::World;
+use testkit::conformance::pool::Rig;
 
-testkit::pool_suite!(World::redis);
+testkit::pool_suite!(Rig::redis);

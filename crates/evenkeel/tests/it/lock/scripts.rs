@@ -1,5 +1,5 @@
 //! The locks' conformance suite on Redis.
 
-use testkit::conformance::lock::World;
+use testkit::conformance::lock::Rig;
 
-testkit::lock_suite!(World::redis);
+testkit::lock_suite!(Rig::redis);

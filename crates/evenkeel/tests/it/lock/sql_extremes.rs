@@ -3,7 +3,7 @@
 use super::side::extremes::all_terms;
 use super::side::rig::in_time;
 use evenkeel::Keel;
-use evenkeel::lock::{AdvisoryDatabase, ExclusiveLocks, LockError, LockTerms, Release};
+use evenkeel::lock::{AdvisoryDatabase, ExclusiveLocks, LockError, LockTerms, ReleaseOutcome};
 use evenkeel::sql::migrate;
 use sqlx::{MySql, Pool, Postgres, Sqlite};
 use std::time::Duration;
@@ -17,7 +17,7 @@ async fn everything_at_its_extremes(locks: &dyn ExclusiveLocks) {
         match locks.acquire("a", &terms).await {
             Ok(guard) => {
                 assert!(!guard.is_lost() && !guard.remaining().is_zero(), "{what}");
-                assert_eq!(guard.release().await.unwrap(), Release::Released, "{what}");
+                assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released, "{what}");
             }
             Err(LockError::Invalid(_)) => {}
             // A database may take longer than the shortest hold to open the connection of a lock; the grant then came too late.
@@ -31,7 +31,7 @@ async fn everything_at_its_extremes(locks: &dyn ExclusiveLocks) {
     }
     for (guard, name) in held.into_iter().zip(NAMES) {
         assert!(locks.try_acquire(name, &LockTerms::default()).await.unwrap().is_none(), "{name:?}");
-        assert_eq!(guard.release().await.unwrap(), Release::Released, "{name:?}");
+        assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released, "{name:?}");
     }
     for name in ["", "\0", &"x".repeat(513)] {
         let refused = locks.try_acquire(name, &LockTerms::default()).await;

@@ -8,13 +8,13 @@ use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
 use evenkeel::queue::QueueError;
 use evenkeel_protocol::queue::RedisQueue;
-use evenkeel_protocol::queue::grow::{Close, GrowSteps, Item, Parcel};
+use evenkeel_protocol::queue::grow::{Close, GrowSteps, Item, Transfer};
 use evenkeel_protocol::queue::job::{JobId, JobSpec, Unique, UniqueKey};
 use evenkeel_protocol::queue::steps::{
-    Beat, Enqueued, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Report, Reschedule, Rescue, Revoked,
-    SettleAndClaim, Shard, State, Tick, Verdict, When,
+    Enqueued, Heartbeat, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Report, Reschedule, Rescue,
+    Revoked, SettleAndClaim, Shard, State, Tick, Verdict, When,
 };
-use testkit::conformance::queue::{Consumer, World, invariants, job, plain};
+use testkit::conformance::queue::{Consumer, Rig, invariants, job, plain};
 use testkit::servers::{Redis, RedisOptions};
 
 /// Every step that writes.
@@ -24,7 +24,7 @@ enum Step {
     Put,
     Tick,
     SettleAndClaim,
-    Beat,
+    Heartbeat,
     Progress,
     Rescue,
     Revoke,
@@ -48,7 +48,7 @@ const NEEDS: &[(Step, bool, &[&str])] = &[
     (Step::Put, true, &["wake"]),
     (Step::Tick, true, &["wake", "schedules"]),
     (Step::SettleAndClaim, true, &["wake", "workers", "answers"]),
-    (Step::Beat, false, &["leased", "workers"]),
+    (Step::Heartbeat, false, &["leased", "workers"]),
     (Step::Progress, false, &[]),
     (Step::Rescue, true, &["wake", "workers", "answers"]),
     (Step::Revoke, true, &[]),
@@ -77,7 +77,7 @@ struct Scene {
     shard: Shard,
     consumer: Consumer,
     leased: [Receipt; 2],
-    adopted: Vec<Parcel>,
+    adopted: Vec<Transfer>,
 }
 
 const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "new", "tick"];
@@ -95,32 +95,32 @@ fn put(id: JobId) -> Put {
 }
 
 impl Scene {
-    async fn open(world: &mut World<RedisQueue>, prefix: &str, number: usize, step: Step) -> Result<Self> {
+    async fn open(rig: &mut Rig<RedisQueue>, prefix: &str, number: usize, step: Step) -> Result<Self> {
         let topic = format!("case{number}");
         let (shard, other) = (Shard::new(prefix, &topic, 0), Shard::new(prefix, &topic, 1));
-        world.shard = shard.clone();
-        world.given(&[job("a"), job("b"), job("c"), job("d"), of_the_other("e"), of_the_other("g")]).await?;
+        rig.shard = shard.clone();
+        rig.given(&[job("a"), job("b"), job("c"), job("d"), of_the_other("e"), of_the_other("g")]).await?;
         let (mut consumer, mut undertaker) = (Consumer::default(), Consumer::default());
-        let [a, b] = <[_; 2]>::try_from(world.claim(&mut consumer, 2).await?).ok().context("two deliveries")?;
-        let dead = world.kill(&mut undertaker).await?;
+        let [a, b] = <[_; 2]>::try_from(rig.claim(&mut consumer, 2).await?).ok().context("two deliveries")?;
+        let dead = rig.kill(&mut undertaker).await?;
         ensure!(plain(&dead) == "c");
         let tick = Tick { schedule: SCHEDULE, seen: None, last: 100, jobs: Vec::new() };
-        world.queue.tick(&shard, &tick).await?;
-        world.queue.enqueue(&other, &[job("f")]).await?;
+        rig.queue.tick(&shard, &tick).await?;
+        rig.queue.enqueue(&other, &[job("f")]).await?;
         for shard in [&shard, &other] {
-            world.queue.close(shard, Close { shards: 2, before: 1, inherits: None }).await?;
+            rig.queue.close(shard, Close { shards: 2, before: 1, inherits: None }).await?;
         }
-        world.queue.give(&other, &[Item::Job(job("f").id)]).await?;
-        let adopted = world.queue.leaving(&other, 0, 10).await?;
+        rig.queue.give(&other, &[Item::Job(job("f").id)]).await?;
+        let adopted = rig.queue.leaving(&other, 0, 10).await?;
         ensure!(adopted.len() == 1);
         if step == Step::Gone {
-            world.queue.give(&shard, &[Item::Job(of_the_other("g").id)]).await?;
+            rig.queue.give(&shard, &[Item::Job(of_the_other("g").id)]).await?;
         }
         if step == Step::Resume {
-            world.queue.pause(&shard, None).await?;
+            rig.queue.pause(&shard, None).await?;
         }
         // So that a written time differs from the one before, and leases have expired where that matters.
-        world.time.advance(if step == Step::Rescue { 30_000 } else { 1 }).await?;
+        rig.time.advance(if step == Step::Rescue { 30_000 } else { 1 }).await?;
         Ok(Self { shard, consumer, leased: [a.receipt, b.receipt], adopted })
     }
 
@@ -143,14 +143,14 @@ impl Scene {
                 queue.tick(shard, &tick).await.map(drop)
             }
             Step::SettleAndClaim => queue.settle_and_claim(shard, &self.settling()).await.map(drop),
-            Step::Beat => {
+            Step::Heartbeat => {
                 let deliveries = self.leased.map(|receipt| (receipt, Report::STARTED)).to_vec();
-                let beat = Beat { worker: self.consumer.worker, lease_ms: 60_000, deliveries };
-                queue.beat(shard, &beat).await.map(drop)
+                let heartbeat = Heartbeat { worker: self.consumer.worker, lease_ms: 60_000, deliveries };
+                queue.heartbeat(shard, &heartbeat).await.map(drop)
             }
             Step::Progress => queue.progress(shard, &self.leased[0], Bytes::from_static(b"half")).await.map(drop),
             Step::Rescue => {
-                let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000, is_judged: false };
+                let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000, row_decides: false };
                 queue.rescue(shard, rescue).await.map(drop)
             }
             Step::Revoke => queue.revoke(shard, &ids).await.map(drop),
@@ -173,44 +173,44 @@ impl Scene {
                     [Item::Job(of_the_other("e").id), Item::Schedule(SCHEDULE), Item::Job(of_the_other("g").id)];
                 queue.give(shard, &items).await.map(drop)
             }
-            Step::Adopt => queue.adopt(shard, 1, &self.adopted).await.map(drop),
+            Step::Adopt => queue.receive(shard, 1, &self.adopted).await.map(drop),
             Step::Gone => queue.gone(shard, 1, 1).await.map(drop),
         }
     }
 }
 
 /// Where each job is.
-async fn places(world: &World<RedisQueue>) -> Result<Vec<Option<State>>> {
+async fn places(rig: &Rig<RedisQueue>) -> Result<Vec<Option<State>>> {
     let mut places = Vec::new();
     for id in NAMES.map(|name| job(name).id).into_iter().chain(["e", "g"].map(|name| of_the_other(name).id)) {
-        places.push(world.state(id).await?);
+        places.push(rig.state(id).await?);
     }
     Ok(places)
 }
 
-async fn own() -> Result<(Redis, World<RedisQueue>, Link)> {
+async fn own() -> Result<(Redis, Rig<RedisQueue>, Link)> {
     let redis = Redis::start(RedisOptions::new()).await?;
-    let world = World::on(&redis.url(), "ek").await?;
+    let rig = Rig::on(&redis.url(), "ek").await?;
     let link = Link::connect(LinkOptions::from_url(&redis.url())?, Clock::system()).await?;
-    Ok((redis, world, link))
+    Ok((redis, rig, link))
 }
 
 /// A claim took due jobs out of their index and then failed at the index of leased ones: no worker had them, and no index.
 #[tokio::test]
 async fn foreign_type_under_any_key_of_a_shard_loses_no_job() -> Result<()> {
-    let (_redis, mut world, link) = own().await?;
+    let (_redis, mut rig, link) = own().await?;
     let (mut scenes, mut cases) = (0, 0);
     for (step, indexes, others) in NEEDS {
         scenes += 1;
-        let scene = Scene::open(&mut world, "ek", scenes, *step).await?;
-        scene.take(&world.queue, *step).await.with_context(|| format!("{step:?}"))?;
-        let expected = places(&world).await?;
+        let scene = Scene::open(&mut rig, "ek", scenes, *step).await?;
+        scene.take(&rig.queue, *step).await.with_context(|| format!("{step:?}"))?;
+        let expected = places(&rig).await?;
         let names = if *indexes { INDEXES } else { &[] };
         for name in names.iter().chain(*others).chain(&["meta"]) {
             for kind in Neighbor::types() {
                 scenes += 1;
                 let what = || format!("{step:?} with type {kind} under {name}");
-                let scene = Scene::open(&mut world, "ek", scenes, *step).await?;
+                let scene = Scene::open(&mut rig, "ek", scenes, *step).await?;
                 let neighbor = Neighbor::new(&link, scene.shard.tag());
                 let key = format!("{}:{name}", scene.shard.tag()).into_bytes();
                 if !neighbor.occupy(&key, made_by(name), kind).await? {
@@ -218,13 +218,13 @@ async fn foreign_type_under_any_key_of_a_shard_loses_no_job() -> Result<()> {
                 }
                 cases += 1;
                 let before = neighbor.all().await?;
-                let reply = scene.take(&world.queue, *step).await;
+                let reply = scene.take(&rig.queue, *step).await;
                 is_rejected(reply, |error| if let QueueError::Link(error) = error { Some(error) } else { None })
                     .with_context(what)?;
                 ensure!(neighbor.all().await? == before, "{}: something was written", what());
                 neighbor.give_back(&key).await?;
-                scene.take(&world.queue, *step).await.with_context(what)?;
-                ensure!(places(&world).await? == expected, "{}: other jobs than without it", what());
+                scene.take(&rig.queue, *step).await.with_context(what)?;
+                ensure!(places(&rig).await? == expected, "{}: other jobs than without it", what());
                 if !matches!(step, Step::Give | Step::Gone) {
                     invariants::check(&link, &scene.shard).await.with_context(what)?;
                 }
@@ -238,40 +238,37 @@ async fn foreign_type_under_any_key_of_a_shard_loses_no_job() -> Result<()> {
 /// A claim, or a settlement, failed at a record that another program had replaced, and was repeated forever: the shard stood still.
 #[tokio::test]
 async fn foreign_type_in_place_of_a_record_stops_no_other_job() -> Result<()> {
-    let (_redis, mut world, link) = own().await?;
+    let (_redis, mut rig, link) = own().await?;
     // A claim reads small records all at once, and records one by one if there may be a large one.
     for (number, largest) in (0..).zip([10, 100_000].repeat(Neighbor::types().len())) {
         let kind = number / 2;
-        world.shard = Shard::new("ek", &format!("record{number}"), 0);
+        rig.shard = Shard::new("ek", &format!("record{number}"), 0);
         let large =
             NewJob { when: When::In(3_600_000), spec: JobSpec::new(vec![b'x'; largest].into()), ..job("large") };
-        world.given(&[job("a"), job("b"), job("c"), job("d"), job("e"), large]).await?;
+        rig.given(&[job("a"), job("b"), job("c"), job("d"), job("e"), large]).await?;
         let mut consumer = Consumer::default();
-        let held = world.claim(&mut consumer, 2).await?;
-        let neighbor = Neighbor::new(&link, world.shard.tag());
-        let key = |name: &str| [world.shard.tag().as_bytes(), b":job:", &job(name).id.0[..]].concat();
+        let held = rig.claim(&mut consumer, 2).await?;
+        let neighbor = Neighbor::new(&link, rig.shard.tag());
+        let key = |name: &str| [rig.shard.tag().as_bytes(), b":job:", &job(name).id.0[..]].concat();
         if !neighbor.occupy(&key("a"), "SET", kind).await? {
             continue;
         }
         neighbor.occupy(&key("c"), "SET", kind).await?;
         let settlements = held.iter().map(|delivered| (delivered.receipt, Outcome::Done)).collect();
-        let claimed = world.settle_and_claim(&SettleAndClaim { settlements, ..consumer.call(9) }).await?;
+        let claimed = rig.settle_and_claim(&SettleAndClaim { settlements, ..consumer.call(9) }).await?;
         assert_eq!(claimed.verdicts, [Verdict::Lost, Verdict::Settled], "type {kind}");
         assert_eq!(claimed.deliveries.iter().map(plain).collect::<Vec<_>>(), ["d", "e"], "type {kind}");
         let ids = ["a", "c", "d"].map(|name| job(name).id);
-        assert_eq!(
-            world.queue.revoke(&world.shard, &ids).await?,
-            [Revoked::Unknown, Revoked::Unknown, Revoked::Running]
-        );
-        let found = world.queue.jobs(&world.shard, &ids).await?;
+        assert_eq!(rig.queue.revoke(&rig.shard, &ids).await?, [Revoked::Unknown, Revoked::Unknown, Revoked::Running]);
+        let found = rig.queue.jobs(&rig.shard, &ids).await?;
         assert!(matches!(found.as_slice(), [Ok(None), Ok(None), Ok(Some(_))]), "{found:?}");
-        world.expire_leases().await?;
-        let stats = world.queue.stats(&world.shard).await?;
+        rig.expire_leases().await?;
+        let stats = rig.queue.stats(&rig.shard).await?;
         assert_eq!((stats.totals.ghosts, stats.leased, stats.ready), (2, 0, 2), "type {kind}");
-        assert_eq!(world.queue.put(&world.shard, &[put(job("c").id)]).await?.len(), 1);
-        assert_eq!(world.enqueue(job("a")).await?, Enqueued::Created, "it replaces the other program's value");
-        world.queue.purge(&world.shard, State::Dead, 10).await?;
-        assert!(world.claimable(9).await?.contains(&"a".to_owned()));
+        assert_eq!(rig.queue.put(&rig.shard, &[put(job("c").id)]).await?.len(), 1);
+        assert_eq!(rig.enqueue(job("a")).await?, Enqueued::Created, "it replaces the other program's value");
+        rig.queue.purge(&rig.shard, State::Dead, 10).await?;
+        assert!(rig.claimable(9).await?.contains(&"a".to_owned()));
     }
     Ok(())
 }
@@ -279,19 +276,19 @@ async fn foreign_type_in_place_of_a_record_stops_no_other_job() -> Result<()> {
 /// The jobs before it in the call were enqueued, and the call failed.
 #[tokio::test]
 async fn foreign_type_under_a_unique_key_is_replaced() -> Result<()> {
-    let (_redis, mut world, link) = own().await?;
+    let (_redis, mut rig, link) = own().await?;
     for kind in Neighbor::types() {
-        world.shard = Shard::new("ek", &format!("unique{kind}"), 0);
+        rig.shard = Shard::new("ek", &format!("unique{kind}"), 0);
         let unique = Unique { key: UniqueKey::new(b"one"), window_ms: 60_000 };
-        let key = [world.shard.tag().as_bytes(), b":unique:", &unique.key.0[..]].concat();
+        let key = [rig.shard.tag().as_bytes(), b":unique:", &unique.key.0[..]].concat();
         // A text of another program is no owner, either.
-        Neighbor::new(&link, world.shard.tag()).occupy(&key, "", kind).await?;
+        Neighbor::new(&link, rig.shard.tag()).occupy(&key, "", kind).await?;
         let with = |name: &str| {
             let mut job = job(name);
             job.spec.unique = Some(unique);
             job
         };
-        let replies = world.queue.enqueue(&world.shard, &[job("a"), with("b"), with("c")]).await?;
+        let replies = rig.queue.enqueue(&rig.shard, &[job("a"), with("b"), with("c")]).await?;
         let expected = [Enqueued::Created, Enqueued::Created, Enqueued::Taken(job("b").id)];
         assert_eq!(replies, expected, "type {kind}");
     }

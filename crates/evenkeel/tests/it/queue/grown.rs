@@ -26,7 +26,7 @@ async fn keel(url: &str) -> Result<Keel> {
     Ok(Keel::builder().connect_with(options).await?)
 }
 
-/// A topic with jobs that wait, one that is dead, and one that is done and remembered.
+/// A topic with jobs that wait, one that is dead, and one that is done and has a completion record.
 async fn filled(keel: &Keel) -> Result<(Queue<String>, BTreeMap<String, JobId>)> {
     let mail = keel.queue::<String>("mail").shards(2).open().await?;
     let (done, is_done) = watch::channel(0);

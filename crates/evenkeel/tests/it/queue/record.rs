@@ -4,7 +4,7 @@ use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::queue::RetryDelay;
 use evenkeel_protocol::queue::job::{
-    ErrorClass, ErrorNote, Job, JobId, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey,
+    ErrorClass, ErrorNote, Job, JobId, JobSpec, Note, Priority, Retention, Retries, Unique, UniqueKey,
 };
 use evenkeel_protocol::queue::record::{HEADER_BYTES, Record, encode_job, encoded_len};
 use proptest::collection::vec;
@@ -21,7 +21,7 @@ fn note() -> impl Strategy<Value = Note> {
     let class = prop_oneof![
         Just(ErrorClass::Failed),
         Just(ErrorClass::Crashed),
-        Just(ErrorClass::Lapsed),
+        Just(ErrorClass::LeaseExpired),
         Just(ErrorClass::Dead)
     ];
     let error = (TIME, class, any::<u16>(), bytes(40));
@@ -42,28 +42,30 @@ fn note() -> impl Strategy<Value = Note> {
 }
 
 fn spec() -> impl Strategy<Value = JobSpec> {
-    let keep = prop_oneof![
-        Just(Keep::Nothing),
-        TIME.prop_map(Keep::AfterEnd),
-        TIME.prop_map(Keep::FromEnqueue),
-        Just(Keep::UntilForgotten),
+    let retention = prop_oneof![
+        Just(Retention::Nothing),
+        TIME.prop_map(Retention::AfterEnd),
+        TIME.prop_map(Retention::FromEnqueue),
+        Just(Retention::UntilForgotten),
     ];
     let retries = prop_oneof![(0..u16::MAX).prop_map(Retries::Limited), Just(Retries::Unlimited)];
     let unique = (any::<[u8; 16]>(), TIME).prop_map(|(key, window_ms)| Unique { key: UniqueKey(key), window_ms });
     let codec = prop_oneof![Just(None), Just(Some(1)), Just(Some(2)), any::<u8>().prop_map(Some)];
     let optional = (option::of(TIME), option::of(unique), option::of(any::<u64>()), codec);
-    (0..4_usize, retries, any::<bool>(), keep, optional, bytes(200), vec(note(), 0..5)).prop_map(
-        |(priority, retries, discard_exhausted, keep, (late_ms_max, unique, version, codec), body, notes)| JobSpec {
-            priority: Priority::ALL[priority],
-            retries,
-            discard_exhausted,
-            keep,
-            late_ms_max,
-            unique,
-            version,
-            body,
-            codec,
-            notes,
+    (0..4_usize, retries, any::<bool>(), retention, optional, bytes(200), vec(note(), 0..5)).prop_map(
+        |(priority, retries, discard_exhausted, retention, (late_ms_max, unique, version, codec), body, notes)| {
+            JobSpec {
+                priority: Priority::ALL[priority],
+                retries,
+                discard_exhausted,
+                retention,
+                late_ms_max,
+                unique,
+                version,
+                body,
+                codec,
+                notes,
+            }
         },
     )
 }
@@ -75,7 +77,7 @@ fn job() -> impl Strategy<Value = Job> {
             spec,
             enqueued_at,
             expires_at,
-            (errors, crashes, lapses, [started, lapsed, shielded, alone]),
+            (errors, crashes, lease_expiries, [started, lease_expired, shielded, alone]),
             fence,
             token,
             leased,
@@ -85,9 +87,9 @@ fn job() -> impl Strategy<Value = Job> {
             enqueued_at,
             errors,
             crashes,
-            lapses,
+            lease_expiries,
             started,
-            lapsed,
+            lease_expired,
             shielded,
             alone,
             fence,

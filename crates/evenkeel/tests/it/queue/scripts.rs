@@ -1,5 +1,5 @@
 //! The queue's conformance suite on Redis.
 
-use testkit::conformance::queue::World;
+use testkit::conformance::queue::Rig;
 
-testkit::queue_suite!(World::redis);
+testkit::queue_suite!(Rig::redis);

@@ -7,13 +7,13 @@ use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::steps::{Enqueued, NewJob, QueueSteps};
 use futures_util::future::{join_all, poll_fn};
 use std::task::Poll;
-use testkit::conformance::queue::{World, job};
+use testkit::conformance::queue::{Rig, job};
 use testkit::servers::{Redis, RedisOptions};
 
-async fn world() -> Result<(Redis, World<RedisQueue>)> {
+async fn rig() -> Result<(Redis, Rig<RedisQueue>)> {
     let redis = Redis::start(RedisOptions::new()).await?;
-    let world = World::on(&redis.url(), "ek").await?;
-    Ok((redis, world))
+    let rig = Rig::on(&redis.url(), "ek").await?;
+    Ok((redis, rig))
 }
 
 fn jobs(count: usize) -> Vec<NewJob> {
@@ -30,27 +30,27 @@ async fn scripts_run(redis: &Redis) -> Result<u64> {
 
 #[tokio::test]
 async fn senders_share_calls_and_get_their_own_results() -> Result<()> {
-    let (redis, world) = world().await?;
+    let (redis, rig) = rig().await?;
     let jobs = jobs(200);
-    world.given(&jobs[..50]).await?;
+    rig.given(&jobs[..50]).await?;
     let before = scripts_run(&redis).await?;
-    let sends = jobs.iter().map(|job| world.queue.enqueue(&world.shard, std::slice::from_ref(job)));
+    let sends = jobs.iter().map(|job| rig.queue.enqueue(&rig.shard, std::slice::from_ref(job)));
     for (number, answers) in join_all(sends).await.into_iter().enumerate() {
-        let wanted = if number < 50 { Enqueued::Duplicate } else { Enqueued::Created };
-        assert_eq!(answers?, [wanted], "job {number}");
+        let expected = if number < 50 { Enqueued::Duplicate } else { Enqueued::Created };
+        assert_eq!(answers?, [expected], "job {number}");
     }
     let calls = scripts_run(&redis).await? - before;
     assert!(calls <= 10, "200 senders at once cost {calls} calls");
-    assert_eq!(world.queue.stats(&world.shard).await?.totals.created, 200);
+    assert_eq!(rig.queue.stats(&rig.shard).await?.totals.created, 200);
     Ok(())
 }
 
 /// A sender dropped before its call began has sent nothing; those that waited next to it get their results all the same.
 #[tokio::test]
 async fn sender_dropped_before_its_call_sends_nothing() -> Result<()> {
-    let (_redis, world) = world().await?;
+    let (_redis, rig) = rig().await?;
     let jobs = jobs(5);
-    let send = |number: usize| Box::pin(world.queue.enqueue(&world.shard, &jobs[number..=number]));
+    let send = |number: usize| Box::pin(rig.queue.enqueue(&rig.shard, &jobs[number..=number]));
     let (mut first, mut second, mut gone, mut fourth) = (send(0), send(1), send(2), send(3));
     poll_fn(|context| {
         for sender in [&mut first, &mut second, &mut gone, &mut fourth] {
@@ -63,16 +63,16 @@ async fn sender_dropped_before_its_call_sends_nothing() -> Result<()> {
     assert_eq!([first.await?, second.await?, fourth.await?], [[Enqueued::Created]; 3]);
     // Sent after all of them, and taken after all of them.
     assert_eq!(send(4).await?, [Enqueued::Created]);
-    assert!(world.queue.job(&world.shard, jobs[2].id).await?.is_none());
+    assert!(rig.queue.job(&rig.shard, jobs[2].id).await?.is_none());
     Ok(())
 }
 
 /// The first sender's end does not end the calls of the waiting ones.
 #[tokio::test]
 async fn waiting_sender_completes_after_earlier_ones_dropped() -> Result<()> {
-    let (_redis, world) = world().await?;
+    let (_redis, rig) = rig().await?;
     let jobs = jobs(3);
-    let send = |number: usize| Box::pin(world.queue.enqueue(&world.shard, &jobs[number..=number]));
+    let send = |number: usize| Box::pin(rig.queue.enqueue(&rig.shard, &jobs[number..=number]));
     let (mut first, mut second, mut third) = (send(0), send(1), send(2));
     poll_fn(|context| {
         for sender in [&mut first, &mut second, &mut third] {
@@ -90,12 +90,12 @@ async fn waiting_sender_completes_after_earlier_ones_dropped() -> Result<()> {
 #[tokio::test]
 async fn sender_above_the_limit_is_rejected() -> Result<()> {
     const ROOM: usize = 10_000;
-    let (mut redis, world) = world().await?;
+    let (mut redis, rig) = rig().await?;
     redis.pause()?;
     // Two calls are in flight; this many wait for the next.
     let jobs = jobs(2 + ROOM + 1);
     let mut sends: Vec<_> =
-        jobs.iter().map(|job| Box::pin(world.queue.enqueue(&world.shard, std::slice::from_ref(job)))).collect();
+        jobs.iter().map(|job| Box::pin(rig.queue.enqueue(&rig.shard, std::slice::from_ref(job)))).collect();
     let mut last = sends.pop().expect("there are many");
     let turned_away = poll_fn(|context| {
         for send in &mut sends {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use evenkeel::Keel;
 use evenkeel::queue::QueueError;
 use evenkeel::queue::topic::alert::{AlertKind, AlertLimits, Watch};
-use evenkeel::queue::topic::{Amended, Filter, NewTopicJob, Place, Topic, Why};
+use evenkeel::queue::topic::{Amended, Filter, JobState, NewTopicJob, Topic, Why};
 use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::job::{JobId, Priority};
 use evenkeel_protocol::queue::steps::{
@@ -56,7 +56,7 @@ async fn given(topic: &Topic, count: usize) -> Result<Vec<JobId>> {
 async fn pages(topic: &Topic, limit: usize) -> Result<Vec<JobId>> {
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
-        let page = topic.peek(Place::Waiting, after, limit).await?;
+        let page = topic.peek(JobState::Waiting, after, limit).await?;
         ids.extend(page.jobs.iter().map(|seen| seen.id));
         after = page.next;
         if after.is_none() {
@@ -75,7 +75,7 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     let mut newest = Vec::new();
     let mut before = None;
     loop {
-        let page = topic.previews(Place::Waiting, before, 6).await?;
+        let page = topic.previews(JobState::Waiting, before, 6).await?;
         newest.extend(page.jobs.iter().map(|seen| seen.listed.id));
         before = page.next;
         if before.is_none() {
@@ -107,10 +107,10 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     topic.resume().await?;
     assert!(!topic.stats().await?.is_paused());
 
-    let refused = topic.purge(Place::Waiting, "male").await;
+    let refused = topic.purge(JobState::Waiting, "male").await;
     assert!(matches!(&refused, Err(QueueError::Invalid(text)) if text.contains("mail")), "{refused:?}");
-    assert!(topic.purge(Place::Leased, "mail").await.is_err(), "what runs is not purged");
-    assert_eq!(topic.purge(Place::Waiting, "mail").await?, 18);
+    assert!(topic.purge(JobState::Leased, "mail").await.is_err(), "what runs is not purged");
+    assert_eq!(topic.purge(JobState::Waiting, "mail").await?, 18);
     assert_eq!(topic.stats().await?.total.waiting(), 0);
     Ok(())
 }
@@ -210,7 +210,7 @@ async fn redrive_with_a_rate_spreads_its_letters() -> Result<()> {
     let before = topic.stats().await?.total.now;
     let done = topic.redrive("slowly").only(ids.iter().copied().take(6)).per_second(2).run().await?;
     assert_eq!(done.taken, 6);
-    let page = topic.peek(Place::Waiting, None, 20).await?;
+    let page = topic.peek(JobState::Waiting, None, 20).await?;
     let last = page.jobs.last().context("six wait")?;
     assert!(last.score >= before + 2_000, "the sixth at two a second is due after two seconds");
     assert_eq!(topic.stats().await?.total.dead, 6);
@@ -250,18 +250,18 @@ async fn alerts_are_raised_and_cleared_once() -> Result<()> {
         tokio::task::yield_now().await;
     }
     let changes = watch.look().await?;
-    let wanted = [
+    let expected = [
         (AlertKind::Backlog, false),
         (AlertKind::DeadLetters, true),
         (AlertKind::Idle, false),
         (AlertKind::LongRun, true),
     ];
-    assert_eq!(kinds(&changes), wanted);
+    assert_eq!(kinds(&changes), expected);
     assert!(changes[3].job.is_some());
     assert_eq!(changes[1].to_string(), "queue mail: 2 dead letters, the limit is 0");
     assert_eq!(changes[0].to_string(), "resolved: queue mail: 0 jobs wait, the limit is 3");
     assert_eq!(watch.standing().count(), 2);
-    topic.purge(Place::Dead, "mail").await?;
+    topic.purge(JobState::Dead, "mail").await?;
     assert_eq!(kinds(&watch.look().await?), [(AlertKind::DeadLetters, false)]);
     Ok(())
 }
@@ -320,7 +320,7 @@ async fn unreadable_record_does_not_hide_others() -> Result<()> {
     // The retention rule is a number that no version has used.
     let spoil = redis::cmd("SETRANGE").arg(&key).arg(3).arg(b"\xfa").to_owned();
     keel.link().context("on Redis")?.command(&key, &spoil).await?;
-    let page = topic.peek(Place::Waiting, None, 10).await?;
+    let page = topic.peek(JobState::Waiting, None, 10).await?;
     let readable: Vec<bool> = page.jobs.iter().map(|seen| seen.job.is_ok()).collect();
     assert_eq!(readable, [true, false, true]);
     assert!(topic.job(ids[1]).await.is_err());

@@ -174,8 +174,8 @@ async fn dropped_queue_with_a_consumer_frees_everything(keel: Keel) {
 
 async fn dropped_consumer_frees_everything(keel: Keel) {
     let mail = keel.queue::<String>("mail").open().await.unwrap();
-    let heard = Arc::new(Notify::new());
-    let notify = Arc::clone(&heard);
+    let received = Arc::new(Notify::new());
+    let notify = Arc::clone(&received);
     let consumer = mail.consume(move |_: Delivery<String>| {
         notify.notify_one();
         async { Ok::<_, Infallible>(()) }
@@ -183,7 +183,7 @@ async fn dropped_consumer_frees_everything(keel: Keel) {
     mail.now(&"welcome".to_owned()).await.unwrap();
     tokio::select! {
         ran = consumer.run(std::future::pending()) => ran.unwrap(),
-        () = heard.notified() => {}
+        () = received.notified() => {}
     }
 }
 

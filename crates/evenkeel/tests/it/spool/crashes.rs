@@ -21,7 +21,7 @@ const POINTS: &[&str] = &[
     "spool_copied:1",
 ];
 
-/// So small that it begins segments, copies old obligations and removes files all the time.
+/// So small that it begins segments, copies old effects and removes files all the time.
 fn tiny() -> SpoolOptions {
     SpoolOptions::default().fsync(Fsync::Always).segment_bytes(256).bytes_max(512)
 }
@@ -34,7 +34,7 @@ async fn acknowledged_records_survive_any_process_death() {
         process.say(folder.path()).unwrap();
         let (mut kept, mut tried, mut maybe_done) = (HashSet::new(), HashSet::new(), HashSet::new());
         // It ends by the signal, and so does its output.
-        while let Ok((what, number)) = process.hear::<(String, u32)>().await {
+        while let Ok((what, number)) = process.receive::<(String, u32)>().await {
             assert_ne!(what, "survived", "{point} was never reached");
             match &*what {
                 "tries" => tried.insert(number),
@@ -58,7 +58,7 @@ async fn acknowledged_records_survive_any_process_death() {
 #[ignore = "a worker of `acknowledged_records_survive_any_process_death`"]
 async fn appender() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let dir: PathBuf = station.hear().await.unwrap();
+    let dir: PathBuf = station.receive().await.unwrap();
     let spool = Spool::open(dir, tiny()).await.unwrap();
     for number in 0..60_u32 {
         station.say(&("tries", number)).unwrap();

@@ -2,7 +2,7 @@
 
 use super::{TOPIC, delete, numbers, open, small, write};
 use evenkeel::Keel;
-use evenkeel::spool::{Fsync, Obligation, Spool, SpoolError, SpoolOptions, WhenFull};
+use evenkeel::spool::{Fsync, PendingEffect, Spool, SpoolError, SpoolOptions, WhenFull};
 use evenkeel::testing::TestClock;
 use std::time::Duration;
 
@@ -82,16 +82,16 @@ async fn full_spool_rejects_with_its_size() {
     spool.done(&kept[..1]);
     spool.sync().await.unwrap();
     spool.append(write(8)).await.unwrap();
-    let huge = Obligation::write(TOPIC, "k", vec![0; 300]);
+    let huge = PendingEffect::write(TOPIC, "k", vec![0; 300]);
     assert!(matches!(spool.append(huge).await, Err(SpoolError::TooLarge { .. })));
 }
 
 #[tokio::test]
 async fn waiting_caller_is_admitted_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
-    let patient = small().bytes_max(256).when_full(WhenFull::Block(Duration::from_secs(600)));
+    let long_wait = small().bytes_max(256).when_full(WhenFull::Block(Duration::from_secs(600)));
     let clock = TestClock::default();
-    let keel = Keel::builder().clock(clock.clock()).spool(folder.path(), patient).await.unwrap().memory();
+    let keel = Keel::builder().clock(clock.clock()).spool(folder.path(), long_wait).await.unwrap().memory();
     let spool = keel.spool().unwrap().clone();
     while spool.stats().bytes + 60 <= 256 {
         spool.append(write(1)).await.unwrap();
@@ -128,7 +128,7 @@ async fn repeated_deletes_of_a_key_take_the_space_of_one() {
     assert_eq!(numbers(&open(folder.path()).await), [1]);
 }
 
-/// Segments go oldest first, so one old obligation would hold all that follows: it is copied to the end.
+/// Segments go oldest first, so one old effect would hold all that follows: it is copied to the end.
 #[tokio::test]
 async fn old_record_does_not_hold_later_segments() {
     let folder = tempfile::tempdir().unwrap();
@@ -175,7 +175,7 @@ async fn completed_record_stays_completed_as_segments_go() {
     assert_eq!(numbers(&spool), [1]);
     spool.done(&[keeper]);
     spool.sync().await.unwrap();
-    assert_eq!(spool.stats().obligations, 0);
+    assert_eq!(spool.stats().pending, 0);
 }
 
 #[tokio::test]

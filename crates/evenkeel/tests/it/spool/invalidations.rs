@@ -1,7 +1,7 @@
 //! C7 with a spool: an invalidation that Redis does not accept outlives its process.
 
 use evenkeel::cache::{Cache, CacheError, Invalidated, Tier};
-use evenkeel::spool::{Obligation, Spool, SpoolOptions};
+use evenkeel::spool::{PendingEffect, Spool, SpoolOptions};
 use evenkeel::{Keel, link::LinkState};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -36,7 +36,7 @@ async fn read(rows: &Rows, key: u64, text: &str) -> (String, Tier) {
 }
 
 fn pending(keel: &Keel) -> usize {
-    keel.spool().unwrap().stats().obligations
+    keel.spool().unwrap().stats().pending
 }
 
 /// Waits until Redis has accepted all pending invalidations.
@@ -84,12 +84,12 @@ async fn invalidation_of_a_killed_process_is_replayed_by_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let mut process = Worker::start("spool::invalidations::writer").unwrap();
     process.say(&Open { url: redis.url(), dir: folder.path().to_owned() }).unwrap();
-    assert_eq!(process.hear::<String>().await.unwrap(), "read");
+    assert_eq!(process.receive::<String>().await.unwrap(), "read");
     // A server that was only stopped would find the command in its socket.
     redis.command::<()>(&["SAVE"]).await.unwrap();
     redis.kill().unwrap();
     process.say("invalidate").unwrap();
-    assert_eq!(process.hear::<String>().await.unwrap(), "Deferred");
+    assert_eq!(process.receive::<String>().await.unwrap(), "Deferred");
     process.process().kill().unwrap();
     redis.restart().await.unwrap();
     let elsewhere = Keel::connect(&redis.url()).await.unwrap();
@@ -108,12 +108,12 @@ async fn invalidation_of_a_killed_process_is_replayed_by_the_next() {
 #[ignore = "a worker of `invalidation_of_a_killed_process_is_replayed_by_the_next`"]
 async fn writer() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let Open { url, dir } = station.hear().await.unwrap();
+    let Open { url, dir } = station.receive().await.unwrap();
     let keel = keel(&url, &dir).await;
     let rows = rows(&keel).await;
     read(&rows, 1, "old").await;
     station.say("read").unwrap();
-    assert_eq!(station.hear::<String>().await.unwrap(), "invalidate");
+    assert_eq!(station.receive::<String>().await.unwrap(), "invalidate");
     let answer = rows.invalidate(&1).await.unwrap();
     station.say(&format!("{answer:?}")).unwrap();
     station.until_finish().await;
@@ -128,7 +128,7 @@ async fn invalidation_with_a_full_spool_is_an_error() {
     let options = SpoolOptions::default().segment_bytes(256).bytes_max(256);
     let keel = Keel::builder().spool(folder.path(), options).await.unwrap().connect(&url).await.unwrap();
     let rows = rows(&keel).await;
-    keel.spool().unwrap().append(Obligation::write("other", "k", vec![0; 200])).await.unwrap();
+    keel.spool().unwrap().append(PendingEffect::write("other", "k", vec![0; 200])).await.unwrap();
     redis.pause().unwrap();
     match rows.invalidate(&1).await {
         Err(CacheError::Link(error)) => assert!(error.is_retryable(), "{error}"),
@@ -159,6 +159,6 @@ async fn dropped_invalidation_is_in_the_spool() {
     assert_eq!(pending(&keel), 1);
     keel.spool().unwrap().close().await.unwrap();
     let spool = Spool::open(folder.path(), SpoolOptions::default()).await.unwrap();
-    assert_eq!(spool.pending(TOPIC, 10)[0].obligation.key, "1");
+    assert_eq!(spool.pending(TOPIC, 10)[0].effect.key, "1");
     redis.resume().unwrap();
 }

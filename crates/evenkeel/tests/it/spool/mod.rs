@@ -8,7 +8,7 @@ mod hostile;
 mod invalidations;
 mod neighbors;
 
-use evenkeel::spool::{Fsync, Obligation, Spool, SpoolOptions};
+use evenkeel::spool::{Fsync, PendingEffect, Spool, SpoolOptions};
 use std::path::Path;
 
 const TOPIC: &str = "test/numbers";
@@ -22,16 +22,16 @@ async fn open(dir: &Path) -> Spool {
     Spool::open(dir, small()).await.unwrap()
 }
 
-fn write(number: u32) -> Obligation {
-    Obligation::write(TOPIC, number.to_string(), "to be written")
+fn write(number: u32) -> PendingEffect {
+    PendingEffect::write(TOPIC, number.to_string(), "to be written")
 }
 
-fn delete(number: u32) -> Obligation {
-    Obligation::delete(TOPIC, number.to_string(), "to be deleted")
+fn delete(number: u32) -> PendingEffect {
+    PendingEffect::delete(TOPIC, number.to_string(), "to be deleted")
 }
 
 /// The numbers that wait, in the order they are handed out.
 fn numbers(spool: &Spool) -> Vec<u32> {
     let key = |key: &[u8]| std::str::from_utf8(key).unwrap().parse().unwrap();
-    spool.pending(TOPIC, usize::MAX).iter().map(|spooled| key(&spooled.obligation.key)).collect()
+    spool.pending(TOPIC, usize::MAX).iter().map(|spooled| key(&spooled.effect.key)).collect()
 }

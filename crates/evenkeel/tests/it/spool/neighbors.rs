@@ -1,9 +1,9 @@
-//! Others in the folder of a spool: files that are none of ours, a segment of another version, a second program, and obligations that
+//! Others in the folder of a spool: files that are none of ours, a segment of another version, a second program, and effects that
 //! another program has stored under our topic. Each is ignored or reported, and nothing of ours is changed or lost.
 
 use super::{TOPIC, numbers, open, small, write};
 use evenkeel::cache::Cache;
-use evenkeel::spool::{Obligation, Spool, SpoolError, SpoolOptions};
+use evenkeel::spool::{PendingEffect, Spool, SpoolError, SpoolOptions};
 use evenkeel::{Keel, cache::Tier};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -99,7 +99,7 @@ async fn two_programs_do_not_share_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let mut first = Worker::start("spool::neighbors::owner").unwrap();
     first.say(folder.path()).unwrap();
-    assert_eq!(first.hear::<String>().await.unwrap(), "owns it");
+    assert_eq!(first.receive::<String>().await.unwrap(), "owns it");
     let before = files(folder.path());
     for _ in 0..3 {
         let refused = Spool::open(folder.path(), small()).await.unwrap_err();
@@ -122,7 +122,7 @@ async fn two_programs_do_not_share_a_folder() {
 #[ignore = "a worker of `two_programs_do_not_share_a_folder`"]
 async fn owner() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let dir: PathBuf = station.hear().await.unwrap();
+    let dir: PathBuf = station.receive().await.unwrap();
     let spool = open(&dir).await;
     for number in 1..=3 {
         spool.append(write(number)).await.unwrap();
@@ -152,11 +152,11 @@ async fn foreign_obligations_under_a_cache_purge_their_keys() {
     }
     let spool = Spool::open(folder.path(), SpoolOptions::default()).await.unwrap();
     let row = "evenkeel:c:row";
-    spool.append(Obligation::delete(row, "1", "no parameters of ours")).await.unwrap();
-    spool.append(Obligation::delete(row, "2", "")).await.unwrap();
-    spool.append(Obligation::write(row, "3", vec![0xff; 300])).await.unwrap();
-    spool.append(Obligation::delete(row, vec![0, 0xff], "a key of no row")).await.unwrap();
-    spool.append(Obligation::delete(TOPIC, "1", "of another consumer")).await.unwrap();
+    spool.append(PendingEffect::delete(row, "1", "no parameters of ours")).await.unwrap();
+    spool.append(PendingEffect::delete(row, "2", "")).await.unwrap();
+    spool.append(PendingEffect::write(row, "3", vec![0xff; 300])).await.unwrap();
+    spool.append(PendingEffect::delete(row, vec![0, 0xff], "a key of no row")).await.unwrap();
+    spool.append(PendingEffect::delete(TOPIC, "1", "of another consumer")).await.unwrap();
     spool.close().await.unwrap();
     let builder = Keel::builder().spool(folder.path(), SpoolOptions::default()).await.unwrap();
     let keel = builder.connect(&redis.url()).await.unwrap();
@@ -166,10 +166,8 @@ async fn foreign_obligations_under_a_cache_purge_their_keys() {
     }
     assert_eq!(read(&ours, 4, "new").await, ("old".to_owned(), Tier::Store), "nothing is pending for it");
     let spool = keel.spool().unwrap();
-    testkit::eventually("the obligations of the cache are done", async || {
-        spool.pending(row, 10).is_empty().then_some(())
-    })
-    .await
-    .unwrap();
+    testkit::eventually("the effects of the cache are done", async || spool.pending(row, 10).is_empty().then_some(()))
+        .await
+        .unwrap();
     assert_eq!(spool.pending(TOPIC, 10).len(), 1);
 }

@@ -7,27 +7,27 @@ use std::str::FromStr;
 use std::time::Duration;
 use testkit::park;
 
-/// A story as a test on each of them: an async function of a [`Place`].
+/// A story as a test on each of them: an async function of a [`TestDatabase`].
 macro_rules! on_each_database {
     ($($story:ident)+) => {
         mod sqlite {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $story() {
-                super::$story($crate::sql::databases::Place::<sqlx::Sqlite>::open().await).await;
+                super::$story($crate::sql::databases::TestDatabase::<sqlx::Sqlite>::open().await).await;
             })+
         }
 
         mod mariadb {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $story() {
-                super::$story($crate::sql::databases::Place::<sqlx::MySql>::open().await).await;
+                super::$story($crate::sql::databases::TestDatabase::<sqlx::MySql>::open().await).await;
             })+
         }
 
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $story() {
-                super::$story($crate::sql::databases::Place::<sqlx::Postgres>::open().await).await;
+                super::$story($crate::sql::databases::TestDatabase::<sqlx::Postgres>::open().await).await;
             })+
         }
     };
@@ -35,7 +35,7 @@ macro_rules! on_each_database {
 pub(super) use on_each_database;
 
 /// A database of the test's own with evenkeel's tables in it.
-pub(super) struct Place<DB: Database> {
+pub(super) struct TestDatabase<DB: Database> {
     pub(super) pool: Pool<DB>,
     /// Goes last.
     _database: park::Database,
@@ -50,7 +50,7 @@ pub(super) trait Tested: Database {
     fn number(connection: &mut Self::Connection, text: &'static str) -> impl Future<Output = i64> + Send;
 }
 
-impl<DB: Tested> Place<DB> {
+impl<DB: Tested> TestDatabase<DB> {
     pub(super) async fn open() -> Self {
         let (database, pool) = DB::open().await;
         migrate(&pool).await.unwrap();

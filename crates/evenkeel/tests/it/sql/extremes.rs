@@ -3,7 +3,7 @@
 
 use super::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;
-use evenkeel::sql::relay::operate::{Outbox, Place, Release};
+use evenkeel::sql::relay::operate::{Outbox, ParkedDecision, WorkState};
 use evenkeel::sql::sink::stream::Limit;
 use evenkeel::sql::sink::{Confirmed, Envelope, Order, Sink, StreamSink};
 use evenkeel::sql::{Message, SqlError};
@@ -59,7 +59,7 @@ async fn outbox_queries_with_extreme_limits_end<DB: Sql>(rig: Rig<DB>) {
         work.commit().await.unwrap();
     }
     for limit in [0, 1, 2, usize::MAX >> 1, usize::MAX] {
-        let works = outbox.works(Place::Waiting, None, limit).await.unwrap();
+        let works = outbox.works(WorkState::Waiting, None, limit).await.unwrap();
         assert_eq!(works.len(), limit.min(2), "{limit}");
         let keys = outbox.keys(false, (String::new(), String::new()), limit).await.unwrap();
         assert_eq!(keys.len(), limit.min(2), "{limit}");
@@ -70,7 +70,7 @@ async fn outbox_queries_with_extreme_limits_end<DB: Sql>(rig: Rig<DB>) {
         assert_eq!(outbox.purge(age).await.unwrap(), 0, "{age:?}");
     }
     for size in SIZES {
-        for how in [Release::Resend, Release::Skip] {
+        for how in [ParkedDecision::Resend, ParkedDecision::Skip] {
             assert!(!outbox.release_key(&"x".repeat(size), &"y".repeat(size), how).await.unwrap(), "{size}");
         }
     }
@@ -106,12 +106,12 @@ fn message(sequence: u64) -> Envelope {
     }
 }
 
-/// A sequence to be remembered forever overflowed in memory; Redis rejected its span, and so every message, and each that
+/// A sequence to be retained forever overflowed in memory; Redis rejected its span, and so every message, and each that
 /// trims.
 async fn stream_at_its_extremes(keel: Keel) {
     let (sink, mut sequence) = (StreamSink::new(&keel), 0);
     for span in spans() {
-        let sink = sink.clone().remember(span);
+        let sink = sink.clone().deduplication_window(span);
         sequence += 1;
         assert_eq!(sink.publish(&message(sequence)).await, Ok(Confirmed::Accepted), "{span:?}");
     }

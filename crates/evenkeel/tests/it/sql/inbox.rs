@@ -1,9 +1,9 @@
 //! U7: a handler's SQL effect happens once, however often its message comes.
 
-use super::databases::{Place, Tested, on_each_database};
+use super::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::clock::UnixMs;
-use evenkeel::sql::{Inbox, MessageId, Once, Release, SqlError};
+use evenkeel::sql::{Inbox, MessageId, Once, ParkedMessageDecision, SqlError};
 use std::time::{Duration, SystemTime};
 
 on_each_database! {
@@ -17,22 +17,22 @@ on_each_database! {
     extreme_inbox_calls_are_accepted_or_rejected
 }
 
-fn inbox<DB: Tested>(place: &Place<DB>) -> Inbox<DB> {
+fn inbox<DB: Tested>(place: &TestDatabase<DB>) -> Inbox<DB> {
     Keel::memory().inbox(&place.pool)
 }
 
 /// Checks a message in a transaction of its own, and commits.
-async fn ask<DB: Tested>(place: &Place<DB>, inbox: &Inbox<DB>, message: impl Into<MessageId> + Send) -> Once {
+async fn ask<DB: Tested>(place: &TestDatabase<DB>, inbox: &Inbox<DB>, message: impl Into<MessageId> + Send) -> Once {
     let mut transaction = place.pool.begin().await.unwrap();
     let once = inbox.once(&mut transaction, "group", message).await.unwrap();
     transaction.commit().await.unwrap();
     once
 }
 
-async fn message_is_new_once_for_each_group<DB: Tested>(place: Place<DB>) {
+async fn message_is_new_once_for_each_group<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
-    for wanted in [Once::Fresh, Once::Seen, Once::Seen] {
-        assert_eq!(ask(&place, &inbox, "payment/7").await, wanted);
+    for expected in [Once::Fresh, Once::Seen, Once::Seen] {
+        assert_eq!(ask(&place, &inbox, "payment/7").await, expected);
     }
     let mut transaction = place.pool.begin().await.unwrap();
     assert_eq!(inbox.once(&mut transaction, "another", "payment/7").await.unwrap(), Once::Fresh);
@@ -47,7 +47,7 @@ async fn message_is_new_once_for_each_group<DB: Tested>(place: Place<DB>) {
     assert!(inbox.once(&mut place.pool.acquire().await.unwrap(), "", "x").await.is_err(), "a group has a name");
 }
 
-async fn rollback_removes_the_inbox_entry<DB: Tested>(place: Place<DB>) {
+async fn rollback_removes_the_inbox_entry<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     let mut transaction = place.pool.begin().await.unwrap();
     assert_eq!(inbox.once(&mut transaction, "group", "payment/7").await.unwrap(), Once::Fresh);
@@ -55,9 +55,9 @@ async fn rollback_removes_the_inbox_entry<DB: Tested>(place: Place<DB>) {
     assert_eq!(ask(&place, &inbox, "payment/7").await, Once::Fresh);
 }
 
-async fn second_worker_sees_the_outcome_of_the_first<DB: Tested>(place: Place<DB>) {
+async fn second_worker_sees_the_outcome_of_the_first<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
-    for (message, commits, wanted) in [("a", true, Once::Seen), ("b", false, Once::Fresh)] {
+    for (message, commits, expected) in [("a", true, Once::Seen), ("b", false, Once::Fresh)] {
         let mut first = place.pool.begin_with(first_statement_writes::<DB>()).await.unwrap();
         assert_eq!(inbox.once(&mut first, "group", message).await.unwrap(), Once::Fresh);
         let second = tokio::spawn({
@@ -76,7 +76,7 @@ async fn second_worker_sees_the_outcome_of_the_first<DB: Tested>(place: Place<DB
         } else {
             first.rollback().await.unwrap();
         }
-        assert_eq!(second.await.unwrap(), wanted, "{message}");
+        assert_eq!(second.await.unwrap(), expected, "{message}");
     }
 }
 
@@ -85,7 +85,7 @@ fn first_statement_writes<DB: Tested>() -> &'static str {
     if DB::NAME == "SQLite" { "BEGIN IMMEDIATE" } else { "BEGIN" }
 }
 
-async fn concurrent_workers_on_one_message_have_one_effect<DB: Tested>(place: Place<DB>) {
+async fn concurrent_workers_on_one_message_have_one_effect<DB: Tested>(place: TestDatabase<DB>) {
     place.run("CREATE TABLE effects (message BIGINT NOT NULL, worker BIGINT NOT NULL)").await;
     let inbox = inbox(&place);
     let workers: Vec<_> = (0..8)
@@ -134,7 +134,7 @@ async fn attempt<DB: Tested>(
     Ok(())
 }
 
-async fn message_older_than_the_retention_is_parked<DB: Tested>(place: Place<DB>) {
+async fn message_older_than_the_retention_is_parked<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place).retention(Duration::from_secs(3_600));
     let now = SystemTime::now();
     let young = || MessageId::from("young").sent_at(now);
@@ -148,16 +148,16 @@ async fn message_older_than_the_retention_is_parked<DB: Tested>(place: Place<DB>
     let mut names: Vec<_> = parked.iter().map(|parked| (&*parked.message, parked.met)).collect();
     names.sort_unstable();
     assert_eq!(names, [(&b"a"[..], 2), (b"b", 1)]);
-    assert!(inbox.release("group", "a", Release::Run).await.unwrap());
-    assert!(inbox.release("group", "b", Release::Skip).await.unwrap());
-    assert!(!inbox.release("group", "young", Release::Run).await.unwrap(), "it is not parked");
+    assert!(inbox.release("group", "a", ParkedMessageDecision::Run).await.unwrap());
+    assert!(inbox.release("group", "b", ParkedMessageDecision::Skip).await.unwrap());
+    assert!(!inbox.release("group", "young", ParkedMessageDecision::Run).await.unwrap(), "it is not parked");
     assert_eq!(inbox.parked(10).await.unwrap(), []);
     assert_eq!(ask(&place, &inbox, old("a")).await, Once::Fresh);
     assert_eq!(ask(&place, &inbox, old("a")).await, Once::Seen);
     assert_eq!(ask(&place, &inbox, old("b")).await, Once::Seen);
 }
 
-async fn retention_removes_old_but_not_parked_messages<DB: Tested>(place: Place<DB>) {
+async fn retention_removes_old_but_not_parked_messages<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place).retention(Duration::from_secs(3_600));
     for name in ["old", "within the skew", "young"] {
         ask(&place, &inbox, name).await;
@@ -187,7 +187,7 @@ async fn retention_removes_old_but_not_parked_messages<DB: Tested>(place: Place<
 }
 
 /// The default collations of MySQL treat `a`, `A` and `a ` as one key: the second and third message were dropped.
-async fn inbox_names_differ_by_every_byte<DB: Tested>(place: Place<DB>) {
+async fn inbox_names_differ_by_every_byte<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     for name in [&b"a"[..], b"A", b"a ", b"\xc3\xa4", b"a\x00", b"\xff"] {
         assert_eq!(ask(&place, &inbox, name).await, Once::Fresh, "{name:?}");
@@ -195,7 +195,7 @@ async fn inbox_names_differ_by_every_byte<DB: Tested>(place: Place<DB>) {
 }
 
 /// What is refused is refused before anything is sent, so the transaction stays as it is.
-async fn extreme_inbox_calls_are_accepted_or_rejected<DB: Tested>(place: Place<DB>) {
+async fn extreme_inbox_calls_are_accepted_or_rejected<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     let mut transaction = place.pool.begin().await.unwrap();
     for group in ["", &"g".repeat(256), &"g".repeat(1 << 20), "a\0b"] {
@@ -222,7 +222,7 @@ async fn extreme_inbox_calls_are_accepted_or_rejected<DB: Tested>(place: Place<D
     }
     assert!(inbox.parked(0).await.unwrap().is_empty());
     assert_eq!((inbox.parked(1).await.unwrap().len(), inbox.parked(u32::MAX).await.unwrap().len()), (1, 4));
-    for how in [Release::Run, Release::Skip] {
+    for how in [ParkedMessageDecision::Run, ParkedMessageDecision::Skip] {
         assert!(!inbox.release("", "", how).await.unwrap());
         assert!(!inbox.release(&"g".repeat(1 << 20), vec![7; 1 << 20].as_slice(), how).await.unwrap());
     }

@@ -1,9 +1,9 @@
 //! Pages by due time read only their rows from an index, however large the table is.
 
-use super::databases::Place;
+use super::databases::TestDatabase;
 use evenkeel::Keel;
 use evenkeel::queue::Queue;
-use evenkeel::queue::topic::{Place as Among, Topic};
+use evenkeel::queue::topic::{JobState as Among, Topic};
 use evenkeel::sql::Database;
 use evenkeel::testing::page_by_due;
 use evenkeel_protocol::queue::steps::Listed;
@@ -51,7 +51,7 @@ fn explained<DB: Database>(explain: &str, after: Listed, id: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn page_by_due_time_reads_its_index_sqlite() {
-    let place = Place::<Sqlite>::open().await;
+    let place = TestDatabase::<Sqlite>::open().await;
     let topic = many(&place.pool).await;
     let after = middle(&topic).await;
     let text = explained::<Sqlite>("EXPLAIN QUERY PLAN", after, &format!("x'{}'", after.id));
@@ -63,7 +63,7 @@ async fn page_by_due_time_reads_its_index_sqlite() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn page_by_due_time_reads_its_index_postgres() {
-    let place = Place::<Postgres>::open().await;
+    let place = TestDatabase::<Postgres>::open().await;
     let topic = many(&place.pool).await;
     place.run("ANALYZE evenkeel_jobs").await;
     let after = middle(&topic).await;

@@ -2,7 +2,7 @@
 
 use super::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;
-use evenkeel::lock::{Release, Wait};
+use evenkeel::lock::{ReleaseOutcome, Wait};
 use evenkeel::testing::TestClock;
 use sqlx::{MySql, Postgres};
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn silence<DB: Sql>() {
             Err(_) => clock.advance(Duration::from_millis(100)),
         }
     };
-    assert_eq!(guard.release().await.unwrap(), Release::Released);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
 #[tokio::test]

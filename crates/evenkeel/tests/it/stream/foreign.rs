@@ -10,10 +10,10 @@ use evenkeel_protocol::stream::error::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::steps::{
-    Append, Beat, Delivery, GroupSpec, Mode, NewEntry, Outcome, Position, Reader, Sequenced, Settlement, StreamSteps,
-    Trim,
+    Append, Delivery, GroupSpec, Heartbeat, Mode, NewEntry, Outcome, Position, Reader, Sequenced, Settlement,
+    StreamSteps, Trim,
 };
-use testkit::conformance::stream::{LEASE_MS, World, appending, delivery, entry};
+use testkit::conformance::stream::{LEASE_MS, Rig, appending, delivery, entry};
 
 /// Every step that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ enum Step {
     TakeOver,
     Read,
     Settle,
-    Beat,
+    Heartbeat,
     Redrive,
     Discard,
     Sweep,
@@ -58,7 +58,7 @@ const NEEDS: &[(Step, &[&str])] = &[
     (Step::TakeOver, GROUP),
     (Step::Read, GROUP),
     (Step::Settle, GROUP),
-    (Step::Beat, GROUP),
+    (Step::Heartbeat, GROUP),
     (Step::Redrive, GROUP),
     (Step::Discard, GROUP),
     (Step::Sweep, GROUP),
@@ -91,33 +91,33 @@ fn numbered(sequence: u64) -> NewEntry {
 }
 
 impl Scene {
-    async fn open(world: &mut World<RedisStream>, prefix: &str, number: usize) -> Result<Self> {
-        world.partition = Partition::new(prefix, &format!("case{number}"), 0)?;
-        world.open(Mode::Entry).await?;
-        world.append(&["a", "b", "c", "d", "e"]).await?;
-        world.streams.append(&world.partition, &appending(vec![numbered(1)])).await?;
-        let reader = world.join(1).await?;
-        let read = world.read(reader, 4).await?;
+    async fn open(rig: &mut Rig<RedisStream>, prefix: &str, number: usize) -> Result<Self> {
+        rig.partition = Partition::new(prefix, &format!("case{number}"), 0)?;
+        rig.open(Mode::Entry).await?;
+        rig.append(&["a", "b", "c", "d", "e"]).await?;
+        rig.streams.append(&rig.partition, &appending(vec![numbered(1)])).await?;
+        let reader = rig.join(1).await?;
+        let read = rig.read(reader, 4).await?;
         let [a, b, c, d] = read.as_slice() else { anyhow::bail!("four deliveries: {read:?}") };
-        world.settle(reader, delivery(a), dead(true)).await?;
-        world.settle(reader, delivery(b), dead(false)).await?;
+        rig.settle(reader, delivery(a), dead(true)).await?;
+        rig.settle(reader, delivery(b), dead(false)).await?;
         let error = Bytes::from_static(b"no reply");
-        world.settle(reader, delivery(c), Outcome::Retry { delay_ms: 0, error }).await?;
-        let letters = world.streams.dead(&world.partition, &world.group, EntryId::MIN, 9).await?;
+        rig.settle(reader, delivery(c), Outcome::Retry { delay_ms: 0, error }).await?;
+        let letters = rig.streams.dead(&rig.partition, &rig.group, EntryId::MIN, 9).await?;
         let [one, two] = letters.as_slice() else { anyhow::bail!("two letters: {letters:?}") };
         // So that a written time differs from the one before.
-        world.time.advance(1).await?;
-        Ok(Self { partition: world.partition.clone(), reader, leased: delivery(d), letters: [one.id, two.id] })
+        rig.time.advance(1).await?;
+        Ok(Self { partition: rig.partition.clone(), reader, leased: delivery(d), letters: [one.id, two.id] })
     }
 
-    async fn take(&self, world: &World<RedisStream>, step: Step) -> Result<(), StreamError> {
-        let (streams, partition, group, reader) = (&world.streams, &self.partition, &world.group, self.reader);
+    async fn take(&self, rig: &Rig<RedisStream>, step: Step) -> Result<(), StreamError> {
+        let (streams, partition, group, reader) = (&rig.streams, &self.partition, &rig.group, self.reader);
         match step {
             Step::Open => {
                 let group =
                     |name: &GroupName| GroupSpec { name: name.clone(), position: Position::End, mode: Mode::Entry };
                 let audit = GroupName::new("audit")?;
-                streams.open(partition, &[group(&audit), group(&world.group)], EntryId::MIN).await.map(drop)
+                streams.open(partition, &[group(&audit), group(&rig.group)], EntryId::MIN).await.map(drop)
             }
             Step::Append => {
                 let call = Append { ..appending(vec![entry("a", "plain"), numbered(2)]) };
@@ -128,7 +128,7 @@ impl Scene {
             Step::Pause => streams.pause(partition, group, None).await.map(drop),
             Step::Seek => streams.seek(partition, group, Position::After(EntryId::MIN)).await.map(drop),
             Step::Trim => {
-                let trim = Trim { groups: vec![group.clone()], keep_ms: 0, limit: 500 };
+                let trim = Trim { groups: vec![group.clone()], retain_ms: 0, limit: 500 };
                 streams.trim(partition, &trim).await.map(drop)
             }
             Step::TakeOver => streams.take_over(partition, group, reader, EntryId::MIN, 100).await.map(drop),
@@ -137,9 +137,9 @@ impl Scene {
                 let settlements = [Settlement { delivery: self.leased, outcome: dead(true) }];
                 streams.settle(partition, group, reader, &settlements).await.map(drop)
             }
-            Step::Beat => {
-                let beats = [Beat { delivery: self.leased, alone: true }];
-                streams.beat(partition, group, reader, 2 * LEASE_MS, &beats).await.map(drop)
+            Step::Heartbeat => {
+                let heartbeats = [Heartbeat { delivery: self.leased, alone: true }];
+                streams.heartbeat(partition, group, reader, 2 * LEASE_MS, &heartbeats).await.map(drop)
             }
             Step::Redrive => streams.redrive(partition, group, &self.letters).await.map(drop),
             Step::Discard => streams.discard(partition, group, None, &self.letters).await.map(drop),
@@ -149,8 +149,8 @@ impl Scene {
 }
 
 /// How many entries there are in each state.
-async fn counts(world: &World<RedisStream>) -> Result<[u64; 6]> {
-    let stats = world.stats().await?;
+async fn counts(rig: &Rig<RedisStream>) -> Result<[u64; 6]> {
+    let stats = rig.stats().await?;
     let unread = u64::from(stats.unread.is_some());
     Ok([stats.length, unread, stats.pending, stats.delayed, stats.dead, stats.parked_keys])
 }
@@ -159,20 +159,20 @@ async fn counts(world: &World<RedisStream>) -> Result<[u64; 6]> {
 /// stayed parked.
 #[tokio::test]
 async fn foreign_type_under_any_key_of_a_partition_loses_no_entry() -> Result<()> {
-    let mut world = World::redis().await?;
-    let link = world.link.clone().context("the world is on Redis")?;
-    let prefix = world.partition.tag().trim_start_matches('{').split(':').next().context("a prefix")?.to_owned();
+    let mut rig = Rig::redis().await?;
+    let link = rig.link.clone().context("the rig is on Redis")?;
+    let prefix = rig.partition.tag().trim_start_matches('{').split(':').next().context("a prefix")?.to_owned();
     let (mut scenes, mut cases) = (0, 0);
     for (step, names) in NEEDS {
         scenes += 1;
-        let scene = Scene::open(&mut world, &prefix, scenes).await?;
-        scene.take(&world, *step).await.with_context(|| format!("{step:?}"))?;
-        let expected = counts(&world).await?;
+        let scene = Scene::open(&mut rig, &prefix, scenes).await?;
+        scene.take(&rig, *step).await.with_context(|| format!("{step:?}"))?;
+        let expected = counts(&rig).await?;
         for name in *names {
             for kind in Neighbor::types() {
                 scenes += 1;
                 let what = || format!("{step:?} with type {kind} under {name}");
-                let scene = Scene::open(&mut world, &prefix, scenes).await?;
+                let scene = Scene::open(&mut rig, &prefix, scenes).await?;
                 let neighbor = Neighbor::new(&link, scene.partition.tag());
                 let key = format!("{}:{name}", scene.partition.tag()).into_bytes();
                 if !neighbor.occupy(&key, made_by(name), kind).await? {
@@ -180,13 +180,13 @@ async fn foreign_type_under_any_key_of_a_partition_loses_no_entry() -> Result<()
                 }
                 cases += 1;
                 let before = neighbor.all().await?;
-                let reply = scene.take(&world, *step).await;
+                let reply = scene.take(&rig, *step).await;
                 is_rejected(reply, |error| if let StreamError::Link(error) = error { Some(error) } else { None })
                     .with_context(what)?;
                 ensure!(neighbor.all().await? == before, "{}: something was written", what());
                 neighbor.give_back(&key).await?;
-                scene.take(&world, *step).await.with_context(what)?;
-                let found = counts(&world).await?;
+                scene.take(&rig, *step).await.with_context(what)?;
+                let found = counts(&rig).await?;
                 ensure!(found == expected, "{}: {found:?}, and {expected:?} without it", what());
             }
         }

@@ -1,5 +1,5 @@
 //! The streams' conformance suite on Redis.
 
-use testkit::conformance::stream::World;
+use testkit::conformance::stream::Rig;
 
-testkit::stream_suite!(World::redis);
+testkit::stream_suite!(Rig::redis);

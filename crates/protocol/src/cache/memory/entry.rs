@@ -38,7 +38,7 @@ impl Entry {
     pub(super) fn satisfies(&self, why: Why, now_ms: u64) -> bool {
         let Some(value) = self.servable(now_ms) else { return false };
         match why {
-            Why::Miss | Why::Stale => guard("model_lease_landed"),
+            Why::Miss | Why::Stale => guard("model_lease_already_stored"),
             Why::Refresh => guard("model_refresh_due") && now_ms < value.soft_until_ms,
             Why::Below(version) => guard("model_lease_below") && value.version.is_some_and(|stored| stored >= version),
             Why::Older(age_ms_max) => now_ms.saturating_sub(value.loaded_at_ms) <= span(age_ms_max),
@@ -78,12 +78,12 @@ impl Entry {
             None => {}
         }
         match (invalidation.mode, &mut self.header.value) {
-            (Mode::Expire { keep_ms }, Some(value)) => {
-                let mut hard_until_ms = now_ms + span(keep_ms);
+            (Mode::Expire { retain_ms }, Some(value)) => {
+                let mut hard_until_ms = now_ms + span(retain_ms);
                 if guard("model_hard_never_renewed") {
                     hard_until_ms = hard_until_ms.min(value.hard_until_ms);
                 }
-                if keep_ms == 0 && guard("model_spent_at_once") {
+                if retain_ms == 0 && guard("model_spent_at_once") {
                     hard_until_ms = 0; // expired even for readers whose estimate of the time is behind
                 }
                 value.hard_until_ms = hard_until_ms;

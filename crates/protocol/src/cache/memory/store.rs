@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A power of two, well above the number of threads that use the store at once.
 const SHARDS: usize = 64;
-/// The memory of an entry besides its key and its bytes: the slot, its place in the table, two allocations.
+/// The memory of an entry in addition to its key and its bytes: the slot, its place in the table, two allocations.
 const OVERHEAD_BYTES: usize = 128;
 
 /// The entries of all embedded caches of a program, bounded by `max_bytes`.
@@ -173,7 +173,7 @@ impl EntryStore {
     }
 
     fn notify(&self, key: &[u8]) {
-        if guard("memory_tells") {
+        if guard("memory_notifies") {
             self.listeners.notify(|listener| listener.entry_changed(key));
         }
     }

@@ -50,7 +50,7 @@ impl Entry {
         let suspect_until_ms = &mut header.suspect_until_ms;
         header.windows.retain(|window| {
             let is_open = now_ms < window.until_ms;
-            if !is_open && guard("model_suspect_after_lapse") {
+            if !is_open && guard("model_suspect_after_expiry") {
                 *suspect_until_ms = (*suspect_until_ms).max(window.suspect_until_ms);
             }
             is_open

@@ -5,8 +5,8 @@
 -- Cost O(size of the entry). Safe to repeat: the token is gone after the first call.
 local now = now_ms()
 local e = open_entry(KEYS[1], now)
-if not e or not e.lease or e.lease[1] == NOBODY then return 0 end
+if not e or not e.lease or e.lease[1] == NO_OWNER then return 0 end
 if e.lease[1] ~= ARGV[1] then return 0 end -- guard: abandon_token
-e.lease = { NOBODY, now, now + ARGV[2] }
+e.lease = { NO_OWNER, now, now + ARGV[2] }
 save_entry(KEYS[1], e, now)
 return 1

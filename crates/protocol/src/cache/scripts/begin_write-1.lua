@@ -1,6 +1,6 @@
 -- Opens an update window: invalidates, and no load is granted before the window ends or expires.
 -- KEYS 1 entry
--- ARGV 1 token, 2 new generation, 3 floor (8 bytes or empty), 4 keep ms (empty: purge), 5 replicas' lag ms (0: none),
+-- ARGV 1 token, 2 new generation, 3 floor (8 bytes or empty), 4 retain ms (empty: purge), 5 replicas' lag ms (0: none),
 --      6 window ms, 7 suspect ms, 8 schema if created
 -- Replies 1 open: ms left · 2 busy: ms until the first of the other windows expires
 -- Cost O(size of the entry). A repeat with the same token finds its window and changes nothing.

@@ -1,6 +1,6 @@
 -- Closes the caller's own update window and invalidates whether or not it was still open.
 -- KEYS 1 entry
--- ARGV 1 token, 2 new generation, 3 floor (8 bytes or empty), 4 keep ms (empty: purge), 5 replicas' lag ms (0: none)
+-- ARGV 1 token, 2 new generation, 3 floor (8 bytes or empty), 4 retain ms (empty: purge), 5 replicas' lag ms (0: none)
 -- Replies 1 closed · 0 it had expired, its entry was gone, or this call is a repeat
 -- Cost O(size of the entry). A repeat finds no window, replies 0 and invalidates again.
 local now = now_ms()

@@ -1,6 +1,6 @@
 -- Invalidates every earlier load. An absent entry stays absent; one that cannot be decoded is deleted.
 -- KEYS 1 entry
--- ARGV 1 new generation, 2 floor (8 bytes or empty), 3 keep ms (empty: purge), 4 replicas' lag ms (0: none)
+-- ARGV 1 new generation, 2 floor (8 bytes or empty), 3 retain ms (empty: purge), 4 replicas' lag ms (0: none)
 -- Replies 1 an entry existed · 0 none existed
 -- Cost O(size of the entry). A repeat invalidates again, which is harmless.
 local now = now_ms()

@@ -2,7 +2,7 @@
 -- KEYS 1 entry
 -- ARGV 1 token, 2 generation if created, 3 lease ms, 4 life ms, 5 why: miss, stale, refresh, or 8 bytes: below that version,
 --      6 schema, 7 replicas' lag ms (0: none)
--- Replies 1 granted: generation, ordinal, time, primary required · 2 landed: the entry · 3 wait, 4 failing, 5 writing: ms ·
+-- Replies 1 granted: generation, ordinal, time, primary required · 2 already stored: the entry · 3 wait, 4 failing, 5 writing: ms ·
 --      6 other schema
 -- Cost O(size of the entry). A repeat with the same token gets the same grant.
 local now = now_ms()
@@ -28,11 +28,11 @@ if e.schema ~= schema then
 end
 if held and e.lease[1] == token then return grant(e, e.lease[2]) end -- guard: lease_repeat
 local plain = why == 'miss' or why == 'stale'
-if servable and plain then return { 2, stored } end -- guard: lease_landed
+if servable and plain then return { 2, stored } end -- guard: lease_already_stored
 if servable and why == 'refresh' and now < e.soft_until then return { 2, stored } end -- guard: refresh_due
 if servable and #why == 8 and e.version and not is_older(e.version, why) then return { 2, stored } end -- guard: lease_below
 if servable and #why > 8 and now - e.loaded_at <= tonumber(why:sub(10)) then return { 2, stored } end
-if held then return { e.lease[1] == NOBODY and 4 or 3, e.lease[3] - now } end -- guard: lease_exclusive
+if held then return { e.lease[1] == NO_OWNER and 4 or 3, e.lease[3] - now } end -- guard: lease_exclusive
 e.granted = math.min(e.granted + 1, 0xFFFFFFFF)
 e.lease = { token, now, lease_until }
 e.ends_at = math.max(e.ends_at, life_until) -- guard: lease_life

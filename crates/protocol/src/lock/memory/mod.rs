@@ -84,7 +84,7 @@ impl MemoryLock {
     /// [`LockSteps::release`] without `async`.
     pub(crate) fn release_now(&self, name: &LockName, call: Release) -> Released {
         let released = self.step(name, |state, now| state.release(now, call));
-        if matches!(released, Released::Released { others_waiting: 1.. }) && guard("model_lock_release_tells") {
+        if matches!(released, Released::Released { others_waiting: 1.. }) && guard("model_lock_release_notifies") {
             self.0.releases.send_modify(|count| *count += 1);
         }
         released
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn held_name_is_remembered_among_many() {
+    async fn held_name_is_retained_among_many() {
         let locks = MemoryLock::new(Clock::system());
         let (owner, fence) = take(&locks, 0).await;
         for number in 1..20_000 {

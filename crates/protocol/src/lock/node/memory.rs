@@ -46,8 +46,8 @@ impl Node for MemoryNode {
     async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Result<Vote, LockError> {
         let (locks, floor) = {
             let state = self.state();
-            let is_buried = rejoins && state.gone.contains(&call.owner) && guard("model_redlock_tombstone");
-            if is_buried || (!state.is_member && guard("model_redlock_outsider")) {
+            let has_tombstone = rejoins && state.gone.contains(&call.owner) && guard("model_redlock_tombstone");
+            if has_tombstone || (!state.is_member && guard("model_redlock_outsider")) {
                 return Ok(Vote::Outsider);
             }
             (state.locks.clone(), if guard("model_redlock_floor") { state.floor } else { 0 })
@@ -56,10 +56,10 @@ impl Node for MemoryNode {
         Ok(Vote::Counts(locks.acquire(name, &call).await?))
     }
 
-    async fn release(&self, name: &LockName, call: Release, buries: Option<u64>) -> Result<Released, LockError> {
+    async fn release(&self, name: &LockName, call: Release, tombstone_ms: Option<u64>) -> Result<Released, LockError> {
         let locks = {
             let mut state = self.state();
-            if buries.is_some() {
+            if tombstone_ms.is_some() {
                 state.gone.insert(call.owner);
             }
             state.locks.clone()

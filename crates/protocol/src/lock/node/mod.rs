@@ -8,7 +8,7 @@ use super::name::LockName;
 use super::redis::sides;
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed};
 use async_trait::async_trait;
-use evenkeel_link::{Heard, Subscription, Token};
+use evenkeel_link::{Notification, Subscription, Token};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -46,8 +46,8 @@ type Reply<T> = Result<T, LockError>;
 pub trait Node: Send + Sync {
     /// Acquires the lock here, if this server is a member. `rejoins`: as the holder of a lock that this server does not have.
     async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Reply<Vote>;
-    /// Releases the lock here. `buries`: a delayed rejoin of this owner is rejected for so many ms.
-    async fn release(&self, name: &LockName, call: Release, buries: Option<u64>) -> Reply<Released>;
+    /// Releases the lock here. `tombstone_ms`: a delayed rejoin of this owner is rejected for so many ms.
+    async fn release(&self, name: &LockName, call: Release, tombstone_ms: Option<u64>) -> Reply<Released>;
     /// Its membership; creates its mark if it has none.
     async fn stand(&self, sit_out_ms: u64) -> Reply<Standing>;
     /// Makes it a member whose fencing tokens are above `floor`; `false` if its mark has changed.
@@ -123,9 +123,9 @@ impl NodeListener for Subscription {
         loop {
             match Self::next(self).await {
                 // The waiter that this server called is ignored, because other servers may call other waiters.
-                Some(Heard::Message(message)) if sides(&message).0 == process.as_bytes() => {}
-                Some(Heard::Message(_)) => return true,
-                Some(Heard::Reset) | None => return false,
+                Some(Notification::Message(message)) if sides(&message).0 == process.as_bytes() => {}
+                Some(Notification::Message(_)) => return true,
+                Some(Notification::Reset) | None => return false,
             }
         }
     }

@@ -26,7 +26,7 @@ macro_rules! before {
 
 static ACQUIRE: Script = before!("acquire-3", "redlock-acquire-4", "", "member");
 static REJOIN: Script = before!("acquire-3", "redlock-rejoin-5", "", "member", "rejoin");
-static RELEASE: Script = before!("release-3", "redlock-release-4", "allow-oom", "bury");
+static RELEASE: Script = before!("release-3", "redlock-release-4", "allow-oom", "tombstone");
 static STAND: Script = Script::with("stand-1", "allow-oom", &[], include_str!("scripts/stand-1.lua"));
 static ADMIT: Script = Script::with("admit-1", "allow-oom", &[], include_str!("scripts/admit-1.lua"));
 
@@ -104,13 +104,13 @@ impl Node for RedisNode {
         Ok(u64::try_from(fence).map_or(Vote::Outsider, |fence| Vote::Counts(acquired(fence, ms))))
     }
 
-    async fn release(&self, name: &LockName, call: Release, buries: Option<u64>) -> Result<Released, LockError> {
-        let Some(buried_ms) = buries else { return self.locks()?.release(name, call).await };
+    async fn release(&self, name: &LockName, call: Release, tombstone_ms: Option<u64>) -> Result<Released, LockError> {
+        let Some(tombstone_ms) = tombstone_ms else { return self.locks()?.release(name, call).await };
         let keys = self.keys(name);
-        let (gone, buried_ms) = (tombstone(&keys, call.owner), buried_ms.to_string());
+        let (gone, tombstone_ms) = (tombstone(&keys, call.owner), tombstone_ms.to_string());
         let waits: &[u8] = if call.waits { b"1" } else { b"0" };
         let (owner, process) = (call.owner.as_bytes(), call.process.as_bytes());
-        let args: [&[u8]; 5] = [owner, process, waits, &keys.channel, buried_ms.as_bytes()];
+        let args: [&[u8]; 5] = [owner, process, waits, &keys.channel, tombstone_ms.as_bytes()];
         let all: [&[u8]; 4] = [&keys.lock, &keys.fence, &keys.waiters, &gone];
         let (verdict, waiting) = self.link()?.run(&RELEASE, &all, &args).await?;
         released(verdict, waiting)

@@ -8,7 +8,7 @@ local seen = tonumber(ARGV[1])
 if seen > 0 and held.fence ~= seen then return nil end -- guard: lock_break_fence
 call('DEL', KEYS[1])
 -- Ends the reservation that the last release made.
-note(KEYS[2], math.max(held.fence, (ledger(KEYS[2]))), NOBODY, 0)
+note(KEYS[2], math.max(held.fence, (ledger(KEYS[2]))), NO_OWNER, 0)
 call('SPUBLISH', ARGV[2], '')
 return {
   held.owner, held.fence, math.max(held.ends - now, 0), held.ends + held.cooling - now,

@@ -10,6 +10,6 @@ local seen = tonumber(ARGV[2])
 if held.fence > seen then return held.fence end
 local last = ledger(KEYS[2])
 held.fence = math.max(last, seen) + 1
-note(KEYS[2], held.fence, NOBODY, 0)
+note(KEYS[2], held.fence, NO_OWNER, 0)
 place(KEYS[1], held)
 return held.fence

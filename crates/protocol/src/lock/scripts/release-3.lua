@@ -16,6 +16,6 @@ if waiting > 0 then
   -- Notified only once: if it does not respond, it has died or no longer waits.
   if called ~= '' then call('ZADD', KEYS[3], now + TURN_MS, called) end -- guard: lock_called_once
   note(KEYS[2], held.fence, ARGV[2], now + TURN_MS) -- guard: lock_turn
-  call('SPUBLISH', ARGV[4], ARGV[2] .. called) -- guard: lock_release_tells
+  call('SPUBLISH', ARGV[4], ARGV[2] .. called) -- guard: lock_release_notifies
 end
 return { 1, waiting }

@@ -2,7 +2,7 @@
 -- Cost O(1).
 local call, now = redis.call, now_ms()
 local RECORD, LEDGER = '>c16I8I6I4I4I6I6', '>I8c16I6'
-local NOBODY = string.rep('\0', 16)
+local NO_OWNER = string.rep('\0', 16)
 local DAY_MS, WAITING_MS, TIDY_MS, TURN_MS = 86400000, 2000, 60000, 20
 local RECORD_BYTES, LEDGER_BYTES, FENCE_MAX = 50, 30, 9007199254740991
 
@@ -46,7 +46,7 @@ end
 -- The last fence, the process that released last, and until when it lets other processes acquire first.
 local function ledger(key)
   local raw = read(key, LEDGER_BYTES, 1)
-  if not raw then return 0, NOBODY, 0 end
+  if not raw then return 0, NO_OWNER, 0 end
   return struct.unpack(LEDGER, raw)
 end
 

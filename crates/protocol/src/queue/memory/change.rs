@@ -24,18 +24,18 @@ impl ShardState {
             Some((_, State::Leased, deadline)) if deadline > lease_now => return Revoked::Running,
             Some(_) => {}
             None => {
-                return match self.stamp(id, now).map(|stamp| stamp.end) {
+                return match self.completion(id, now).map(|completion| completion.end) {
                     Some(End::Revoked) => Revoked::Revoked,
-                    Some(End::RevokedAfterLapse) => Revoked::RevokedAfterLapse,
+                    Some(End::RevokedAfterLeaseExpiry) => Revoked::RevokedAfterLeaseExpiry,
                     Some(end) => Revoked::Ended(end),
                     None => Revoked::Unknown,
                 };
             }
         }
         let Some(job) = self.take(id) else { return Revoked::Unknown };
-        let lapsed = job.lapsed || job.token.is_some();
-        self.end(id, &job, if lapsed { End::RevokedAfterLapse } else { End::Revoked }, now);
-        if lapsed { Revoked::RevokedAfterLapse } else { Revoked::Revoked }
+        let lease_expired = job.lease_expired || job.token.is_some();
+        self.end(id, &job, if lease_expired { End::RevokedAfterLeaseExpiry } else { End::Revoked }, now);
+        if lease_expired { Revoked::RevokedAfterLeaseExpiry } else { Revoked::Revoked }
     }
 
     pub(crate) fn reschedule(&mut self, now: u64, changes: &[Reschedule]) -> Vec<Rescheduled> {
@@ -52,11 +52,13 @@ impl ShardState {
             Some((_, State::Leased, deadline)) if deadline > lease_now => return Rescheduled::Running,
             Some((_, state, score)) => (state, score),
             None => {
-                return self.stamp(change.id, now).map_or(Rescheduled::Unknown, |stamp| Rescheduled::Ended(stamp.end));
+                return self
+                    .completion(change.id, now)
+                    .map_or(Rescheduled::Unknown, |completion| Rescheduled::Ended(completion.end));
             }
         };
         let Some(mut job) = self.take(change.id) else { return Rescheduled::Unknown };
-        job.lapsed |= job.token.is_some();
+        job.lease_expired |= job.token.is_some();
         let due = match (change.when, state) {
             (Some(when), _) => due_at(when, now),
             (None, State::Waiting(_)) => score,
@@ -71,37 +73,37 @@ impl ShardState {
                 job.spec.codec = change.codec;
             }
         }
-        let lapsed = job.lapsed;
+        let lease_expired = job.lease_expired;
         self.wait(change.id, job, due);
-        if lapsed { Rescheduled::ChangedAfterLapse } else { Rescheduled::Changed }
+        if lease_expired { Rescheduled::ChangedAfterLeaseExpiry } else { Rescheduled::Changed }
     }
 
     pub(crate) fn rescue(&mut self, now: u64, rescue: Rescue) -> Rescued {
         let lease_now = self.lease_clock(now);
         let before = self.earliest();
-        let lapsed = self.leased.iter().take_while(|(deadline, _)| *deadline <= lease_now);
-        let lapsed: Vec<JobId> = lapsed.take(rescue.limit).map(|(_, id)| *id).collect();
-        let mut jobs = Vec::with_capacity(lapsed.len());
-        for id in lapsed {
+        let lease_expired = self.leased.iter().take_while(|(deadline, _)| *deadline <= lease_now);
+        let lease_expired: Vec<JobId> = lease_expired.take(rescue.limit).map(|(_, id)| *id).collect();
+        let mut jobs = Vec::with_capacity(lease_expired.len());
+        for id in lease_expired {
             if let Some(job) = self.take(id) {
                 jobs.push((id, self.rescue_one(now, id, job, rescue)));
             }
         }
         self.leave_markers(now, before);
         self.forget_silent_workers(lease_now);
-        let next_lapse_ms = self.leased.first().map(|(deadline, _)| deadline.saturating_sub(lease_now));
-        Rescued { jobs, next_lapse_ms }
+        let next_lease_expiry_ms = self.leased.first().map(|(deadline, _)| deadline.saturating_sub(lease_now));
+        Rescued { jobs, next_lease_expiry_ms }
     }
 
     fn rescue_one(&mut self, now: u64, id: JobId, mut job: Box<Job>, rescue: Rescue) -> Fate {
-        job.lapsed = true;
+        job.lease_expired = true;
         let is_shielded = job.shielded && job.spec.retries != Retries::Limited(0) && guard("model_shield");
         if !job.started || is_shielded {
-            job.lapses = job.lapses.saturating_add(1);
-            note_error(&mut job, now, ErrorClass::Lapsed, &Bytes::new());
+            job.lease_expiries = job.lease_expiries.saturating_add(1);
+            note_error(&mut job, now, ErrorClass::LeaseExpired, &Bytes::new());
             self.wait(id, job, now);
-            self.totals.lapsed += 1;
-            return Fate::Lapsed;
+            self.totals.lease_expired += 1;
+            return Fate::LeaseExpired;
         }
         job.crashes = job.crashes.saturating_add(1);
         job.errors = job.errors.saturating_add(1);
@@ -109,8 +111,8 @@ impl ShardState {
         self.totals.crashed += 1;
         let is_alone = job.alone || !guard("model_dies_alone");
         let exhausted = matches!(job.spec.retries, Retries::Limited(retries) if job.errors > retries || (job.crashes >= rescue.crash_max && is_alone));
-        let is_judged = rescue.is_judged && job.spec.version.is_some();
-        if exhausted && !is_judged {
+        let row_decides = rescue.row_decides && job.spec.version.is_some();
+        if exhausted && !row_decides {
             let discard = job.spec.discard_exhausted;
             return match self.dead_letter(id, job, discard, now) {
                 Verdict::Discarded => Fate::Discarded,
@@ -123,10 +125,10 @@ impl ShardState {
     }
 
     fn forget_silent_workers(&mut self, lease_now: u64) {
-        let silent = |heard: u64| heard + WORKER_SILENT_MS <= lease_now;
+        let silent = |seen: u64| seen + WORKER_SILENT_MS <= lease_now;
         let mut workers: Vec<(u64, Worker)> =
-            self.workers.iter().filter(|(_, heard)| silent(**heard)).map(|(worker, heard)| (*heard, *worker)).collect();
-        workers.sort_by_key(|(heard, worker)| (*heard, worker.0));
+            self.workers.iter().filter(|(_, seen)| silent(**seen)).map(|(worker, seen)| (*seen, *worker)).collect();
+        workers.sort_by_key(|(seen, worker)| (*seen, worker.0));
         for (_, worker) in workers.into_iter().take(WORKERS_FORGOTTEN_MAX) {
             self.workers.remove(&worker);
             self.answers.remove(&worker);

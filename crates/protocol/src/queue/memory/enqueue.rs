@@ -1,7 +1,7 @@
 //! Enqueueing: `enqueue`, `tick` and `put`.
 
-use super::state::{Expiring, ShardState, due_at, keep_until};
-use crate::queue::job::{End, Job, JobId, JobSpec, Stamp};
+use super::state::{Expiring, ShardState, due_at, retain_until};
+use crate::queue::job::{CompletionRecord, End, Job, JobId, JobSpec};
 use crate::queue::record::encoded_len;
 use crate::queue::steps::{Enqueued, NewJob, Put, PutAnswer, PutChange, State, Tick, Ticked};
 use evenkeel_link::support::guard;
@@ -20,8 +20,8 @@ impl ShardState {
         if let Some((_, state, _)) = self.live(new.id) {
             return if state == State::Dead { Enqueued::Dead } else { Enqueued::Duplicate };
         }
-        if let Some(stamp) = self.stamp(new.id, now) {
-            return Enqueued::Ended(stamp.end);
+        if let Some(completion) = self.completion(new.id, now) {
+            return Enqueued::Ended(completion.end);
         }
         if self.elsewhere(new.id).is_some()
             || (new.spec.unique.is_some() && self.shards.is_some_and(|shards| shards > 1))
@@ -81,7 +81,7 @@ impl ShardState {
 
     fn put_one(&mut self, now: u64, put: &Put) -> PutAnswer {
         let live = self.live(put.id).map(|(job, _, _)| job.spec.version.unwrap_or(0));
-        match live.or_else(|| self.stamp(put.id, now).map(|stamp| stamp.version)) {
+        match live.or_else(|| self.completion(put.id, now).map(|completion| completion.version)) {
             Some(stored) if put.version < stored => return PutAnswer::Superseded,
             Some(stored) if put.version == stored => return PutAnswer::Applied,
             None if self.elsewhere(put.id).is_some() => return PutAnswer::Elsewhere,
@@ -92,11 +92,11 @@ impl ShardState {
             self.free_unique(put.id, earlier);
         }
         // A worker may still run the older version: later fencing tokens stay above its token, and a later revocation reports it.
-        let lapsed = earlier.as_ref().is_some_and(|job| job.lapsed || job.token.is_some());
+        let lease_expired = earlier.as_ref().is_some_and(|job| job.lease_expired || job.token.is_some());
         let accepted = |spec: &JobSpec, errors, at| {
             let spec = JobSpec { version: Some(put.version), ..spec.clone() };
             let fence = earlier.as_ref().map_or(0, |job| job.fence);
-            Box::new(Job { lapsed, fence, errors, ..Job::accepted(spec, now, at) })
+            Box::new(Job { lease_expired, fence, errors, ..Job::accepted(spec, now, at) })
         };
         match &put.change {
             PutChange::Job(when, spec) => {
@@ -113,10 +113,10 @@ impl ShardState {
                 }
                 self.totals.created += 1;
             }
-            PutChange::Withdraw(keep) => {
-                let end = if lapsed { End::RevokedAfterLapse } else { End::Revoked };
-                let until = keep_until(*keep, end, now, now);
-                self.stamp_end(put.id, Stamp { end, until, version: put.version, ended_at: now });
+            PutChange::Withdraw(retention) => {
+                let end = if lease_expired { End::RevokedAfterLeaseExpiry } else { End::Revoked };
+                let until = retain_until(*retention, end, now, now);
+                self.record_completion(put.id, CompletionRecord { end, until, version: put.version, ended_at: now });
                 self.totals.revoked += 1;
             }
         }

@@ -4,9 +4,9 @@ use super::MemoryQueue;
 use super::state::{Expiring, Record, ShardState, size};
 use crate::queue::check;
 use crate::queue::error::QueueError;
-use crate::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
+use crate::queue::grow::{Close, GrowSteps, Inherited, Item, SendOutcome, Transfer};
 use crate::queue::job::{JobId, Priority};
-use crate::queue::record::{self, encode_job, encode_stamp};
+use crate::queue::record::{self, encode_completion, encode_job};
 use crate::queue::steps::{CLAIM_BYTES_MAX, PIECE_BYTES_MAX, Shard, State};
 use async_trait::async_trait;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -15,7 +15,7 @@ use evenkeel_link::support::guard;
 const JOB: u8 = 1;
 const SCHEDULE: u8 = 2;
 const DEAD: u8 = 5;
-const STAMP: u8 = 9;
+const COMPLETION: u8 = 9;
 
 impl ShardState {
     pub(crate) fn numbered(number: u16) -> Self {
@@ -49,54 +49,54 @@ impl ShardState {
         Inherited { paused: self.paused_until.unwrap_or(0), limits: self.limits, floor: self.fence_floor }
     }
 
-    fn give(&mut self, now: u64, item: Item) -> Given {
+    fn send_items(&mut self, now: u64, item: Item) -> SendOutcome {
         let id = match item {
             Item::Job(id) => id,
             Item::Schedule(schedule) => JobId(schedule),
         };
-        let Some(keeper) = self.elsewhere(id) else { return Given::No };
+        let Some(keeper) = self.elsewhere(id) else { return SendOutcome::No };
         if let Item::Schedule(schedule) = item {
-            let Some(last) = self.schedules.remove(&schedule) else { return Given::No };
+            let Some(last) = self.schedules.remove(&schedule) else { return SendOutcome::No };
             return self.send(keeper, label(SCHEDULE, id, 0, last), Bytes::new());
         }
         match self.live(id).map(|(_, state, score)| (state, score)) {
-            Some((State::Leased, _)) => Given::Leased,
+            Some((State::Leased, _)) => SendOutcome::Leased,
             Some((state, score)) => {
-                let Some(job) = self.take(id) else { return Given::No };
+                let Some(job) = self.take(id) else { return SendOutcome::No };
                 let place = if let State::Waiting(priority) = state { priority as u8 } else { DEAD };
                 self.send(keeper, label(JOB, id, place, score), encode_job(&job))
             }
             None => {
-                let Some(stamp) = self.stamp(id, now) else { return Given::No };
+                let Some(completion) = self.completion(id, now) else { return SendOutcome::No };
                 self.records.remove(&id);
-                self.send(keeper, label(JOB, id, STAMP, 0), encode_stamp(&stamp))
+                self.send(keeper, label(JOB, id, COMPLETION, 0), encode_completion(&completion))
             }
         }
     }
 
-    fn send(&mut self, keeper: u16, label: Bytes, record: Bytes) -> Given {
+    fn send(&mut self, keeper: u16, label: Bytes, record: Bytes) -> SendOutcome {
         let sequence = self.last_given.entry(keeper).or_default();
         *sequence += 1;
-        self.leaving.entry(keeper).or_default().insert(*sequence, Parcel { sequence: *sequence, label, record });
-        Given::Given
+        self.leaving.entry(keeper).or_default().insert(*sequence, Transfer { sequence: *sequence, label, record });
+        SendOutcome::Sent
     }
 
-    fn adopt(&mut self, now: u64, from: u16, parcels: &[Parcel]) -> Result<u64, QueueError> {
+    fn receive(&mut self, now: u64, from: u16, transfers: &[Transfer]) -> Result<u64, QueueError> {
         let before = self.earliest();
-        let mut last = self.last_adopted.get(&from).copied().unwrap_or(0);
-        for parcel in parcels {
-            if parcel.sequence == last + 1 {
-                self.adopt_one(now, parcel)?;
+        let mut last = self.last_received.get(&from).copied().unwrap_or(0);
+        for transfer in transfers {
+            if transfer.sequence == last + 1 {
+                self.receive_one(now, transfer)?;
                 last += 1;
             }
         }
-        self.last_adopted.insert(from, last);
+        self.last_received.insert(from, last);
         self.leave_markers(now, before);
         Ok(last)
     }
 
-    fn adopt_one(&mut self, now: u64, parcel: &Parcel) -> Result<(), QueueError> {
-        let Some((kind, id, place, score)) = read_label(&parcel.label) else {
+    fn receive_one(&mut self, now: u64, transfer: &Transfer) -> Result<(), QueueError> {
+        let Some((kind, id, place, score)) = read_label(&transfer.label) else {
             return Err(QueueError::Invalid("the label of a migrating item cannot be decoded".to_owned()));
         };
         if kind == SCHEDULE {
@@ -104,21 +104,21 @@ impl ShardState {
             return Ok(());
         }
         // A job or completion record that this shard already has takes precedence.
-        if parcel.record.is_empty() || self.live(id).is_some() || self.stamp(id, now).is_some() {
+        if transfer.record.is_empty() || self.live(id).is_some() || self.completion(id, now).is_some() {
             return Ok(());
         }
-        match record::Record::decode(&parcel.record)? {
+        match record::Record::decode(&transfer.record)? {
             record::Record::Live(job) => {
                 let state = Priority::ALL.get(usize::from(place)).map_or(State::Dead, |at| State::Waiting(*at));
                 self.index(state).insert((score, id));
                 self.bytes += size(&job);
                 self.records.insert(id, Record::Live { job, state, score });
             }
-            record::Record::Ended(stamp) => {
-                if let Some(until) = stamp.until {
-                    self.expiries.insert((until, Expiring::Stamp(id)));
+            record::Record::Ended(completion) => {
+                if let Some(until) = completion.until {
+                    self.expiries.insert((until, Expiring::CompletionRecord(id)));
                 }
-                self.records.insert(id, Record::Ended(stamp));
+                self.records.insert(id, Record::Ended(completion));
             }
         }
         Ok(())
@@ -137,22 +137,22 @@ impl GrowSteps for MemoryQueue {
         Ok(self.step(shard, |state, _| state.close(close)))
     }
 
-    async fn give(&self, shard: &Shard, items: &[Item]) -> Result<Vec<Given>, QueueError> {
+    async fn send_items(&self, shard: &Shard, items: &[Item]) -> Result<Vec<SendOutcome>, QueueError> {
         check::items(items.len())?;
-        Ok(self.step(shard, |state, now| items.iter().map(|item| state.give(now, *item)).collect()))
+        Ok(self.step(shard, |state, now| items.iter().map(|item| state.send_items(now, *item)).collect()))
     }
 
-    async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Result<Vec<Parcel>, QueueError> {
+    async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Result<Vec<Transfer>, QueueError> {
         check::items(limit)?;
         Ok(self.step(shard, |state, now| {
             let waiting = state.leaving.get(&to).into_iter().flat_map(|leaving| leaving.values());
-            within_bytes(waiting.take(limit).map(|parcel| without_expired_stamp(parcel, now)))
+            within_bytes(waiting.take(limit).map(|transfer| without_expired_completion(transfer, now)))
         }))
     }
 
-    async fn adopt(&self, shard: &Shard, from: u16, parcels: &[Parcel]) -> Result<u64, QueueError> {
-        check::items(parcels.len())?;
-        self.step(shard, |state, now| state.adopt(now, from, parcels))
+    async fn receive(&self, shard: &Shard, from: u16, transfers: &[Transfer]) -> Result<u64, QueueError> {
+        check::items(transfers.len())?;
+        self.step(shard, |state, now| state.receive(now, from, transfers))
     }
 
     async fn gone(&self, shard: &Shard, to: u16, sequence: u64) -> Result<u64, QueueError> {
@@ -168,28 +168,28 @@ impl GrowSteps for MemoryQueue {
     }
 }
 
-/// The parcels that fit into one reply: the first regardless of its size, and a large one only alone.
-fn within_bytes(parcels: impl Iterator<Item = Parcel>) -> Vec<Parcel> {
+/// The transfers that fit into one reply: the first regardless of its size, and a large one only alone.
+fn within_bytes(transfers: impl Iterator<Item = Transfer>) -> Vec<Transfer> {
     let (mut taken, mut bytes) = (Vec::new(), 0);
-    for parcel in parcels {
-        let goes_alone = is_large(&parcel) || taken.iter().any(is_large);
-        bytes += u64::try_from(parcel.record.len()).unwrap_or(u64::MAX);
+    for transfer in transfers {
+        let goes_alone = is_large(&transfer) || taken.iter().any(is_large);
+        bytes += u64::try_from(transfer.record.len()).unwrap_or(u64::MAX);
         if !taken.is_empty() && (goes_alone || bytes > CLAIM_BYTES_MAX) && guard("model_leaving_bytes") {
             break;
         }
-        taken.push(parcel);
+        taken.push(transfer);
     }
     taken
 }
 
-fn is_large(parcel: &Parcel) -> bool {
-    u64::try_from(parcel.record.len()).unwrap_or(u64::MAX) > PIECE_BYTES_MAX
+fn is_large(transfer: &Transfer) -> bool {
+    u64::try_from(transfer.record.len()).unwrap_or(u64::MAX) > PIECE_BYTES_MAX
 }
 
 /// Drops the record of a completion record that has expired during the migration.
-fn without_expired_stamp(parcel: &Parcel, now: u64) -> Parcel {
-    let expired = matches!(record::Record::decode(&parcel.record), Ok(record::Record::Ended(stamp)) if stamp.until.is_some_and(|until| until <= now));
-    Parcel { record: if expired { Bytes::new() } else { parcel.record.clone() }, ..parcel.clone() }
+fn without_expired_completion(transfer: &Transfer, now: u64) -> Transfer {
+    let expired = matches!(record::Record::decode(&transfer.record), Ok(record::Record::Ended(completion)) if completion.until.is_some_and(|until| until <= now));
+    Transfer { record: if expired { Bytes::new() } else { transfer.record.clone() }, ..transfer.clone() }
 }
 
 fn label(kind: u8, id: JobId, place: u8, score: u64) -> Bytes {

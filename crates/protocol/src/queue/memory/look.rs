@@ -10,7 +10,7 @@ impl ShardState {
     pub(crate) fn found(&self, now: u64, id: JobId) -> Option<Found> {
         match self.live(id) {
             Some((job, state, score)) => Some(Found::Live { state, score, job: Box::new(job.clone()) }),
-            None => self.stamp(id, now).map(Found::Ended),
+            None => self.completion(id, now).map(Found::Ended),
         }
     }
 
@@ -60,7 +60,7 @@ impl ShardState {
             ready: count(self.ready(now, usize::MAX)),
             oldest_due: self.earliest(),
             leased: count(self.leased.len()),
-            lapsed: count(self.leased.iter().take_while(|(deadline, _)| *deadline <= lease_now).count()),
+            lease_expired: count(self.leased.iter().take_while(|(deadline, _)| *deadline <= lease_now).count()),
             dead: count(self.dead.len()),
             workers: self.counted_workers(lease_now),
             markers: self.markers,
@@ -76,8 +76,8 @@ impl ShardState {
     }
 
     fn counted_workers(&self, lease_now: u64) -> u64 {
-        let is_counted = |heard: u64| heard + WORKER_COUNTED_MS > lease_now || !guard("model_counts_live_workers");
-        count(self.workers.values().filter(|heard| is_counted(**heard)).count())
+        let is_counted = |seen: u64| seen + WORKER_COUNTED_MS > lease_now || !guard("model_counts_live_workers");
+        count(self.workers.values().filter(|seen| is_counted(**seen)).count())
     }
 
     fn entries(&self, state: State) -> &Index {

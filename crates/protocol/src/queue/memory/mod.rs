@@ -13,9 +13,9 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Amend, Amended, Beat, Enqueued, Found, Kept, Limits, Listed, NewJob, Preview, Put, PutAnswer, QueueSteps, Receipt,
-    Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, Standing,
-    State, Stats, Tick, Ticked, Worker,
+    Amend, Amended, Enqueued, Found, Heartbeat, Kept, Limits, Listed, NewJob, Preview, Put, PutAnswer, QueueSteps,
+    Receipt, Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard,
+    Standing, State, Stats, Tick, Ticked, Worker,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -115,9 +115,9 @@ impl QueueSteps for MemoryQueue {
         Ok(self.step(shard, |state, now| state.settle_and_claim(now, call)))
     }
 
-    async fn beat(&self, shard: &Shard, beat: &Beat) -> Result<Vec<bool>, QueueError> {
-        check::beat(beat)?;
-        Ok(self.step(shard, |state, now| state.beat(now, beat)))
+    async fn heartbeat(&self, shard: &Shard, heartbeat: &Heartbeat) -> Result<Vec<bool>, QueueError> {
+        check::heartbeat(heartbeat)?;
+        Ok(self.step(shard, |state, now| state.heartbeat(now, heartbeat)))
     }
 
     async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Result<bool, QueueError> {
@@ -249,7 +249,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
 
     use super::{MemoryQueue, SHARDS_MIN};
-    use crate::queue::job::{End, JobId, JobSpec, Keep, Unique, UniqueKey};
+    use crate::queue::job::{End, JobId, JobSpec, Retention, Unique, UniqueKey};
     use crate::queue::steps::{Enqueued, ITEMS_MAX, Limits, NewJob, QueueSteps, Shard, When};
     use bytes::Bytes;
     use evenkeel_link::clock::TestClock;
@@ -260,7 +260,7 @@ mod tests {
     fn job(number: u64) -> NewJob {
         let name = number.to_be_bytes();
         let unique = Some(Unique { key: UniqueKey::new(&name), window_ms: HOUR });
-        let spec = JobSpec { unique, keep: Keep::AfterEnd(HOUR), ..JobSpec::new(Bytes::new()) };
+        let spec = JobSpec { unique, retention: Retention::AfterEnd(HOUR), ..JobSpec::new(Bytes::new()) };
         NewJob { id: JobId::named(&name), when: When::In(0), spec }
     }
 

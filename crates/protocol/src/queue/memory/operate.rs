@@ -1,19 +1,23 @@
 //! Operator steps: `amend`, `redrive`, `forget`, `delete`, `purge`, `resume`.
 
 use super::state::{Expiring, Record, RedriveState, ShardState};
-use crate::queue::job::{End, FORGET_MS, JobId, Keep, Note};
+use crate::queue::job::{End, FORGET_MS, JobId, Note, Retention};
 use crate::queue::steps::{Amend, Amended, Redrive, RedriveVerdict, Redriven, State};
 use evenkeel_link::support::guard;
 
 /// How long a redrive is stored after its last call.
-const REDRIVE_KEEP_MS: u64 = 7 * 24 * 3_600_000;
+const REDRIVE_RETENTION_MS: u64 = 7 * 24 * 3_600_000;
 
 impl ShardState {
     pub(crate) fn amend(&mut self, now: u64, amend: &Amend) -> Amended {
         let (job, state, score) = match self.live(amend.id) {
             Some((_, state, _)) if state != State::Dead && guard("model_amend_dead") => return Amended::NotDead,
             Some(found) => found,
-            None => return self.stamp(amend.id, now).map_or(Amended::Unknown, |stamp| Amended::Ended(stamp.end)),
+            None => {
+                return self
+                    .completion(amend.id, now)
+                    .map_or(Amended::Unknown, |completion| Amended::Ended(completion.end));
+            }
         };
         if job.spec.body == amend.body && job.spec.codec == amend.codec {
             return Amended::Changed;
@@ -28,8 +32,8 @@ impl ShardState {
     }
 
     pub(crate) fn redrive(&mut self, now: u64, call: &Redrive) -> Redriven {
-        let keep_until = now + REDRIVE_KEEP_MS;
-        let kept = self.redrives.get(&call.redrive).filter(|kept| kept.keep_until > now);
+        let retain_until = now + REDRIVE_RETENTION_MS;
+        let kept = self.redrives.get(&call.redrive).filter(|kept| kept.retain_until > now);
         let (cutoff, filter, taken) =
             kept.map_or_else(|| (now, call.filter.clone(), 0), |kept| (kept.cutoff, kept.filter.clone(), kept.taken));
         let before = self.earliest();
@@ -38,8 +42,8 @@ impl ShardState {
         self.leave_markers(now, before);
         let new = verdicts.iter().filter(|verdict| **verdict == RedriveVerdict::Taken).count();
         let taken = taken + u64::try_from(new).unwrap_or(0);
-        self.redrives.insert(call.redrive, RedriveState { cutoff, filter: filter.clone(), taken, keep_until });
-        self.expiries.insert((keep_until, Expiring::Redrive(call.redrive)));
+        self.redrives.insert(call.redrive, RedriveState { cutoff, filter: filter.clone(), taken, retain_until });
+        self.expiries.insert((retain_until, Expiring::Redrive(call.redrive)));
         Redriven { cutoff, filter, taken, verdicts }
     }
 
@@ -54,7 +58,7 @@ impl ShardState {
         }
         let Some(mut job) = self.take(id) else { return RedriveVerdict::NotDead };
         job.spec.notes.push(Note::Redriven { redrive: call.redrive, at: now, errors: job.errors });
-        (job.errors, job.crashes, job.lapses) = (0, 0, 0);
+        (job.errors, job.crashes, job.lease_expiries) = (0, 0, 0);
         let due = now + call.delay_ms;
         job.expires_at = job.spec.late_ms_max.map(|late| due + late);
         self.wait(id, job, due);
@@ -67,17 +71,17 @@ impl ShardState {
     }
 
     fn forget_one(&mut self, now: u64, id: JobId) -> bool {
-        if let Some(mut stamp) = self.stamp(id, now) {
-            if stamp.until.is_none() {
-                stamp.until = Some(now + FORGET_MS);
-                self.stamp_end(id, stamp);
+        if let Some(mut completion) = self.completion(id, now) {
+            if completion.until.is_none() {
+                completion.until = Some(now + FORGET_MS);
+                self.record_completion(id, completion);
             }
             return true;
         }
         match self.records.get_mut(&id) {
             Some(Record::Live { job, .. }) => {
-                if job.spec.keep == Keep::UntilForgotten {
-                    job.spec.keep = Keep::AfterEnd(FORGET_MS);
+                if job.spec.retention == Retention::UntilForgotten {
+                    job.spec.retention = Retention::AfterEnd(FORGET_MS);
                 }
                 true
             }

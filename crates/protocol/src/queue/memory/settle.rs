@@ -1,11 +1,11 @@
-//! A worker's steps: `settle_and_claim`, `beat` and `progress`.
+//! A worker's steps: `settle_and_claim`, `heartbeat` and `progress`.
 
 use super::state::{Record, ShardState, StoredReply, note_error, size};
 use crate::queue::job::{End, ErrorClass, Job, JobId, JobSpec, Note, Retries};
 use crate::queue::record::encode_job;
 use crate::queue::steps::{
-    Beat, CLAIM_BYTES_MAX, Claimed, Delivered, INLINE_BYTES_MAX, Outcome, PUT_OFF_MAX, PUT_OFF_MS, Receipt, Report,
-    SettleAndClaim, Settled, State, Verdict,
+    CLAIM_BYTES_MAX, Claimed, Delivered, Heartbeat, INLINE_BYTES_MAX, Outcome, PUT_OFF_MAX, PUT_OFF_MS, Receipt,
+    Report, SettleAndClaim, Settled, State, Verdict,
 };
 use bytes::Bytes;
 use evenkeel_link::support::guard;
@@ -55,7 +55,7 @@ impl ShardState {
         }
         let id = receipt.id;
         let Some(mut job) = self.take(id) else { return Verdict::Lost };
-        (job.crashes, job.lapses) = (0, 0);
+        (job.crashes, job.lease_expiries) = (0, 0);
         match outcome {
             Outcome::Done => self.end(id, &job, End::Done, now),
             Outcome::Failed { retry_ms, error } => {
@@ -81,12 +81,12 @@ impl ShardState {
 
     fn claim(&mut self, now: u64, lease_now: u64, call: &SettleAndClaim) -> Vec<Delivered> {
         let due = self.due.iter().flat_map(|index| index.iter().take_while(|(due, _)| *due <= now));
-        // Suspects that are put off do not count toward the wanted number.
-        let candidates: Vec<(u64, JobId)> = due.take(call.want + PUT_OFF_MAX + 1).copied().collect();
+        // Suspects that are put off do not count toward the limit.
+        let candidates: Vec<(u64, JobId)> = due.take(call.limit + PUT_OFF_MAX + 1).copied().collect();
         let (mut deliveries, mut bytes) = (Vec::new(), 0);
-        let (mut want, mut room, mut put_off) = (call.want, call.room, 0);
+        let (mut limit, mut room, mut put_off) = (call.limit, call.room, 0);
         for (due_at, id) in candidates {
-            if want == 0 {
+            if limit == 0 {
                 break;
             }
             let Some((job, _, _)) = self.live(id) else { continue };
@@ -94,7 +94,7 @@ impl ShardState {
                 if let Some(job) = self.take(id) {
                     self.end(id, &job, End::Expired, now);
                 }
-                want -= 1;
+                limit -= 1;
                 continue;
             }
             let level = job.suspicion();
@@ -111,7 +111,7 @@ impl ShardState {
                 break;
             }
             bytes += size;
-            want -= 1;
+            limit -= 1;
             if level > 0 {
                 (room.level, room.running) = (level, room.running + 1);
             }
@@ -147,11 +147,11 @@ impl ShardState {
         Some(Delivered { receipt, due_at, lease_left_ms: call.lease_ms, job: Ok(before), more })
     }
 
-    pub(crate) fn beat(&mut self, now: u64, beat: &Beat) -> Vec<bool> {
+    pub(crate) fn heartbeat(&mut self, now: u64, heartbeat: &Heartbeat) -> Vec<bool> {
         let lease_now = self.lease_clock(now);
-        self.record_call(beat.worker, lease_now);
-        let deadline = lease_now + beat.lease_ms;
-        beat.deliveries.iter().map(|(receipt, report)| self.extend(receipt, *report, deadline)).collect()
+        self.record_call(heartbeat.worker, lease_now);
+        let deadline = lease_now + heartbeat.lease_ms;
+        heartbeat.deliveries.iter().map(|(receipt, report)| self.extend(receipt, *report, deadline)).collect()
     }
 
     /// Some bytes of a record; fewer at its end, none if there is no job.

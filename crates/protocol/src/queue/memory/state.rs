@@ -1,8 +1,9 @@
 //! The state of a shard, and the operations of which every step consists.
 
-use crate::queue::grow::Parcel;
+use crate::queue::grow::Transfer;
 use crate::queue::job::{
-    ERRORS_KEPT_MAX, End, ErrorClass, ErrorNote, Job, JobId, Keep, Note, REVOKE_MS_MIN, Stamp, UniqueKey,
+    CompletionRecord, ERRORS_KEPT_MAX, End, ErrorClass, ErrorNote, Job, JobId, Note, REVOKE_MS_MIN, Retention,
+    UniqueKey,
 };
 use crate::queue::record::encoded_len;
 use crate::queue::steps::{
@@ -53,22 +54,22 @@ pub(crate) struct ShardState {
     /// The topic's number of shards, once it has grown.
     pub(crate) shards: Option<u16>,
     /// Items that were sent to other shards and are not known to have been received yet.
-    pub(crate) leaving: BTreeMap<u16, BTreeMap<u64, Parcel>>,
+    pub(crate) leaving: BTreeMap<u16, BTreeMap<u64, Transfer>>,
     /// The last sequence number sent to each other shard, and received from each.
     pub(crate) last_given: HashMap<u16, u64>,
-    pub(crate) last_adopted: HashMap<u16, u64>,
+    pub(crate) last_received: HashMap<u16, u64>,
 }
 
 /// The content of the key `job:<id>`.
 pub(crate) enum Record {
     Live { job: Box<Job>, state: State, score: u64 },
-    Ended(Stamp),
+    Ended(CompletionRecord),
 }
 
 /// Something that expires.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Expiring {
-    Stamp(JobId),
+    CompletionRecord(JobId),
     Unique(UniqueKey),
     Redrive([u8; 16]),
 }
@@ -86,7 +87,7 @@ pub(crate) struct RedriveState {
     pub(crate) cutoff: u64,
     pub(crate) filter: Bytes,
     pub(crate) taken: u64,
-    pub(crate) keep_until: u64,
+    pub(crate) retain_until: u64,
 }
 
 impl ShardState {
@@ -106,9 +107,9 @@ impl ShardState {
     }
 
     /// The completion record with this id, unless it has expired.
-    pub(crate) fn stamp(&self, id: JobId, now: u64) -> Option<Stamp> {
+    pub(crate) fn completion(&self, id: JobId, now: u64) -> Option<CompletionRecord> {
         match self.records.get(&id)? {
-            Record::Ended(stamp) if stamp.until.is_none_or(|until| until > now) => Some(*stamp),
+            Record::Ended(completion) if completion.until.is_none_or(|until| until > now) => Some(*completion),
             _ => None,
         }
     }
@@ -150,12 +151,12 @@ impl ShardState {
 
     /// Ends a job that was removed; a completion record is stored if its id may be sent again.
     pub(crate) fn end(&mut self, id: JobId, job: &Job, end: End, now: u64) {
-        let until = keep_until(job.spec.keep, end, job.enqueued_at, now);
+        let until = retain_until(job.spec.retention, end, job.enqueued_at, now);
         if until.is_none_or(|until| until > now) {
             let version = job.spec.version.unwrap_or(0);
-            self.stamp_end(id, Stamp { end, until, version, ended_at: now });
+            self.record_completion(id, CompletionRecord { end, until, version, ended_at: now });
         }
-        if matches!(end, End::Revoked | End::RevokedAfterLapse | End::Deleted) {
+        if matches!(end, End::Revoked | End::RevokedAfterLeaseExpiry | End::Deleted) {
             self.free_unique(id, job);
         }
         let total = match end {
@@ -163,7 +164,7 @@ impl ShardState {
             End::Expired => &mut self.totals.expired,
             End::Discarded => &mut self.totals.discarded,
             End::Deleted => &mut self.totals.deleted,
-            End::Revoked | End::RevokedAfterLapse => &mut self.totals.revoked,
+            End::Revoked | End::RevokedAfterLeaseExpiry => &mut self.totals.revoked,
         };
         *total += 1;
     }
@@ -257,8 +258,9 @@ impl ShardState {
             let Some((until, expiring)) = run_out.cloned() else { return };
             self.expiries.remove(&(until, expiring.clone()));
             match expiring {
-                Expiring::Stamp(id) => {
-                    if matches!(self.records.get(&id), Some(Record::Ended(stamp)) if stamp.until == Some(until)) {
+                Expiring::CompletionRecord(id) => {
+                    if matches!(self.records.get(&id), Some(Record::Ended(completion)) if completion.until == Some(until))
+                    {
                         self.records.remove(&id);
                     }
                 }
@@ -268,7 +270,7 @@ impl ShardState {
                     }
                 }
                 Expiring::Redrive(redrive) => {
-                    if self.redrives.get(&redrive).is_some_and(|kept| kept.keep_until == until) {
+                    if self.redrives.get(&redrive).is_some_and(|kept| kept.retain_until == until) {
                         self.redrives.remove(&redrive);
                     }
                 }
@@ -278,20 +280,20 @@ impl ShardState {
 
     /// Whether it equals an unused shard. Its counters are not considered.
     pub(crate) fn is_empty(&self, now: u64) -> bool {
-        let is_silent = |heard: &u64| heard + WORKER_SILENT_MS <= now + self.back;
+        let is_silent = |seen: &u64| seen + WORKER_SILENT_MS <= now + self.back;
         let holds_nothing = self.records.is_empty() && self.expiries.is_empty() && self.unique.is_empty();
         let has_no_settings =
             self.schedules.is_empty() && self.paused(now).is_none() && self.limits == Limits::default();
-        let is_whole = self.shards.is_none() && self.leaving.is_empty() && self.last_adopted.is_empty();
+        let is_whole = self.shards.is_none() && self.leaving.is_empty() && self.last_received.is_empty();
         holds_nothing && has_no_settings && is_whole && self.fence_floor == 0 && self.workers.values().all(is_silent)
     }
 
     /// Stores a completion record.
-    pub(crate) fn stamp_end(&mut self, id: JobId, stamp: Stamp) {
-        if let Some(until) = stamp.until {
-            self.expiries.insert((until, Expiring::Stamp(id)));
+    pub(crate) fn record_completion(&mut self, id: JobId, completion: CompletionRecord) {
+        if let Some(until) = completion.until {
+            self.expiries.insert((until, Expiring::CompletionRecord(id)));
         }
-        self.records.insert(id, Record::Ended(stamp));
+        self.records.insert(id, Record::Ended(completion));
     }
 }
 
@@ -302,19 +304,19 @@ pub(crate) fn note_error(job: &mut Job, at: u64, class: ErrorClass, text: &Bytes
     {
         job.spec.notes.remove(oldest);
     }
-    let attempt = if class == ErrorClass::Lapsed { 0 } else { job.errors };
+    let attempt = if class == ErrorClass::LeaseExpired { 0 } else { job.errors };
     job.spec.notes.push(Note::Error(ErrorNote { at, class, attempt, text: text.clone() }));
 }
 
 /// When the completion record expires; `None`: not before `forget`. That of a revocation has a minimum retention.
-pub(crate) fn keep_until(keep: Keep, end: End, enqueued_at: u64, now: u64) -> Option<u64> {
-    let until = match keep {
-        Keep::Nothing => 0,
-        Keep::AfterEnd(window) => now + window,
-        Keep::FromEnqueue(window) => enqueued_at + window,
-        Keep::UntilForgotten => return None,
+pub(crate) fn retain_until(retention: Retention, end: End, enqueued_at: u64, now: u64) -> Option<u64> {
+    let until = match retention {
+        Retention::Nothing => 0,
+        Retention::AfterEnd(window) => now + window,
+        Retention::FromEnqueue(window) => enqueued_at + window,
+        Retention::UntilForgotten => return None,
     };
-    let revoked = matches!(end, End::Revoked | End::RevokedAfterLapse);
+    let revoked = matches!(end, End::Revoked | End::RevokedAfterLeaseExpiry);
     Some(if revoked { until.max(now + REVOKE_MS_MIN) } else { until })
 }
 

@@ -2,12 +2,12 @@
 
 use super::notes::split_notes;
 use super::{
-    FLAG_DISCARD, FLAG_JSON, FLAG_LAPSED, FLAG_MESSAGE_PACK, FLAG_NOTES, FLAG_PRIORITY, FLAG_STARTED, FLAGS_CODEC,
-    HAS_EXPIRY, HAS_UNIQUE, HAS_VERSION, HAS_WINDOW, HEADER_BYTES, IS_ALONE, IS_SHIELDED, RETRIES_UNLIMITED,
-    Unreadable, get_16, get_u48,
+    FLAG_DISCARD, FLAG_JSON, FLAG_LEASE_EXPIRED, FLAG_MESSAGE_PACK, FLAG_NOTES, FLAG_PRIORITY, FLAG_STARTED,
+    FLAGS_CODEC, HAS_EXPIRY, HAS_UNIQUE, HAS_VERSION, HAS_WINDOW, HEADER_BYTES, IS_ALONE, IS_SHIELDED,
+    RETRIES_UNLIMITED, Unreadable, get_16, get_u48,
 };
 use crate::codec::{JSON, MESSAGE_PACK};
-use crate::queue::job::{Job, JobSpec, Keep, Priority, Retries, Unique, UniqueKey};
+use crate::queue::job::{Job, JobSpec, Priority, Retention, Retries, Unique, UniqueKey};
 use bytes::{Buf, Bytes};
 use evenkeel_link::Token;
 
@@ -19,7 +19,7 @@ pub(super) fn decode_job(mut raw: Bytes) -> Result<Job, Unreadable> {
     header.advance(1);
     let (flags, has, rule) = (header.get_u8(), header.get_u8(), header.get_u8());
     let (errors, retries) = (header.get_u16(), header.get_u16());
-    let (crashes, lapses) = (header.get_u8(), header.get_u8());
+    let (crashes, lease_expiries) = (header.get_u8(), header.get_u8());
     let enqueued_at = get_u48(&mut header)?;
     let fence = header.get_u64();
     let mut token = [0; 16];
@@ -52,12 +52,12 @@ pub(super) fn decode_job(mut raw: Bytes) -> Result<Job, Unreadable> {
             priority: Priority::ALL[usize::from(flags & FLAG_PRIORITY)],
             retries: if retries == RETRIES_UNLIMITED { Retries::Unlimited } else { Retries::Limited(retries) },
             discard_exhausted: flags & FLAG_DISCARD != 0,
-            keep: match rule {
-                0 => Keep::Nothing,
-                1 => Keep::AfterEnd(window),
-                2 => Keep::FromEnqueue(window),
-                3 => Keep::UntilForgotten,
-                _ => return Err(Unreadable("unknown stamp rule")),
+            retention: match rule {
+                0 => Retention::Nothing,
+                1 => Retention::AfterEnd(window),
+                2 => Retention::FromEnqueue(window),
+                3 => Retention::UntilForgotten,
+                _ => return Err(Unreadable("unknown retention rule")),
             },
             late_ms_max,
             unique,
@@ -70,9 +70,9 @@ pub(super) fn decode_job(mut raw: Bytes) -> Result<Job, Unreadable> {
         expires_at,
         errors,
         crashes,
-        lapses,
+        lease_expiries,
         started: flags & FLAG_STARTED != 0,
-        lapsed: flags & FLAG_LAPSED != 0,
+        lease_expired: flags & FLAG_LEASE_EXPIRED != 0,
         shielded: has & IS_SHIELDED != 0,
         alone: has & IS_ALONE != 0,
         fence,

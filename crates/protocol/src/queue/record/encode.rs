@@ -2,11 +2,11 @@
 
 use super::notes::{note_len, put_note};
 use super::{
-    FLAG_DISCARD, FLAG_JSON, FLAG_LAPSED, FLAG_MESSAGE_PACK, FLAG_NOTES, FLAG_STARTED, FLAGS_CODEC, FORMAT_JOB,
+    FLAG_DISCARD, FLAG_JSON, FLAG_LEASE_EXPIRED, FLAG_MESSAGE_PACK, FLAG_NOTES, FLAG_STARTED, FLAGS_CODEC, FORMAT_JOB,
     HAS_EXPIRY, HAS_UNIQUE, HAS_VERSION, HAS_WINDOW, HEADER_BYTES, IS_ALONE, IS_SHIELDED, RETRIES_UNLIMITED, put_u48,
 };
 use crate::codec::{JSON, MESSAGE_PACK};
-use crate::queue::job::{FORGET_MS, Job, Keep, Retries};
+use crate::queue::job::{FORGET_MS, Job, Retention, Retries};
 use bytes::{BufMut, Bytes, BytesMut};
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
@@ -24,7 +24,7 @@ pub fn encode_job(job: &Job) -> Bytes {
     if let Some(version) = spec.version {
         out.put_u64(version);
     }
-    if let Some(window) = window_ms(spec.keep) {
+    if let Some(window) = window_ms(spec.retention) {
         put_u48(&mut out, window);
     }
     if let Some(unique) = spec.unique {
@@ -50,7 +50,7 @@ pub fn encoded_len(job: &Job) -> usize {
     let spec = &job.spec;
     let optional = spec.late_ms_max.map_or(0, |_| 12)
         + spec.version.map_or(0, |_| 8)
-        + window_ms(spec.keep).map_or(0, |_| 6)
+        + window_ms(spec.retention).map_or(0, |_| 6)
         + spec.unique.map_or(0, |_| 22);
     let notes: usize = spec.notes.iter().map(|note| 3 + note_len(note)).sum();
     let codec = usize::from(named_codec(spec.codec).is_some());
@@ -82,22 +82,22 @@ fn put_header(out: &mut BytesMut, job: &Job) {
             | flag(job.started, FLAG_STARTED)
             | flag(spec.discard_exhausted, FLAG_DISCARD)
             | flag(!spec.notes.is_empty(), FLAG_NOTES)
-            | flag(job.lapsed, FLAG_LAPSED)
+            | flag(job.lease_expired, FLAG_LEASE_EXPIRED)
             | codec_flags(spec.codec),
     );
     out.put_u8(
         flag(spec.late_ms_max.is_some(), HAS_EXPIRY)
             | flag(spec.version.is_some(), HAS_VERSION)
-            | flag(window_ms(spec.keep).is_some(), HAS_WINDOW)
+            | flag(window_ms(spec.retention).is_some(), HAS_WINDOW)
             | flag(spec.unique.is_some(), HAS_UNIQUE)
             | flag(job.shielded, IS_SHIELDED)
             | flag(job.alone, IS_ALONE),
     );
-    out.put_u8(match spec.keep {
-        Keep::Nothing => 0,
-        Keep::AfterEnd(_) => 1,
-        Keep::FromEnqueue(_) => 2,
-        Keep::UntilForgotten => 3,
+    out.put_u8(match spec.retention {
+        Retention::Nothing => 0,
+        Retention::AfterEnd(_) => 1,
+        Retention::FromEnqueue(_) => 2,
+        Retention::UntilForgotten => 3,
     });
     out.put_u16(job.errors);
     out.put_u16(match spec.retries {
@@ -105,16 +105,16 @@ fn put_header(out: &mut BytesMut, job: &Job) {
         Retries::Unlimited => RETRIES_UNLIMITED,
     });
     out.put_u8(job.crashes);
-    out.put_u8(job.lapses);
+    out.put_u8(job.lease_expiries);
     put_u48(out, job.enqueued_at);
     out.put_u64(job.fence);
     out.put_slice(job.token.as_ref().map_or(&[0; 16], Token::as_bytes).as_slice());
 }
 
-fn window_ms(keep: Keep) -> Option<u64> {
-    match keep {
-        Keep::Nothing => None,
-        Keep::AfterEnd(window) | Keep::FromEnqueue(window) => Some(window),
-        Keep::UntilForgotten => Some(FORGET_MS),
+fn window_ms(retention: Retention) -> Option<u64> {
+    match retention {
+        Retention::Nothing => None,
+        Retention::AfterEnd(window) | Retention::FromEnqueue(window) => Some(window),
+        Retention::UntilForgotten => Some(FORGET_MS),
     }
 }

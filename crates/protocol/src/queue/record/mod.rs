@@ -10,23 +10,23 @@ pub(crate) use encode::{codec_flags, named_codec};
 pub use encode::{encode_job, encoded_len};
 pub use notes::{decode_error, encode_error};
 
-use super::job::{End, Job, Stamp};
+use super::job::{CompletionRecord, End, Job};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use decode::decode_job;
 
 /// Length of the fixed header.
 pub const HEADER_BYTES: usize = 40;
 /// Length of a completion record.
-pub const STAMP_BYTES: usize = 24;
+pub const COMPLETION_RECORD_BYTES: usize = 24;
 
 const FORMAT_JOB: u8 = 1;
-const FORMAT_STAMP: u8 = 2;
+const FORMAT_COMPLETION_RECORD: u8 = 2;
 
 const FLAG_PRIORITY: u8 = 0b0000_0011;
 const FLAG_STARTED: u8 = 0b0000_0100;
 const FLAG_DISCARD: u8 = 0b0000_1000;
 const FLAG_NOTES: u8 = 0b0001_0000;
-const FLAG_LAPSED: u8 = 0b0010_0000;
+const FLAG_LEASE_EXPIRED: u8 = 0b0010_0000;
 /// The codec of the body. Neither flag: a record of an older program. Both: the codec's id is the byte before the body.
 const FLAGS_CODEC: u8 = 0b1100_0000;
 const FLAG_JSON: u8 = 0b0100_0000;
@@ -44,12 +44,12 @@ const RETRIES_UNLIMITED: u16 = u16::MAX;
 
 /// Encodes a completion record.
 #[must_use]
-pub fn encode_stamp(stamp: &Stamp) -> Bytes {
-    let mut out = BytesMut::with_capacity(STAMP_BYTES);
-    out.put_slice(&[FORMAT_STAMP, stamp.end as u8, 0, 0]);
-    out.put_u64(stamp.version);
-    put_u48(&mut out, stamp.ended_at);
-    put_u48(&mut out, stamp.until.unwrap_or(0));
+pub fn encode_completion(completion: &CompletionRecord) -> Bytes {
+    let mut out = BytesMut::with_capacity(COMPLETION_RECORD_BYTES);
+    out.put_slice(&[FORMAT_COMPLETION_RECORD, completion.end as u8, 0, 0]);
+    out.put_u64(completion.version);
+    put_u48(&mut out, completion.ended_at);
+    put_u48(&mut out, completion.until.unwrap_or(0));
     out.freeze()
 }
 
@@ -61,7 +61,7 @@ pub struct Unreadable(&'static str);
 impl Unreadable {
     /// A completion record where a live job was expected.
     pub(crate) fn ended() -> Self {
-        Self("a stamp instead of a job")
+        Self("a completion record instead of a job")
     }
 
     /// A format that this program does not support.
@@ -76,7 +76,7 @@ pub enum Record {
     /// A job that waits, runs or is dead.
     Live(Box<Job>),
     /// The completion record of a job.
-    Ended(Stamp),
+    Ended(CompletionRecord),
 }
 
 impl Record {
@@ -87,7 +87,7 @@ impl Record {
     pub fn decode(raw: &Bytes) -> Result<Self, Unreadable> {
         match raw.first() {
             Some(&FORMAT_JOB) => decode_job(raw.clone()).map(|job| Record::Live(Box::new(job))),
-            Some(&FORMAT_STAMP) => decode_stamp(raw).map(Record::Ended),
+            Some(&FORMAT_COMPLETION_RECORD) => decode_completion(raw).map(Record::Ended),
             _ => Err(Unreadable::unknown_format()),
         }
     }
@@ -112,16 +112,16 @@ impl Record {
     }
 }
 
-fn decode_stamp(mut raw: &[u8]) -> Result<Stamp, Unreadable> {
-    if raw.len() != STAMP_BYTES {
-        return Err(Unreadable("a stamp of another length"));
+fn decode_completion(mut raw: &[u8]) -> Result<CompletionRecord, Unreadable> {
+    if raw.len() != COMPLETION_RECORD_BYTES {
+        return Err(Unreadable("a completion record of another length"));
     }
     let end = End::from_code(raw[1]).ok_or(Unreadable("unknown end"))?;
     raw.advance(4);
     let version = raw.get_u64();
     let ended_at = get_u48(&mut raw)?;
     let until = get_u48(&mut raw)?;
-    Ok(Stamp { end, until: (until != 0).then_some(until), version, ended_at })
+    Ok(CompletionRecord { end, until: (until != 0).then_some(until), version, ended_at })
 }
 
 fn put_u48(out: &mut BytesMut, number: u64) {

@@ -99,7 +99,7 @@ fn decode_note(kind: u8, mut bytes: Bytes) -> Result<Note, Unreadable> {
             let class = match bytes.try_get_u8() {
                 Ok(1) => ErrorClass::Failed,
                 Ok(2) => ErrorClass::Crashed,
-                Ok(3) => ErrorClass::Lapsed,
+                Ok(3) => ErrorClass::LeaseExpired,
                 Ok(4) => ErrorClass::Dead,
                 _ => return Err(Unreadable("unknown class of error")),
             };

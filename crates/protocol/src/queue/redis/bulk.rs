@@ -37,12 +37,12 @@ trait Connection: Send + Sync {
 
 impl Connection for Blocking {
     fn command<'a>(&'a mut self, cmd: &'a Cmd, bytes: u64) -> Call<'a> {
-        Box::pin(Self::command(self, cmd, patience(bytes)))
+        Box::pin(Self::command(self, cmd, timeout_for(bytes)))
     }
 
     fn run<'a>(&'a mut self, script: &'static Script, shard: &'a Shard, args: &'a Args, bytes: u64) -> Call<'a> {
         Box::pin(
-            async move { Self::run(self, script, &[shard.tag().as_bytes()], &args.slices(), patience(bytes)).await },
+            async move { Self::run(self, script, &[shard.tag().as_bytes()], &args.slices(), timeout_for(bytes)).await },
         )
     }
 
@@ -52,7 +52,7 @@ impl Connection for Blocking {
 }
 
 /// Added to the link's response time-out, which is sized for small calls.
-fn patience(bytes: u64) -> Duration {
+fn timeout_for(bytes: u64) -> Duration {
     Duration::from_secs(bytes.div_ceil(1 << 20))
 }
 

@@ -1,15 +1,15 @@
 //! The arguments of the scripts.
 
-use crate::queue::job::{FORGET_MS, Job, JobId, JobSpec, Keep};
+use crate::queue::job::{FORGET_MS, Job, JobId, JobSpec, Retention};
 use crate::queue::record::{codec_flags, encode_job, named_codec};
 use crate::queue::steps::{
-    Amend, Beat, CRASH_DELAY_MS_MAX, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule, Rescue,
-    Restored, SettleAndClaim, State, Tick, WORKER_SILENT_MS, When,
+    Amend, CRASH_DELAY_MS_MAX, Heartbeat, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule,
+    Rescue, Restored, SettleAndClaim, State, Tick, WORKER_SILENT_MS, When,
 };
 use bytes::Bytes;
 
 /// How long a redrive is stored after its last call.
-const REDRIVE_KEEP_MS: u64 = 7 * 24 * 3_600_000;
+const REDRIVE_RETENTION_MS: u64 = 7 * 24 * 3_600_000;
 
 /// The arguments of a script, in one buffer.
 #[derive(Default)]
@@ -78,12 +78,12 @@ pub(crate) fn put(puts: &[Put]) -> Args {
                 let args = if *is_dead { args.bytes(format!("!{at}")) } else { args.when(When::At(*at)) };
                 args.bytes(record)
             }
-            PutChange::Withdraw(keep) => {
-                let (rule, window) = match keep {
-                    Keep::Nothing => (0, 0),
-                    Keep::AfterEnd(window) => (1, *window),
-                    Keep::FromEnqueue(window) => (2, *window),
-                    Keep::UntilForgotten => (3, FORGET_MS),
+            PutChange::Withdraw(retention) => {
+                let (rule, window) = match retention {
+                    Retention::Nothing => (0, 0),
+                    Retention::AfterEnd(window) => (1, *window),
+                    Retention::FromEnqueue(window) => (2, *window),
+                    Retention::UntilForgotten => (3, FORGET_MS),
                 };
                 args.bytes("").bytes([&[rule], &window.to_be_bytes()[2..]].concat())
             }
@@ -111,7 +111,7 @@ pub(crate) fn settle_and_claim(call: &SettleAndClaim) -> Args {
         .bytes(call.worker.0)
         .number(call.sequence)
         .number(call.lease_ms)
-        .size(call.want)
+        .size(call.limit)
         .bytes(call.token.as_bytes())
         .number(call.fence_floor)
         .number(call.room.slots.into())
@@ -135,9 +135,9 @@ fn delivery(receipt: &Receipt) -> Vec<u8> {
     [&receipt.id.0[..], &receipt.fence.to_be_bytes(), receipt.token.as_bytes()].concat()
 }
 
-pub(crate) fn beat(beat: &Beat) -> Args {
-    let args = Args::default().bytes(beat.worker.0).number(beat.lease_ms);
-    beat.deliveries.iter().fold(args, |args, (receipt, report)| {
+pub(crate) fn heartbeat(heartbeat: &Heartbeat) -> Args {
+    let args = Args::default().bytes(heartbeat.worker.0).number(heartbeat.lease_ms);
+    heartbeat.deliveries.iter().fold(args, |args, (receipt, report)| {
         let mut item = delivery(receipt);
         item.push(u8::from(report.is_started) + 2 * u8::from(report.is_shielded) + 4 * u8::from(report.is_alone));
         args.bytes(item)
@@ -173,11 +173,12 @@ pub(crate) fn rescue(rescue: Rescue) -> Args {
         .number(rescue.crash_delay_ms)
         .number(CRASH_DELAY_MS_MAX)
         .number(WORKER_SILENT_MS)
-        .number(rescue.is_judged.into())
+        .number(rescue.row_decides.into())
 }
 
 pub(crate) fn redrive(call: &Redrive) -> Args {
-    let args = Args::default().bytes(call.redrive).bytes(&call.filter).number(call.delay_ms).number(REDRIVE_KEEP_MS);
+    let args =
+        Args::default().bytes(call.redrive).bytes(&call.filter).number(call.delay_ms).number(REDRIVE_RETENTION_MS);
     call.ids.iter().fold(args, |args, id| args.bytes(id.0))
 }
 

@@ -5,7 +5,7 @@ use super::reply::{self, FOREVER, array, bulk, job_id, unexpected, unsigned};
 use super::{RedisQueue, scripts};
 use crate::queue::check;
 use crate::queue::error::QueueError;
-use crate::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
+use crate::queue::grow::{Close, GrowSteps, Inherited, Item, SendOutcome, Transfer};
 use crate::queue::job::JobId;
 use crate::queue::steps::{ITEMS_MAX, Limits, Shard};
 use async_trait::async_trait;
@@ -38,7 +38,7 @@ impl GrowSteps for RedisQueue {
         })
     }
 
-    async fn give(&self, shard: &Shard, items: &[Item]) -> Result<Vec<Given>, QueueError> {
+    async fn send_items(&self, shard: &Shard, items: &[Item]) -> Result<Vec<SendOutcome>, QueueError> {
         check::items(items.len())?;
         let args = items.iter().fold(Args::default(), |args, item| {
             args.bytes(match item {
@@ -47,32 +47,32 @@ impl GrowSteps for RedisQueue {
             })
         });
         let given = |code: &u8| match code {
-            0 => Ok(Given::No),
-            1 => Ok(Given::Given),
-            2 => Ok(Given::Leased),
-            _ => Err(unexpected("give")),
+            0 => Ok(SendOutcome::No),
+            1 => Ok(SendOutcome::Sent),
+            2 => Ok(SendOutcome::Leased),
+            _ => Err(unexpected("send_items")),
         };
-        bulk(self.run(&scripts::GIVE, shard, args).await?)?.iter().map(given).collect()
+        bulk(self.run(&scripts::SEND_ITEMS, shard, args).await?)?.iter().map(given).collect()
     }
 
-    async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Result<Vec<Parcel>, QueueError> {
+    async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Result<Vec<Transfer>, QueueError> {
         check::items(limit)?;
         let args = Args::default().number(to.into()).size(limit).bytes("");
         let fields = array(self.run(&scripts::LEAVING, shard, args).await?)?;
         if let [_, _, Value::Int(size)] = fields.as_slice() {
             let size = u64::try_from(*size).unwrap_or(0);
             let args = Args::default().number(to.into()).size(1).bytes("1");
-            return parcels(self.bulk.run(&self.link, &scripts::LEAVING, shard, &args, size).await?);
+            return transfers(self.bulk.run(&self.link, &scripts::LEAVING, shard, &args, size).await?);
         }
-        parcels(Value::Array(fields))
+        transfers(Value::Array(fields))
     }
 
-    async fn adopt(&self, shard: &Shard, from: u16, parcels: &[Parcel]) -> Result<u64, QueueError> {
-        check::items(parcels.len())?;
-        let args = parcels.iter().fold(Args::default().number(from.into()), |args, parcel| {
-            args.number(parcel.sequence).bytes(&parcel.label).bytes(&parcel.record)
+    async fn receive(&self, shard: &Shard, from: u16, transfers: &[Transfer]) -> Result<u64, QueueError> {
+        check::items(transfers.len())?;
+        let args = transfers.iter().fold(Args::default().number(from.into()), |args, transfer| {
+            args.number(transfer.sequence).bytes(&transfer.label).bytes(&transfer.record)
         });
-        reply::count(&self.run(&scripts::ADOPT, shard, args).await?)
+        reply::count(&self.run(&scripts::RECEIVE, shard, args).await?)
     }
 
     async fn gone(&self, shard: &Shard, to: u16, sequence: u64) -> Result<u64, QueueError> {
@@ -100,13 +100,13 @@ impl GrowSteps for RedisQueue {
     }
 }
 
-fn parcels(reply: Value) -> Result<Vec<Parcel>, QueueError> {
+fn transfers(reply: Value) -> Result<Vec<Transfer>, QueueError> {
     let mut fields = array(reply)?.into_iter();
-    let mut parcels = Vec::new();
+    let mut transfers = Vec::new();
     while let (Some(sequence), Some(label), Some(record)) = (fields.next(), fields.next(), fields.next()) {
-        parcels.push(Parcel { sequence: unsigned(&sequence)?, label: bulk(label)?, record: bulk(record)? });
+        transfers.push(Transfer { sequence: unsigned(&sequence)?, label: bulk(label)?, record: bulk(record)? });
     }
-    Ok(parcels)
+    Ok(transfers)
 }
 
 /// A `MATCH` pattern that matches only this text.

@@ -42,7 +42,7 @@ fn preview(reply: Value) -> Result<Option<Preview>, QueueError> {
     }
     Ok(Some(match Record::decode(&bulk(record)?) {
         Err(unreadable) => Preview::Unreadable(unreadable),
-        Ok(Record::Ended(stamp)) => Preview::Ended(stamp),
+        Ok(Record::Ended(completion)) => Preview::Ended(completion),
         Ok(Record::Live(job)) => {
             let (state, score, body_bytes) = (state(index)?, unsigned(&score)?, unsigned(&body_bytes)?);
             Preview::Live { state, score, job, body_bytes }

@@ -123,7 +123,7 @@ pub(crate) fn revoke(reply: Value) -> Parsed<Vec<Revoked>> {
     let answer = |code: &u8| match code {
         0 => Ok(Revoked::Unknown),
         1 => Ok(Revoked::Revoked),
-        2 => Ok(Revoked::RevokedAfterLapse),
+        2 => Ok(Revoked::RevokedAfterLeaseExpiry),
         3 => Ok(Revoked::Running),
         4 => Ok(Revoked::Dead),
         code => end(code.wrapping_sub(16)).map(Revoked::Ended),
@@ -135,7 +135,7 @@ pub(crate) fn reschedule(reply: Value) -> Parsed<Vec<Rescheduled>> {
     let answer = |code: &u8| match code {
         0 => Ok(Rescheduled::Unknown),
         1 => Ok(Rescheduled::Changed),
-        2 => Ok(Rescheduled::ChangedAfterLapse),
+        2 => Ok(Rescheduled::ChangedAfterLeaseExpiry),
         3 => Ok(Rescheduled::Running),
         4 => Ok(Rescheduled::Dead),
         code => end(code.wrapping_sub(16)).map(Rescheduled::Ended),
@@ -144,15 +144,18 @@ pub(crate) fn reschedule(reply: Value) -> Parsed<Vec<Rescheduled>> {
 }
 
 pub(crate) fn rescue(reply: Value) -> Parsed<Rescued> {
-    let [jobs, next_lapse] = parts(reply)?;
+    let [jobs, next_lease_expiry] = parts(reply)?;
     let jobs = bulk(jobs)?;
     let jobs = jobs.chunks(17).map(|item| Ok((job_id(&item[..item.len() - 1])?, fate(item[item.len() - 1])?)));
-    Ok(Rescued { jobs: jobs.collect::<Parsed<_>>()?, next_lapse_ms: u64::try_from(integer(&next_lapse)?).ok() })
+    Ok(Rescued {
+        jobs: jobs.collect::<Parsed<_>>()?,
+        next_lease_expiry_ms: u64::try_from(integer(&next_lease_expiry)?).ok(),
+    })
 }
 
 fn fate(code: u8) -> Parsed<Fate> {
     match code {
-        1 => Ok(Fate::Lapsed),
+        1 => Ok(Fate::LeaseExpired),
         2 => Ok(Fate::Crashed),
         3 => Ok(Fate::Died),
         4 => Ok(Fate::Discarded),
@@ -202,7 +205,7 @@ fn looked(reply: Value) -> Parsed<Looked> {
     let [raw, index, score] = parts(reply)?;
     Ok(match Record::decode(&bulk(raw)?) {
         Err(unreadable) => Err(unreadable),
-        Ok(Record::Ended(stamp)) => Ok(Some(Found::Ended(stamp))),
+        Ok(Record::Ended(completion)) => Ok(Some(Found::Ended(completion))),
         Ok(Record::Live(job)) => {
             Ok(Some(Found::Live { state: state(integer(&index)?)?, score: unsigned(&score)?, job }))
         }
@@ -217,8 +220,8 @@ fn head(reply: Value) -> Parsed<Option<Head>> {
     if reply == Value::Nil {
         return Ok(None);
     }
-    let [index, score, version, lapsed] = parts(reply)?;
-    let lapsed = integer(&lapsed)? == 1;
+    let [index, score, version, lease_expired] = parts(reply)?;
+    let lease_expired = integer(&lease_expired)? == 1;
     let (index, score, version) = (integer(&index)?, unsigned(&score)?, bulk(version)?);
     let version = version.as_ref().try_into().map(u64::from_be_bytes).map_err(|_| unexpected("heads"))?;
     Ok(Some(match index {
@@ -227,7 +230,7 @@ fn head(reply: Value) -> Parsed<Option<Head>> {
             Head::Ended { end, version }
         }
         -2 => Head::Unreadable,
-        index => Head::Live { state: state(index)?, score, version, lapsed },
+        index => Head::Live { state: state(index)?, score, version, lease_expired },
     }))
 }
 
@@ -251,7 +254,7 @@ pub(crate) fn stats(reply: Value) -> Parsed<Stats> {
         ready: at(5),
         oldest_due: optional(6),
         leased: at(7),
-        lapsed: at(8),
+        lease_expired: at(8),
         dead: at(9),
         workers: at(10),
         markers: at(11),
@@ -261,7 +264,7 @@ pub(crate) fn stats(reply: Value) -> Parsed<Stats> {
             created: at(14),
             done: at(15),
             retried: at(16),
-            lapsed: at(17),
+            lease_expired: at(17),
             crashed: at(18),
             died: at(19),
             expired: at(20),
@@ -289,7 +292,7 @@ pub(crate) fn state(index: i64) -> Parsed<State> {
 }
 
 fn end(code: u8) -> Parsed<End> {
-    End::from_code(code).ok_or_else(|| unexpected("a stamp"))
+    End::from_code(code).ok_or_else(|| unexpected("a completion record"))
 }
 
 pub(crate) fn job_id(bytes: &[u8]) -> Parsed<JobId> {

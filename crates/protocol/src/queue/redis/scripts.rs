@@ -33,7 +33,7 @@ pub(crate) static RESCHEDULE: Script =
     script!("operate" / "reschedule-1", "", [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, ACCEPT]);
 pub(crate) static REDRIVE: Script = script!("operate" / "redrive-1", "", [SHARD, RECORD, PLACE, END, NOTES, WAKE]);
 pub(crate) static AMEND: Script = script!("operate" / "amend-1", "", [SHARD, RECORD, PLACE, NOTES]);
-pub(crate) static ADOPT: Script = script!("grow" / "adopt-1", "", [SHARD, RECORD, WAKE]);
+pub(crate) static RECEIVE: Script = script!("grow" / "adopt-1", "", [SHARD, RECORD, WAKE]);
 pub(crate) static SWEEP: Script = script!("operate" / "sweep-1", "", []);
 pub(crate) static GROWN: Script = script!("grow" / "grown-1", "", []);
 
@@ -55,7 +55,7 @@ pub(crate) static SETTLE_AND_CLAIM: Script = script!(
         part!("consume/answer")
     ]
 );
-pub(crate) static BEAT: Script = script!("consume" / "beat-1", "allow-oom", [SHARD, RECORD, LEASE]);
+pub(crate) static HEARTBEAT: Script = script!("consume" / "beat-1", "allow-oom", [SHARD, RECORD, LEASE]);
 pub(crate) static PROGRESS: Script =
     script!("consume" / "progress-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, NOTES]);
 pub(crate) static REVOKE: Script = script!("operate" / "revoke-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, END]);
@@ -69,7 +69,7 @@ pub(crate) static DELETE: Script = script!("operate" / "delete-1", "allow-oom", 
 pub(crate) static PURGE: Script = script!("operate" / "purge-1", "allow-oom", [SHARD, RECORD, PLACE, END]);
 pub(crate) static RESUME: Script = script!("operate" / "resume-1", "allow-oom", [SHARD, WAKE]);
 pub(crate) static CLOSE: Script = script!("grow" / "close-1", "allow-oom", [SHARD]);
-pub(crate) static GIVE: Script = script!("grow" / "give-1", "allow-oom", [SHARD, RECORD, PLACE, GROW]);
+pub(crate) static SEND_ITEMS: Script = script!("grow" / "give-1", "allow-oom", [SHARD, RECORD, PLACE, GROW]);
 pub(crate) static GONE: Script = script!("grow" / "gone-1", "allow-oom", [SHARD]);
 
 pub(crate) static JOB: Script = script!("look" / "job-1", "no-writes", [SHARD, RECORD, PLACE]);
@@ -88,7 +88,7 @@ pub const SCRIPTS: [&Script; 28] = [
     &RESCHEDULE,
     &REDRIVE,
     &SETTLE_AND_CLAIM,
-    &BEAT,
+    &HEARTBEAT,
     &PROGRESS,
     &REVOKE,
     &RESCUE,
@@ -104,9 +104,9 @@ pub const SCRIPTS: [&Script; 28] = [
     &AMEND,
     &STATS,
     &CLOSE,
-    &GIVE,
+    &SEND_ITEMS,
     &LEAVING,
-    &ADOPT,
+    &RECEIVE,
     &GONE,
     &GROWN,
     &SWEEP,

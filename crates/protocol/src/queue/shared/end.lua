@@ -2,7 +2,7 @@
 -- Cost O(log n) a job.
 -- `alone`, whether it crashed alone, is stored until the next delivery, whose start may depend on it.
 local function settle_head(id, j, alone)
-  j.token = NOBODY
+  j.token = NO_OWNER
   j.fields = bit.band(j.fields, FIELDS) + (alone and ALONE or 0)
   j.flags = bit.band(j.flags, bit.bnot(STARTED))
   call('SETRANGE', JOB .. id, '0', head(j))
@@ -16,11 +16,11 @@ end
 -- With `ended`, the key of a record that leaves no completion record is collected there, and the caller deletes it.
 local function finish(id, j, how, ended)
   add('bytes', -(j.size or call('STRLEN', JOB .. id)))
-  local until_ms = keep_until(j.rule, j.window, how, j.enqueued)
+  local until_ms = retain_until(j.rule, j.window, how, j.enqueued)
   local counts = false
-  counts = until_ms == 0 or until_ms > NOW -- guard: queue_done_stamp
+  counts = until_ms == 0 or until_ms > NOW -- guard: queue_done_completion
   if counts then
-    stamp(id, how, j.version, until_ms)
+    record_completion(id, how, j.version, until_ms)
   elseif ended then
     ended[#ended + 1], ended[id] = JOB .. id, true
   else
@@ -31,7 +31,7 @@ local function finish(id, j, how, ended)
 end
 
 -- Returns 2 for a dead letter, 3 for a discarded job.
-local function bury(id, j, discard)
+local function mark_dead(id, j, discard)
   if discard then
     finish(id, j, DISCARDED)
     return 3

@@ -1,14 +1,14 @@
 -- Finds a job's index, and writes and removes what a job leaves behind when it ends.
 -- Cost O(log n) a job.
 local TOTALS = { 'done', 'expired', 'discarded', 'deleted', 'revoked', 'revoked' }
-local DONE, EXPIRED, DISCARDED, DELETED, REVOKED, REVOKED_AFTER_LAPSE = 1, 2, 3, 4, 5, 6
+local DONE, EXPIRED, DISCARDED, DELETED, REVOKED, REVOKED_AFTER_LEASE_EXPIRY = 1, 2, 3, 4, 5, 6
 local REVOKE_MS = 600000
 -- One byte more than a unique key's value has: a longer value is another program's.
 local UNIQUE_LAST = '22'
 
 local function where(id, j)
   local index = DUE[j.flags % 4]
-  if j.token ~= NOBODY then index = LEASED end
+  if j.token ~= NO_OWNER then index = LEASED end
   local score = call('ZSCORE', index, id)
   if not score then
     index = DEAD
@@ -17,14 +17,14 @@ local function where(id, j)
   return score and index, tonumber(score)
 end
 
-local function keep_until(rule, window, how, enqueued)
+local function retain_until(rule, window, how, enqueued)
   if rule == 3 then return 0 end
   local until_ms = rule == 1 and NOW + (window or 0) or rule == 2 and enqueued + (window or 0) or -1
-  if how >= REVOKED then until_ms = math.max(until_ms, NOW + REVOKE_MS) end -- guard: queue_revoke_stamp
+  if how >= REVOKED then until_ms = math.max(until_ms, NOW + REVOKE_MS) end -- guard: queue_revoke_completion
   return until_ms
 end
 
-local function stamp(id, how, version, until_ms)
+local function record_completion(id, how, version, until_ms)
   local value = struct.pack('>BBHc8I6I6', 2, how, 0, version or NO_VERSION, NOW, until_ms)
   if until_ms == 0 then call('SET', JOB .. id, value) else call('SET', JOB .. id, value, 'PX', until_ms - NOW) end
 end

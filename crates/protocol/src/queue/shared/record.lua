@@ -1,7 +1,7 @@
 -- Decodes and encodes heads of records and completion records; docs/spec/queue.md has the tables of offsets.
 -- Cost O(1), the body is never copied.
-local NOBODY, NO_VERSION = string.rep('\0', 16), string.rep('\0', 8)
-local STARTED, DISCARD, NOTES, LAPSED = 4, 8, 16, 32
+local NO_OWNER, NO_VERSION = string.rep('\0', 16), string.rep('\0', 8)
+local STARTED, DISCARD, NOTES, LEASE_EXPIRED = 4, 8, 16, 32
 -- Flags in the byte of the fields, whose lower half says which optional fields follow the head.
 local SHIELDED, ALONE, FIELDS = 16, 32, 15
 -- The maximum length of a head with its optional fields; and the length that is read where the size of a short record is needed as well.
@@ -31,9 +31,9 @@ local function open(raw)
   end
   if format ~= 1 then return nil end
   -- With all fields, so that the table is allocated once.
-  local j, at, _ = { flags = 0, fields = 0, rule = 0, errors = 0, retries = 0, crashes = 0, lapses = 0, enqueued = 0,
+  local j, at, _ = { flags = 0, fields = 0, rule = 0, errors = 0, retries = 0, crashes = 0, lease_expiries = 0, enqueued = 0,
     fence = 0, token = 0, body_at = 0, size = nil }, 41, nil
-  _, j.flags, j.fields, j.rule, j.errors, j.retries, j.crashes, j.lapses, j.enqueued, j.fence, j.token =
+  _, j.flags, j.fields, j.rule, j.errors, j.retries, j.crashes, j.lease_expiries, j.enqueued, j.fence, j.token =
     struct.unpack('>BBBBHHBBI6I8c16', raw)
   if has(j.fields, 1) then j.expires, j.late, at = struct.unpack('>I6I6', raw, at) end
   if has(j.fields, 2) then j.version, at = struct.unpack('>c8', raw, at) end
@@ -44,6 +44,6 @@ local function open(raw)
 end
 
 local function head(j)
-  return struct.pack('>BBBBHHBBI6I8c16', 1, j.flags, j.fields, j.rule, j.errors, j.retries, j.crashes, j.lapses,
+  return struct.pack('>BBBBHHBBI6I8c16', 1, j.flags, j.fields, j.rule, j.errors, j.retries, j.crashes, j.lease_expiries,
     j.enqueued, j.fence, j.token)
 end

@@ -24,18 +24,18 @@ local function leave_markers(before, known)
   local first, each = known, nil
   if not known then first, each = earliest() end
   if not first or meta.paused > NOW then return first end
-  local wanted = (not before or first < before) and 1 or 0
+  local requested = (not before or first < before) and 1 or 0
   if first <= NOW then
     local ready = 0
     for priority = 0, 3 do
       local is_ready = ready < MARKERS_MAX and (not each or (each[priority] or FOREVER) <= NOW)
       if is_ready then ready = ready + call('ZCOUNT', DUE[priority], '-inf', text(NOW)) end
     end
-    wanted = math.min(math.max(wanted, ready), MARKERS_MAX)
+    requested = math.min(math.max(requested, ready), MARKERS_MAX)
   end
-  local left = wanted > 0 and call('ZCARD', WAKE) or 0
+  local left = requested > 0 and call('ZCARD', WAKE) or 0
   for marker = 1, MARKERS_MAX do
-    if left >= wanted then return first end
+    if left >= requested then return first end
     left = left + call('ZADD', WAKE, 'NX', '0', text(marker)) -- guard: queue_wake_markers
   end
   return first

@@ -83,7 +83,7 @@ pub struct SettleAndClaim {
     /// The outcomes of deliveries.
     pub settlements: Vec<(Receipt, Outcome)>,
     /// Free slots: the maximum number of claimed jobs.
-    pub want: usize,
+    pub limit: usize,
     /// The duration of the leases.
     pub lease_ms: u64,
     /// The token of all deliveries of this call.
@@ -140,7 +140,7 @@ pub struct Delivered {
 
 /// Extends the leases of one worker (heartbeat).
 #[derive(Clone, Debug)]
-pub struct Beat {
+pub struct Heartbeat {
     /// The caller.
     pub worker: Worker,
     /// The new duration of the leases from now.
@@ -160,7 +160,7 @@ pub struct Rescue {
     pub crash_delay_ms: u64,
     /// SQL rows are the source of truth for the topic's jobs: a job with a version is not dead-lettered here, as its row may say that it
     /// is completed. It waits, and the check at its next start decides.
-    pub is_judged: bool,
+    pub row_decides: bool,
 }
 
 /// The result of a `rescue`.
@@ -169,14 +169,14 @@ pub struct Rescued {
     /// The jobs whose lease had expired.
     pub jobs: Vec<(JobId, Fate)>,
     /// The ms until the next lease expires; 0 if more have already expired.
-    pub next_lapse_ms: Option<u64>,
+    pub next_lease_expiry_ms: Option<u64>,
 }
 
 /// The result of a rescue for one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It had not been reported as started, or was shielded: it is due again.
-    Lapsed,
+    LeaseExpired,
     /// It had been reported as started: it waits for its next attempt.
     Crashed,
     /// It crashed too often: it is a dead letter.

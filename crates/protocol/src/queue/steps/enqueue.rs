@@ -1,6 +1,6 @@
 //! What senders send, and the replies.
 
-use crate::queue::job::{End, JobId, JobSpec, Keep};
+use crate::queue::job::{End, JobId, JobSpec, Retention};
 
 /// When a job is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub enum PutChange {
     /// Restores the job from SQL, with its errors from before the store lost it.
     Restored(Box<Restored>),
     /// Withdraws the job; the version is kept by this rule.
-    Withdraw(Keep),
+    Withdraw(Retention),
 }
 
 /// A job that is restored with its history.

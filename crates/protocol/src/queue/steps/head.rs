@@ -15,7 +15,7 @@ pub enum Head {
         /// The version of its latest `put`; 0 without one.
         version: u64,
         /// Whether a lease of it has expired.
-        lapsed: bool,
+        lease_expired: bool,
     },
     /// It ended and has a completion record.
     Ended {
@@ -34,10 +34,10 @@ impl Head {
         match looked {
             Ok(found) => found.map(|found| match found {
                 Found::Live { state, score, job } => {
-                    let lapsed = job.lapsed || state == State::Leased;
-                    Self::Live { state, score, version: job.spec.version.unwrap_or(0), lapsed }
+                    let lease_expired = job.lease_expired || state == State::Leased;
+                    Self::Live { state, score, version: job.spec.version.unwrap_or(0), lease_expired }
                 }
-                Found::Ended(stamp) => Self::Ended { end: stamp.end, version: stamp.version },
+                Found::Ended(completion) => Self::Ended { end: completion.end, version: completion.version },
             }),
             Err(_) => Some(Self::Unreadable),
         }

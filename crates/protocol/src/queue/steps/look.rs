@@ -1,7 +1,7 @@
 //! What operators read without reading bodies: [`Preview`], [`Standing`], [`Kept`].
 
 use super::{Found, Looked, State};
-use crate::queue::job::{Job, Note, Stamp};
+use crate::queue::job::{CompletionRecord, Job, Note};
 use crate::queue::record::Unreadable;
 use bytes::Bytes;
 use evenkeel_link::Token;
@@ -22,7 +22,7 @@ pub enum Preview {
         body_bytes: u64,
     },
     /// It has ended and has a completion record.
-    Ended(Stamp),
+    Ended(CompletionRecord),
     /// Its record was written in a format that this program does not support.
     Unreadable(Unreadable),
 }
@@ -33,7 +33,7 @@ impl Preview {
     pub fn of(looked: Looked, bytes: usize) -> Option<Self> {
         match looked {
             Ok(None) => None,
-            Ok(Some(Found::Ended(stamp))) => Some(Self::Ended(stamp)),
+            Ok(Some(Found::Ended(completion))) => Some(Self::Ended(completion)),
             Ok(Some(Found::Live { state, score, mut job })) => {
                 let body_bytes = u64::try_from(job.spec.body.len()).unwrap_or(u64::MAX);
                 if guard("model_preview_cut") {

@@ -13,7 +13,8 @@ mod room;
 mod stats;
 
 pub use consume::{
-    Beat, Claimed, Delivered, Fate, Next, Outcome, Receipt, Rescue, Rescued, SettleAndClaim, Settled, Verdict, Worker,
+    Claimed, Delivered, Fate, Heartbeat, Next, Outcome, Receipt, Rescue, Rescued, SettleAndClaim, Settled, Verdict,
+    Worker,
 };
 pub use enqueue::{Enqueued, NewJob, Put, PutAnswer, PutChange, Restored, Tick, Ticked, When};
 pub use head::Head;
@@ -100,7 +101,7 @@ pub trait QueueSteps: Send + Sync {
     /// Settles deliveries, then claims due jobs.
     async fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> Reply<Settled>;
     /// Extends leases; returns for each delivery whether it is still held.
-    async fn beat(&self, shard: &Shard, beat: &Beat) -> Reply<Vec<bool>>;
+    async fn heartbeat(&self, shard: &Shard, heartbeat: &Heartbeat) -> Reply<Vec<bool>>;
     /// Stores a delivery's progress in place of the previous one; returns whether the delivery is still held.
     async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Reply<bool>;
     /// Reads some bytes of a record, regardless of its delivery: fewer at its end, none of an unknown id.

@@ -1,7 +1,7 @@
 //! What operators and senders do to jobs that are stored, and what they read.
 
 use super::When;
-use crate::queue::job::{End, Job, JobId, Priority, Stamp};
+use crate::queue::job::{CompletionRecord, End, Job, JobId, Priority};
 use crate::queue::record::Unreadable;
 use bytes::Bytes;
 
@@ -11,7 +11,7 @@ pub enum Revoked {
     /// It was waiting and never starts (again).
     Revoked,
     /// A worker whose lease has expired may have begun to run it; its acks and fenced writes are rejected.
-    RevokedAfterLapse,
+    RevokedAfterLeaseExpiry,
     /// It is running: nothing changed.
     Running,
     /// It is a dead letter: nothing changed.
@@ -42,7 +42,7 @@ pub enum Rescheduled {
     /// It waits, with the changes.
     Changed,
     /// The same; a worker whose lease has expired may have begun to run it.
-    ChangedAfterLapse,
+    ChangedAfterLeaseExpiry,
     /// It is running: nothing changed.
     Running,
     /// It is a dead letter: nothing changed.
@@ -153,7 +153,7 @@ pub enum Found {
         job: Box<Job>,
     },
     /// It has ended and has a completion record.
-    Ended(Stamp),
+    Ended(CompletionRecord),
 }
 
 /// The result of `jobs` for one id.

@@ -14,7 +14,7 @@ pub struct Stats {
     /// Leased jobs.
     pub leased: u64,
     /// The number of leased jobs whose lease has expired.
-    pub lapsed: u64,
+    pub lease_expired: u64,
     /// Dead letters.
     pub dead: u64,
     /// Workers that sent a call within the last minute.
@@ -53,7 +53,7 @@ pub struct Totals {
     /// Failed attempts that were followed by another attempt.
     pub retried: u64,
     /// Leases that expired before a start was reported.
-    pub lapsed: u64,
+    pub lease_expired: u64,
     /// Leases that expired after a start was reported.
     pub crashed: u64,
     /// Became dead letters.

@@ -149,7 +149,7 @@ impl State {
         if let Some(missing) = trim.groups.iter().find(|name| !self.groups.contains_key(*name)) {
             return Trimmed::GroupMissing(missing.clone());
         }
-        let mut below = EntryId::at(now.saturating_sub(trim.keep_ms));
+        let mut below = EntryId::at(now.saturating_sub(trim.retain_ms));
         for group in self.groups.values() {
             let oldest = group.pending.first_key_value().map(|(id, _)| *id);
             below = below.min(group.position.next()).min(oldest.unwrap_or(below));

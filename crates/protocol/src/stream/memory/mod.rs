@@ -10,8 +10,8 @@ use super::error::StreamError;
 use super::id::EntryId;
 use super::name::{GroupName, Partition};
 use super::steps::{
-    Append, Appended, Beat, DeadLetter, Entry, GroupSpec, GroupStats, Joined, Opened, Position, ReadEntries, Reader,
-    Redriven, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
+    Append, Appended, DeadLetter, Entry, GroupSpec, GroupStats, Heartbeat, Joined, Opened, Position, ReadEntries,
+    Reader, Redriven, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
 };
 use async_trait::async_trait;
 use evenkeel_link::Token;
@@ -164,12 +164,12 @@ impl StreamSteps for MemoryStream {
         partition: &Partition,
         group: &GroupName,
         reader: Reader,
-        want: usize,
+        limit: usize,
         lease_ms: u64,
     ) -> Result<Reply<ReadEntries>> {
-        check::page(want)?;
+        check::page(limit)?;
         check::lease(lease_ms)?;
-        let step = |group: &mut Group, log: &Log, now, me: &Name| group.read(now, log, me, want, lease_ms);
+        let step = |group: &mut Group, log: &Log, now, me: &Name| group.read(now, log, me, limit, lease_ms);
         Ok(match self.by_reader(partition, group, reader, step) {
             Reply::Done(reply) => reply,
             Reply::Missing => Reply::Missing,
@@ -191,16 +191,16 @@ impl StreamSteps for MemoryStream {
         Ok(self.by_reader(partition, group, reader, step))
     }
 
-    async fn beat(
+    async fn heartbeat(
         &self,
         partition: &Partition,
         group: &GroupName,
         reader: Reader,
         lease_ms: u64,
-        beats: &[Beat],
+        heartbeats: &[Heartbeat],
     ) -> Result<Reply<Vec<bool>>> {
-        check::beat(lease_ms, beats)?;
-        let step = |group: &mut Group, _: &Log, now, me: &Name| group.beat(now, me, lease_ms, beats);
+        check::heartbeat(lease_ms, heartbeats)?;
+        let step = |group: &mut Group, _: &Log, now, me: &Name| group.heartbeat(now, me, lease_ms, heartbeats);
         Ok(self.by_reader(partition, group, reader, step))
     }
 
@@ -248,7 +248,7 @@ impl StreamSteps for MemoryStream {
     async fn trim(&self, partition: &Partition, trim: &Trim) -> Result<Trimmed> {
         check::page(trim.limit)?;
         check::items(trim.groups.len())?;
-        check::span(trim.keep_ms)?;
+        check::span(trim.retain_ms)?;
         Ok(self.step(partition, |state, now| state.trim(now, trim)))
     }
 

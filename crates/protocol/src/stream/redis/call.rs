@@ -2,7 +2,7 @@
 
 use crate::stream::id::EntryId;
 use crate::stream::name::GroupName;
-use crate::stream::steps::{Append, Beat, Delivery, GroupSpec, Mode, Outcome, Position, Reader, Settlement, Trim};
+use crate::stream::steps::{Append, Delivery, GroupSpec, Heartbeat, Mode, Outcome, Position, Reader, Settlement, Trim};
 use evenkeel_link::Token;
 
 /// The arguments of a script, in one buffer.
@@ -99,12 +99,14 @@ pub(super) fn settle(group: &GroupName, reader: Reader, settlements: &[Settlemen
     })
 }
 
-pub(super) fn beat(group: &GroupName, reader: Reader, lease_ms: u64, beats: &[Beat]) -> Args {
+pub(super) fn heartbeat(group: &GroupName, reader: Reader, lease_ms: u64, heartbeats: &[Heartbeat]) -> Args {
     let args = Args::of(group).reader(reader).number(lease_ms);
-    beats.iter().fold(args, |args, beat| args.delivery(beat.delivery).bytes(if beat.alone { "1" } else { "0" }))
+    heartbeats
+        .iter()
+        .fold(args, |args, heartbeat| args.delivery(heartbeat.delivery).bytes(if heartbeat.alone { "1" } else { "0" }))
 }
 
 pub(super) fn trim(trim: &Trim) -> Args {
-    let args = Args::default().number(trim.keep_ms).size(trim.limit);
+    let args = Args::default().number(trim.retain_ms).size(trim.limit);
     trim.groups.iter().fold(args, |args, group| args.bytes(group.as_str()))
 }

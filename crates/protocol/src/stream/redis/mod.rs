@@ -11,8 +11,8 @@ use super::error::StreamError;
 use super::id::EntryId;
 use super::name::{GroupName, Partition};
 use super::steps::{
-    Append, Appended, Beat, DeadLetter, Entry, FOREVER_MS, GroupSpec, GroupStats, ITEMS_MAX, Joined, Opened, Position,
-    ReadEntries, Reader, Redriven, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
+    Append, Appended, DeadLetter, Entry, FOREVER_MS, GroupSpec, GroupStats, Heartbeat, ITEMS_MAX, Joined, Opened,
+    Position, ReadEntries, Reader, Redriven, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
 };
 use async_trait::async_trait;
 use call::Args;
@@ -105,12 +105,12 @@ impl StreamSteps for RedisStream {
         partition: &Partition,
         group: &GroupName,
         reader: Reader,
-        want: usize,
+        limit: usize,
         lease_ms: u64,
     ) -> Result<Reply<ReadEntries>> {
-        check::page(want)?;
+        check::page(limit)?;
         check::lease(lease_ms)?;
-        let args = Args::of(group).reader(reader).size(want).number(lease_ms);
+        let args = Args::of(group).reader(reader).size(limit).number(lease_ms);
         reply::read(self.run(&scripts::READ, partition, args).await?)
     }
 
@@ -125,16 +125,18 @@ impl StreamSteps for RedisStream {
         reply::settle(self.run(&scripts::SETTLE, partition, call::settle(group, reader, settlements)).await?)
     }
 
-    async fn beat(
+    async fn heartbeat(
         &self,
         partition: &Partition,
         group: &GroupName,
         reader: Reader,
         lease_ms: u64,
-        beats: &[Beat],
+        heartbeats: &[Heartbeat],
     ) -> Result<Reply<Vec<bool>>> {
-        check::beat(lease_ms, beats)?;
-        reply::flags(self.run(&scripts::BEAT, partition, call::beat(group, reader, lease_ms, beats)).await?)
+        check::heartbeat(lease_ms, heartbeats)?;
+        reply::flags(
+            self.run(&scripts::HEARTBEAT, partition, call::heartbeat(group, reader, lease_ms, heartbeats)).await?,
+        )
     }
 
     async fn redrive(
@@ -175,7 +177,7 @@ impl StreamSteps for RedisStream {
     async fn trim(&self, partition: &Partition, trim: &Trim) -> Result<Trimmed> {
         check::page(trim.limit)?;
         check::items(trim.groups.len())?;
-        check::span(trim.keep_ms)?;
+        check::span(trim.retain_ms)?;
         reply::trim(self.run(&scripts::TRIM, partition, call::trim(trim)).await?)
     }
 

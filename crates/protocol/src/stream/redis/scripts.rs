@@ -25,7 +25,7 @@ pub(super) static LEAVE: Script = script!("stream_leave-1", "allow-oom", ["log",
 pub(super) static TAKE_OVER: Script = script!("stream_take_over-1", "allow-oom", ["log", "group", "delivery"]);
 pub(super) static READ: Script = script!("stream_read-1", "allow-oom", ["log", "group", "delivery", "read"]);
 pub(super) static SETTLE: Script = script!("stream_settle-1", "allow-oom", ["log", "group", "delivery"]);
-pub(super) static BEAT: Script = script!("stream_beat-1", "allow-oom", ["log", "group", "delivery"]);
+pub(super) static HEARTBEAT: Script = script!("stream_beat-1", "allow-oom", ["log", "group", "delivery"]);
 pub(super) static DISCARD: Script = script!("stream_discard-1", "allow-oom", ["log", "group"]);
 pub(super) static SEEK: Script = script!("stream_seek-1", "allow-oom", ["log", "group"]);
 pub(super) static PAUSE: Script = script!("stream_pause-1", "allow-oom", ["log", "group"]);
@@ -35,6 +35,6 @@ pub(super) static STATS: Script = script!("stream_stats-1", "no-writes", ["log",
 
 /// All scripts, to be loaded on every epoch.
 pub const SCRIPTS: [&Script; 16] = [
-    &OPEN, &APPEND, &REDRIVE, &JOIN, &ATTEND, &LEAVE, &TAKE_OVER, &READ, &SETTLE, &BEAT, &DISCARD, &SEEK, &PAUSE,
+    &OPEN, &APPEND, &REDRIVE, &JOIN, &ATTEND, &LEAVE, &TAKE_OVER, &READ, &SETTLE, &HEARTBEAT, &DISCARD, &SEEK, &PAUSE,
     &TRIM, &SWEEP, &STATS,
 ];

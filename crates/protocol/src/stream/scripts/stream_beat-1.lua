@@ -9,7 +9,7 @@ local me, lease_now, flags = name_of(ARGV[2], ARGV[3]), lease_clock(), {}
 local ends, leases_partition = lease_now + tonumber(ARGV[5]), ARGV[3] ~= '0'
 if leases_partition then
   local extended = ends
-  extended = math.max(ends, tonumber(g.ends or 0)) -- guard: stream_beat_never_shortens
+  extended = math.max(ends, tonumber(g.ends or 0)) -- guard: stream_heartbeat_never_shortens
   call('HSET', G, 'ends', text(extended))
 end
 for at = 6, #ARGV, 3 do

@@ -1,20 +1,20 @@
 -- Delivers entries: those that are due again, then new ones.
--- KEYS 1 partition    ARGV 1 group, 2 consumer, 3 fence, 4 epoch, 5 want, 6 lease ms of an entry
+-- KEYS 1 partition    ARGV 1 group, 2 consumer, 3 fence, 4 epoch, 5 limit, 6 lease ms of an entry
 -- Replies {code} refused · {1, paused, ms until something is due (-1: nothing), last id of the log, lost ids, entries (shared/delivery.lua)}
--- Cost O(want log n). After a lost reply the entries are leased to the caller: `stream_take_over` returns them.
+-- Cost O(limit log n). After a lost reply the entries are leased to the caller: `stream_take_over` returns them.
 local code = refused(ARGV[2], ARGV[3], ARGV[4])
 if code then return { code } end
 check_types() -- guard: stream_types_checked
-local me, want, leases_partition = name_of(ARGV[2], ARGV[3]), tonumber(ARGV[5]), ARGV[3] ~= '0'
+local me, limit, leases_partition = name_of(ARGV[2], ARGV[3]), tonumber(ARGV[5]), ARGV[3] ~= '0'
 if leases_partition and g.taken ~= ARGV[3] then return { TAKE_OVER_FIRST } end -- guard: stream_take_over_first
 local lease_now, lost, out, missing = lease_clock(), {}, {}, false
 call('ZADD', SEEN, text(lease_now), me)
 if is_paused() then return { DONE, 1, pause_left(), tail(), lost, out } end -- guard: stream_paused
 
-local function redeliver(index, now, limit, lapsed)
+local function redeliver(index, now, limit, lease_expired)
   if limit <= 0 or missing then return end
   for _, id in ipairs(call('ZRANGEBYSCORE', index, '-inf', text(now), 'LIMIT', 0, limit)) do
-    local again = deliver_again(out, id, me, lapsed)
+    local again = deliver_again(out, id, me, lease_expired)
     if again == nil then missing = true end
     if again == false then lost[#lost + 1] = id end
     if again and not leases_partition then call('ZADD', LEASED, text(lease_now + tonumber(ARGV[6])), id) end
@@ -27,9 +27,9 @@ local function redeliver_all(limit)
   redeliver(LEASED, lease_now, limit - (#out - start) / 8, true)
 end
 
-local share = want
-share = math.ceil(want / 2) -- guard: stream_redelivery_share
+local share = limit
+share = math.ceil(limit / 2) -- guard: stream_redelivery_share
 redeliver_all(share)
-if missing or not read_new(out, me, want - #out / 8, lease_now + tonumber(ARGV[6])) then return { MISSING } end
-redeliver_all(want - #out / 8)
+if missing or not read_new(out, me, limit - #out / 8, lease_now + tonumber(ARGV[6])) then return { MISSING } end
+redeliver_all(limit - #out / 8)
 return { DONE, 0, next_in(lease_now), tail(), lost, out }

@@ -50,11 +50,11 @@ local function finish(id)
   forget(id)
 end
 
--- Adds an entry to the reply. If `lapsed`, its previous delivery ended without an outcome.
-local function deliver(out, id, fields, count, due, lapsed)
+-- Adds an entry to the reply. If `lease_expired`, its previous delivery ended without an outcome.
+local function deliver(out, id, fields, count, due, lease_expired)
   local k, e, origin = value(fields, 'k') or '', value(fields, 'e') or '', value(fields, 'o') or ''
   local raw = call('HGET', TRIES, id) or ''
-  if lapsed and raw ~= '' then
+  if lease_expired and raw ~= '' then
     local t, crashed = tries_of(id), true
     crashed = t.alone == count - 1 -- guard: stream_crash_alone
     if crashed then
@@ -69,7 +69,7 @@ local function deliver(out, id, fields, count, due, lapsed)
 end
 
 -- Delivers an entry again; nil if the group is missing, false if the log has the entry no more.
-local function deliver_again(out, id, me, lapsed)
+local function deliver_again(out, id, me, lease_expired)
   local claimed = native('XCLAIM', LOG, group, me, 0, id)
   if not claimed then return nil end
   if not claimed[1] then
@@ -77,6 +77,6 @@ local function deliver_again(out, id, me, lapsed)
     return false
   end
   call('ZREM', DUE, id)
-  deliver(out, id, claimed[1][2], call('XPENDING', LOG, group, id, id, 1)[1][4], -1, lapsed)
+  deliver(out, id, claimed[1][2], call('XPENDING', LOG, group, id, id, 1)[1][4], -1, lease_expired)
   return true
 end

@@ -1,5 +1,5 @@
 -- New entries of the log, and when to look again.
--- Cost O(want log n).
+-- Cost O(limit log n).
 
 -- The last entry of the log: a consumer waits for a later one.
 local function tail()
@@ -25,9 +25,9 @@ local function next_in(lease_now)
 end
 
 -- Delivers entries for the first time; false if the group is missing. An entry that was sent back to another group is skipped.
-local function read_new(out, me, want, deadline)
-  if want <= 0 then return true end
-  local streams = native('XREADGROUP', 'GROUP', group, me, 'COUNT', want, 'STREAMS', LOG, '>')
+local function read_new(out, me, limit, deadline)
+  if limit <= 0 then return true end
+  local streams = native('XREADGROUP', 'GROUP', group, me, 'COUNT', limit, 'STREAMS', LOG, '>')
   if streams == nil then return false end
   for _, found in ipairs(streams and streams[1][2] or {}) do
     local id, fields = found[1], found[2]

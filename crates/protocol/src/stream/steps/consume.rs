@@ -109,7 +109,7 @@ pub enum Verdict {
 
 /// One delivery in a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beat {
+pub struct Heartbeat {
     /// The delivery.
     pub delivery: Delivery,
     /// Whether it runs alone in its process: if it ends without an outcome, that is its own crash. A later heartbeat with `false` takes

@@ -7,7 +7,7 @@ mod group;
 mod operate;
 
 pub use append::{Append, Appended, NewEntry, Sequenced};
-pub use consume::{Beat, Delivered, Delivery, Outcome, ReadEntries, Settlement, TakenOver, Verdict};
+pub use consume::{Delivered, Delivery, Heartbeat, Outcome, ReadEntries, Settlement, TakenOver, Verdict};
 pub use group::{GroupSpec, Joined, Mode, Opened, Position, Reader};
 pub use operate::{DeadLetter, Entry, GroupStats, Redriven, Trim, Trimmed};
 
@@ -84,13 +84,13 @@ pub trait StreamSteps: Send + Sync {
         after: EntryId,
         limit: usize,
     ) -> Result<Reply<TakenOver>>;
-    /// Delivers up to `want` entries. `lease_ms` is the lease of each in [`Mode::Entry`].
+    /// Delivers up to `limit` entries. `lease_ms` is the lease of each in [`Mode::Entry`].
     async fn read(
         &self,
         partition: &Partition,
         group: &GroupName,
         reader: Reader,
-        want: usize,
+        limit: usize,
         lease_ms: u64,
     ) -> Result<Reply<ReadEntries>>;
     /// Records how deliveries ended.
@@ -102,13 +102,13 @@ pub trait StreamSteps: Send + Sync {
         settlements: &[Settlement],
     ) -> Result<Reply<Vec<Verdict>>>;
     /// Extends the lease of the partition, or the leases of these deliveries; returns which of them are current.
-    async fn beat(
+    async fn heartbeat(
         &self,
         partition: &Partition,
         group: &GroupName,
         reader: Reader,
         lease_ms: u64,
-        beats: &[Beat],
+        heartbeats: &[Heartbeat],
     ) -> Result<Reply<Vec<bool>>>;
     /// Sends dead letters back to their group, as new entries that no other group gets. `None`: there is no such partition.
     async fn redrive(

@@ -41,7 +41,7 @@ pub struct Trim {
     /// The registered groups.
     pub groups: Vec<GroupName>,
     /// Entries are kept for at least this long, for replays.
-    pub keep_ms: u64,
+    pub retain_ms: u64,
     /// The maximum number of entries to remove.
     pub limit: usize,
 }

@@ -90,11 +90,11 @@ fn of_topic(topic: &TopicFigures, found: &mut Vec<Trouble>) {
     if is_paused && total.ready > 0 {
         add("paused", false, format!("paused, with {} jobs due", number(total.ready)), ("", "See queue"));
     }
-    if total.lapsed > 0 {
+    if total.lease_expired > 0 {
         add(
             "lapsed",
             false,
-            format!("{} running jobs have an expired lease", number(total.lapsed)),
+            format!("{} running jobs have an expired lease", number(total.lease_expired)),
             ("/jobs?state=running", "See jobs"),
         );
     }
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn problems_name_the_topic_and_the_bad_ones_come_first() {
         let mut stats = TopicStats::default();
-        (stats.total.ready, stats.total.dead, stats.total.lapsed) = (3, 1_204, 1);
+        (stats.total.ready, stats.total.dead, stats.total.lease_expired) = (3, 1_204, 1);
         let topic =
             TopicFigures { name: "mail".to_owned(), stats: Arc::new(stats), done_rate: None, needs_database: true };
         let snapshot = Snapshot { topics: vec![topic], ..Snapshot::default() };

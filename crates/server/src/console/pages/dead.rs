@@ -13,7 +13,7 @@ use crate::output::{printable, truncated};
 use axum::extract::{Path, State};
 use axum::response::Redirect;
 use evenkeel::queue::JobId;
-use evenkeel::queue::topic::{Filter, Place, Seen, Topic};
+use evenkeel::queue::topic::{Filter, JobState, Seen, Topic};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;

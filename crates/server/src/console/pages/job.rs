@@ -38,9 +38,9 @@ pub(super) async fn show(
         h1 { (name) " / " span.id { (id) } }
         (tabs(&path, "-"))
         @match &found {
-            Found::Ended(stamp) => section.card { dl.facts {
-                dt { "State" } dd { "ended: " (format!("{:?}", stamp.end)) }
-                dt { "Ended" } dd { (text(stamp.ended_at)) " (" (distance(stamp.ended_at, now)) ")" }
+            Found::Ended(completion) => section.card { dl.facts {
+                dt { "State" } dd { "ended: " (format!("{:?}", completion.end)) }
+                dt { "Ended" } dd { (text(completion.ended_at)) " (" (distance(completion.ended_at, now)) ")" }
             } },
             Found::Live { state, score, job } => {
                 (facts(*state, *score, job, now))
@@ -135,7 +135,7 @@ async fn change(app: &App, visitor: &Visitor, at: At, action: &'static str, when
     let act = async {
         match topic.reschedule(id, when).await.map_err(queue_problem)? {
             Rescheduled::Changed => Ok("The due time was changed.".to_owned()),
-            Rescheduled::ChangedAfterLapse => {
+            Rescheduled::ChangedAfterLeaseExpiry => {
                 Ok("The due time was changed; a worker whose lease has expired may have started the job.".to_owned())
             }
             other => Err(Problem::new(
@@ -157,7 +157,7 @@ pub(super) async fn revoke(
     let act = async {
         match topic.revoke(&[id]).await.map_err(queue_problem)?.first() {
             Some(Revoked::Revoked) => Ok("Revoked: the job never starts.".to_owned()),
-            Some(Revoked::RevokedAfterLapse) => {
+            Some(Revoked::RevokedAfterLeaseExpiry) => {
                 Ok("Revoked; a worker whose lease has expired may have started the job.".to_owned())
             }
             other => Err(Problem::new(

@@ -12,7 +12,7 @@ use crate::output::{printable, truncated};
 use crate::time::distance;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use evenkeel::queue::topic::{Place, Seen};
+use evenkeel::queue::topic::{JobState, Seen};
 use evenkeel::queue::{ErrorClass, Job, JobId, Listed};
 use maud::{Markup, html};
 use serde::Deserialize;

@@ -34,10 +34,10 @@ pub async fn lease_after_fill_returns_the_value<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     for why in [Why::Miss, Why::Stale] {
-        assert_eq!(cache.lease(why).await, Leased::Landed(cache.bytes().await.unwrap()));
+        assert_eq!(cache.lease(why).await, Leased::AlreadyStored(cache.bytes().await.unwrap()));
     }
     cache.expire().await;
-    let Leased::Granted(_) = cache.lease(Why::Stale).await else { panic!("a stale value has not landed") };
+    let Leased::Granted(_) = cache.lease(Why::Stale).await else { panic!("a stale value is not accepted") };
 }
 
 /// A client with a wrong estimate of the server's time would refresh a value repeatedly.
@@ -45,7 +45,7 @@ pub async fn refresh_is_granted_only_when_due<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     cache.advance(SOFT_MS - 1).await;
-    assert_eq!(cache.lease(Why::Refresh).await, Leased::Landed(cache.bytes().await.unwrap()));
+    assert_eq!(cache.lease(Why::Refresh).await, Leased::AlreadyStored(cache.bytes().await.unwrap()));
     cache.advance(1).await;
     let grant = granted(cache.lease(Why::Refresh).await);
     assert_eq!(cache.fill(grant, "v2").await, Filled::Stored);
@@ -138,11 +138,11 @@ pub async fn lease_with_minimum_version_is_granted_until_stored<B: Backend>(back
     let grant = cache.grant().await;
     cache.fill_with(Fill { version: Some(7), ..loaded(grant, "v7") }).await;
     let entry = cache.bytes().await.unwrap();
-    assert_eq!(cache.lease(Why::Below(7)).await, Leased::Landed(entry.clone()));
+    assert_eq!(cache.lease(Why::Below(7)).await, Leased::AlreadyStored(entry.clone()));
     let grant = granted(cache.lease(Why::Below(8)).await);
     cache.fill_with(Fill { version: Some(8), ..loaded(grant, "v8") }).await;
-    let Leased::Landed(landed) = cache.lease(Why::Below(8)).await else { panic!("version 8 is there") };
-    assert_eq!(Entry::parse(landed).unwrap().header.value.unwrap().version, Some(8));
+    let Leased::AlreadyStored(already_stored) = cache.lease(Why::Below(8)).await else { panic!("version 8 is there") };
+    assert_eq!(Entry::parse(already_stored).unwrap().header.value.unwrap().version, Some(8));
 }
 
 /// A reader with a maximum age finds nothing, is stopped, and must not get a value that was stored meanwhile and is older
@@ -151,11 +151,11 @@ pub async fn lease_with_maximum_age_is_granted_until_stored<B: Backend>(backend:
     let cache = Player::new(backend);
     cache.load("v1").await;
     cache.advance(5_000).await;
-    assert_eq!(cache.lease(Why::Older(5_000)).await, Leased::Landed(cache.bytes().await.unwrap()));
+    assert_eq!(cache.lease(Why::Older(5_000)).await, Leased::AlreadyStored(cache.bytes().await.unwrap()));
     cache.advance(1).await;
     let grant = granted(cache.lease(Why::Older(5_000)).await);
     assert_eq!(cache.fill(grant, "v2").await, Filled::Stored);
-    assert_eq!(cache.lease(Why::Older(0)).await, Leased::Landed(cache.bytes().await.unwrap()));
+    assert_eq!(cache.lease(Why::Older(0)).await, Leased::AlreadyStored(cache.bytes().await.unwrap()));
     cache.expire().await;
     granted(cache.lease(Why::Older(5_000)).await);
 }

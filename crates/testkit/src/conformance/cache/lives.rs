@@ -1,7 +1,9 @@
 //! How long a value may be served, fresh and stale.
 
 use super::Backend;
-use super::player::{HARD_MS, KEEP_MS, LIFE_MS, Player, SOFT_MS, Served, asked, expiring, granted, hit, loaded, stale};
+use super::player::{
+    HARD_MS, LIFE_MS, Player, RETAIN_MS, SOFT_MS, Served, asked, expiring, granted, hit, loaded, stale,
+};
 use evenkeel::Token;
 use evenkeel_protocol::cache::header::Entry;
 use evenkeel_protocol::cache::steps::{Fill, Filled, Invalidation, Lease, Mode, Why};
@@ -51,14 +53,14 @@ pub async fn failed_load_does_not_extend_a_stale_value<B: Backend>(backend: &B) 
     cache.load("v1").await;
     cache.expire().await;
     let until_ms = cache.header().await.value.unwrap().hard_until_ms;
-    assert_eq!(until_ms, backend.now_ms() + KEEP_MS);
+    assert_eq!(until_ms, backend.now_ms() + RETAIN_MS);
     for _ in 0..5 {
-        cache.advance(KEEP_MS / 6).await;
+        cache.advance(RETAIN_MS / 6).await;
         cache.expire().await;
         assert_eq!(cache.header().await.value.unwrap().hard_until_ms, until_ms);
         assert_eq!(cache.read().await, stale("v1"));
     }
-    cache.advance(KEEP_MS / 6).await;
+    cache.advance(RETAIN_MS / 6).await;
     assert_eq!(cache.read().await, Served::Miss);
 }
 
@@ -66,7 +68,7 @@ pub async fn failed_load_does_not_extend_a_stale_value<B: Backend>(backend: &B) 
 pub async fn invalidation_does_not_extend_the_value_ttl<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
-    let left = KEEP_MS / 2;
+    let left = RETAIN_MS / 2;
     cache.advance(HARD_MS - left).await;
     cache.expire().await;
     assert_eq!(cache.read().await, stale("v1"));
@@ -74,7 +76,7 @@ pub async fn invalidation_does_not_extend_the_value_ttl<B: Backend>(backend: &B)
     assert_eq!(cache.read().await, Served::Miss);
 }
 
-/// A reader that wants it fresh is served an invalidated value.
+/// A reader that requires a fresh value is served an invalidated value.
 pub async fn invalidated_value_is_stale<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -103,7 +105,7 @@ pub async fn purged_value_is_never_served<B: Backend>(backend: &B) {
 pub async fn value_with_zero_retention_expires_at_once<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
-    cache.invalidate_with(&Invalidation { mode: Mode::Expire { keep_ms: 0 }, ..expiring() }).await;
+    cache.invalidate_with(&Invalidation { mode: Mode::Expire { retain_ms: 0 }, ..expiring() }).await;
     assert_eq!(cache.read().await, Served::Miss);
     let value = cache.header().await.value.unwrap();
     assert_eq!(value.hard_until_ms, 0);

@@ -18,7 +18,7 @@ pub const SOFT_MS: u64 = 1_800_000;
 /// When a value ends.
 pub const HARD_MS: u64 = 3_600_000;
 /// How long an invalidated value may be served stale.
-pub const KEEP_MS: u64 = 120_000;
+pub const RETAIN_MS: u64 = 120_000;
 /// How long an update window stays open.
 pub const WINDOW_MS: u64 = 90_000;
 /// How long a transaction may continue after its window expired.
@@ -145,7 +145,7 @@ impl<'a, B: Backend> Player<'a, B> {
         self.backend.steps().invalidate(self.key, invalidation).await.unwrap();
     }
 
-    /// Invalidates; the old value may be served stale for [`KEEP_MS`].
+    /// Invalidates; the old value may be served stale for [`RETAIN_MS`].
     pub async fn expire(&self) {
         self.invalidate_with(&expiring()).await;
     }
@@ -220,12 +220,12 @@ pub fn loaded(grant: Grant, value: &str) -> Fill {
     }
 }
 
-/// An invalidation that keeps the old value for [`KEEP_MS`].
+/// An invalidation that keeps the old value for [`RETAIN_MS`].
 pub fn expiring() -> Invalidation {
     Invalidation {
         generation: Generation::random(),
         floor: None,
-        mode: Mode::Expire { keep_ms: KEEP_MS },
+        mode: Mode::Expire { retain_ms: RETAIN_MS },
         lag_ms_max: 0,
     }
 }

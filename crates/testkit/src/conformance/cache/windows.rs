@@ -1,8 +1,8 @@
-//! Update windows: writers that want every later read to see what they wrote (C2).
+//! Update windows: writers that require every later read to see what they wrote (C2).
 
 use super::Backend;
 use super::player::{
-    HARD_MS, KEEP_MS, LEASE_MS, Player, SUSPECT_LIFE_MS, SUSPECT_MS, Served, WINDOW_MS, expiring, granted, hit,
+    HARD_MS, LEASE_MS, Player, RETAIN_MS, SUSPECT_LIFE_MS, SUSPECT_MS, Served, WINDOW_MS, expiring, granted, hit,
     opening, stale,
 };
 use evenkeel::Token;
@@ -145,7 +145,7 @@ pub async fn end_of_expired_window_invalidates_later_value<B: Backend>(backend: 
         cache.advance(SUSPECT_LIFE_MS).await;
         cache.grant().await
     };
-    assert_eq!(cache.end(writer).await, Ended::Lapsed);
+    assert_eq!(cache.end(writer).await, Ended::Expired);
     assert_eq!(cache.fill(running, "v1").await, Filled::Superseded);
 }
 
@@ -157,10 +157,10 @@ pub async fn repeated_end_never_reports_an_open_window<B: Backend>(backend: &B) 
     cache.begin(late).await;
     cache.advance(WINDOW_MS).await;
     cache.begin(in_time).await;
-    for (writer, first) in [(late, Ended::Lapsed), (in_time, Ended::Closed)] {
+    for (writer, first) in [(late, Ended::Expired), (in_time, Ended::Closed)] {
         let ending = expiring();
         assert_eq!(cache.end_with(writer, &ending).await, first);
-        assert_eq!(cache.end_with(writer, &ending).await, Ended::Lapsed);
+        assert_eq!(cache.end_with(writer, &ending).await, Ended::Expired);
     }
     let grant = cache.grant().await;
     assert_eq!(cache.fill(grant, "v2").await, Filled::Stored);
@@ -172,7 +172,7 @@ pub async fn end_of_evicted_window_reports_expiry<B: Backend>(backend: &B) {
     let writer = Token::random();
     cache.begin(writer).await;
     cache.evict().await;
-    assert_eq!(cache.end(writer).await, Ended::Lapsed);
+    assert_eq!(cache.end(writer).await, Ended::Expired);
     assert_eq!(cache.bytes().await, None);
 }
 
@@ -182,7 +182,7 @@ pub async fn window_does_not_extend_stale_retention<B: Backend>(backend: &B) {
     let writer = Token::random();
     cache.load("v1").await;
     cache.begin(writer).await;
-    let until_ms = backend.now_ms() + KEEP_MS;
+    let until_ms = backend.now_ms() + RETAIN_MS;
     cache.advance(LEASE_MS).await;
     cache.end(writer).await;
     assert_eq!(cache.header().await.value.unwrap().hard_until_ms, until_ms);

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Polls `future` whenever it wants to be, at most `polls` times; `None` if it was not ready by then. It is dropped then.
+/// Polls `future` whenever it was woken, at most `polls` times; `None` if it was not ready by then. It is dropped then.
 async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut left = polls;

@@ -12,9 +12,9 @@ pub(super) const SHORT: Duration = Duration::from_secs(1);
 /// A lease that no story waits out.
 pub const LONG: Duration = Duration::from_secs(60);
 /// Longer than any story takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Processes that want the same locks.
+/// Processes that contend for the same locks.
 pub trait Fleet: Send + Sync {
     /// The clock of the paused processes.
     fn clock(&self) -> &TestClock;
@@ -66,7 +66,7 @@ pub(super) fn terms(ttl: Duration) -> LockTerms {
 
 /// Waits for the lock; it must come.
 pub(super) async fn take(locks: &dyn ExclusiveLocks, name: &str, ttl: Duration) -> Result<Box<dyn ExclusiveGuard>> {
-    Ok(locks.acquire(name, &terms(ttl).wait(PATIENCE)).await?)
+    Ok(locks.acquire(name, &terms(ttl).wait(TIMEOUT)).await?)
 }
 
 /// Whether the lock can be acquired now; it is released.

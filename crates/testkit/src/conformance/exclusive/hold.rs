@@ -2,7 +2,7 @@
 
 use super::fleet::{Fleet, LONG, SHORT, is_free, take, terms, until};
 use anyhow::{Context, Result};
-use evenkeel::lock::{ExclusiveLocks, LockError, Release};
+use evenkeel::lock::{ExclusiveLocks, LockError, ReleaseOutcome};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub async fn held_lock_is_rejected_with_its_remaining_time(fleet: &impl Fleet, n
     assert!(matches!(&waited, Err(error @ LockError::Busy { .. }) if error.is_retryable()), "{waited:?}");
     assert!(two.try_acquire("another", &terms(LONG)).await?.is_some());
     assert_eq!(guard.run(async { 7 }).await?, 7);
-    assert_eq!(guard.release().await?, Release::Released);
+    assert_eq!(guard.release().await?, ReleaseOutcome::Released);
     // A caller that waited for a moment may still be in a server's queue.
     until(async || is_free(&*two, name).await).await?;
     until(async || is_free(&*one, name).await).await
@@ -113,6 +113,6 @@ pub async fn guard_is_renewed_while_held(fleet: &impl Fleet, name: &str) -> Resu
         until(async || Ok(guard.remaining() > ttl * 3 / 4)).await?;
         assert!(!guard.is_lost() && two.try_acquire(name, &terms(LONG)).await?.is_none());
     }
-    assert_eq!(guard.release().await?, Release::Released);
+    assert_eq!(guard.release().await?, ReleaseOutcome::Released);
     Ok(())
 }

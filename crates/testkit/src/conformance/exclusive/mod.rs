@@ -2,18 +2,18 @@
 //! L-numbers are bugs met elsewhere. A backend implements [`Fleet`]; those of the library are in `fleets`.
 
 mod cancel;
+mod expiry;
 mod fleet;
 mod fleets;
 mod hold;
-mod lapse;
 mod redlock;
 mod sql;
 
 pub use cancel::*;
+pub use expiry::*;
 pub use fleet::{Fleet, LONG, until};
 pub use fleets::{MemoryFleet, RedisFleet};
 pub use hold::*;
-pub use lapse::*;
 pub use redlock::RedlockFleet;
 pub use sql::{Served, SqlFleet};
 
@@ -37,9 +37,9 @@ macro_rules! exclusive_suite {
             let fleet = $fleet().await?;
             $(
                 let story = Box::pin($crate::conformance::exclusive::$story(&fleet, stringify!($story)));
-                let told = tokio::time::timeout(std::time::Duration::from_secs(40), story).await;
-                let told = anyhow::Context::context(told, concat!("timed out: ", stringify!($story)))?;
-                anyhow::Context::context(told, stringify!($story))?;
+                let reported = tokio::time::timeout(std::time::Duration::from_secs(40), story).await;
+                let reported = anyhow::Context::context(reported, concat!("timed out: ", stringify!($story)))?;
+                anyhow::Context::context(reported, stringify!($story))?;
             )*
             Ok(())
         }

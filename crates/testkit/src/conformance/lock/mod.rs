@@ -4,24 +4,24 @@ mod acquire;
 mod operate;
 mod release;
 mod renew;
+mod rig;
 mod rows;
 pub mod side_by_side;
-mod world;
 
 pub use acquire::*;
 pub use operate::*;
 pub use release::*;
 pub use renew::*;
+pub use rig::{LEASE_MS, Party, Rig};
 pub use rows::Rows;
-pub use world::{LEASE_MS, Party, World};
 
-/// Makes a test of every function of the suite: `lock_suite!(world)`, where `world` is an async function that returns
-/// `anyhow::Result<World<_>>`. Where a fresh world costs much, one test plays all that need no knowledge of waiters:
-/// `lock_suite!(name in stand)`, where `stand` is an async function that returns something with a method `world(&str)`.
+/// Makes a test of every function of the suite: `lock_suite!(rig)`, where `rig` is an async function that returns
+/// `anyhow::Result<Rig<_>>`. Where a fresh rig costs much, one test plays all that need no knowledge of waiters:
+/// `lock_suite!(name in stand)`, where `stand` is an async function that returns something with a method `rig(&str)`.
 #[macro_export]
 macro_rules! lock_suite {
-    ($world:path) => {
-        $crate::lock_suite!(@common each $world:
+    ($rig:path) => {
+        $crate::lock_suite!(@common each $rig:
             // whose turn it is
             releasing_process_yields_to_waiters, reserved_turn_expires, release_without_waiters_frees_the_lock_for_all,
             silent_waiter_is_forgotten, called_waiter_that_stays_away_is_not_counted,
@@ -48,11 +48,11 @@ macro_rules! lock_suite {
             break_ends_the_lock_delay,
         );
     };
-    (@each $world:path: $($name:ident),* $(,)?) => {
+    (@each $rig:path: $($name:ident),* $(,)?) => {
         $(
             #[tokio::test]
             async fn $name() -> anyhow::Result<()> {
-                $crate::conformance::lock::$name(&$world().await?).await
+                $crate::conformance::lock::$name(&$rig().await?).await
             }
         )*
     };
@@ -61,7 +61,7 @@ macro_rules! lock_suite {
         async fn $test() -> anyhow::Result<()> {
             let stand = $stand().await?;
             $(
-                let story = Box::pin(async { $crate::conformance::lock::$name(&stand.world(stringify!($name))?).await });
+                let story = Box::pin(async { $crate::conformance::lock::$name(&stand.rig(stringify!($name))?).await });
                 anyhow::Context::context(story.await, stringify!($name))?;
             )*
             Ok(())

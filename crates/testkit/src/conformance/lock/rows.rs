@@ -1,6 +1,6 @@
 //! Locks in rows of a database whose connections get the test's time.
 
-use super::world::World;
+use super::rig::Rig;
 use crate::conformance::rig::ServerTime;
 use crate::park::{self, mariadb_database, postgres_database};
 use anyhow::Result;
@@ -28,12 +28,14 @@ impl Rows<MySql> {
         let options = PoolOptions::new().max_connections(2).test_before_acquire(false);
         let options = options
             .after_connect(move |connection, _| {
-                let told = mysql_time(&first);
-                Box::pin(async move { sqlx::raw_sql(AssertSqlSafe(told)).execute(connection).await.map(drop) })
+                let test_clock = mysql_time(&first);
+                Box::pin(async move { sqlx::raw_sql(AssertSqlSafe(test_clock)).execute(connection).await.map(drop) })
             })
             .before_acquire(move |connection, _| {
-                let told = mysql_time(&later);
-                Box::pin(async move { sqlx::raw_sql(AssertSqlSafe(told)).execute(connection).await.map(|_| true) })
+                let test_clock = mysql_time(&later);
+                Box::pin(
+                    async move { sqlx::raw_sql(AssertSqlSafe(test_clock)).execute(connection).await.map(|_| true) },
+                )
             });
         let pool = options.connect(&database.url).await?;
         migrate(&pool).await?;
@@ -46,20 +48,22 @@ impl Rows<Postgres> {
     pub async fn postgres() -> Result<Self> {
         let (database, now) = (postgres_database().await?, start());
         let (first, later) = (Arc::clone(&now), Arc::clone(&now));
-        let hide = "CREATE SCHEMA told; CREATE FUNCTION told.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS \
-            $$ SELECT to_timestamp(current_setting('told.now_ms')::bigint / 1000.0) $$";
+        let hide = "CREATE SCHEMA test_clock; CREATE FUNCTION test_clock.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS \
+            $$ SELECT to_timestamp(current_setting('test_clock.now_ms')::bigint / 1000.0) $$";
         let plain = PoolOptions::<Postgres>::new().max_connections(1).connect(&database.url).await?;
         sqlx::raw_sql(hide).execute(&plain).await?;
         plain.close().await;
         let options = PoolOptions::new().max_connections(2).test_before_acquire(false);
         let options = options
             .after_connect(move |connection, _| {
-                let told = format!("SET search_path = told, pg_catalog, public; {}", postgres_time(&first));
-                Box::pin(async move { sqlx::raw_sql(AssertSqlSafe(told)).execute(connection).await.map(drop) })
+                let test_clock = format!("SET search_path = test_clock, pg_catalog, public; {}", postgres_time(&first));
+                Box::pin(async move { sqlx::raw_sql(AssertSqlSafe(test_clock)).execute(connection).await.map(drop) })
             })
             .before_acquire(move |connection, _| {
-                let told = postgres_time(&later);
-                Box::pin(async move { sqlx::raw_sql(AssertSqlSafe(told)).execute(connection).await.map(|_| true) })
+                let test_clock = postgres_time(&later);
+                Box::pin(
+                    async move { sqlx::raw_sql(AssertSqlSafe(test_clock)).execute(connection).await.map(|_| true) },
+                )
             });
         let pool = options.connect(&database.url).await?;
         migrate(&pool).await?;
@@ -69,10 +73,10 @@ impl Rows<Postgres> {
 
 impl<DB: Database> Rows<DB> {
     /// A lock with the name `name`. Its time continues where the last story's ended.
-    pub fn world(&self, name: &str) -> Result<World<RowLock<DB>>> {
+    pub fn rig(&self, name: &str) -> Result<Rig<RowLock<DB>>> {
         let locks = RowLock::new(self.pool.clone(), Clock::system());
-        let time = ServerTime::Told(Arc::clone(&self.now));
-        Ok(World { locks, time, name: LockName::new(name)?, _redis: None })
+        let time = ServerTime::OnConnections(Arc::clone(&self.now));
+        Ok(Rig { locks, time, name: LockName::new(name)?, _redis: None })
     }
 }
 
@@ -86,5 +90,5 @@ fn mysql_time(now: &AtomicU64) -> String {
 }
 
 fn postgres_time(now: &AtomicU64) -> String {
-    format!("SET told.now_ms = '{}'", now.load(SeqCst))
+    format!("SET test_clock.now_ms = '{}'", now.load(SeqCst))
 }

@@ -1,6 +1,6 @@
 //! The model and the scripts of locks, compared on the same random calls.
 
-use super::world::{Party, World};
+use super::rig::{Party, Rig};
 use crate::conformance::differential::{Differential, same};
 use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
@@ -15,8 +15,8 @@ const NAMES: [&str; 2] = ["stock/42", "}%{"];
 
 /// The model and the scripts of two locks.
 pub struct Locks {
-    model: World<MemoryLock>,
-    redis: World<RedisLock>,
+    model: Rig<MemoryLock>,
+    redis: Rig<RedisLock>,
     names: [LockName; 2],
     floors: [u64; 2],
     random: StdRng,
@@ -64,8 +64,8 @@ impl Differential for Locks {
 
     async fn open(seed: u64) -> Result<Self> {
         Ok(Self {
-            model: World::memory().await?,
-            redis: World::redis().await?,
+            model: Rig::memory().await?,
+            redis: Rig::redis().await?,
             names: [LockName::new(NAMES[0])?, LockName::new(NAMES[1])?],
             floors: [1_700_000_000_000_000; 2],
             random: StdRng::seed_from_u64(seed),
@@ -85,20 +85,20 @@ impl Differential for Locks {
 
     /// Every lock can be acquired again, with rising fences. One of the two is asked: they have agreed.
     async fn finish(self) -> Result<()> {
-        let world = &self.model;
+        let rig = &self.model;
         for name in &self.names {
-            world.time.advance(120_000).await?;
+            rig.time.advance(120_000).await?;
             let mut last = Fence(0);
             for party in (1..=PARTIES).map(Party::new) {
-                let Acquired::Granted { fence, .. } = world.locks.acquire(name, &party.call()).await? else {
+                let Acquired::Granted { fence, .. } = rig.locks.acquire(name, &party.call()).await? else {
                     bail!("{name} is not free two minutes later")
                 };
                 ensure!(fence > last, "the fence went from {last} to {fence}");
                 last = fence;
-                let renewed = world.locks.renew(name, party.owner, 1_000).await?;
+                let renewed = rig.locks.renew(name, party.owner, 1_000).await?;
                 ensure!(matches!(renewed, Renewed::Held { .. }), "a renewal shortened the lease");
                 let call = Release { owner: party.owner, process: party.process, waits: false };
-                let released = world.locks.release(name, call).await?;
+                let released = rig.locks.release(name, call).await?;
                 ensure!(matches!(released, Released::Released { .. }), "{released:?}");
             }
         }
@@ -106,11 +106,11 @@ impl Differential for Locks {
     }
 }
 
-async fn make<L: LockSteps>(world: &World<L>, name: &LockName, call: &Call) -> Result<String> {
-    let locks = &world.locks;
+async fn make<L: LockSteps>(rig: &Rig<L>, name: &LockName, call: &Call) -> Result<String> {
+    let locks = &rig.locks;
     Ok(match call {
-        Call::Advance(ms) => format!("{:?}", world.time.advance(*ms).await.map(|()| world.time.now())?),
-        Call::SetBack(ms) => format!("{:?}", world.time.set_back(*ms).await.map(|()| world.time.now())?),
+        Call::Advance(ms) => format!("{:?}", rig.time.advance(*ms).await.map(|()| rig.time.now())?),
+        Call::SetBack(ms) => format!("{:?}", rig.time.set_back(*ms).await.map(|()| rig.time.now())?),
         Call::Acquire(call) => format!("{:?}", locks.acquire(name, call).await?),
         Call::Renew(party, ms) => format!("{:?}", locks.renew(name, party.owner, *ms).await?),
         Call::Release(call) => format!("{:?}", locks.release(name, *call).await?),

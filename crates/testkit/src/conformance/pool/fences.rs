@@ -1,97 +1,97 @@
 //! The fences of a read/write lock.
 
-use super::world::{World, owner, permits, reader, writer};
+use super::rig::{Rig, owner, permits, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
 use evenkeel::lock::Fence;
 use evenkeel_protocol::lock::pool::steps::{Ask, Asked, PoolSteps};
 
 /// Concurrent readers have one fence, and one signer name: none of them is rejected because of another in SQL.
-pub async fn readers_share_a_fence<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    let (fence, signer) = world.enter(&reader(1)).await?;
+pub async fn readers_share_a_fence<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    let (fence, signer) = rig.enter(&reader(1)).await?;
     assert_eq!(signer, owner(1));
-    world.time.advance(1_000).await?;
-    assert_eq!(world.enter(&reader(2)).await?, (fence, owner(1)));
-    world.leave(1).await?;
-    assert_eq!(world.enter(&reader(3)).await?, (fence, owner(1)), "also after the first has left");
+    rig.time.advance(1_000).await?;
+    assert_eq!(rig.enter(&reader(2)).await?, (fence, owner(1)));
+    rig.leave(1).await?;
+    assert_eq!(rig.enter(&reader(3)).await?, (fence, owner(1)), "also after the first has left");
     Ok(())
 }
 
 /// A writer's fence exceeds those of all readers before it, and theirs exceed the earlier writer's.
-pub async fn writer_fence_exceeds_all_earlier_fences<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn writer_fence_exceeds_all_earlier_fences<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     let mut last = Fence(0);
     for number in 1..=3 {
-        let (write, signer) = world.enter(&writer(number)).await?;
+        let (write, signer) = rig.enter(&writer(number)).await?;
         assert!(write > last && signer == owner(number), "{write} follows {last}");
-        world.leave(number).await?;
-        let (read, signer) = world.enter(&reader(number + 10)).await?;
+        rig.leave(number).await?;
+        let (read, signer) = rig.enter(&reader(number + 10)).await?;
         assert!(read > write && signer == owner(number + 10), "{read} follows {write}");
-        world.leave(number + 10).await?;
+        rig.leave(number + 10).await?;
         last = read;
     }
     Ok(())
 }
 
 /// (L5) A fence that does not change excludes no earlier holder.
-pub async fn shared_fences_rise_within_one_millisecond<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    let (first, _) = world.enter(&writer(1)).await?;
-    world.leave(1).await?;
-    let (second, _) = world.enter(&writer(2)).await?;
+pub async fn shared_fences_rise_within_one_millisecond<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    let (first, _) = rig.enter(&writer(1)).await?;
+    rig.leave(1).await?;
+    let (second, _) = rig.enter(&writer(2)).await?;
     assert!(second > first, "{second} follows {first}");
     Ok(())
 }
 
 /// (L5) A counter begins at one again after a flush or a failover to an empty server, and a zombie passes.
-pub async fn shared_fence_is_at_least_the_server_time<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    let (fence, _) = world.enter(&reader(1)).await?;
-    assert!(fence.0 >= world.time.now() * 1_000, "{fence}");
+pub async fn shared_fence_is_at_least_the_server_time<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    let (fence, _) = rig.enter(&reader(1)).await?;
+    assert!(fence.0 >= rig.time.now() * 1_000, "{fence}");
     Ok(())
 }
 
 /// (L5) The new server's clock is behind: the fence that SQL has seen is the floor, also for a reader that joins others.
-pub async fn shared_fence_exceeds_its_floor<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    let seen = (world.time.now() + 3_600_000) * 1_000;
-    let (fence, _) = world.enter(&Ask { fence_floor: seen, ..writer(1) }).await?;
+pub async fn shared_fence_exceeds_its_floor<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    let seen = (rig.time.now() + 3_600_000) * 1_000;
+    let (fence, _) = rig.enter(&Ask { fence_floor: seen, ..writer(1) }).await?;
     assert_eq!(fence, Fence(seen + 1));
-    world.leave(1).await?;
-    assert_eq!(world.enter(&reader(2)).await?.0, Fence(seen + 2), "the next one is above it without being told");
-    let (fence, signer) = world.enter(&Ask { fence_floor: seen + 100, ..reader(3) }).await?;
+    rig.leave(1).await?;
+    assert_eq!(rig.enter(&reader(2)).await?.0, Fence(seen + 2), "the next one is above it without a floor");
+    let (fence, signer) = rig.enter(&Ask { fence_floor: seen + 100, ..reader(3) }).await?;
     assert_eq!((fence, signer), (Fence(seen + 101), owner(2)));
     Ok(())
 }
 
 /// SQL has seen a fence that Redis forgot. The first reader raises the shared fence above it; the others take that one: if each
 /// raised it once more, the last would exclude all the others.
-pub async fn shared_fence_is_raised_once<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    let (fence, _) = world.enter(&reader(1)).await?;
-    world.enter(&reader(2)).await?;
+pub async fn shared_fence_is_raised_once<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    let (fence, _) = rig.enter(&reader(1)).await?;
+    rig.enter(&reader(2)).await?;
     let seen = Fence(fence.0 + 1_000);
     let lifted = Fence(seen.0 + 1);
-    let raise = async |number, mine, seen| world.pools.raise(&world.shelf, owner(number), mine, seen).await;
+    let raise = async |number, mine, seen| rig.pools.raise(&rig.shelf, owner(number), mine, seen).await;
     assert_eq!(raise(1, fence, seen).await?, Some(lifted));
     assert_eq!(raise(1, fence, seen).await?, Some(lifted), "a repeat");
     // By now the row in SQL has the first one's.
     assert_eq!(raise(2, fence, lifted).await?, Some(lifted), "it has another reader's");
     assert_eq!(raise(2, lifted, lifted).await?, Some(Fence(lifted.0 + 1)), "a stranger has the same");
-    assert_eq!(world.enter(&reader(3)).await?.0, Fence(lifted.0 + 1));
+    assert_eq!(rig.enter(&reader(3)).await?.0, Fence(lifted.0 + 1));
     Ok(())
 }
 
 /// A zombie that raised the fence would exclude the current holder.
-pub async fn raise_of_a_shared_fence_requires_a_holder<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    let (old, _) = world.enter(&reader(1)).await?;
-    world.time.advance(LEASE_MS).await?;
-    let (fence, _) = world.enter(&writer(2)).await?;
+pub async fn raise_of_a_shared_fence_requires_a_holder<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    let (old, _) = rig.enter(&reader(1)).await?;
+    rig.time.advance(LEASE_MS).await?;
+    let (fence, _) = rig.enter(&writer(2)).await?;
     let seen = Fence(fence.0 + 5);
-    assert_eq!(world.pools.raise(&world.shelf, owner(1), old, seen).await?, None);
-    assert_eq!(world.pools.inspect(&world.shelf).await?.map(|state| state.fence), Some(fence));
+    assert_eq!(rig.pools.raise(&rig.shelf, owner(1), old, seen).await?, None);
+    assert_eq!(rig.pools.inspect(&rig.shelf).await?.map(|state| state.fence), Some(fence));
     Ok(())
 }
 
 /// Concurrent holders of permits have no order.
-pub async fn permits_have_no_fence<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn permits_have_no_fence<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     let granted = |number| Asked::Granted { lease_left_ms: LEASE_MS, fence: Fence(0), signer: owner(number) };
-    assert_eq!(world.pools.acquire(&world.desks, &permits(1, 1)).await?, granted(1));
-    assert_eq!(world.pools.acquire(&world.desks, &permits(2, 2)).await?, granted(2));
+    assert_eq!(rig.pools.acquire(&rig.desks, &permits(1, 1)).await?, granted(1));
+    assert_eq!(rig.pools.acquire(&rig.desks, &permits(2, 2)).await?, granted(2));
     Ok(())
 }

@@ -6,24 +6,24 @@ mod leases;
 mod operate;
 mod permits;
 mod readers;
+mod rig;
 pub mod side_by_side;
 mod turns;
-mod world;
 
 pub use fences::*;
 pub use leases::*;
 pub use operate::*;
 pub use permits::*;
 pub use readers::*;
+pub use rig::{PERMITS, Rig, owner, permits, reader, waiting, writer};
 pub use turns::*;
-pub use world::{PERMITS, World, owner, permits, reader, waiting, writer};
 
-/// Makes a test of every function of the suite: `pool_suite!(world)`, where `world` is an async function that answers
-/// `anyhow::Result<World<_>>`.
+/// Makes a test of every function of the suite: `pool_suite!(rig)`, where `rig` is an async function that answers
+/// `anyhow::Result<Rig<_>>`.
 #[macro_export]
 macro_rules! pool_suite {
-    ($world:path) => {
-        $crate::pool_suite!($world:
+    ($rig:path) => {
+        $crate::pool_suite!($rig:
             // readers
             readers_share_and_a_writer_is_exclusive, writer_excludes_readers, dead_reader_is_removed_after_its_lease,
             each_reader_has_its_own_lease, repeated_acquire_returns_the_same_result,
@@ -45,11 +45,11 @@ macro_rules! pool_suite {
             inspect_returns_all_holders, break_removes_only_the_named_holder, break_without_an_owner_removes_all_holders, pools_of_two_kinds_are_independent,
         );
     };
-    ($world:path: $($name:ident),* $(,)?) => {
+    ($rig:path: $($name:ident),* $(,)?) => {
         $(
             #[tokio::test]
             async fn $name() -> anyhow::Result<()> {
-                $crate::conformance::pool::$name(&$world().await?).await
+                $crate::conformance::pool::$name(&$rig().await?).await
             }
         )*
     };

@@ -1,6 +1,6 @@
 //! Looking at a pool, and taking permits away.
 
-use super::world::{PERMITS, World, owner, permits, reader, waiting, writer};
+use super::rig::{PERMITS, Rig, owner, permits, reader, waiting, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::{Context, Result};
 use evenkeel::lock::Fence;
@@ -8,56 +8,56 @@ use evenkeel_protocol::lock::pool::steps::{Ask, PoolHolder, PoolState, PoolSteps
 use evenkeel_protocol::lock::steps::{Released, Renewed};
 
 /// `inspect` returns all holders, their metadata, and the number of waiters.
-pub async fn inspect_returns_all_holders<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    assert_eq!(world.pools.inspect(&world.desks).await?, None);
+pub async fn inspect_returns_all_holders<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    assert_eq!(rig.pools.inspect(&rig.desks).await?, None);
     let words: bytes::Bytes = "counter 7".into();
-    world.sit(&Ask { words: words.clone(), ..permits(2, 2) }).await?;
-    world.time.advance(1_000).await?;
-    world.sit(&permits(1, 1)).await?;
-    world.full_for(&waiting(permits(3, 1))).await?;
+    rig.sit(&Ask { words: words.clone(), ..permits(2, 2) }).await?;
+    rig.time.advance(1_000).await?;
+    rig.sit(&permits(1, 1)).await?;
+    rig.full_for(&waiting(permits(3, 1))).await?;
     let first = PoolHolder { owner: owner(2), permits: 2, lease_left_ms: LEASE_MS - 1_000, held_ms: 1_000, words };
     let second =
         PoolHolder { owner: owner(1), permits: 1, lease_left_ms: LEASE_MS, held_ms: 0, words: bytes::Bytes::new() };
     let holders = vec![first, second];
     let seen = PoolState { permits_in_all: PERMITS, fence: Fence(0), holders, waiting: 1 };
-    assert_eq!(world.pools.inspect(&world.desks).await?, Some(seen));
-    world.stand_up(1).await?;
-    world.stand_up(2).await?;
-    world.stand_up(3).await?;
-    assert!(world.pools.inspect(&world.desks).await?.context("it is known still")?.is_idle());
+    assert_eq!(rig.pools.inspect(&rig.desks).await?, Some(seen));
+    rig.stand_up(1).await?;
+    rig.stand_up(2).await?;
+    rig.stand_up(3).await?;
+    assert!(rig.pools.inspect(&rig.desks).await?.context("it is known still")?.is_idle());
     Ok(())
 }
 
 /// An operator takes permits from the holder that was seen, and not from the others.
-pub async fn break_removes_only_the_named_holder<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    world.enter(&reader(1)).await?;
-    world.enter(&reader(2)).await?;
-    let broken = world.pools.break_holds(&world.shelf, Some(owner(1))).await?;
+pub async fn break_removes_only_the_named_holder<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.enter(&reader(1)).await?;
+    rig.enter(&reader(2)).await?;
+    let broken = rig.pools.break_holds(&rig.shelf, Some(owner(1))).await?;
     assert_eq!(broken.iter().map(|holder| holder.owner).collect::<Vec<_>>(), [owner(1)]);
-    assert!(world.pools.break_holds(&world.shelf, Some(owner(1))).await?.is_empty(), "a repeat");
-    assert_eq!(world.renew(1).await?, Renewed::Lost);
-    assert_eq!(world.leave(1).await?, Released::Nothing);
-    assert_eq!(world.readers().await?, [owner(2)]);
+    assert!(rig.pools.break_holds(&rig.shelf, Some(owner(1))).await?.is_empty(), "a repeat");
+    assert_eq!(rig.renew(1).await?, Renewed::Lost);
+    assert_eq!(rig.leave(1).await?, Released::Nothing);
+    assert_eq!(rig.readers().await?, [owner(2)]);
     Ok(())
 }
 
 /// Without a name, all of them; the next fence is above theirs.
-pub async fn break_without_an_owner_removes_all_holders<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    let (fence, _) = world.enter(&reader(1)).await?;
-    world.enter(&reader(2)).await?;
-    assert_eq!(world.pools.break_holds(&world.shelf, None).await?.len(), 2);
-    assert!(world.enter(&writer(3)).await?.0 > fence);
+pub async fn break_without_an_owner_removes_all_holders<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    let (fence, _) = rig.enter(&reader(1)).await?;
+    rig.enter(&reader(2)).await?;
+    assert_eq!(rig.pools.break_holds(&rig.shelf, None).await?.len(), 2);
+    assert!(rig.enter(&writer(3)).await?.0 > fence);
     Ok(())
 }
 
 /// A read/write lock and a semaphore of one name have nothing in common.
-pub async fn pools_of_two_kinds_are_independent<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    world.enter(&writer(1)).await?;
-    let twin = evenkeel_protocol::lock::pool::steps::Pool { kind: world.desks.kind, name: world.shelf.name.clone() };
-    assert!(world.pools.inspect(&twin).await?.is_none());
-    let granted = world.pools.acquire(&twin, &permits(1, 1)).await?;
+pub async fn pools_of_two_kinds_are_independent<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.enter(&writer(1)).await?;
+    let twin = evenkeel_protocol::lock::pool::steps::Pool { kind: rig.desks.kind, name: rig.shelf.name.clone() };
+    assert!(rig.pools.inspect(&twin).await?.is_none());
+    let granted = rig.pools.acquire(&twin, &permits(1, 1)).await?;
     assert!(matches!(granted, evenkeel_protocol::lock::pool::steps::Asked::Granted { .. }), "{granted:?}");
-    assert_eq!(world.pools.release(&twin, owner(1)).await?, Released::Released { others_waiting: 0 });
-    assert_eq!(world.readers().await?, [owner(1)]);
+    assert_eq!(rig.pools.release(&twin, owner(1)).await?, Released::Released { others_waiting: 0 });
+    assert_eq!(rig.readers().await?, [owner(1)]);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The model and the scripts of pools, compared on the same random calls.
 
-use super::world::{World, owner};
+use super::rig::{Rig, owner};
 use crate::conformance::differential::{Differential, same};
 use anyhow::{Result, ensure};
 use bytes::Bytes;
@@ -16,8 +16,8 @@ const SEATS: u32 = 4;
 
 /// The model and the scripts of a read/write lock and a semaphore.
 pub struct Pools {
-    model: World<MemoryPool>,
-    redis: World<RedisPool>,
+    model: Rig<MemoryPool>,
+    redis: Rig<RedisPool>,
     fence: Fence,
     random: StdRng,
 }
@@ -63,7 +63,7 @@ impl Differential for Pools {
     ];
 
     async fn open(seed: u64) -> Result<Self> {
-        let (model, redis) = (World::memory().await?, World::redis().await?);
+        let (model, redis) = (Rig::memory().await?, Rig::redis().await?);
         Ok(Self { model, redis, fence: Fence(0), random: StdRng::seed_from_u64(seed) })
     }
 
@@ -76,7 +76,7 @@ impl Differential for Pools {
         let (model, redis) = (&self.model, &self.redis);
         let pool = if *kind == model.shelf.kind { &model.shelf } else { &model.desks };
         let reply = same(call, &make(model, pool, call).await?, &make(redis, pool, call).await?)?;
-        judge(model, pool, &mut self.fence).await?;
+        check(model, pool, &mut self.fence).await?;
         Ok(reply)
     }
 
@@ -94,11 +94,11 @@ impl Differential for Pools {
     }
 }
 
-async fn make<P: PoolSteps>(world: &World<P>, pool: &Pool, call: &Call) -> Result<String> {
-    let pools = &world.pools;
+async fn make<P: PoolSteps>(rig: &Rig<P>, pool: &Pool, call: &Call) -> Result<String> {
+    let pools = &rig.pools;
     Ok(match call {
-        Call::Advance(ms) => format!("{:?}", world.time.advance(*ms).await.map(|()| world.time.now())?),
-        Call::SetBack(ms) => format!("{:?}", world.time.set_back(*ms).await.map(|()| world.time.now())?),
+        Call::Advance(ms) => format!("{:?}", rig.time.advance(*ms).await.map(|()| rig.time.now())?),
+        Call::SetBack(ms) => format!("{:?}", rig.time.set_back(*ms).await.map(|()| rig.time.now())?),
         Call::Acquire(ask) => format!("{:?}", pools.acquire(pool, ask).await?),
         Call::Renew(number, ms) => format!("{:?}", pools.renew(pool, owner(*number), *ms).await?),
         Call::Release(number) => format!("{:?}", pools.release(pool, owner(*number)).await?),
@@ -155,8 +155,8 @@ fn ask(kind: Kind, number: u8, near: Fence, random: &mut StdRng) -> Ask {
 
 /// The invariants after every call: no more permits are held than exist, a writer holds alone, fences never fall. They are checked on one of
 /// the two: they have agreed.
-async fn judge<P: PoolSteps>(world: &World<P>, pool: &Pool, fence: &mut Fence) -> Result<()> {
-    let Some(state) = world.pools.inspect(pool).await? else { return Ok(()) };
+async fn check<P: PoolSteps>(rig: &Rig<P>, pool: &Pool, fence: &mut Fence) -> Result<()> {
+    let Some(state) = rig.pools.inspect(pool).await? else { return Ok(()) };
     let held: u32 = state.holders.iter().map(|holder| holder.permits).sum();
     // After a decrease the holders keep their permits.
     let most = if pool.kind == Kind::Semaphore { SEATS } else { state.permits_in_all };

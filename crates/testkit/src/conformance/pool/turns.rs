@@ -1,112 +1,112 @@
 //! The queue of waiters, and whose turn it is.
 
-use super::world::{World, permits, reader, waiting, writer};
+use super::rig::{Rig, permits, reader, waiting, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
 use evenkeel_protocol::lock::pool::steps::{PoolSteps, TURN_MS, WAITING_MS};
 use evenkeel_protocol::lock::steps::Released;
 
 /// Overlapping readers starved a writer.
-pub async fn waiting_writer_blocks_later_readers<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    world.enter(&reader(1)).await?;
-    assert_eq!(world.shut_for(&waiting(writer(2))).await?, LEASE_MS);
-    assert_eq!(world.shut_for(&reader(3)).await?, WAITING_MS, "there is room, but not for later callers");
-    assert_eq!(world.leave(1).await?, Released::Released { others_waiting: 1 });
-    assert_eq!(world.shut_for(&waiting(reader(3))).await?, WAITING_MS);
-    world.enter(&waiting(writer(2))).await?;
-    assert_eq!(world.leave(2).await?, Released::Released { others_waiting: 1 });
-    world.enter(&waiting(reader(3))).await?;
+pub async fn waiting_writer_blocks_later_readers<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.enter(&reader(1)).await?;
+    assert_eq!(rig.shut_for(&waiting(writer(2))).await?, LEASE_MS);
+    assert_eq!(rig.shut_for(&reader(3)).await?, WAITING_MS, "there is room, but not for later callers");
+    assert_eq!(rig.leave(1).await?, Released::Released { others_waiting: 1 });
+    assert_eq!(rig.shut_for(&waiting(reader(3))).await?, WAITING_MS);
+    rig.enter(&waiting(writer(2))).await?;
+    assert_eq!(rig.leave(2).await?, Released::Released { others_waiting: 1 });
+    rig.enter(&waiting(reader(3))).await?;
     Ok(())
 }
 
 /// A writer that waited for one long reader would keep all others out for as long.
-pub async fn waiting_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    world.enter(&reader(1)).await?;
+pub async fn waiting_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.enter(&reader(1)).await?;
     let mut passed = Vec::new();
     for second in 0..40_u8 {
-        world.renew(1).await?;
-        world.shut_for(&waiting(writer(2))).await?;
-        let asked = world.pools.acquire(&world.shelf, &reader(100 + second)).await?;
+        rig.renew(1).await?;
+        rig.shut_for(&waiting(writer(2))).await?;
+        let asked = rig.pools.acquire(&rig.shelf, &reader(100 + second)).await?;
         if matches!(asked, evenkeel_protocol::lock::pool::steps::Asked::Granted { .. }) {
             passed.push(second);
-            world.leave(100 + second).await?;
+            rig.leave(100 + second).await?;
         }
-        world.time.advance(1_000).await?;
+        rig.time.advance(1_000).await?;
     }
     let turn = u8::try_from(TURN_MS / 1_000)?;
     let expected: Vec<u8> = (0..40).filter(|second| (second / turn) % 2 == 1).collect();
     assert_eq!(passed, expected, "ten seconds of each twenty");
-    world.leave(1).await?;
-    world.enter(&waiting(writer(2))).await?;
+    rig.leave(1).await?;
+    rig.enter(&waiting(writer(2))).await?;
     Ok(())
 }
 
 /// A small request overtook an earlier request for many permits.
-pub async fn permits_are_granted_in_request_order<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    world.sit(&permits(1, 2)).await?;
-    world.full_for(&waiting(permits(2, 3))).await?;
-    world.time.advance(1).await?;
-    world.full_for(&waiting(permits(3, 1))).await?;
-    world.stand_up(1).await?;
-    world.full_for(&waiting(permits(3, 1))).await?;
-    world.sit(&waiting(permits(2, 3))).await?;
-    world.stand_up(2).await?;
-    world.sit(&waiting(permits(3, 1))).await?;
+pub async fn permits_are_granted_in_request_order<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.sit(&permits(1, 2)).await?;
+    rig.full_for(&waiting(permits(2, 3))).await?;
+    rig.time.advance(1).await?;
+    rig.full_for(&waiting(permits(3, 1))).await?;
+    rig.stand_up(1).await?;
+    rig.full_for(&waiting(permits(3, 1))).await?;
+    rig.sit(&waiting(permits(2, 3))).await?;
+    rig.stand_up(2).await?;
+    rig.sit(&waiting(permits(3, 1))).await?;
     Ok(())
 }
 
 /// The first waiter to wake gets a permit, as long as there is enough for earlier ones.
-pub async fn permits_are_reserved_for_earlier_waiters<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    world.sit(&permits(1, 3)).await?;
+pub async fn permits_are_reserved_for_earlier_waiters<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.sit(&permits(1, 3)).await?;
     for number in 2..=5 {
-        world.full_for(&waiting(permits(number, 1))).await?;
+        rig.full_for(&waiting(permits(number, 1))).await?;
     }
-    world.stand_up(1).await?;
-    world.full_for(&waiting(permits(5, 1))).await?;
-    world.sit(&waiting(permits(4, 1))).await?;
-    world.full_for(&waiting(permits(5, 1))).await?;
-    world.sit(&waiting(permits(2, 1))).await?;
-    world.sit(&waiting(permits(3, 1))).await?;
-    world.stand_up(3).await?;
-    world.sit(&waiting(permits(5, 1))).await?;
+    rig.stand_up(1).await?;
+    rig.full_for(&waiting(permits(5, 1))).await?;
+    rig.sit(&waiting(permits(4, 1))).await?;
+    rig.full_for(&waiting(permits(5, 1))).await?;
+    rig.sit(&waiting(permits(2, 1))).await?;
+    rig.sit(&waiting(permits(3, 1))).await?;
+    rig.stand_up(3).await?;
+    rig.sit(&waiting(permits(5, 1))).await?;
     Ok(())
 }
 
 /// A waiter that gives up leaves the queue, so that later waiters are not blocked.
-pub async fn waiter_that_leaves_does_not_block_others<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    world.enter(&reader(1)).await?;
-    world.shut_for(&waiting(writer(2))).await?;
-    world.shut_for(&reader(3)).await?;
-    assert_eq!(world.leave(2).await?, Released::Nothing, "it held nothing");
-    world.enter(&reader(3)).await?;
+pub async fn waiter_that_leaves_does_not_block_others<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.enter(&reader(1)).await?;
+    rig.shut_for(&waiting(writer(2))).await?;
+    rig.shut_for(&reader(3)).await?;
+    assert_eq!(rig.leave(2).await?, Released::Nothing, "it held nothing");
+    rig.enter(&reader(3)).await?;
     Ok(())
 }
 
 /// A process that died while it waited keeps its place for two seconds.
-pub async fn silent_waiter_loses_its_place<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    world.enter(&reader(1)).await?;
-    world.shut_for(&waiting(writer(2))).await?;
-    world.time.advance(WAITING_MS - 1).await?;
-    assert_eq!(world.shut_for(&reader(3)).await?, 1);
-    assert_eq!(world.pools.inspect(&world.shelf).await?.map(|state| state.waiting), Some(1));
-    world.time.advance(1).await?;
-    assert_eq!(world.pools.inspect(&world.shelf).await?.map(|state| state.waiting), Some(0));
-    world.enter(&reader(3)).await?;
-    assert_eq!(world.leave(1).await?, Released::Released { others_waiting: 0 });
+pub async fn silent_waiter_loses_its_place<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.enter(&reader(1)).await?;
+    rig.shut_for(&waiting(writer(2))).await?;
+    rig.time.advance(WAITING_MS - 1).await?;
+    assert_eq!(rig.shut_for(&reader(3)).await?, 1);
+    assert_eq!(rig.pools.inspect(&rig.shelf).await?.map(|state| state.waiting), Some(1));
+    rig.time.advance(1).await?;
+    assert_eq!(rig.pools.inspect(&rig.shelf).await?.map(|state| state.waiting), Some(0));
+    rig.enter(&reader(3)).await?;
+    assert_eq!(rig.leave(1).await?, Released::Released { others_waiting: 0 });
     Ok(())
 }
 
 /// Asking again keeps the place; it does not begin at the end.
-pub async fn repeated_request_keeps_its_place_in_the_queue<P: PoolSteps>(world: &World<P>) -> Result<()> {
-    world.sit(&permits(1, 3)).await?;
-    world.full_for(&waiting(permits(2, 3))).await?;
+pub async fn repeated_request_keeps_its_place_in_the_queue<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.sit(&permits(1, 3)).await?;
+    rig.full_for(&waiting(permits(2, 3))).await?;
     for _ in 0..4 {
-        world.time.advance(1_000).await?;
-        world.full_for(&waiting(permits(3, 3))).await?;
-        world.full_for(&waiting(permits(2, 3))).await?;
+        rig.time.advance(1_000).await?;
+        rig.full_for(&waiting(permits(3, 3))).await?;
+        rig.full_for(&waiting(permits(2, 3))).await?;
     }
-    world.stand_up(1).await?;
-    world.full_for(&waiting(permits(3, 3))).await?;
-    world.sit(&waiting(permits(2, 3))).await?;
+    rig.stand_up(1).await?;
+    rig.full_for(&waiting(permits(3, 3))).await?;
+    rig.sit(&waiting(permits(2, 3))).await?;
     Ok(())
 }

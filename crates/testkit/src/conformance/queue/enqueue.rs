@@ -1,13 +1,13 @@
 //! What is taken in, and what is not.
 
-use super::world::{Consumer, World, job};
+use super::rig::{Consumer, Rig, job};
 use anyhow::Result;
 use evenkeel::queue::QueueError;
-use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Retention, Retries, Unique, UniqueKey};
 use evenkeel_protocol::queue::steps::{Enqueued, ITEMS_MAX, Limits, NewJob, Outcome, QueueSteps, When};
 
-fn remembered(name: &str) -> NewJob {
-    NewJob { spec: JobSpec { keep: Keep::AfterEnd(60_000), ..job(name).spec }, ..job(name) }
+fn retained(name: &str) -> NewJob {
+    NewJob { spec: JobSpec { retention: Retention::AfterEnd(60_000), ..job(name).spec }, ..job(name) }
 }
 
 fn unique(name: &str, key: &str) -> NewJob {
@@ -16,115 +16,115 @@ fn unique(name: &str, key: &str) -> NewJob {
 }
 
 /// A sender that never saw the answer sends again: while the job waits, runs, is dead, and for a while after it is done.
-pub async fn enqueue_with_caller_id_is_idempotent<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    let welcome = remembered("welcome/42");
-    assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Created);
-    assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Duplicate);
+pub async fn enqueue_with_caller_id_is_idempotent<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    let welcome = retained("welcome/42");
+    assert_eq!(rig.enqueue(welcome.clone()).await?, Enqueued::Created);
+    assert_eq!(rig.enqueue(welcome.clone()).await?, Enqueued::Duplicate);
     let mut consumer = Consumer::default();
-    let delivered = world.claim_one(&mut consumer).await?;
-    assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Duplicate);
-    world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
-    world.time.advance(59_999).await?;
-    assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Ended(End::Done));
-    assert!(world.claimable(10).await?.is_empty());
-    world.time.advance(1).await?;
-    assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Created);
-    world.kill(&mut consumer).await?;
-    assert_eq!(world.enqueue(welcome).await?, Enqueued::Dead);
-    assert!(world.claimable(10).await?.is_empty());
+    let delivered = rig.claim_one(&mut consumer).await?;
+    assert_eq!(rig.enqueue(welcome.clone()).await?, Enqueued::Duplicate);
+    rig.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
+    rig.time.advance(59_999).await?;
+    assert_eq!(rig.enqueue(welcome.clone()).await?, Enqueued::Ended(End::Done));
+    assert!(rig.claimable(10).await?.is_empty());
+    rig.time.advance(1).await?;
+    assert_eq!(rig.enqueue(welcome.clone()).await?, Enqueued::Created);
+    rig.kill(&mut consumer).await?;
+    assert_eq!(rig.enqueue(welcome).await?, Enqueued::Dead);
+    assert!(rig.claimable(10).await?.is_empty());
     Ok(())
 }
 
 /// No sender uses a generated id again, so nothing of the job is kept.
-pub async fn finished_job_without_id_leaves_no_key_behind<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[job("a")]).await?;
+pub async fn finished_job_without_id_leaves_no_key_behind<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
-    let delivered = world.claim_one(&mut consumer).await?;
-    world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
-    assert_eq!(world.queue.job(&world.shard, delivered.receipt.id).await?, None);
-    let stats = world.queue.stats(&world.shard).await?;
+    let delivered = rig.claim_one(&mut consumer).await?;
+    rig.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
+    assert_eq!(rig.queue.job(&rig.shard, delivered.receipt.id).await?, None);
+    let stats = rig.queue.stats(&rig.shard).await?;
     assert_eq!((stats.bytes, stats.leased, stats.totals.done), (0, 0, 1));
     Ok(())
 }
 
 /// (asynq #275, #492) Locks that outlived their job blocked the next one: a revoked job frees its key at once.
-pub async fn unique_key_deduplicates_within_its_window<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn unique_key_deduplicates_within_its_window<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let first = unique("first", "invoice/7");
-    world.given(std::slice::from_ref(&first)).await?;
-    assert_eq!(world.enqueue(unique("second", "invoice/7")).await?, Enqueued::Taken(first.id));
-    assert_eq!(world.enqueue(unique("other", "invoice/8")).await?, Enqueued::Created);
-    world.time.advance(60_000).await?;
+    rig.given(std::slice::from_ref(&first)).await?;
+    assert_eq!(rig.enqueue(unique("second", "invoice/7")).await?, Enqueued::Taken(first.id));
+    assert_eq!(rig.enqueue(unique("other", "invoice/8")).await?, Enqueued::Created);
+    rig.time.advance(60_000).await?;
     let third = unique("third", "invoice/7");
-    assert_eq!(world.enqueue(third.clone()).await?, Enqueued::Created);
-    world.queue.revoke(&world.shard, &[third.id]).await?;
-    assert_eq!(world.enqueue(unique("fourth", "invoice/7")).await?, Enqueued::Created);
+    assert_eq!(rig.enqueue(third.clone()).await?, Enqueued::Created);
+    rig.queue.revoke(&rig.shard, &[third.id]).await?;
+    assert_eq!(rig.enqueue(unique("fourth", "invoice/7")).await?, Enqueued::Created);
     // The first job's end does not free a key that is another's by now.
-    world.queue.revoke(&world.shard, &[first.id]).await?;
-    assert_eq!(world.enqueue(unique("fifth", "invoice/7")).await?, Enqueued::Taken(job("fourth").id));
+    rig.queue.revoke(&rig.shard, &[first.id]).await?;
+    assert_eq!(rig.enqueue(unique("fifth", "invoice/7")).await?, Enqueued::Taken(job("fourth").id));
     Ok(())
 }
 
 /// (asynq) The unique lock was taken before the id was checked, and stayed taken by a job that never came to be.
-pub async fn rejected_id_leaves_the_unique_key_free<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[job("a")]).await?;
-    assert_eq!(world.enqueue(unique("a", "k")).await?, Enqueued::Duplicate);
-    assert_eq!(world.enqueue(unique("b", "k")).await?, Enqueued::Created);
+pub async fn rejected_id_leaves_the_unique_key_free<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[job("a")]).await?;
+    assert_eq!(rig.enqueue(unique("a", "k")).await?, Enqueued::Duplicate);
+    assert_eq!(rig.enqueue(unique("b", "k")).await?, Enqueued::Created);
     Ok(())
 }
 
 /// Limits count waiting and running jobs, and the bytes of all; jobs above the limit are rejected one by one.
-pub async fn full_topic_rejects_job_by_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.queue.set_limits(&world.shard, Limits { jobs_max: Some(2), bytes_max: None }).await?;
-    let answers = world.queue.enqueue(&world.shard, &[job("a"), job("a"), job("b"), job("c")]).await?;
+pub async fn full_topic_rejects_job_by_job<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.queue.set_limits(&rig.shard, Limits { jobs_max: Some(2), bytes_max: None }).await?;
+    let answers = rig.queue.enqueue(&rig.shard, &[job("a"), job("a"), job("b"), job("c")]).await?;
     assert_eq!(answers, [Enqueued::Created, Enqueued::Duplicate, Enqueued::Created, Enqueued::Full]);
     let mut consumer = Consumer::default();
-    let delivered = world.claim_one(&mut consumer).await?;
-    assert_eq!(world.enqueue(job("c")).await?, Enqueued::Full, "what runs counts too");
-    world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
-    assert_eq!(world.enqueue(job("c")).await?, Enqueued::Created);
+    let delivered = rig.claim_one(&mut consumer).await?;
+    assert_eq!(rig.enqueue(job("c")).await?, Enqueued::Full, "what runs counts too");
+    rig.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
+    assert_eq!(rig.enqueue(job("c")).await?, Enqueued::Created);
 
-    let bytes = world.queue.stats(&world.shard).await?.bytes;
-    world.queue.set_limits(&world.shard, Limits { jobs_max: None, bytes_max: Some(bytes + 41) }).await?;
-    assert_eq!(world.enqueue(job("de")).await?, Enqueued::Full);
-    assert_eq!(world.enqueue(job("d")).await?, Enqueued::Created);
+    let bytes = rig.queue.stats(&rig.shard).await?.bytes;
+    rig.queue.set_limits(&rig.shard, Limits { jobs_max: None, bytes_max: Some(bytes + 41) }).await?;
+    assert_eq!(rig.enqueue(job("de")).await?, Enqueued::Full);
+    assert_eq!(rig.enqueue(job("d")).await?, Enqueued::Created);
     Ok(())
 }
 
 /// (A1) An option for one message was written into the queue, and silently changed every later message.
-pub async fn job_options_apply_to_one_job_only<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn job_options_apply_to_one_job_only<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let special = JobSpec {
         retries: Retries::Limited(0),
         late_ms_max: Some(1_000),
-        keep: Keep::AfterEnd(5_000),
+        retention: Retention::AfterEnd(5_000),
         ..job("special").spec
     };
     let special = NewJob { when: When::In(1_000), spec: special, ..job("special") };
     let plain = NewJob { when: When::In(1_000), ..job("plain") };
-    world.given(&[special.clone(), plain.clone()]).await?;
-    let job = world.live(plain.id).await?;
+    rig.given(&[special.clone(), plain.clone()]).await?;
+    let job = rig.live(plain.id).await?;
     assert_eq!((job.spec, job.expires_at), (plain.spec, None));
-    let job = world.live(special.id).await?;
-    assert_eq!((job.spec, job.expires_at), (special.spec, Some(world.time.now() + 2_000)));
+    let job = rig.live(special.id).await?;
+    assert_eq!((job.spec, job.expires_at), (special.spec, Some(rig.time.now() + 2_000)));
     Ok(())
 }
 
 /// (A6, BullMQ #422) Scripts without a bound froze Redis, or failed at 8,000 items: a step takes 500 and says so.
-pub async fn step_accepts_at_most_five_hundred_items<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn step_accepts_at_most_five_hundred_items<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let jobs: Vec<NewJob> = (0..=ITEMS_MAX).map(|number| job(&number.to_string())).collect();
-    let refused = world.queue.enqueue(&world.shard, &jobs).await;
+    let refused = rig.queue.enqueue(&rig.shard, &jobs).await;
     assert!(matches!(refused, Err(QueueError::TooMany { items: 501, limit: 500 })), "{refused:?}");
-    world.given(&jobs[..ITEMS_MAX]).await?;
+    rig.given(&jobs[..ITEMS_MAX]).await?;
     let mut consumer = Consumer::default();
-    let refused = world.queue.settle_and_claim(&world.shard, &consumer.call(ITEMS_MAX + 1)).await;
+    let refused = rig.queue.settle_and_claim(&rig.shard, &consumer.call(ITEMS_MAX + 1)).await;
     assert!(matches!(refused, Err(QueueError::TooMany { .. })), "{refused:?}");
-    let deliveries = world.claim(&mut consumer, ITEMS_MAX).await?;
+    let deliveries = rig.claim(&mut consumer, ITEMS_MAX).await?;
     assert_eq!(deliveries.len(), ITEMS_MAX);
     let settlements = deliveries.iter().map(|delivered| (delivered.receipt, Outcome::Done)).collect();
     let mut call = consumer.call(0);
     call.settlements = settlements;
-    world.settle_and_claim(&call).await?;
+    rig.settle_and_claim(&call).await?;
     let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
-    assert!(world.queue.revoke(&world.shard, &ids).await.is_err());
-    assert_eq!(world.queue.stats(&world.shard).await?.totals.done, 500);
+    assert!(rig.queue.revoke(&rig.shard, &ids).await.is_err());
+    assert_eq!(rig.queue.stats(&rig.shard).await?.totals.done, 500);
     Ok(())
 }

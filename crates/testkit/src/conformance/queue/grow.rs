@@ -1,9 +1,9 @@
 //! A topic that is spread over more shards: a job of another shard is rejected, sent there, received once, and removed here.
 
-use super::world::{Consumer, World, job};
+use super::rig::{Consumer, Rig, job};
 use anyhow::{Context, Result, bail};
-use evenkeel_protocol::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
-use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Priority, Stamp, Unique, UniqueKey};
+use evenkeel_protocol::queue::grow::{Close, GrowSteps, Inherited, Item, SendOutcome, Transfer};
+use evenkeel_protocol::queue::job::{CompletionRecord, End, JobId, JobSpec, Priority, Retention, Unique, UniqueKey};
 use evenkeel_protocol::queue::steps::{
     Enqueued, Found, Limits, NewJob, Outcome, Put, PutAnswer, PutChange, QueueSteps, Receipt, Revoked, SettleAndClaim,
     Settled, Shard, State, Tick, Ticked, When,
@@ -18,144 +18,144 @@ fn kept_by(of: u8, name: &str) -> NewJob {
     kept
 }
 
-/// The second shard of the world's topic.
-fn other<Q>(world: &World<Q>) -> Shard {
-    let tag = world.shard.tag().trim_matches(['{', '}']);
+/// The second shard of the rig's topic.
+fn other<Q>(rig: &Rig<Q>) -> Shard {
+    let tag = rig.shard.tag().trim_matches(['{', '}']);
     let prefix = tag.split(':').next().unwrap_or_default();
     Shard::new(prefix, "mail", 1)
 }
 
-async fn close<Q: GrowSteps>(world: &World<Q>) -> Result<Inherited> {
-    Ok(world.queue.close(&world.shard, Close { shards: 2, before: 1, inherits: None }).await?)
+async fn close<Q: GrowSteps>(rig: &Rig<Q>) -> Result<Inherited> {
+    Ok(rig.queue.close(&rig.shard, Close { shards: 2, before: 1, inherits: None }).await?)
 }
 
 /// Both shards know that there are two.
-async fn grown<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
-    let inherits = Some(close(world).await?);
-    world.queue.close(&other(world), Close { shards: 2, before: 1, inherits }).await?;
+async fn grown<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
+    let inherits = Some(close(rig).await?);
+    rig.queue.close(&other(rig), Close { shards: 2, before: 1, inherits }).await?;
     Ok(())
 }
 
-async fn give<Q: GrowSteps>(world: &World<Q>, item: Item) -> Result<Given> {
-    world.queue.give(&world.shard, &[item]).await?.first().copied().context("no answer")
+async fn send_items<Q: GrowSteps>(rig: &Rig<Q>, item: Item) -> Result<SendOutcome> {
+    rig.queue.send_items(&rig.shard, &[item]).await?.first().copied().context("no answer")
 }
 
-async fn leaving<Q: GrowSteps>(world: &World<Q>) -> Result<Vec<Parcel>> {
-    Ok(world.queue.leaving(&world.shard, 1, 100).await?)
+async fn leaving<Q: GrowSteps>(rig: &Rig<Q>) -> Result<Vec<Transfer>> {
+    Ok(rig.queue.leaving(&rig.shard, 1, 100).await?)
 }
 
 /// Takes everything that is on its way to its shard, and drops it here.
-async fn carry<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
-    let parcels = leaving(world).await?;
-    let taken = world.queue.adopt(&other(world), 0, &parcels).await?;
-    assert_eq!(Some(taken), parcels.last().map(|parcel| parcel.sequence));
-    assert_eq!(world.queue.gone(&world.shard, 1, taken).await?, 0);
-    assert!(leaving(world).await?.is_empty());
+async fn carry<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
+    let transfers = leaving(rig).await?;
+    let taken = rig.queue.receive(&other(rig), 0, &transfers).await?;
+    assert_eq!(Some(taken), transfers.last().map(|transfer| transfer.sequence));
+    assert_eq!(rig.queue.gone(&rig.shard, 1, taken).await?, 0);
+    assert!(leaving(rig).await?.is_empty());
     Ok(())
 }
 
-async fn there<Q: GrowSteps>(world: &World<Q>, id: JobId) -> Result<Option<Found>> {
-    Ok(world.queue.job(&other(world), id).await?)
+async fn there<Q: GrowSteps>(rig: &Rig<Q>, id: JobId) -> Result<Option<Found>> {
+    Ok(rig.queue.job(&other(rig), id).await?)
 }
 
 /// Two shards that both take an id in run its job twice.
-pub async fn closed_shard_rejects_jobs_of_another_shard<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+pub async fn closed_shard_rejects_jobs_of_another_shard<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
     let (known, new, own) = (kept_by(1, "known"), kept_by(1, "new"), kept_by(0, "own"));
     let schedule = |of: u8| kept_by(of, "nightly").id.0;
     let tick = |of, seen| Tick { schedule: schedule(of), seen, last: seen.unwrap_or(0) + 100, jobs: Vec::new() };
-    world.given(std::slice::from_ref(&known)).await?;
-    assert_eq!(world.queue.tick(&world.shard, &tick(1, None)).await?, Ticked::Moved);
-    close(world).await?;
+    rig.given(std::slice::from_ref(&known)).await?;
+    assert_eq!(rig.queue.tick(&rig.shard, &tick(1, None)).await?, Ticked::Moved);
+    close(rig).await?;
 
-    assert_eq!(world.enqueue(new.clone()).await?, Enqueued::Elsewhere);
-    assert_eq!(world.enqueue(known.clone()).await?, Enqueued::Duplicate, "what it has, it knows");
-    assert_eq!(world.enqueue(own.clone()).await?, Enqueued::Created);
+    assert_eq!(rig.enqueue(new.clone()).await?, Enqueued::Elsewhere);
+    assert_eq!(rig.enqueue(known.clone()).await?, Enqueued::Duplicate, "what it has, it knows");
+    assert_eq!(rig.enqueue(own.clone()).await?, Enqueued::Created);
     let put = |id| Put { id, version: 1, change: PutChange::Job(When::In(0), Box::new(known.spec.clone())) };
-    assert_eq!(world.queue.put(&world.shard, &[put(new.id)]).await?, [PutAnswer::Elsewhere]);
-    assert_eq!(world.queue.put(&world.shard, &[put(known.id)]).await?, [PutAnswer::Applied]);
+    assert_eq!(rig.queue.put(&rig.shard, &[put(new.id)]).await?, [PutAnswer::Elsewhere]);
+    assert_eq!(rig.queue.put(&rig.shard, &[put(known.id)]).await?, [PutAnswer::Applied]);
     // A unique key with an id is looked up in the job's shard: with two shards that is not one place any more.
     let mut unique = kept_by(0, "unique");
     unique.spec.unique = Some(Unique { key: UniqueKey::new(b"key"), window_ms: 60_000 });
-    assert_eq!(world.enqueue(unique).await?, Enqueued::Elsewhere);
+    assert_eq!(rig.enqueue(unique).await?, Enqueued::Elsewhere);
     // A schedule whose last tick is here continues here until it is sent to its new shard.
-    assert_eq!(world.queue.tick(&world.shard, &tick(1, Some(100))).await?, Ticked::Moved);
-    assert_eq!(world.queue.tick(&world.shard, &tick(0, None)).await?, Ticked::Moved);
-    assert_eq!(give(world, Item::Schedule(schedule(1))).await?, Given::Given);
-    assert_eq!(world.queue.tick(&world.shard, &tick(1, Some(200))).await?, Ticked::OtherShard);
-    grown(world).await?;
-    carry(world).await?;
-    assert_eq!(world.queue.tick(&other(world), &tick(1, Some(200))).await?, Ticked::Moved, "with its last tick");
-    assert_eq!(world.enqueue(new).await?, Enqueued::Elsewhere);
+    assert_eq!(rig.queue.tick(&rig.shard, &tick(1, Some(100))).await?, Ticked::Moved);
+    assert_eq!(rig.queue.tick(&rig.shard, &tick(0, None)).await?, Ticked::Moved);
+    assert_eq!(send_items(rig, Item::Schedule(schedule(1))).await?, SendOutcome::Sent);
+    assert_eq!(rig.queue.tick(&rig.shard, &tick(1, Some(200))).await?, Ticked::OtherShard);
+    grown(rig).await?;
+    carry(rig).await?;
+    assert_eq!(rig.queue.tick(&other(rig), &tick(1, Some(200))).await?, Ticked::Moved, "with its last tick");
+    assert_eq!(rig.enqueue(new).await?, Enqueued::Elsewhere);
     Ok(())
 }
 
 /// A move that reads, writes and then deletes loses what changes in between, and shows the job twice meanwhile.
-pub async fn migrating_job_is_in_no_shard_until_received<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+pub async fn migrating_job_is_in_no_shard_until_received<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
     let (waiting, dead, leased, own) = (kept_by(1, "c"), kept_by(1, "a"), kept_by(1, "b"), kept_by(0, "own"));
     let mut consumer = Consumer::default();
-    world.given(std::slice::from_ref(&dead)).await?;
-    world.kill(&mut consumer).await?;
-    world.given(std::slice::from_ref(&leased)).await?;
-    let running = world.claim_one(&mut consumer).await?;
+    rig.given(std::slice::from_ref(&dead)).await?;
+    rig.kill(&mut consumer).await?;
+    rig.given(std::slice::from_ref(&leased)).await?;
+    let running = rig.claim_one(&mut consumer).await?;
     let later = NewJob { when: When::In(5_000), ..waiting.clone() };
-    world.given(&[later, NewJob { when: When::In(7_000), ..own.clone() }]).await?;
-    let before = [world.queue.job(&world.shard, waiting.id).await?, world.queue.job(&world.shard, dead.id).await?];
-    grown(world).await?;
+    rig.given(&[later, NewJob { when: When::In(7_000), ..own.clone() }]).await?;
+    let before = [rig.queue.job(&rig.shard, waiting.id).await?, rig.queue.job(&rig.shard, dead.id).await?];
+    grown(rig).await?;
 
     let items = [waiting.id, dead.id, leased.id, own.id, kept_by(1, "never").id].map(Item::Job);
-    let given = world.queue.give(&world.shard, &items).await?;
-    assert_eq!(given, [Given::Given, Given::Given, Given::Leased, Given::No, Given::No]);
-    assert_eq!(world.queue.give(&world.shard, &items[..2]).await?, [Given::No; 2], "once");
-    assert_eq!(world.queue.job(&world.shard, waiting.id).await?, None);
-    assert_eq!(world.queue.revoke(&world.shard, &[waiting.id]).await?, [Revoked::Unknown]);
-    assert_eq!(world.enqueue(waiting.clone()).await?, Enqueued::Elsewhere);
-    assert_eq!(there(world, waiting.id).await?, None);
-    carry(world).await?;
-    assert_eq!([there(world, waiting.id).await?, there(world, dead.id).await?], before, "as it was, to the byte");
+    let given = rig.queue.send_items(&rig.shard, &items).await?;
+    assert_eq!(given, [SendOutcome::Sent, SendOutcome::Sent, SendOutcome::Leased, SendOutcome::No, SendOutcome::No]);
+    assert_eq!(rig.queue.send_items(&rig.shard, &items[..2]).await?, [SendOutcome::No; 2], "once");
+    assert_eq!(rig.queue.job(&rig.shard, waiting.id).await?, None);
+    assert_eq!(rig.queue.revoke(&rig.shard, &[waiting.id]).await?, [Revoked::Unknown]);
+    assert_eq!(rig.enqueue(waiting.clone()).await?, Enqueued::Elsewhere);
+    assert_eq!(there(rig, waiting.id).await?, None);
+    carry(rig).await?;
+    assert_eq!([there(rig, waiting.id).await?, there(rig, dead.id).await?], before, "as it was, to the byte");
 
     // A running job continues here, and moves once it waits again.
-    assert!(world.heartbeat(&consumer, running.receipt, true).await?);
-    world.fail(&mut consumer, running.receipt, 1_000).await?;
-    assert_eq!(give(world, Item::Job(leased.id)).await?, Given::Given);
-    carry(world).await?;
-    let Some(Found::Live { job, .. }) = there(world, leased.id).await? else { bail!("it is lost") };
+    assert!(rig.heartbeat(&consumer, running.receipt, true).await?);
+    rig.fail(&mut consumer, running.receipt, 1_000).await?;
+    assert_eq!(send_items(rig, Item::Job(leased.id)).await?, SendOutcome::Sent);
+    carry(rig).await?;
+    let Some(Found::Live { job, .. }) = there(rig, leased.id).await? else { bail!("it is lost") };
     assert_eq!((job.errors, job.fence), (1, running.receipt.fence));
-    let (here, there) = (world.queue.stats(&world.shard).await?, world.queue.stats(&other(world)).await?);
+    let (here, there) = (rig.queue.stats(&rig.shard).await?, rig.queue.stats(&other(rig)).await?);
     assert_eq!((here.waiting(), here.leased, here.dead), (1, 0, 0));
     assert_eq!((there.waiting(), there.leased, there.dead), (2, 0, 1));
     assert!(there.markers > 0, "waiting consumers there are notified");
-    world.queue.purge(&world.shard, WAITING, 10).await?;
-    assert_eq!(world.queue.stats(&world.shard).await?.bytes, 0, "bytes move with their records");
-    let (ids, cursor) = world.queue.ids(&world.shard, 0).await?;
+    rig.queue.purge(&rig.shard, WAITING, 10).await?;
+    assert_eq!(rig.queue.stats(&rig.shard).await?.bytes, 0, "bytes move with their records");
+    let (ids, cursor) = rig.queue.ids(&rig.shard, 0).await?;
     assert!(cursor != 0 || ids.is_empty(), "{ids:?}");
     Ok(())
 }
 
 /// A migration that was paused with a job taken out restored it after it was done.
-pub async fn late_migration_batch_is_rejected<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[kept_by(1, "a"), kept_by(1, "b"), kept_by(1, "c")]).await?;
-    grown(world).await?;
+pub async fn late_migration_batch_is_rejected<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[kept_by(1, "a"), kept_by(1, "b"), kept_by(1, "c")]).await?;
+    grown(rig).await?;
     for name in ["a", "b", "c"] {
-        give(world, Item::Job(kept_by(1, name).id)).await?;
+        send_items(rig, Item::Job(kept_by(1, name).id)).await?;
     }
-    let late = leaving(world).await?;
-    assert_eq!(late.iter().map(|parcel| parcel.sequence).collect::<Vec<_>>(), [1, 2, 3]);
-    assert_eq!(world.queue.adopt(&other(world), 0, &late[1..]).await?, 0, "the first one is missing");
-    assert_eq!(there(world, kept_by(1, "b").id).await?, None);
-    assert_eq!(world.queue.adopt(&other(world), 0, &late[..2]).await?, 2);
-    assert_eq!(world.queue.gone(&world.shard, 1, 2).await?, 1);
-    carry(world).await?;
+    let late = leaving(rig).await?;
+    assert_eq!(late.iter().map(|transfer| transfer.sequence).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(rig.queue.receive(&other(rig), 0, &late[1..]).await?, 0, "the first one is missing");
+    assert_eq!(there(rig, kept_by(1, "b").id).await?, None);
+    assert_eq!(rig.queue.receive(&other(rig), 0, &late[..2]).await?, 2);
+    assert_eq!(rig.queue.gone(&rig.shard, 1, 2).await?, 1);
+    carry(rig).await?;
 
-    let there_now = There { queue: &world.queue, shard: other(world) };
+    let there_now = There { queue: &rig.queue, shard: other(rig) };
     assert_eq!(there_now.all_done().await?, 3);
-    assert_eq!(world.queue.adopt(&other(world), 0, &late).await?, 3);
+    assert_eq!(rig.queue.receive(&other(rig), 0, &late).await?, 3);
     assert_eq!(there_now.all_done().await?, 0, "done is done");
-    assert_eq!(world.queue.gone(&world.shard, 1, 3).await?, 0);
+    assert_eq!(rig.queue.gone(&rig.shard, 1, 3).await?, 0);
     Ok(())
 }
 
 /// Fifty migrating bodies came in one reply, however large they were: it was given up, and requested again, forever.
-pub async fn migration_batch_carries_at_most_four_mebibytes<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+pub async fn migration_batch_carries_at_most_four_mebibytes<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
     const KIB: usize = 1 << 10;
     let sizes =
         [("a", 900), ("b", 900), ("c", 1_000), ("d", 1_000), ("e", 1_000), ("f", 5_000), ("g", 1), ("h", 1_100)];
@@ -164,20 +164,20 @@ pub async fn migration_batch_carries_at_most_four_mebibytes<Q: GrowSteps>(world:
         NewJob { spec: JobSpec { body: vec![7; size * KIB].into(), ..named.spec }, ..named }
     };
     for one in &sizes {
-        world.given(&[sized(one)]).await?;
+        rig.given(&[sized(one)]).await?;
     }
-    grown(world).await?;
+    grown(rig).await?;
     for (name, _) in sizes {
-        assert_eq!(give(world, Item::Job(kept_by(1, name).id)).await?, Given::Given);
+        assert_eq!(send_items(rig, Item::Job(kept_by(1, name).id)).await?, SendOutcome::Sent);
     }
     for together in [4, 1, 1, 1, 1] {
-        let parcels = leaving(world).await?;
-        assert_eq!(parcels.len(), together);
-        let taken = world.queue.adopt(&other(world), 0, &parcels).await?;
-        world.queue.gone(&world.shard, 1, taken).await?;
+        let transfers = leaving(rig).await?;
+        assert_eq!(transfers.len(), together);
+        let taken = rig.queue.receive(&other(rig), 0, &transfers).await?;
+        rig.queue.gone(&rig.shard, 1, taken).await?;
     }
     for one in &sizes {
-        let Some(Found::Live { job, .. }) = there(world, sized(one).id).await? else { bail!("it is lost") };
+        let Some(Found::Live { job, .. }) = there(rig, sized(one).id).await? else { bail!("it is lost") };
         assert!(job.spec.body == sized(one).spec.body);
     }
     Ok(())
@@ -204,8 +204,8 @@ impl<Q: QueueSteps> There<'_, Q> {
         Ok(receipts.len())
     }
 
-    async fn claimed(&self, consumer: &mut Consumer, want: usize) -> Result<Vec<Receipt>> {
-        match self.queue.settle_and_claim(&self.shard, &consumer.call(want)).await? {
+    async fn claimed(&self, consumer: &mut Consumer, limit: usize) -> Result<Vec<Receipt>> {
+        match self.queue.settle_and_claim(&self.shard, &consumer.call(limit)).await? {
             Settled::Done(claimed) => Ok(claimed.deliveries.iter().map(|delivered| delivered.receipt).collect()),
             Settled::Stale => bail!("the call is stale"),
         }
@@ -213,62 +213,62 @@ impl<Q: QueueSteps> There<'_, Q> {
 }
 
 /// An id that is forgotten on the way runs again when it is sent again.
-pub async fn completion_records_move_with_their_remaining_ttl<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+pub async fn completion_records_move_with_their_remaining_ttl<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
     let mut named = kept_by(1, "named");
-    named.spec.keep = Keep::AfterEnd(60_000);
+    named.spec.retention = Retention::AfterEnd(60_000);
     let mut born = kept_by(1, "born");
-    born.spec.keep = Keep::UntilForgotten;
+    born.spec.retention = Retention::UntilForgotten;
     let mut short = kept_by(1, "short");
-    short.spec.keep = Keep::AfterEnd(1_000);
-    world.given(&[named.clone(), born.clone(), short.clone()]).await?;
+    short.spec.retention = Retention::AfterEnd(1_000);
+    rig.given(&[named.clone(), born.clone(), short.clone()]).await?;
     let mut consumer = Consumer::default();
-    for delivered in world.claim(&mut consumer, 3).await? {
-        world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
+    for delivered in rig.claim(&mut consumer, 3).await? {
+        rig.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
     }
-    let ended_at = world.time.now();
-    grown(world).await?;
+    let ended_at = rig.time.now();
+    grown(rig).await?;
     let items = [named.id, born.id, short.id].map(Item::Job);
-    assert_eq!(world.queue.give(&world.shard, &items).await?, [Given::Given; 3]);
-    world.time.advance(2_000).await?;
-    carry(world).await?;
-    let stamp = |until| Some(Found::Ended(Stamp { end: End::Done, until, version: 0, ended_at }));
-    assert_eq!(there(world, named.id).await?, stamp(Some(ended_at + 60_000)));
-    assert_eq!(there(world, born.id).await?, stamp(None));
-    assert_eq!(there(world, short.id).await?, None, "it ran out on the way");
-    assert_eq!(world.queue.enqueue(&other(world), &[named]).await?, [Enqueued::Ended(End::Done)]);
+    assert_eq!(rig.queue.send_items(&rig.shard, &items).await?, [SendOutcome::Sent; 3]);
+    rig.time.advance(2_000).await?;
+    carry(rig).await?;
+    let completion = |until| Some(Found::Ended(CompletionRecord { end: End::Done, until, version: 0, ended_at }));
+    assert_eq!(there(rig, named.id).await?, completion(Some(ended_at + 60_000)));
+    assert_eq!(there(rig, born.id).await?, completion(None));
+    assert_eq!(there(rig, short.id).await?, None, "it ran out on the way");
+    assert_eq!(rig.queue.enqueue(&other(rig), &[named]).await?, [Enqueued::Ended(End::Done)]);
     Ok(())
 }
 
 /// A topic that was paused was handed out by its new shards, and its limit doubled.
-pub async fn new_shards_inherit_the_settings<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+pub async fn new_shards_inherit_the_settings<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
     let limits = Limits { jobs_max: Some(5), bytes_max: None };
-    world.queue.set_limits(&world.shard, limits).await?;
-    world.queue.pause(&world.shard, None).await?;
-    let inherited = close(world).await?;
+    rig.queue.set_limits(&rig.shard, limits).await?;
+    rig.queue.pause(&rig.shard, None).await?;
+    let inherited = close(rig).await?;
     assert_eq!(inherited.limits, Limits { jobs_max: Some(3), bytes_max: None }, "its half, rounded up");
-    assert_eq!(close(world).await?, inherited, "a repeat does not halve it again");
-    grown(world).await?;
-    let paused = world.queue.stats(&other(world)).await?.paused_until;
+    assert_eq!(close(rig).await?, inherited, "a repeat does not halve it again");
+    grown(rig).await?;
+    let paused = rig.queue.stats(&other(rig)).await?.paused_until;
     assert_eq!(paused, Some(u64::MAX));
-    for (name, wanted) in
+    for (name, expected) in
         [("a", Enqueued::Created), ("b", Enqueued::Created), ("c", Enqueued::Created), ("d", Enqueued::Full)]
     {
-        assert_eq!(world.queue.enqueue(&other(world), &[kept_by(1, name)]).await?, [wanted]);
+        assert_eq!(rig.queue.enqueue(&other(rig), &[kept_by(1, name)]).await?, [expected]);
     }
     Ok(())
 }
 
 /// A fence below one that SQL has seen is refused there.
-pub async fn fences_rise_across_shards<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[kept_by(1, "a")]).await?;
+pub async fn fences_rise_across_shards<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[kept_by(1, "a")]).await?;
     let mut consumer = Consumer::default();
-    let first = world.claim_one(&mut consumer).await?.receipt;
-    world.time.set_back(60_000).await?;
-    world.settle(&mut consumer, first, Outcome::Released).await?;
-    grown(world).await?;
-    give(world, Item::Job(first.id)).await?;
-    carry(world).await?;
-    let there = There { queue: &world.queue, shard: other(world) };
+    let first = rig.claim_one(&mut consumer).await?.receipt;
+    rig.time.set_back(60_000).await?;
+    rig.settle(&mut consumer, first, Outcome::Released).await?;
+    grown(rig).await?;
+    send_items(rig, Item::Job(first.id)).await?;
+    carry(rig).await?;
+    let there = There { queue: &rig.queue, shard: other(rig) };
     let second = there.claim(&mut consumer).await?;
     assert!(second.fence > first.fence, "{} after {}", second.fence, first.fence);
     Ok(())

@@ -36,9 +36,12 @@ pub async fn check(link: &Link, shard: &Shard) -> Result<()> {
                 bytes += raw.len();
                 check_job(&job, index).with_context(|| format!("{id:?}"))?;
             }
-            Record::Ended(stamp) => {
+            Record::Ended(completion) => {
                 ensure!(index.is_none(), "I1: {id:?} has ended and is in {}", index.unwrap_or_default());
-                ensure!((*ttl_ms == -1) == stamp.until.is_none(), "the stamp {stamp:?} of {id:?} expires in {ttl_ms}");
+                ensure!(
+                    (*ttl_ms == -1) == completion.until.is_none(),
+                    "the completion record {completion:?} of {id:?} expires in {ttl_ms}"
+                );
             }
         }
     }
@@ -71,7 +74,7 @@ fn check_job(job: &Job, index: &str) -> Result<()> {
 fn spared_crashes(job: &Job, is_dead: bool) -> u16 {
     let since_redrive = job.spec.notes.iter().rev().take_while(|note| !matches!(note, Note::Redriven { .. }));
     let errors = since_redrive.filter_map(|note| if let Note::Error(error) = note { Some(error.class) } else { None });
-    let mut errors = errors.filter(|class| *class != ErrorClass::Lapsed).peekable();
+    let mut errors = errors.filter(|class| *class != ErrorClass::LeaseExpired).peekable();
     errors.next_if(|class| is_dead && *class != ErrorClass::Crashed);
     let crashes = errors.take_while(|class| *class == ErrorClass::Crashed).count();
     u16::try_from(crashes).unwrap_or(u16::MAX)

@@ -10,24 +10,24 @@ mod grow;
 pub mod invariants;
 mod operators;
 mod put;
+mod rig;
 pub mod side_by_side;
 mod tick;
-mod world;
 
 pub use consumers::*;
 pub use enqueue::*;
 pub use grow::*;
 pub use operators::*;
 pub use put::*;
+pub use rig::{Consumer, Rig, job, plain};
 pub use tick::*;
-pub use world::{Consumer, World, job, plain};
 
-/// Makes a test of every function of the suite: `queue_suite!(world)`, where `world` is an async function that answers
-/// `anyhow::Result<World<_>>`.
+/// Makes a test of every function of the suite: `queue_suite!(rig)`, where `rig` is an async function that answers
+/// `anyhow::Result<Rig<_>>`.
 #[macro_export]
 macro_rules! queue_suite {
-    ($world:path) => {
-        $crate::queue_suite!($world:
+    ($rig:path) => {
+        $crate::queue_suite!($rig:
             // time
             job_is_never_delivered_early, delay_counts_from_the_server_clock, clock_set_back_does_not_extend_a_lease,
             body_outlives_any_delay, job_past_its_deadline_expires,
@@ -81,11 +81,11 @@ macro_rules! queue_suite {
             resume_leaves_wake_up_markers,
         );
     };
-    ($world:path: $($name:ident),* $(,)?) => {
+    ($rig:path: $($name:ident),* $(,)?) => {
         $(
             #[tokio::test]
             async fn $name() -> anyhow::Result<()> {
-                $crate::conformance::queue::$name(&$world().await?).await
+                $crate::conformance::queue::$name(&$rig().await?).await
             }
         )*
     };

@@ -1,13 +1,13 @@
 //! Ticks of schedules.
 
-use super::world::{Consumer, World, job, plain};
+use super::rig::{Consumer, Rig, job, plain};
 use anyhow::Result;
 use evenkeel_protocol::queue::steps::{NewJob, Outcome, QueueSteps, Tick, Ticked, Verdict, When};
 
 /// Schedulers in several processes enqueued each tick several times (asynq #395, #554, #653): the slow one came when the job was
 /// done already.
-pub async fn each_tick_is_enqueued_once<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    let at = world.time.now();
+pub async fn each_tick_is_enqueued_once<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    let at = rig.time.now();
     let tick = |seen, last, name: &str| Tick {
         schedule: [5; 16],
         seen,
@@ -15,23 +15,23 @@ pub async fn each_tick_is_enqueued_once<Q: QueueSteps>(world: &World<Q>) -> Resu
         jobs: vec![NewJob { when: When::At(last), ..job(name) }],
     };
     let first = tick(None, at, "tick 1");
-    assert_eq!(world.queue.tick(&world.shard, &first).await?, Ticked::Moved);
+    assert_eq!(rig.queue.tick(&rig.shard, &first).await?, Ticked::Moved);
     let mut consumer = Consumer::default();
-    let delivered = world.claim_one(&mut consumer).await?;
+    let delivered = rig.claim_one(&mut consumer).await?;
     assert_eq!(plain(&delivered), "tick 1");
-    assert_eq!(world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?, Verdict::Settled);
+    assert_eq!(rig.settle(&mut consumer, delivered.receipt, Outcome::Done).await?, Verdict::Settled);
 
     // Another process that knows no more than the first did; the first one again, whose answer was lost.
-    assert_eq!(world.queue.tick(&world.shard, &first).await?, Ticked::Elsewhere(Some(at)));
-    assert!(world.claimable(10).await?.is_empty());
+    assert_eq!(rig.queue.tick(&rig.shard, &first).await?, Ticked::Elsewhere(Some(at)));
+    assert!(rig.claimable(10).await?.is_empty());
 
-    assert_eq!(world.queue.tick(&world.shard, &tick(Some(at), at + 60_000, "tick 2")).await?, Ticked::Moved);
-    let late = world.queue.tick(&world.shard, &tick(Some(at), at + 90_000, "tick 3")).await?;
+    assert_eq!(rig.queue.tick(&rig.shard, &tick(Some(at), at + 60_000, "tick 2")).await?, Ticked::Moved);
+    let late = rig.queue.tick(&rig.shard, &tick(Some(at), at + 90_000, "tick 3")).await?;
     assert_eq!(late, Ticked::Elsewhere(Some(at + 60_000)));
     let other = Tick { schedule: [6; 16], ..tick(Some(at), at, "other") };
-    assert_eq!(world.queue.tick(&world.shard, &other).await?, Ticked::Elsewhere(None));
-    assert_eq!(world.next().await?.due, Some(at + 60_000));
-    world.time.advance(90_000).await?;
-    assert_eq!(world.claimable(10).await?, ["tick 2"]);
+    assert_eq!(rig.queue.tick(&rig.shard, &other).await?, Ticked::Elsewhere(None));
+    assert_eq!(rig.next().await?.due, Some(at + 60_000));
+    rig.time.advance(90_000).await?;
+    assert_eq!(rig.claimable(10).await?, ["tick 2"]);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What is in the log, once, and in which order.
 
-use super::world::{World, appending, consumer, entry};
+use super::rig::{Rig, appending, consumer, entry};
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel_protocol::stream::id::EntryId;
@@ -13,104 +13,104 @@ fn numbered(sequence: u64, previous: u64) -> NewEntry {
     NewEntry { sequenced: Some(Sequenced { producer: consumer(9), sequence, previous }), ..entry("order/1", "record") }
 }
 
-async fn one<S: StreamSteps>(world: &World<S>, entry: NewEntry) -> Result<Option<Appended>> {
-    let replies = world.streams.append(&world.partition, &appending(vec![entry])).await?;
+async fn one<S: StreamSteps>(rig: &Rig<S>, entry: NewEntry) -> Result<Option<Appended>> {
+    let replies = rig.streams.append(&rig.partition, &appending(vec![entry])).await?;
     Ok(replies.map(|replies| replies[0]))
 }
 
 /// A stream that Redis has lost must be recreated with its groups; an append that creates it hides the loss.
-pub async fn append_requires_an_open_partition<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    assert_eq!(one(world, entry("order/1", "record")).await?, None);
-    world.open(Mode::Entry).await?;
-    assert!(matches!(one(world, entry("order/1", "record")).await?, Some(Appended::Appended(_))));
+pub async fn append_requires_an_open_partition<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    assert_eq!(one(rig, entry("order/1", "record")).await?, None);
+    rig.open(Mode::Entry).await?;
+    assert!(matches!(one(rig, entry("order/1", "record")).await?, Some(Appended::Appended(_))));
     Ok(())
 }
 
 /// The reply was lost: the producer sends the same sequence again.
-pub async fn sequence_is_appended_once<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    let Some(Appended::Appended(id)) = one(world, numbered(1, 0)).await? else { anyhow::bail!("not appended") };
-    assert_eq!(one(world, numbered(1, 0)).await?, Some(Appended::Duplicate(Some(id))));
-    one(world, numbered(2, 1)).await?;
-    assert_eq!(one(world, numbered(1, 0)).await?, Some(Appended::Duplicate(None)));
-    assert_eq!(world.streams.entries(&world.partition, EntryId::MIN, 10).await?.len(), 2);
+pub async fn sequence_is_appended_once<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let Some(Appended::Appended(id)) = one(rig, numbered(1, 0)).await? else { anyhow::bail!("not appended") };
+    assert_eq!(one(rig, numbered(1, 0)).await?, Some(Appended::Duplicate(Some(id))));
+    one(rig, numbered(2, 1)).await?;
+    assert_eq!(one(rig, numbered(1, 0)).await?, Some(Appended::Duplicate(None)));
+    assert_eq!(rig.streams.entries(&rig.partition, EntryId::MIN, 10).await?.len(), 2);
     Ok(())
 }
 
 /// Two relays: the later append of a key arrives before the earlier one.
-pub async fn sequence_out_of_order_is_rejected<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    one(world, numbered(1, 0)).await?;
-    assert_eq!(one(world, numbered(3, 2)).await?, Some(Appended::OutOfOrder { last: 1 }));
+pub async fn sequence_out_of_order_is_rejected<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    one(rig, numbered(1, 0)).await?;
+    assert_eq!(one(rig, numbered(3, 2)).await?, Some(Appended::OutOfOrder { last: 1 }));
     let batch = appending(vec![numbered(2, 1), numbered(3, 2)]);
-    let replies = world.streams.append(&world.partition, &batch).await?.unwrap_or_default();
+    let replies = rig.streams.append(&rig.partition, &batch).await?.unwrap_or_default();
     assert!(replies.iter().all(|reply| matches!(reply, Appended::Appended(_))), "{replies:?}");
     Ok(())
 }
 
 /// The last sequence of a producer is stored for its window only.
-pub async fn producer_is_forgotten_after_its_window<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    one(world, numbered(1, 0)).await?;
-    world.time.advance(3_600_000).await?;
-    one(world, entry("order/2", "record")).await?;
-    assert!(matches!(one(world, numbered(1, 0)).await?, Some(Appended::Duplicate(_))));
-    world.time.advance(3_600_001).await?;
-    one(world, entry("order/2", "record")).await?;
-    assert!(matches!(one(world, numbered(1, 0)).await?, Some(Appended::Appended(_))));
+pub async fn producer_is_forgotten_after_its_window<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    one(rig, numbered(1, 0)).await?;
+    rig.time.advance(3_600_000).await?;
+    one(rig, entry("order/2", "record")).await?;
+    assert!(matches!(one(rig, numbered(1, 0)).await?, Some(Appended::Duplicate(_))));
+    rig.time.advance(3_600_001).await?;
+    one(rig, entry("order/2", "record")).await?;
+    assert!(matches!(one(rig, numbered(1, 0)).await?, Some(Appended::Appended(_))));
     Ok(())
 }
 
 /// Back-pressure instead of a Redis that runs out of memory.
-pub async fn append_above_the_limit_is_full<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
+pub async fn append_above_the_limit_is_full<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
     let entries = vec![entry("a", "1"), entry("b", "2"), entry("c", "3")];
     let call = Append { entries_max: Some(2), ..appending(entries) };
-    let replies = world.streams.append(&world.partition, &call).await?.unwrap_or_default();
+    let replies = rig.streams.append(&rig.partition, &call).await?.unwrap_or_default();
     assert!(matches!(replies[..], [Appended::Appended(_), Appended::Appended(_), Appended::Full]), "{replies:?}");
     Ok(())
 }
 
 /// Redis rejects ids below the last one; an append must not fail because the clock was set back.
-pub async fn ids_rise_when_the_clock_is_set_back<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    let first = world.append(&["a", "b"]).await?;
+pub async fn ids_rise_when_the_clock_is_set_back<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let first = rig.append(&["a", "b"]).await?;
     assert_eq!(first[1], first[0].next());
-    world.time.set_back(60_000).await?;
-    assert_eq!(world.append(&["c"]).await?, [first[1].next()]);
-    world.time.advance(120_000).await?;
-    assert_eq!(world.append(&["d"]).await?, [EntryId::at(first[0].ms + 60_000)]);
+    rig.time.set_back(60_000).await?;
+    assert_eq!(rig.append(&["c"]).await?, [first[1].next()]);
+    rig.time.advance(120_000).await?;
+    assert_eq!(rig.append(&["d"]).await?, [EntryId::at(first[0].ms + 60_000)]);
     Ok(())
 }
 
 /// After a failover to a server whose clock is behind, ids below the groups' positions would never be read.
-pub async fn new_ids_exceed_the_last_known_id<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    let last = EntryId { ms: world.time.now() + 3_600_000, sequence: 7 };
-    let spec = GroupSpec { name: world.group.clone(), position: Position::After(last), mode: Mode::Entry };
-    world.streams.open(&world.partition, &[spec], last).await?;
-    let appended = world.append(&["a"]).await?;
+pub async fn new_ids_exceed_the_last_known_id<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    let last = EntryId { ms: rig.time.now() + 3_600_000, sequence: 7 };
+    let spec = GroupSpec { name: rig.group.clone(), position: Position::After(last), mode: Mode::Entry };
+    rig.streams.open(&rig.partition, &[spec], last).await?;
+    let appended = rig.append(&["a"]).await?;
     assert_eq!(appended, [last.next()]);
-    let reader = world.join(1).await?;
-    assert_eq!(super::world::ids(&world.read(reader, 10).await?), appended);
+    let reader = rig.join(1).await?;
+    assert_eq!(super::rig::ids(&rig.read(reader, 10).await?), appended);
     Ok(())
 }
 
 /// Opening again keeps what is there, and never changes how a group is leased.
-pub async fn open_keeps_existing_groups<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    let appended = world.append(&["a"]).await?;
-    let spec = GroupSpec { name: world.group.clone(), position: Position::End, mode: Mode::Entry };
+pub async fn open_keeps_existing_groups<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let appended = rig.append(&["a"]).await?;
+    let spec = GroupSpec { name: rig.group.clone(), position: Position::End, mode: Mode::Entry };
     let other = GroupSpec { mode: Mode::Partition, ..spec.clone() };
-    let opened = world.streams.open(&world.partition, &[spec, other], EntryId::MIN).await?;
+    let opened = rig.streams.open(&rig.partition, &[spec, other], EntryId::MIN).await?;
     assert_eq!(opened, [Opened::Existed, Opened::Refused]);
-    let reader = world.join(1).await?;
-    assert_eq!(super::world::ids(&world.read(reader, 10).await?), appended);
+    let reader = rig.join(1).await?;
+    assert_eq!(super::rig::ids(&rig.read(reader, 10).await?), appended);
     Ok(())
 }
 
 /// What cannot work is refused before anything is sent.
-pub async fn append_arguments_are_bounded<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
+pub async fn append_arguments_are_bounded<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
     let large = |bytes: usize| Bytes::from(vec![b'x'; bytes]);
     for wrong in [
         appending(vec![entry("a", "1"); 501]),
@@ -121,9 +121,9 @@ pub async fn append_arguments_are_bounded<S: StreamSteps>(world: &World<S>) -> R
         appending(vec![numbered(1 << 53, 0)]),
         Append { producer_window_ms: u64::MAX, ..appending(vec![entry("a", "1")]) },
     ] {
-        assert!(world.streams.append(&world.partition, &wrong).await.is_err());
+        assert!(rig.streams.append(&rig.partition, &wrong).await.is_err());
     }
     let largest = NewEntry { key: large(KEY_BYTES_MAX), record: large(RECORD_BYTES_MAX), sequenced: None };
-    assert!(matches!(one(world, largest).await?, Some(Appended::Appended(_))));
+    assert!(matches!(one(rig, largest).await?, Some(Appended::Appended(_))));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Dead letters: never more than one copy, and back to their own group only.
 
-use super::world::{World, dead, delivery, done, ids};
+use super::rig::{Rig, dead, delivery, done, ids};
 use anyhow::{Context, Result};
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
@@ -9,142 +9,142 @@ use evenkeel_protocol::stream::steps::{
 };
 use evenkeel_protocol::stream::tries::NoteKind;
 
-async fn letters<S: StreamSteps>(world: &World<S>) -> Result<Vec<DeadLetter>> {
-    Ok(world.streams.dead(&world.partition, &world.group, EntryId::MIN, 100).await?)
+async fn letters<S: StreamSteps>(rig: &Rig<S>) -> Result<Vec<DeadLetter>> {
+    Ok(rig.streams.dead(&rig.partition, &rig.group, EntryId::MIN, 100).await?)
 }
 
-async fn redrive<S: StreamSteps>(world: &World<S>, letters: &[EntryId]) -> Result<Vec<Redriven>> {
-    let replies = world.streams.redrive(&world.partition, &world.group, letters).await?;
+async fn redrive<S: StreamSteps>(rig: &Rig<S>, letters: &[EntryId]) -> Result<Vec<Redriven>> {
+    let replies = rig.streams.redrive(&rig.partition, &rig.group, letters).await?;
     replies.context("the partition is missing")
 }
 
-async fn discard<S: StreamSteps>(world: &World<S>, reader: Option<Reader>, letter: EntryId) -> Result<bool> {
-    Ok(done(world.streams.discard(&world.partition, &world.group, reader, &[letter]).await?)?[0])
+async fn discard<S: StreamSteps>(rig: &Rig<S>, reader: Option<Reader>, letter: EntryId) -> Result<bool> {
+    Ok(done(rig.streams.discard(&rig.partition, &rig.group, reader, &[letter]).await?)?[0])
 }
 
 /// (S8, T4) Copy and acknowledgement are one step; a repeat adds no second copy.
-pub async fn dead_letter_exists_once_with_its_history<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    let appended = world.append(&["a"]).await?;
-    let reader = world.join(1).await?;
-    let read = world.read(reader, 1).await?;
-    assert_eq!(world.settle(reader, delivery(&read[0]), dead(false)).await?, Verdict::Settled);
-    assert_eq!(world.settle(reader, delivery(&read[0]), dead(false)).await?, Verdict::AlreadySettled);
-    let letters = letters(world).await?;
+pub async fn dead_letter_exists_once_with_its_history<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let appended = rig.append(&["a"]).await?;
+    let reader = rig.join(1).await?;
+    let read = rig.read(reader, 1).await?;
+    assert_eq!(rig.settle(reader, delivery(&read[0]), dead(false)).await?, Verdict::Settled);
+    assert_eq!(rig.settle(reader, delivery(&read[0]), dead(false)).await?, Verdict::AlreadySettled);
+    let letters = letters(rig).await?;
     let tries = letters[0].tries.as_ref().context("the tries are damaged")?;
     assert_eq!((letters.len(), letters[0].origin, &letters[0].key[..]), (1, appended[0], &b"a"[..]));
     assert_eq!(
         (tries.errors, tries.notes[0].kind, &tries.notes[0].text[..]),
         (1, NoteKind::Dead, &b"no such account"[..])
     );
-    assert_eq!((world.stats().await?.pending, world.stats().await?.dead), (0, 1));
+    assert_eq!((rig.stats().await?.pending, rig.stats().await?.dead), (0, 1));
     Ok(())
 }
 
 /// An ordinary append would reach every group.
-pub async fn redriven_letter_reaches_its_group_only<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
+pub async fn redriven_letter_reaches_its_group_only<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
     let other = GroupName::new("shipping")?;
-    world.open_group(&other, Mode::Entry).await?;
-    let appended = world.append(&["a"]).await?;
-    let reader = world.join(1).await?;
-    let read = world.read(reader, 1).await?;
-    world.settle(reader, delivery(&read[0]), dead(false)).await?;
-    let letter = letters(world).await?[0].id;
-    let [Redriven::Appended(id)] = redrive(world, &[letter]).await?[..] else { anyhow::bail!("not appended") };
-    assert_eq!(redrive(world, &[letter]).await?, [Redriven::Unknown], "a repeat");
-    assert_eq!(letters(world).await?, []);
-    let again = world.read(reader, 1).await?;
+    rig.open_group(&other, Mode::Entry).await?;
+    let appended = rig.append(&["a"]).await?;
+    let reader = rig.join(1).await?;
+    let read = rig.read(reader, 1).await?;
+    rig.settle(reader, delivery(&read[0]), dead(false)).await?;
+    let letter = letters(rig).await?[0].id;
+    let [Redriven::Appended(id)] = redrive(rig, &[letter]).await?[..] else { anyhow::bail!("not appended") };
+    assert_eq!(redrive(rig, &[letter]).await?, [Redriven::Unknown], "a repeat");
+    assert_eq!(letters(rig).await?, []);
+    let again = rig.read(reader, 1).await?;
     assert_eq!((again[0].id, again[0].origin, again[0].count), (id, Some(appended[0]), 1));
-    let read = world.streams.read(&world.partition, &other, reader, 10, 1_000).await?;
+    let read = rig.streams.read(&rig.partition, &other, reader, 10, 1_000).await?;
     assert_eq!(ids(&done(read)?.entries), appended);
     // It dies again: the origin is that of the first entry.
-    world.settle(reader, delivery(&again[0]), dead(false)).await?;
-    assert_eq!(letters(world).await?[0].origin, appended[0]);
+    rig.settle(reader, delivery(&again[0]), dead(false)).await?;
+    assert_eq!(letters(rig).await?[0].origin, appended[0]);
     Ok(())
 }
 
 /// A letter of a sequence that is sent back to the end of the log would be overtaken.
-pub async fn letter_of_a_parked_key_is_not_redriven<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Partition).await?;
-    world.append(&["a", "a", "b"]).await?;
-    let (reader, _) = world.own(1).await?;
-    let read = world.read(reader, 1).await?;
-    world.settle(reader, delivery(&read[0]), dead(true)).await?;
-    let rest = world.read(reader, 2).await?;
+pub async fn letter_of_a_parked_key_is_not_redriven<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Partition).await?;
+    rig.append(&["a", "a", "b"]).await?;
+    let (reader, _) = rig.own(1).await?;
+    let read = rig.read(reader, 1).await?;
+    rig.settle(reader, delivery(&read[0]), dead(true)).await?;
+    let rest = rig.read(reader, 2).await?;
     assert_eq!((rest[0].is_parked, rest[1].is_parked), (true, false));
-    let letter = letters(world).await?[0].id;
-    assert_eq!(redrive(world, &[letter]).await?, [Redriven::Parked]);
-    assert_eq!(letters(world).await?.len(), 1);
+    let letter = letters(rig).await?[0].id;
+    assert_eq!(redrive(rig, &[letter]).await?, [Redriven::Parked]);
+    assert_eq!(letters(rig).await?.len(), 1);
     Ok(())
 }
 
 /// A key is free again when its last letter is replayed, in the same step.
-pub async fn key_is_parked_until_its_last_letter_is_deleted<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Partition).await?;
-    world.append(&["a", "a", "a"]).await?;
-    let (reader, _) = world.own(1).await?;
-    for read in world.read(reader, 2).await? {
-        world.settle(reader, delivery(&read), dead(true)).await?;
+pub async fn key_is_parked_until_its_last_letter_is_deleted<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Partition).await?;
+    rig.append(&["a", "a", "a"]).await?;
+    let (reader, _) = rig.own(1).await?;
+    for read in rig.read(reader, 2).await? {
+        rig.settle(reader, delivery(&read), dead(true)).await?;
     }
-    let letters = letters(world).await?;
-    assert!(discard(world, Some(reader), letters[0].id).await?);
-    assert!(!discard(world, Some(reader), letters[0].id).await?, "a repeat");
-    assert_eq!(world.stats().await?.parked_keys, 1);
-    let third = world.read(reader, 1).await?;
+    let letters = letters(rig).await?;
+    assert!(discard(rig, Some(reader), letters[0].id).await?);
+    assert!(!discard(rig, Some(reader), letters[0].id).await?, "a repeat");
+    assert_eq!(rig.stats().await?.parked_keys, 1);
+    let third = rig.read(reader, 1).await?;
     assert!(third[0].is_parked);
-    assert!(discard(world, None, letters[1].id).await?);
-    assert_eq!(world.stats().await?.parked_keys, 0);
-    assert_eq!(world.settle(reader, delivery(&third[0]), Outcome::Done).await?, Verdict::Settled);
+    assert!(discard(rig, None, letters[1].id).await?);
+    assert_eq!(rig.stats().await?.parked_keys, 0);
+    assert_eq!(rig.settle(reader, delivery(&third[0]), Outcome::Done).await?, Verdict::Settled);
     Ok(())
 }
 
 /// Dead letters outlive the log.
-pub async fn dead_letter_outlives_its_entry<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let reader = world.join(1).await?;
-    let read = world.read(reader, 1).await?;
-    world.settle(reader, delivery(&read[0]), dead(false)).await?;
-    world.time.advance(1).await?;
-    assert_eq!(world.trim(&[], 0).await?, Trimmed::Removed { entries: 1, more: false });
-    let letter = letters(world).await?[0].clone();
+pub async fn dead_letter_outlives_its_entry<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let reader = rig.join(1).await?;
+    let read = rig.read(reader, 1).await?;
+    rig.settle(reader, delivery(&read[0]), dead(false)).await?;
+    rig.time.advance(1).await?;
+    assert_eq!(rig.trim(&[], 0).await?, Trimmed::Removed { entries: 1, more: false });
+    let letter = letters(rig).await?[0].clone();
     assert_eq!(&letter.record[..], b"record");
-    assert!(matches!(redrive(world, &[letter.id]).await?[..], [Redriven::Appended(_)]));
-    assert_eq!(world.read(reader, 1).await?.len(), 1);
+    assert!(matches!(redrive(rig, &[letter.id]).await?[..], [Redriven::Appended(_)]));
+    assert_eq!(rig.read(reader, 1).await?.len(), 1);
     Ok(())
 }
 
 /// Every step on a group that was never opened, or that Redis has lost, replies that the group is missing.
-pub async fn missing_group_is_reported<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    let (streams, partition, group) = (&world.streams, &world.partition, &world.group);
-    let reader = Reader { consumer: super::world::consumer(1), fence: 0, epoch: 1 };
+pub async fn missing_group_is_reported<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    let (streams, partition, group) = (&rig.streams, &rig.partition, &rig.group);
+    let reader = Reader { consumer: super::rig::consumer(1), fence: 0, epoch: 1 };
     assert_eq!(streams.join(partition, group, reader.consumer, 1_000, 0).await?, Reply::Missing);
     assert_eq!(streams.read(partition, group, reader, 1, 1_000).await?, Reply::Missing);
     assert_eq!(streams.settle(partition, group, reader, &[]).await?, Reply::Missing);
     assert_eq!(streams.stats(partition, group).await?, Reply::Missing);
     assert_eq!(streams.redrive(partition, group, &[EntryId::MIN]).await?, None);
-    assert_eq!(world.trim(&[], 0).await?, Trimmed::Missing);
+    assert_eq!(rig.trim(&[], 0).await?, Trimmed::Missing);
     Ok(())
 }
 
 /// A reader that waits for entries after the tail would never see those behind a page that it skipped.
-pub async fn read_that_skips_entries_asks_for_another<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
+pub async fn read_that_skips_entries_asks_for_another<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
     let other = GroupName::new("shipping")?;
-    world.open_group(&other, Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let reader = world.join(1).await?;
-    let read = world.read(reader, 1).await?;
-    world.settle(reader, delivery(&read[0]), dead(false)).await?;
-    let letter = letters(world).await?[0].id;
-    let first = done(world.streams.read(&world.partition, &other, reader, 1, 1_000).await?)?;
+    rig.open_group(&other, Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let reader = rig.join(1).await?;
+    let read = rig.read(reader, 1).await?;
+    rig.settle(reader, delivery(&read[0]), dead(false)).await?;
+    let letter = letters(rig).await?[0].id;
+    let first = done(rig.streams.read(&rig.partition, &other, reader, 1, 1_000).await?)?;
     assert_eq!((first.entries.len(), first.next_in_ms), (1, Some(1_000)));
-    redrive(world, &[letter]).await?;
-    let unread = world.append(&["b"]).await?;
-    let skipped = done(world.streams.read(&world.partition, &other, reader, 1, 1_000).await?)?;
+    redrive(rig, &[letter]).await?;
+    let unread = rig.append(&["b"]).await?;
+    let skipped = done(rig.streams.read(&rig.partition, &other, reader, 1, 1_000).await?)?;
     assert_eq!((skipped.entries.len(), skipped.tail, skipped.next_in_ms), (0, unread[0], Some(0)));
-    let next = done(world.streams.read(&world.partition, &other, reader, 1, 1_000).await?)?;
+    let next = done(rig.streams.read(&rig.partition, &other, reader, 1, 1_000).await?)?;
     assert_eq!(ids(&next.entries), unread);
     Ok(())
 }

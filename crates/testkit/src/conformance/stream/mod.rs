@@ -5,24 +5,24 @@ mod dead;
 mod lease;
 mod operate;
 mod read;
+mod rig;
 mod settle;
 pub mod side_by_side;
-mod world;
 
 pub use append::*;
 pub use dead::*;
 pub use lease::*;
 pub use operate::*;
 pub use read::*;
+pub use rig::{LEASE_MS, Rig, appending, consumer, delivery, done, entry, ids};
 pub use settle::*;
-pub use world::{LEASE_MS, World, appending, consumer, delivery, done, entry, ids};
 
-/// Makes a test of every function of the suite: `stream_suite!(world)`, where `world` is an async function that returns
-/// `anyhow::Result<World<_>>`.
+/// Makes a test of every function of the suite: `stream_suite!(rig)`, where `rig` is an async function that returns
+/// `anyhow::Result<Rig<_>>`.
 #[macro_export]
 macro_rules! stream_suite {
-    ($world:path) => {
-        $crate::stream_suite!(@each $world:
+    ($rig:path) => {
+        $crate::stream_suite!(@each $rig:
             // append
             append_requires_an_open_partition, sequence_is_appended_once, sequence_out_of_order_is_rejected,
             producer_is_forgotten_after_its_window, append_above_the_limit_is_full, ids_rise_when_the_clock_is_set_back,
@@ -53,11 +53,11 @@ macro_rules! stream_suite {
             trim_keeps_young_entries, consumer_with_pending_entries_is_kept, seek_moves_the_group,
         );
     };
-    (@each $world:path: $($name:ident),* $(,)?) => {
+    (@each $rig:path: $($name:ident),* $(,)?) => {
         $(
             #[tokio::test]
             async fn $name() -> anyhow::Result<()> {
-                $crate::conformance::stream::$name(&$world().await?).await
+                $crate::conformance::stream::$name(&$rig().await?).await
             }
         )*
     };

@@ -1,6 +1,6 @@
 //! Retention, seeking and silent consumers.
 
-use super::world::{LEASE_MS, World, delivery, done, ids, retry};
+use super::rig::{LEASE_MS, Rig, delivery, done, ids, retry};
 use anyhow::Result;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
@@ -9,87 +9,87 @@ use evenkeel_protocol::stream::steps::{Mode, Outcome, Position, Settlement, Stre
 const NONE: Trimmed = Trimmed::Removed { entries: 0, more: false };
 
 /// (S9, T6) A length limit drops what a slow group has not read.
-pub async fn trim_keeps_unread_entries<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
+pub async fn trim_keeps_unread_entries<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
     let slow = GroupName::new("slow")?;
-    world.open_group(&slow, Mode::Entry).await?;
-    let appended = world.append(&["a", "b", "c"]).await?;
-    world.time.advance(1).await?;
-    let reader = world.join(1).await?;
-    for read in world.read(reader, 3).await? {
-        world.settle(reader, delivery(&read), Outcome::Done).await?;
+    rig.open_group(&slow, Mode::Entry).await?;
+    let appended = rig.append(&["a", "b", "c"]).await?;
+    rig.time.advance(1).await?;
+    let reader = rig.join(1).await?;
+    for read in rig.read(reader, 3).await? {
+        rig.settle(reader, delivery(&read), Outcome::Done).await?;
     }
-    assert_eq!(world.trim(&[world.group.clone(), slow.clone()], 0).await?, NONE);
-    let read = done(world.streams.read(&world.partition, &slow, reader, 1, LEASE_MS).await?)?;
+    assert_eq!(rig.trim(&[rig.group.clone(), slow.clone()], 0).await?, NONE);
+    let read = done(rig.streams.read(&rig.partition, &slow, reader, 1, LEASE_MS).await?)?;
     let settlement = Settlement { delivery: delivery(&read.entries[0]), outcome: Outcome::Done };
-    done(world.streams.settle(&world.partition, &slow, reader, &[settlement]).await?)?;
-    assert_eq!(world.trim(&[], 0).await?, Trimmed::Removed { entries: 1, more: false });
-    let read = done(world.streams.read(&world.partition, &slow, reader, 9, LEASE_MS).await?)?;
+    done(rig.streams.settle(&rig.partition, &slow, reader, &[settlement]).await?)?;
+    assert_eq!(rig.trim(&[], 0).await?, Trimmed::Removed { entries: 1, more: false });
+    let read = done(rig.streams.read(&rig.partition, &slow, reader, 9, LEASE_MS).await?)?;
     assert_eq!(ids(&read.entries), appended[1..]);
     Ok(())
 }
 
 /// (S9, T6) Entries that run, or wait for a retry, are still needed.
-pub async fn trim_keeps_pending_entries<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a", "b", "c"]).await?;
-    world.time.advance(1).await?;
-    let reader = world.join(1).await?;
-    let read = world.read(reader, 3).await?;
-    world.settle(reader, delivery(&read[0]), Outcome::Done).await?;
-    world.settle(reader, delivery(&read[1]), retry(5_000)).await?;
-    world.settle(reader, delivery(&read[2]), Outcome::Done).await?;
-    assert_eq!(world.trim(&[], 0).await?, Trimmed::Removed { entries: 1, more: false });
-    world.time.advance(5_000).await?;
-    let again = world.look(reader, 1).await?;
+pub async fn trim_keeps_pending_entries<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a", "b", "c"]).await?;
+    rig.time.advance(1).await?;
+    let reader = rig.join(1).await?;
+    let read = rig.read(reader, 3).await?;
+    rig.settle(reader, delivery(&read[0]), Outcome::Done).await?;
+    rig.settle(reader, delivery(&read[1]), retry(5_000)).await?;
+    rig.settle(reader, delivery(&read[2]), Outcome::Done).await?;
+    assert_eq!(rig.trim(&[], 0).await?, Trimmed::Removed { entries: 1, more: false });
+    rig.time.advance(5_000).await?;
+    let again = rig.look(reader, 1).await?;
     assert_eq!((ids(&again.entries), again.lost), (vec![read[1].id], vec![]));
     Ok(())
 }
 
 /// (T6) A registered group that is missing has not read anything.
-pub async fn trim_refuses_while_a_group_is_missing<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    world.time.advance(1).await?;
-    let reader = world.join(1).await?;
-    let read = world.read(reader, 1).await?;
-    world.settle(reader, delivery(&read[0]), Outcome::Done).await?;
+pub async fn trim_refuses_while_a_group_is_missing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    rig.time.advance(1).await?;
+    let reader = rig.join(1).await?;
+    let read = rig.read(reader, 1).await?;
+    rig.settle(reader, delivery(&read[0]), Outcome::Done).await?;
     let missing = GroupName::new("shipping")?;
-    let groups = [world.group.clone(), missing.clone()];
-    assert_eq!(world.trim(&groups, 0).await?, Trimmed::GroupMissing(missing));
-    assert_eq!(world.stats().await?.length, 1);
+    let groups = [rig.group.clone(), missing.clone()];
+    assert_eq!(rig.trim(&groups, 0).await?, Trimmed::GroupMissing(missing));
+    assert_eq!(rig.stats().await?.length, 1);
     Ok(())
 }
 
 /// Entries are kept for replays.
-pub async fn trim_keeps_young_entries<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"; 5]).await?;
-    let reader = world.join(1).await?;
-    for read in world.read(reader, 5).await? {
-        world.settle(reader, delivery(&read), Outcome::Done).await?;
+pub async fn trim_keeps_young_entries<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"; 5]).await?;
+    let reader = rig.join(1).await?;
+    for read in rig.read(reader, 5).await? {
+        rig.settle(reader, delivery(&read), Outcome::Done).await?;
     }
-    world.time.advance(60_000).await?;
-    assert_eq!(world.trim(&[], 60_000).await?, NONE);
-    world.time.advance(1).await?;
-    let trim = Trim { groups: vec![], keep_ms: 60_000, limit: 2 };
-    let trimmed = world.streams.trim(&world.partition, &trim).await?;
+    rig.time.advance(60_000).await?;
+    assert_eq!(rig.trim(&[], 60_000).await?, NONE);
+    rig.time.advance(1).await?;
+    let trim = Trim { groups: vec![], retain_ms: 60_000, limit: 2 };
+    let trimmed = rig.streams.trim(&rig.partition, &trim).await?;
     assert_eq!(trimmed, Trimmed::Removed { entries: 2, more: true });
-    assert_eq!(world.trim(&[], 60_000).await?, Trimmed::Removed { entries: 3, more: false });
+    assert_eq!(rig.trim(&[], 60_000).await?, Trimmed::Removed { entries: 3, more: false });
     Ok(())
 }
 
 /// (S10, T8) `XGROUP DELCONSUMER` destroys the pending entries of the consumer: they would never be delivered again.
-pub async fn consumer_with_pending_entries_is_kept<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    let appended = world.append(&["a"]).await?;
-    let (ann, bob) = (world.join(1).await?, world.join(2).await?);
-    world.read(ann, 1).await?;
-    world.read(bob, 1).await?;
-    world.time.advance(LEASE_MS).await?;
-    let sweep = || world.streams.sweep(&world.partition, &world.group, LEASE_MS);
+pub async fn consumer_with_pending_entries_is_kept<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let appended = rig.append(&["a"]).await?;
+    let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
+    rig.read(ann, 1).await?;
+    rig.read(bob, 1).await?;
+    rig.time.advance(LEASE_MS).await?;
+    let sweep = || rig.streams.sweep(&rig.partition, &rig.group, LEASE_MS);
     assert_eq!(done(sweep().await?)?, 1, "only the one without entries");
-    let again = world.read(bob, 1).await?;
+    let again = rig.read(bob, 1).await?;
     assert_eq!(ids(&again), appended);
     assert_eq!(done(sweep().await?)?, 1, "its entries were taken over");
     assert_eq!(done(sweep().await?)?, 0, "the other one is not silent");
@@ -97,24 +97,24 @@ pub async fn consumer_with_pending_entries_is_kept<S: StreamSteps>(world: &World
 }
 
 /// Replays by id, and skips to the end.
-pub async fn seek_moves_the_group<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Partition).await?;
-    let appended = world.append(&["a", "b", "c"]).await?;
-    let (reader, _) = world.own(1).await?;
-    assert_eq!(world.read(reader, 2).await?.len(), 2);
-    done(world.streams.seek(&world.partition, &world.group, Position::After(appended[0])).await?)?;
-    let stats = world.stats().await?;
+pub async fn seek_moves_the_group<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Partition).await?;
+    let appended = rig.append(&["a", "b", "c"]).await?;
+    let (reader, _) = rig.own(1).await?;
+    assert_eq!(rig.read(reader, 2).await?.len(), 2);
+    done(rig.streams.seek(&rig.partition, &rig.group, Position::After(appended[0])).await?)?;
+    let stats = rig.stats().await?;
     assert_eq!((stats.position, stats.pending, stats.unread), (appended[0], 0, Some(appended[1])));
-    let (reader, pending) = world.own(1).await?;
+    let (reader, pending) = rig.own(1).await?;
     assert_eq!(pending, []);
-    assert_eq!(ids(&world.read(reader, 9).await?), appended[1..]);
-    done(world.streams.seek(&world.partition, &world.group, Position::End).await?)?;
-    let (reader, _) = world.own(1).await?;
-    assert_eq!(world.read(reader, 9).await?, []);
-    assert_eq!(world.stats().await?.position, appended[2]);
+    assert_eq!(ids(&rig.read(reader, 9).await?), appended[1..]);
+    done(rig.streams.seek(&rig.partition, &rig.group, Position::End).await?)?;
+    let (reader, _) = rig.own(1).await?;
+    assert_eq!(rig.read(reader, 9).await?, []);
+    assert_eq!(rig.stats().await?.position, appended[2]);
     let at = Position::After(EntryId::MIN);
-    done(world.streams.seek(&world.partition, &world.group, at).await?)?;
-    let (reader, _) = world.own(1).await?;
-    assert_eq!(ids(&world.read(reader, 9).await?), appended);
+    done(rig.streams.seek(&rig.partition, &rig.group, at).await?)?;
+    let (reader, _) = rig.own(1).await?;
+    assert_eq!(ids(&rig.read(reader, 9).await?), appended);
     Ok(())
 }

@@ -1,142 +1,142 @@
 //! Which consumer gets an entry, when, and again.
 
-use super::world::{LEASE_MS, World, delivery, done, ids, retry};
+use super::rig::{LEASE_MS, Rig, delivery, done, ids, retry};
 use anyhow::Result;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::steps::{Mode, Outcome, StreamSteps, Verdict};
 
 /// Each entry once, in the order of the log.
-pub async fn entry_is_delivered_to_one_consumer<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    let appended = world.append(&["a", "b", "c"]).await?;
-    let (ann, bob) = (world.join(1).await?, world.join(2).await?);
-    assert_eq!(ids(&world.read(ann, 2).await?), appended[..2]);
-    let read = world.look(bob, 10).await?;
+pub async fn entry_is_delivered_to_one_consumer<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let appended = rig.append(&["a", "b", "c"]).await?;
+    let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
+    assert_eq!(ids(&rig.read(ann, 2).await?), appended[..2]);
+    let read = rig.look(bob, 10).await?;
     assert_eq!((ids(&read.entries), read.tail), (appended[2..].to_vec(), appended[2]));
-    assert_eq!(world.read(ann, 10).await?, []);
+    assert_eq!(rig.read(ann, 10).await?, []);
     Ok(())
 }
 
 /// (S3) To Redis a count of zero means no limit: a full consumer would lease the whole stream.
-pub async fn read_without_a_free_slot_is_rejected<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a", "b"]).await?;
-    let reader = world.join(1).await?;
-    assert!(world.look(reader, 0).await.is_err());
-    assert_eq!(world.stats().await?.pending, 0);
-    assert!(world.streams.entries(&world.partition, EntryId::MIN, 0).await.is_err());
+pub async fn read_without_a_free_slot_is_rejected<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a", "b"]).await?;
+    let reader = rig.join(1).await?;
+    assert!(rig.look(reader, 0).await.is_err());
+    assert_eq!(rig.stats().await?.pending, 0);
+    assert!(rig.streams.entries(&rig.partition, EntryId::MIN, 0).await.is_err());
     Ok(())
 }
 
 /// (T8) The entries of a dead consumer are delivered again once their leases have expired, and not before.
-pub async fn expired_entry_is_delivered_again<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    let appended = world.append(&["a"]).await?;
-    let (ann, bob) = (world.join(1).await?, world.join(2).await?);
-    world.read(ann, 1).await?;
-    world.time.advance(LEASE_MS - 1).await?;
-    let read = world.look(bob, 1).await?;
+pub async fn expired_entry_is_delivered_again<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let appended = rig.append(&["a"]).await?;
+    let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
+    rig.read(ann, 1).await?;
+    rig.time.advance(LEASE_MS - 1).await?;
+    let read = rig.look(bob, 1).await?;
     assert_eq!((read.entries.len(), read.next_in_ms), (0, Some(1)));
-    world.time.advance(1).await?;
-    let again = world.read(bob, 1).await?;
+    rig.time.advance(1).await?;
+    let again = rig.read(bob, 1).await?;
     assert_eq!((ids(&again), again[0].count), (appended, 2));
     Ok(())
 }
 
 /// A server clock that was set back would keep the entries of a dead consumer for as long.
-pub async fn clock_set_back_does_not_extend_an_entry_lease<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let (ann, bob) = (world.join(1).await?, world.join(2).await?);
-    world.read(ann, 1).await?;
-    world.time.set_back(3_600_000).await?;
-    assert_eq!(world.read(bob, 1).await?.len(), 0);
-    world.time.advance(LEASE_MS).await?;
-    assert_eq!(world.read(bob, 1).await?.len(), 1);
+pub async fn clock_set_back_does_not_extend_an_entry_lease<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
+    rig.read(ann, 1).await?;
+    rig.time.set_back(3_600_000).await?;
+    assert_eq!(rig.read(bob, 1).await?.len(), 0);
+    rig.time.advance(LEASE_MS).await?;
+    assert_eq!(rig.read(bob, 1).await?.len(), 1);
     Ok(())
 }
 
 /// (S2) A handler that runs longer than the lease keeps its entry.
-pub async fn heartbeat_keeps_the_entry<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let (ann, bob) = (world.join(1).await?, world.join(2).await?);
-    let read = world.read(ann, 1).await?;
-    world.time.advance(LEASE_MS - 1).await?;
-    assert!(world.beat(ann, delivery(&read[0]), false).await?);
-    world.time.advance(LEASE_MS - 1).await?;
-    assert_eq!(world.read(bob, 1).await?, []);
-    assert_eq!(world.settle(ann, delivery(&read[0]), Outcome::Done).await?, Verdict::Settled);
-    assert!(!world.beat(ann, delivery(&read[0]), false).await?, "it is settled");
+pub async fn heartbeat_keeps_the_entry<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
+    let read = rig.read(ann, 1).await?;
+    rig.time.advance(LEASE_MS - 1).await?;
+    assert!(rig.heartbeat(ann, delivery(&read[0]), false).await?);
+    rig.time.advance(LEASE_MS - 1).await?;
+    assert_eq!(rig.read(bob, 1).await?, []);
+    assert_eq!(rig.settle(ann, delivery(&read[0]), Outcome::Done).await?, Verdict::Settled);
+    assert!(!rig.heartbeat(ann, delivery(&read[0]), false).await?, "it is settled");
     Ok(())
 }
 
 /// (S1) A bare keep-alive takes the entry back from the consumer that has it by now.
-pub async fn heartbeat_of_a_former_delivery_is_rejected<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let (ann, bob) = (world.join(1).await?, world.join(2).await?);
-    let read = world.read(ann, 1).await?;
-    world.time.advance(LEASE_MS).await?;
-    let again = world.read(bob, 1).await?;
-    assert!(!world.beat(ann, delivery(&read[0]), true).await?);
-    assert!(world.beat(bob, delivery(&again[0]), true).await?);
+pub async fn heartbeat_of_a_former_delivery_is_rejected<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
+    let read = rig.read(ann, 1).await?;
+    rig.time.advance(LEASE_MS).await?;
+    let again = rig.read(bob, 1).await?;
+    assert!(!rig.heartbeat(ann, delivery(&read[0]), true).await?);
+    assert!(rig.heartbeat(bob, delivery(&again[0]), true).await?);
     Ok(())
 }
 
 /// A late heartbeat must not change when a failed entry is due.
-pub async fn heartbeat_of_a_delayed_entry_is_rejected<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let ann = world.join(1).await?;
-    let read = world.read(ann, 1).await?;
-    world.settle(ann, delivery(&read[0]), retry(1_000)).await?;
-    assert!(!world.beat(ann, delivery(&read[0]), false).await?);
-    world.time.advance(1_000).await?;
-    assert_eq!(world.read(ann, 1).await?.len(), 1);
+pub async fn heartbeat_of_a_delayed_entry_is_rejected<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let ann = rig.join(1).await?;
+    let read = rig.read(ann, 1).await?;
+    rig.settle(ann, delivery(&read[0]), retry(1_000)).await?;
+    assert!(!rig.heartbeat(ann, delivery(&read[0]), false).await?);
+    rig.time.advance(1_000).await?;
+    assert_eq!(rig.read(ann, 1).await?.len(), 1);
     Ok(())
 }
 
 /// (S5) Redis returns pending entries first: many that fail would keep new ones from being read.
-pub async fn new_entries_flow_while_many_fail<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    let failing = world.append(&["a"; 10]).await?;
-    let reader = world.join(1).await?;
-    for read in world.read(reader, 10).await? {
-        world.settle(reader, delivery(&read), retry(0)).await?;
+pub async fn new_entries_flow_while_many_fail<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let failing = rig.append(&["a"; 10]).await?;
+    let reader = rig.join(1).await?;
+    for read in rig.read(reader, 10).await? {
+        rig.settle(reader, delivery(&read), retry(0)).await?;
     }
-    let new = world.append(&["b"; 10]).await?;
-    let read = ids(&world.read(reader, 4).await?);
+    let new = rig.append(&["b"; 10]).await?;
+    let read = ids(&rig.read(reader, 4).await?);
     assert_eq!(read, [&failing[..2], &new[..2]].concat());
-    assert_eq!(world.read(reader, 20).await?.len(), 16, "no slot is left free");
+    assert_eq!(rig.read(reader, 20).await?.len(), 16, "no slot is left free");
     Ok(())
 }
 
 /// An operator stops a group without stopping its processes.
-pub async fn paused_group_delivers_nothing<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let reader = world.join(1).await?;
-    let until = world.time.now() + 5_000;
-    done(world.streams.pause(&world.partition, &world.group, Some(until)).await?)?;
-    let read = world.look(reader, 1).await?;
+pub async fn paused_group_delivers_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let reader = rig.join(1).await?;
+    let until = rig.time.now() + 5_000;
+    done(rig.streams.pause(&rig.partition, &rig.group, Some(until)).await?)?;
+    let read = rig.look(reader, 1).await?;
     assert_eq!((read.entries.len(), read.is_paused, read.next_in_ms), (0, true, Some(5_000)));
-    done(world.streams.pause(&world.partition, &world.group, None).await?)?;
-    let read = world.look(reader, 1).await?;
+    done(rig.streams.pause(&rig.partition, &rig.group, None).await?)?;
+    let read = rig.look(reader, 1).await?;
     assert_eq!((read.entries.len(), read.is_paused, read.next_in_ms), (0, true, None));
-    assert_eq!(world.stats().await?.paused_until, Some(u64::MAX));
-    done(world.streams.pause(&world.partition, &world.group, Some(0)).await?)?;
-    assert_eq!(world.read(reader, 1).await?.len(), 1);
+    assert_eq!(rig.stats().await?.paused_until, Some(u64::MAX));
+    done(rig.streams.pause(&rig.partition, &rig.group, Some(0)).await?)?;
+    assert_eq!(rig.read(reader, 1).await?.len(), 1);
     Ok(())
 }
 
 /// The reply of a read was lost: its entries are leased to the caller, which asks for them.
-pub async fn deliveries_of_a_lost_reply_are_found_again<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a", "b", "c"]).await?;
-    let (ann, bob) = (world.join(1).await?, world.join(2).await?);
-    let read = world.read(ann, 2).await?;
-    world.read(bob, 1).await?;
-    assert_eq!(world.take_over(ann, EntryId::MIN).await?.entries, read);
+pub async fn deliveries_of_a_lost_reply_are_found_again<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a", "b", "c"]).await?;
+    let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
+    let read = rig.read(ann, 2).await?;
+    rig.read(bob, 1).await?;
+    assert_eq!(rig.take_over(ann, EntryId::MIN).await?.entries, read);
     Ok(())
 }

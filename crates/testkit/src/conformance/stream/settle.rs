@@ -1,6 +1,6 @@
 //! What an outcome changes, and whose outcome counts.
 
-use super::world::{LEASE_MS, World, delivery, done, retry};
+use super::rig::{LEASE_MS, Rig, delivery, done, retry};
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use evenkeel_protocol::stream::id::EntryId;
@@ -14,120 +14,120 @@ fn tries(delivered: &Delivered) -> Result<&Tries> {
 }
 
 /// (S1, T2) `XACK` removes an entry of any consumer: a zombie would end the delivery of the next one.
-pub async fn settlement_of_a_former_delivery_changes_nothing<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let (ann, bob) = (world.join(1).await?, world.join(2).await?);
-    let read = world.read(ann, 1).await?;
-    world.time.advance(LEASE_MS).await?;
-    let again = world.read(bob, 1).await?;
-    assert_eq!(world.settle(ann, delivery(&read[0]), Outcome::Done).await?, Verdict::Stale);
+pub async fn settlement_of_a_former_delivery_changes_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
+    let read = rig.read(ann, 1).await?;
+    rig.time.advance(LEASE_MS).await?;
+    let again = rig.read(bob, 1).await?;
+    assert_eq!(rig.settle(ann, delivery(&read[0]), Outcome::Done).await?, Verdict::Stale);
     // Its delivery count does not help it either.
-    assert_eq!(world.settle(ann, delivery(&again[0]), Outcome::Done).await?, Verdict::Stale);
-    assert_eq!(world.settle(bob, delivery(&again[0]), Outcome::Done).await?, Verdict::Settled);
-    assert_eq!(world.settle(ann, delivery(&read[0]), Outcome::Done).await?, Verdict::AlreadySettled);
+    assert_eq!(rig.settle(ann, delivery(&again[0]), Outcome::Done).await?, Verdict::Stale);
+    assert_eq!(rig.settle(bob, delivery(&again[0]), Outcome::Done).await?, Verdict::Settled);
+    assert_eq!(rig.settle(ann, delivery(&read[0]), Outcome::Done).await?, Verdict::AlreadySettled);
     Ok(())
 }
 
 /// (T2) The same consumer has the entry again: only the delivery count tells the two apart.
-pub async fn settlement_of_an_earlier_count_changes_nothing<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let ann = world.join(1).await?;
-    let read = world.read(ann, 1).await?;
-    world.time.advance(LEASE_MS).await?;
-    let again = world.read(ann, 1).await?;
-    assert_eq!(world.settle(ann, delivery(&read[0]), retry(0)).await?, Verdict::Stale);
-    assert_eq!(world.settle(ann, delivery(&again[0]), Outcome::Done).await?, Verdict::Settled);
+pub async fn settlement_of_an_earlier_count_changes_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let ann = rig.join(1).await?;
+    let read = rig.read(ann, 1).await?;
+    rig.time.advance(LEASE_MS).await?;
+    let again = rig.read(ann, 1).await?;
+    assert_eq!(rig.settle(ann, delivery(&read[0]), retry(0)).await?, Verdict::Stale);
+    assert_eq!(rig.settle(ann, delivery(&again[0]), Outcome::Done).await?, Verdict::Settled);
     Ok(())
 }
 
 /// The reply was lost: a repeated settlement must not use another attempt.
-pub async fn repeated_settlement_counts_one_error<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let ann = world.join(1).await?;
-    let read = world.read(ann, 1).await?;
-    assert_eq!(world.settle(ann, delivery(&read[0]), retry(1_000)).await?, Verdict::Settled);
-    assert_eq!(world.settle(ann, delivery(&read[0]), retry(1_000)).await?, Verdict::AlreadySettled);
-    world.time.advance(1_000).await?;
-    let again = world.read(ann, 1).await?;
+pub async fn repeated_settlement_counts_one_error<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let ann = rig.join(1).await?;
+    let read = rig.read(ann, 1).await?;
+    assert_eq!(rig.settle(ann, delivery(&read[0]), retry(1_000)).await?, Verdict::Settled);
+    assert_eq!(rig.settle(ann, delivery(&read[0]), retry(1_000)).await?, Verdict::AlreadySettled);
+    rig.time.advance(1_000).await?;
+    let again = rig.read(ann, 1).await?;
     assert_eq!(tries(&again[0])?.errors, 1);
     Ok(())
 }
 
 /// (T2) After a seek the entry is delivered anew, with the count of the delivery before.
-pub async fn settlement_from_before_a_seek_changes_nothing<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let before = world.join(1).await?;
-    let read = world.read(before, 1).await?;
+pub async fn settlement_from_before_a_seek_changes_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let before = rig.join(1).await?;
+    let read = rig.read(before, 1).await?;
     let beginning = Position::After(EntryId::MIN);
-    done(world.streams.seek(&world.partition, &world.group, beginning).await?)?;
-    let after = world.join(1).await?;
+    done(rig.streams.seek(&rig.partition, &rig.group, beginning).await?)?;
+    let after = rig.join(1).await?;
     assert!(after.epoch > before.epoch);
-    assert_eq!(world.read(after, 1).await?, read);
+    assert_eq!(rig.read(after, 1).await?, read);
     let settlement = Settlement { delivery: delivery(&read[0]), outcome: Outcome::Done };
-    let reply = world.streams.settle(&world.partition, &world.group, before, &[settlement]).await?;
+    let reply = rig.streams.settle(&rig.partition, &rig.group, before, &[settlement]).await?;
     assert_eq!(reply, Reply::Stale);
-    assert_eq!(world.settle(after, delivery(&read[0]), Outcome::Done).await?, Verdict::Settled);
+    assert_eq!(rig.settle(after, delivery(&read[0]), Outcome::Done).await?, Verdict::Settled);
     Ok(())
 }
 
 /// (T4) Delays are in Redis, so that they survive the process.
-pub async fn failed_entry_is_delivered_after_its_delay<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let (ann, bob) = (world.join(1).await?, world.join(2).await?);
-    let read = world.read(ann, 1).await?;
-    world.settle(ann, delivery(&read[0]), retry(90_000)).await?;
-    world.time.advance(LEASE_MS).await?;
-    let read = world.look(bob, 1).await?;
+pub async fn failed_entry_is_delivered_after_its_delay<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
+    let read = rig.read(ann, 1).await?;
+    rig.settle(ann, delivery(&read[0]), retry(90_000)).await?;
+    rig.time.advance(LEASE_MS).await?;
+    let read = rig.look(bob, 1).await?;
     assert_eq!((read.entries.len(), read.next_in_ms), (0, Some(60_000)), "no lease of it is left");
-    world.time.advance(60_000).await?;
-    let again = world.read(bob, 1).await?;
+    rig.time.advance(60_000).await?;
+    let again = rig.read(bob, 1).await?;
     let (count, tries) = (again[0].count, tries(&again[0])?);
-    assert_eq!((count, tries.errors, tries.lapses(count), tries.notes[0].kind), (2, 1, 0, NoteKind::Failed));
+    assert_eq!((count, tries.errors, tries.lease_expiries(count), tries.notes[0].kind), (2, 1, 0, NoteKind::Failed));
     Ok(())
 }
 
 /// A busy resource, or a shutdown, is no failure of the entry.
-pub async fn snooze_counts_nothing<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Partition).await?;
-    world.append(&["a"]).await?;
-    let (ann, _) = world.own(1).await?;
-    let read = world.read(ann, 1).await?;
-    world.settle(ann, delivery(&read[0]), Outcome::Snooze { delay_ms: 10 }).await?;
-    world.time.advance(9).await?;
-    assert_eq!(world.read(ann, 1).await?, []);
-    world.time.advance(1).await?;
-    let again = world.read(ann, 1).await?;
+pub async fn snooze_counts_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Partition).await?;
+    rig.append(&["a"]).await?;
+    let (ann, _) = rig.own(1).await?;
+    let read = rig.read(ann, 1).await?;
+    rig.settle(ann, delivery(&read[0]), Outcome::Snooze { delay_ms: 10 }).await?;
+    rig.time.advance(9).await?;
+    assert_eq!(rig.read(ann, 1).await?, []);
+    rig.time.advance(1).await?;
+    let again = rig.read(ann, 1).await?;
     let (count, tries) = (again[0].count, tries(&again[0])?);
-    assert_eq!((tries.errors, tries.crashes, tries.lapses(count), tries.notes.len()), (0, 0, 0, 0));
+    assert_eq!((tries.errors, tries.crashes, tries.lease_expiries(count), tries.notes.len()), (0, 0, 0, 0));
     Ok(())
 }
 
 /// (S7, T4) Entries next to one that kills its process have no outcome either: a crash counts only for one that ran alone.
-pub async fn crash_counts_for_an_entry_that_ran_alone<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["killer", "neighbor"]).await?;
-    let reader = world.join(1).await?;
-    assert_eq!(world.read(reader, 2).await?.len(), 2);
-    world.time.advance(LEASE_MS).await?;
-    let suspects = world.read(reader, 2).await?;
+pub async fn crash_counts_for_an_entry_that_ran_alone<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["killer", "neighbor"]).await?;
+    let reader = rig.join(1).await?;
+    assert_eq!(rig.read(reader, 2).await?.len(), 2);
+    rig.time.advance(LEASE_MS).await?;
+    let suspects = rig.read(reader, 2).await?;
     for suspect in &suspects {
-        assert_eq!((tries(suspect)?.lapses(suspect.count), tries(suspect)?.crashes), (1, 0));
+        assert_eq!((tries(suspect)?.lease_expiries(suspect.count), tries(suspect)?.crashes), (1, 0));
     }
-    assert!(world.beat(reader, delivery(&suspects[0]), true).await?);
-    world.settle(reader, delivery(&suspects[1]), Outcome::Snooze { delay_ms: 0 }).await?;
-    world.time.advance(LEASE_MS).await?;
-    let again = world.read(reader, 2).await?;
+    assert!(rig.heartbeat(reader, delivery(&suspects[0]), true).await?);
+    rig.settle(reader, delivery(&suspects[1]), Outcome::Snooze { delay_ms: 0 }).await?;
+    rig.time.advance(LEASE_MS).await?;
+    let again = rig.read(reader, 2).await?;
     let killer = again.iter().find(|again| again.key == "killer").context("the killer is due")?;
-    assert_eq!((tries(killer)?.crashes, tries(killer)?.lapses(killer.count)), (1, 2));
+    assert_eq!((tries(killer)?.crashes, tries(killer)?.lease_expiries(killer.count)), (1, 2));
     assert_eq!(tries(killer)?.notes[0].kind, NoteKind::Crashed);
     // The next delivery is not said to run alone.
-    world.time.advance(LEASE_MS).await?;
-    let again = world.read(reader, 2).await?;
+    rig.time.advance(LEASE_MS).await?;
+    let again = rig.read(reader, 2).await?;
     assert!(
         again
             .iter()
@@ -137,27 +137,27 @@ pub async fn crash_counts_for_an_entry_that_ran_alone<S: StreamSteps>(world: &Wo
 }
 
 /// The history of an entry stays bounded.
-pub async fn history_has_the_newest_errors<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Partition).await?;
-    world.append(&["a"]).await?;
-    let (ann, _) = world.own(1).await?;
+pub async fn history_has_the_newest_errors<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Partition).await?;
+    rig.append(&["a"]).await?;
+    let (ann, _) = rig.own(1).await?;
     for number in 0..20 {
-        let read = world.read(ann, 1).await?;
+        let read = rig.read(ann, 1).await?;
         let error = Bytes::from(vec![b'x'; number]);
-        world.settle(ann, delivery(&read[0]), Outcome::Retry { delay_ms: 0, error }).await?;
+        rig.settle(ann, delivery(&read[0]), Outcome::Retry { delay_ms: 0, error }).await?;
     }
-    let read = world.read(ann, 1).await?;
+    let read = rig.read(ann, 1).await?;
     let lengths: Vec<usize> = tries(&read[0])?.notes.iter().map(|note| note.text.len()).collect();
     assert_eq!((tries(&read[0])?.errors, lengths), (20, (20 - NOTES_MAX..20).collect()));
     Ok(())
 }
 
 /// (S18) One entry of a batch that fails does not repeat the others.
-pub async fn each_entry_of_a_batch_has_its_outcome<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    let appended = world.append(&["a", "b", "c"]).await?;
-    let reader = world.join(1).await?;
-    let read = world.read(reader, 3).await?;
+pub async fn each_entry_of_a_batch_has_its_outcome<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let appended = rig.append(&["a", "b", "c"]).await?;
+    let reader = rig.join(1).await?;
+    let read = rig.read(reader, 3).await?;
     let unknown = Delivery { id: appended[2].next(), count: 1 };
     let outcomes = [
         (delivery(&read[0]), Outcome::Done),
@@ -166,23 +166,23 @@ pub async fn each_entry_of_a_batch_has_its_outcome<S: StreamSteps>(world: &World
         (unknown, Outcome::Done),
     ];
     let settlements = outcomes.map(|(delivery, outcome)| Settlement { delivery, outcome });
-    let verdicts = done(world.streams.settle(&world.partition, &world.group, reader, &settlements).await?)?;
+    let verdicts = done(rig.streams.settle(&rig.partition, &rig.group, reader, &settlements).await?)?;
     let (settled, already) = (Verdict::Settled, Verdict::AlreadySettled);
     assert_eq!(verdicts, [settled, settled, already, already]);
-    assert_eq!(world.read(reader, 3).await?.iter().map(|read| read.id).collect::<Vec<_>>(), [appended[1]]);
+    assert_eq!(rig.read(reader, 3).await?.iter().map(|read| read.id).collect::<Vec<_>>(), [appended[1]]);
     Ok(())
 }
 
 /// A suspect that has survived for long is joined by others: the death of the process is then no longer its own crash.
-pub async fn crash_of_an_entry_no_longer_alone_is_not_counted<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.open(Mode::Entry).await?;
-    world.append(&["a"]).await?;
-    let ann = world.join(1).await?;
-    let read = world.read(ann, 1).await?;
-    assert!(world.beat(ann, delivery(&read[0]), true).await?);
-    assert!(world.beat(ann, delivery(&read[0]), false).await?);
-    world.time.advance(LEASE_MS).await?;
-    let again = world.read(ann, 1).await?;
+pub async fn crash_of_an_entry_no_longer_alone_is_not_counted<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    rig.append(&["a"]).await?;
+    let ann = rig.join(1).await?;
+    let read = rig.read(ann, 1).await?;
+    assert!(rig.heartbeat(ann, delivery(&read[0]), true).await?);
+    assert!(rig.heartbeat(ann, delivery(&read[0]), false).await?);
+    rig.time.advance(LEASE_MS).await?;
+    let again = rig.read(ann, 1).await?;
     assert_eq!((again[0].count, tries(&again[0])?.crashes), (2, 0));
     Ok(())
 }

@@ -2,9 +2,9 @@
 //!
 //! [`stream_sink_suite`](crate::stream_sink_suite) makes a test of each for one backend.
 
-mod world;
+mod rig;
 
-pub use world::{REMEMBER_MS, RULE, World, ordered, unordered};
+pub use rig::{DEDUPLICATION_MS, RULE, Rig, ordered, unordered};
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -12,22 +12,22 @@ use evenkeel::sql::sink::stream::Limit;
 use evenkeel::sql::sink::{Envelope, Order};
 use evenkeel::testing::streams::{Appended, Rule, StreamSteps};
 
-/// Makes a test of every function of the suite: `stream_sink_suite!(world)`, where `world` is an async function that answers
-/// `anyhow::Result<World<_>>`.
+/// Makes a test of every function of the suite: `stream_sink_suite!(rig)`, where `rig` is an async function that answers
+/// `anyhow::Result<Rig<_>>`.
 #[macro_export]
 macro_rules! stream_sink_suite {
-    ($world:path) => {
-        $crate::stream_sink_suite!($world:
+    ($rig:path) => {
+        $crate::stream_sink_suite!($rig:
             sequence_is_accepted_once, sequences_are_per_key_source_and_topic, unordered_messages_are_always_appended,
             full_stream_rejects_messages, stream_is_trimmed_only_if_configured, appended_message_is_read_back,
             sequence_expires_after_the_last_message, large_sequences_are_compared_exactly,
         );
     };
-    ($world:path: $($name:ident),* $(,)?) => {
+    ($rig:path: $($name:ident),* $(,)?) => {
         $(
             #[tokio::test]
             async fn $name() -> anyhow::Result<()> {
-                $crate::conformance::stream_sink::$name(&$world().await?).await
+                $crate::conformance::stream_sink::$name(&$rig().await?).await
             }
         )*
     };
@@ -39,20 +39,20 @@ fn is_entry(appended: &Appended) -> bool {
 
 /// A relay that slept past the expiry of its claim published what another had published long ago, and readers went back in
 /// time.
-pub async fn sequence_is_accepted_once<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    let answers = world.streams.append(RULE, &[ordered("a", 1), ordered("a", 2), ordered("a", 3)]).await?;
+pub async fn sequence_is_accepted_once<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    let answers = rig.streams.append(RULE, &[ordered("a", 1), ordered("a", 2), ordered("a", 3)]).await?;
     assert!(answers.iter().all(is_entry), "{answers:?}");
     for late in [2, 3, 1] {
-        assert_eq!(world.append(RULE, ordered("a", late)).await?, Appended::Seen);
+        assert_eq!(rig.append(RULE, ordered("a", late)).await?, Appended::Seen);
     }
-    let again = world.streams.append(RULE, &[ordered("a", 3), ordered("a", 4), ordered("a", 4)]).await?;
+    let again = rig.streams.append(RULE, &[ordered("a", 3), ordered("a", 4), ordered("a", 4)]).await?;
     assert!(again[0] == Appended::Seen && is_entry(&again[1]) && again[2] == Appended::Seen, "{again:?}");
-    assert_eq!(world.ids("links").await?, ["a1", "a2", "a3", "a4"]);
+    assert_eq!(rig.ids("links").await?, ["a1", "a2", "a3", "a4"]);
     Ok(())
 }
 
 /// Two services with databases of their own publish to one topic, and each counts from one.
-pub async fn sequences_are_per_key_source_and_topic<S: StreamSteps>(world: &World<S>) -> Result<()> {
+pub async fn sequences_are_per_key_source_and_topic<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let other_source = |mut message: Envelope| {
         message.source = "stock".to_owned();
         message
@@ -63,47 +63,47 @@ pub async fn sequences_are_per_key_source_and_topic<S: StreamSteps>(world: &Worl
         ..unordered("x")
     };
     for message in [ordered("a", 1), ordered("b", 1), other_source(ordered("a", 1)), of("a", "b:c"), of("a:b", "c")] {
-        assert!(is_entry(&world.append(RULE, message).await?));
+        assert!(is_entry(&rig.append(RULE, message).await?));
     }
     let elsewhere = Envelope { topic: "li}nks{%".to_owned(), ..ordered("a", 1) };
-    assert!(is_entry(&world.append(RULE, elsewhere).await?));
-    assert_eq!(world.ids("links").await?.len(), 5);
-    assert_eq!(world.ids("li}nks{%").await?, ["a1"]);
+    assert!(is_entry(&rig.append(RULE, elsewhere).await?));
+    assert_eq!(rig.ids("links").await?.len(), 5);
+    assert_eq!(rig.ids("li}nks{%").await?, ["a1"]);
     Ok(())
 }
 
 /// What has no order is never taken for a copy.
-pub async fn unordered_messages_are_always_appended<S: StreamSteps>(world: &World<S>) -> Result<()> {
+pub async fn unordered_messages_are_always_appended<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     for _ in 0..2 {
-        assert!(is_entry(&world.append(RULE, unordered("u")).await?));
+        assert!(is_entry(&rig.append(RULE, unordered("u")).await?));
     }
-    assert_eq!(world.ids("links").await?, ["u", "u"]);
+    assert_eq!(rig.ids("links").await?, ["u", "u"]);
     Ok(())
 }
 
 /// A published relay capped its stream with `MAXLEN ~`, and a reader that was away for an hour never saw what was cut. A limit
-/// refuses, and what is refused is not remembered as seen.
-pub async fn full_stream_rejects_messages<S: StreamSteps>(world: &World<S>) -> Result<()> {
+/// refuses, and what is refused is not recorded as seen.
+pub async fn full_stream_rejects_messages<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let rule = Rule { limit: Limit::Refuse(2), ..RULE };
     let answers =
-        world.streams.append(rule, &[ordered("a", 1), ordered("b", 1), ordered("a", 2), ordered("c", 1)]).await?;
+        rig.streams.append(rule, &[ordered("a", 1), ordered("b", 1), ordered("a", 2), ordered("c", 1)]).await?;
     assert!(is_entry(&answers[0]) && is_entry(&answers[1]), "{answers:?}");
     assert_eq!(answers[2..], [Appended::Full, Appended::Full]);
-    assert_eq!(world.append(rule, ordered("a", 1)).await?, Appended::Seen, "a copy needs no room");
-    assert!(is_entry(&world.append(RULE, ordered("a", 2)).await?));
-    assert_eq!(world.ids("links").await?, ["a1", "b1", "a2"]);
+    assert_eq!(rig.append(rule, ordered("a", 1)).await?, Appended::Seen, "a copy needs no room");
+    assert!(is_entry(&rig.append(RULE, ordered("a", 2)).await?));
+    assert_eq!(rig.ids("links").await?, ["a1", "b1", "a2"]);
     Ok(())
 }
 
 /// The oldest entries are trimmed only if configured.
-pub async fn stream_is_trimmed_only_if_configured<S: StreamSteps>(world: &World<S>) -> Result<()> {
+pub async fn stream_is_trimmed_only_if_configured<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     for sequence in 1..=300 {
-        world.append(RULE, ordered("a", sequence)).await?;
+        rig.append(RULE, ordered("a", sequence)).await?;
     }
-    assert_eq!(world.ids("links").await?.len(), 300);
+    assert_eq!(rig.ids("links").await?.len(), 300);
     let trimming = Rule { limit: Limit::TrimOldest(10), ..RULE };
-    world.append(trimming, ordered("a", 301)).await?;
-    let left = world.ids("links").await?;
+    rig.append(trimming, ordered("a", 301)).await?;
+    let left = rig.ids("links").await?;
     // Redis trims whole nodes of a hundred entries.
     assert!((10..=110).contains(&left.len()), "{} entries", left.len());
     assert_eq!(left.last().map(String::as_str), Some("a301"));
@@ -111,38 +111,38 @@ pub async fn stream_is_trimmed_only_if_configured<S: StreamSteps>(world: &World<
 }
 
 /// Every part of a message comes back byte for byte, page by page.
-pub async fn appended_message_is_read_back<S: StreamSteps>(world: &World<S>) -> Result<()> {
+pub async fn appended_message_is_read_back<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let first = Envelope {
         payload: Bytes::from_static(b"\0\xff\r\n"),
         headers: vec![("traceparent".to_owned(), "00-1-2-03".to_owned()), ("traceparent".to_owned(), "é".to_owned())],
         ..ordered("käse", 7)
     };
     let second = unordered("");
-    world.streams.append(RULE, &[first.clone(), second.clone()]).await?;
-    let page = world.streams.entries("links", None, 1).await?;
+    rig.streams.append(RULE, &[first.clone(), second.clone()]).await?;
+    let page = rig.streams.entries("links", None, 1).await?;
     assert_eq!(page[0].message, first);
-    let rest = world.streams.entries("links", Some(&page[0].entry_id), 10).await?;
+    let rest = rig.streams.entries("links", Some(&page[0].entry_id), 10).await?;
     assert_eq!(rest.into_iter().map(|entry| entry.message).collect::<Vec<_>>(), [second]);
-    assert!(world.streams.entries("nothing", None, 10).await?.is_empty());
+    assert!(rig.streams.entries("nothing", None, 10).await?.is_empty());
     Ok(())
 }
 
 /// A key that had its last message long ago takes no memory any more.
-pub async fn sequence_expires_after_the_last_message<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    world.append(RULE, ordered("a", 1)).await?;
-    world.time.advance(REMEMBER_MS - 1).await?;
-    assert_eq!(world.append(RULE, ordered("a", 1)).await?, Appended::Seen);
-    world.time.advance(1).await?;
-    assert!(is_entry(&world.append(RULE, ordered("a", 1)).await?));
+pub async fn sequence_expires_after_the_last_message<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.append(RULE, ordered("a", 1)).await?;
+    rig.time.advance(DEDUPLICATION_MS - 1).await?;
+    assert_eq!(rig.append(RULE, ordered("a", 1)).await?, Appended::Seen);
+    rig.time.advance(1).await?;
+    assert!(is_entry(&rig.append(RULE, ordered("a", 1)).await?));
     Ok(())
 }
 
 /// As text `9` is above `10`; as a float 2^53 equals its neighbor.
-pub async fn large_sequences_are_compared_exactly<S: StreamSteps>(world: &World<S>) -> Result<()> {
+pub async fn large_sequences_are_compared_exactly<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let large = (1_u64 << 53) - 2;
     for sequence in [9, 10, large, large + 1] {
-        assert!(is_entry(&world.append(RULE, ordered("a", sequence)).await?), "{sequence}");
-        assert_eq!(world.append(RULE, ordered("a", sequence)).await?, Appended::Seen, "{sequence}");
+        assert!(is_entry(&rig.append(RULE, ordered("a", sequence)).await?), "{sequence}");
+        assert_eq!(rig.append(RULE, ordered("a", sequence)).await?, Appended::Seen, "{sequence}");
     }
     Ok(())
 }

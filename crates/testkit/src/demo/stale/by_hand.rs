@@ -2,7 +2,7 @@
 
 use super::contestant::{Contestant, Doing};
 use super::schedule::Act;
-use super::world::{Load, Version, World};
+use super::simulation::{Load, Simulation, Version};
 use evenkeel::clock::Moment;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub(super) enum OnWrite {
 /// A hand-made cache. The flags select the faults of the schedule that apply to it.
 pub(super) struct ByHand {
     /// The database, which also detects stale reads.
-    pub(super) world: Arc<World>,
+    pub(super) simulation: Arc<Simulation>,
     /// What the writer does with the cache.
     pub(super) on_write: OnWrite,
     /// TTL of a value; `None`: no expiry.
@@ -48,13 +48,13 @@ pub(super) struct Store(Mutex<HashMap<u64, (Version, Option<Moment>)>>);
 
 impl ByHand {
     fn get(&self, key: u64) -> Option<Version> {
-        let now = self.world.clock().now();
+        let now = self.simulation.clock().now();
         let store = self.store.0.lock();
         store.get(&key).filter(|(_, ends)| ends.is_none_or(|ends| now < ends)).map(|(version, _)| *version)
     }
 
     fn set(&self, key: u64, version: Version) {
-        let ends = self.ttl.map(|ttl| self.world.clock().now() + ttl);
+        let ends = self.ttl.map(|ttl| self.simulation.clock().now() + ttl);
         let newer_is_there = self.compares_versions && self.get(key).is_some_and(|stored| stored > version);
         if !newer_is_there {
             self.store.0.lock().insert(key, (version, ends));
@@ -67,35 +67,35 @@ impl ByHand {
 
     async fn load(&self, key: u64, load: Load) -> Version {
         let lag = if self.reads_replica { load.lag } else { Duration::ZERO };
-        let version = self.world.select(key, Load { lag, ..load }).await;
+        let version = self.simulation.select(key, Load { lag, ..load }).await;
         self.set(key, version);
         version
     }
 
     async fn change(&self, key: u64, takes: Duration, rolled_back: bool, redis_times_out: bool) {
-        let version = self.world.draw_version();
+        let version = self.simulation.draw_version();
         let arrives = !(self.loses_commands && redis_times_out);
         match self.on_write {
             OnWrite::DeleteThenCommit | OnWrite::DeleteTwice(_) if arrives => self.delete(key),
             OnWrite::SetThenCommit if arrives => self.set(key, version),
             _ => {}
         }
-        self.world.clock().sleep(takes).await;
+        self.simulation.clock().sleep(takes).await;
         if rolled_back {
             return;
         }
-        self.world.commit(key, version);
+        self.simulation.commit(key, version);
         match self.on_write {
             OnWrite::CommitThenDelete if arrives => self.delete(key),
             OnWrite::CommitThenSet if arrives => self.set(key, version),
             OnWrite::DeleteTwice(delay) => {
-                self.world.acknowledge(key, version);
-                self.world.clock().sleep(delay).await;
+                self.simulation.acknowledge(key, version);
+                self.simulation.clock().sleep(delay).await;
                 return self.delete(key);
             }
             _ => {}
         }
-        self.world.acknowledge(key, version);
+        self.simulation.acknowledge(key, version);
     }
 }
 

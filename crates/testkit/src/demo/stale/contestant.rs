@@ -1,7 +1,7 @@
 //! A contestant of the demonstration: a way to read and write through a cache.
 
 use super::schedule::Act;
-use super::world::{Load, Version};
+use super::simulation::{Load, Version};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

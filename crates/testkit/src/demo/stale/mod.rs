@@ -9,8 +9,8 @@ mod contestant;
 mod play;
 mod product;
 mod schedule;
+mod simulation;
 mod table;
-mod world;
 
 pub use play::Score;
 pub use table::{Row, render};
@@ -19,9 +19,9 @@ use by_hand::{ByHand, OnWrite, Store};
 use contestant::{Contestant, Entrant};
 use evenkeel::clock::Clock;
 use schedule::Event;
+use simulation::Simulation;
 use std::sync::Arc;
 use std::time::Duration;
-use world::World;
 
 /// TTL of a value, if the contestant uses one.
 const TTL: Duration = Duration::from_secs(30);
@@ -38,12 +38,12 @@ pub fn run(seed: u64) -> anyhow::Result<Vec<Row>> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_some(seed: u64, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Row>> {
+pub fn run_some(seed: u64, requested: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Row>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     runtime.block_on(async {
         let (adversarial, storm) = (schedule::adversarial(), schedule::storm(seed));
         let mut rows = Vec::new();
-        for name in names().await.into_iter().filter(|name| wanted(name)) {
+        for name in names().await.into_iter().filter(|name| requested(name)) {
             let adversarial = play_one(&name, &adversarial).await?;
             let storm = play_one(&name, &storm).await?;
             rows.push(Row { name, adversarial, storm });
@@ -53,20 +53,20 @@ pub fn run_some(seed: u64, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<
 }
 
 async fn play_one(name: &str, events: &[Event]) -> anyhow::Result<Score> {
-    let world = World::new(Clock::simulated());
-    let entrant = entrants(&world).await?.into_iter().find(|entrant| entrant.name == name);
+    let simulation = Simulation::new(Clock::simulated());
+    let entrant = entrants(&simulation).await?.into_iter().find(|entrant| entrant.name == name);
     let entrant = entrant.ok_or_else(|| anyhow::anyhow!("there is no contestant {name}"))?;
-    Ok(play::play(&world, entrant.contestant, events).await)
+    Ok(play::play(&simulation, entrant.contestant, events).await)
 }
 
 async fn names() -> Vec<String> {
-    let world = World::new(Clock::system());
-    entrants(&world).await.map(|all| all.into_iter().map(|entrant| entrant.name).collect()).unwrap_or_default()
+    let simulation = Simulation::new(Clock::system());
+    entrants(&simulation).await.map(|all| all.into_iter().map(|entrant| entrant.name).collect()).unwrap_or_default()
 }
 
-async fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
+async fn entrants(simulation: &Arc<Simulation>) -> anyhow::Result<Vec<Entrant>> {
     let by_hand = |on_write, ttl| ByHand {
-        world: Arc::clone(world),
+        simulation: Arc::clone(simulation),
         on_write,
         ttl,
         reads_replica: false,
@@ -100,7 +100,7 @@ async fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
             all.push(entrant(&format!("double delete by hand after {delay_ms} ms, {text}"), by_hand(twice, ttl)));
         }
     }
-    all.extend(product::entrants(world).await?);
+    all.extend(product::entrants(simulation).await?);
     Ok(all)
 }
 

@@ -2,7 +2,7 @@
 
 use super::contestant::Contestant;
 use super::schedule::{Act, Event};
-use super::world::World;
+use super::simulation::Simulation;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -29,41 +29,42 @@ pub struct Score {
 }
 
 /// Runs `events` in their order and at their times, each in a task of its own.
-pub(super) async fn play(world: &Arc<World>, contestant: Arc<dyn Contestant>, events: &[Event]) -> Score {
+pub(super) async fn play(simulation: &Arc<Simulation>, contestant: Arc<dyn Contestant>, events: &[Event]) -> Score {
     let score = Rc::new(RefCell::new(Score::default()));
     let tasks = tokio::task::LocalSet::new();
-    let began = world.clock().now();
+    let began = simulation.clock().now();
     tasks
         .run_until(async {
             for event in events.iter().copied() {
-                world.clock().sleep_until(began + event.at).await;
-                let (world, contestant, score) = (Arc::clone(world), Arc::clone(&contestant), Rc::clone(&score));
-                tokio::task::spawn_local(async move { act(&world, contestant.as_ref(), event, &score).await });
+                simulation.clock().sleep_until(began + event.at).await;
+                let (simulation, contestant, score) =
+                    (Arc::clone(simulation), Arc::clone(&contestant), Rc::clone(&score));
+                tokio::task::spawn_local(async move { act(&simulation, contestant.as_ref(), event, &score).await });
             }
         })
         .await;
     tasks.await;
     let mut score = score.borrow().clone();
-    (score.loads, score.loads_at_once_max) = world.loads();
+    (score.loads, score.loads_at_once_max) = simulation.loads();
     score
 }
 
-async fn act(world: &World, contestant: &dyn Contestant, event: Event, score: &RefCell<Score>) {
+async fn act(simulation: &Simulation, contestant: &dyn Contestant, event: Event, score: &RefCell<Score>) {
     let Act::Read { load } = event.act else {
         return contestant.write(event.process, event.key, event.act).await;
     };
-    let began = world.clock().now();
+    let began = simulation.clock().now();
     let outcome = contestant.read(event.process, event.key, load).await;
     let mut score = score.borrow_mut();
     score.reads += 1;
     match outcome {
         Err(_) => score.failed_reads += 1,
         Ok(version) => {
-            if let Some(behind) = world.staleness(event.key, version, began) {
+            if let Some(behind) = simulation.staleness(event.key, version, began) {
                 score.stale_reads += 1;
                 score.staleness_ms_max = score.staleness_ms_max.max(millis(behind));
             }
-            if !world.was_committed(event.key, version) {
+            if !simulation.was_committed(event.key, version) {
                 score.phantom_reads += 1;
             }
         }

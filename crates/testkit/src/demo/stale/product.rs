@@ -3,7 +3,7 @@
 use super::TTL;
 use super::contestant::{Contestant, Doing, Entrant};
 use super::schedule::{Act, PROCESSES};
-use super::world::{Load, Version, World};
+use super::simulation::{Load, Simulation, Version};
 use evenkeel::Keel;
 use evenkeel::cache::Cache;
 use evenkeel_published::Protocol;
@@ -19,13 +19,13 @@ struct Row {
 }
 
 struct Product {
-    world: Arc<World>,
+    simulation: Arc<Simulation>,
     /// One cache per process.
     caches: Vec<Cache<u64, Row>>,
 }
 
 /// One contestant per protocol.
-pub(super) async fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
+pub(super) async fn entrants(simulation: &Arc<Simulation>) -> anyhow::Result<Vec<Entrant>> {
     let choices: [(&str, Choice); 5] = [
         ("Protocol::DelayedDoubleDelete, 500 ms", |keel| Some(double_delete(keel, 500))),
         ("Protocol::DelayedDoubleDelete, 2000 ms", |keel| Some(double_delete(keel, 2_000))),
@@ -35,7 +35,8 @@ pub(super) async fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>>
     ];
     let mut entrants = Vec::new();
     for (name, choice) in choices {
-        let contestant = Arc::new(Product { world: Arc::clone(world), caches: caches(world, choice).await? });
+        let contestant =
+            Arc::new(Product { simulation: Arc::clone(simulation), caches: caches(simulation, choice).await? });
         entrants.push(Entrant { name: name.to_owned(), contestant });
     }
     Ok(entrants)
@@ -48,8 +49,8 @@ fn double_delete(keel: &Keel, delay_ms: u64) -> Protocol {
     Protocol::DelayedDoubleDelete { delay: Duration::from_millis(delay_ms), keel: keel.clone() }
 }
 
-async fn caches(world: &World, choice: Choice) -> anyhow::Result<Vec<Cache<u64, Row>>> {
-    let shared = Keel::builder().clock(world.clock().clone()).memory();
+async fn caches(simulation: &Simulation, choice: Choice) -> anyhow::Result<Vec<Cache<u64, Row>>> {
+    let shared = Keel::builder().clock(simulation.clock().clone()).memory();
     let mut caches = Vec::new();
     for _ in 0..PROCESSES {
         let keel = shared.another_process();
@@ -64,13 +65,13 @@ async fn caches(world: &World, choice: Choice) -> anyhow::Result<Vec<Cache<u64, 
 
 impl Contestant for Product {
     fn read(&self, process: usize, key: u64, load: Load) -> Doing<'_, Result<Version, String>> {
-        let world = Arc::clone(&self.world);
+        let simulation = Arc::clone(&self.simulation);
         Box::pin(async move {
             let load = |key: &u64| {
                 let key = *key;
                 // These contestants read from the primary.
                 let load = Load { lag: Duration::ZERO, ..load };
-                async move { Ok::<_, Infallible>(Some(Row { version: world.select(key, load).await })) }
+                async move { Ok::<_, Infallible>(Some(Row { version: simulation.select(key, load).await })) }
             };
             let row = self.caches[process].get(&key, load).await.map_err(|error| error.to_string())?;
             Ok(row.map_or(0, |row| row.version))
@@ -80,15 +81,15 @@ impl Contestant for Product {
     fn write(&self, process: usize, key: u64, act: Act) -> Doing<'_, ()> {
         Box::pin(async move {
             let Act::Write { takes, rolled_back, .. } = act else { return };
-            let version = self.world.draw_version();
-            self.world.clock().sleep(takes).await;
+            let version = self.simulation.draw_version();
+            self.simulation.clock().sleep(takes).await;
             if rolled_back {
                 return;
             }
-            self.world.commit(key, version);
+            self.simulation.commit(key, version);
             // An embedded store does not fail; a failed write would not be acknowledged.
             if self.caches[process].invalidate_at(&key, version).await.is_ok() {
-                self.world.acknowledge(key, version);
+                self.simulation.acknowledge(key, version);
             }
         })
     }

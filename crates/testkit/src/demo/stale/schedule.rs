@@ -1,6 +1,6 @@
 //! The schedules: drawn once from a seed, and the same for every contestant.
 
-use super::world::Load;
+use super::simulation::Load;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Duration;

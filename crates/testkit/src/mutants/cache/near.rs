@@ -35,7 +35,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::reads::near::doubt::near_hits_end_after_silence_max",
     ),
     mutant(
-        "memory_tells",
+        "memory_notifies",
         "Another process over the embedded store is never notified of an invalidation.",
         "cache::reads::near::conformance::memory::remote_invalidation_drops_the_near_value",
     ),

@@ -56,7 +56,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "waiting::memory::reader_above_waiters_max_is_rejected",
     ),
     mutant(
-        "wait_max_for_flights",
+        "wait_max_for_calls",
         "A loader that hangs also hangs all its waiters.",
         "waiting::memory::reader_loads_for_itself_after_wait_max",
     ),
@@ -101,7 +101,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "batches::batch_of_hits_is_one_socket_write",
     ),
     mutant(
-        "batch_joins_flights",
+        "batch_joins_calls",
         "A batch asks the database again for rows that this process is already loading.",
         "batches::memory::batch_waits_for_load_longer_than_its_lease",
     ),

@@ -7,12 +7,12 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "flight_cut_at_send",
         "A reader that starts when an invalidation was sent joins the load that read the row before the write.",
-        "flights::memory::read_during_invalidation_does_not_join_earlier_load",
+        "single_flight::memory::read_during_invalidation_does_not_join_earlier_load",
     ),
     mutant(
         "flight_cut_at_answer",
         "A reader joins a load that found an older value while the invalidation was in flight.",
-        "flights::memory::read_after_invalidation_reply_does_not_join_older_load",
+        "single_flight::memory::read_after_invalidation_reply_does_not_join_older_load",
     ),
     mutant(
         "joins_nothing_older",
@@ -55,7 +55,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::reads::values::memory::value_above_the_size_cap_is_returned_but_not_stored",
     ),
     mutant(
-        "failed_load_asks_for_patience",
+        "failed_load_asks_for_pause",
         "Every waiter repeats the load that has just failed, one after another.",
         "failures::memory::repeatedly_failing_load_returns_failing",
     ),
@@ -75,9 +75,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "limits::memory::concurrent_loads_never_exceed_loads_max",
     ),
     mutant(
-        "owed_is_not_read",
+        "pending_key_is_not_read",
         "A process serves a value whose invalidation failed and is pending.",
-        "flights::memory::failed_invalidation_is_replayed_and_blocks_hits",
+        "single_flight::memory::failed_invalidation_is_replayed_and_blocks_hits",
     ),
     mutant(
         "redrive_before_publish",
@@ -85,9 +85,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "outage::lost_invalidation_is_replayed_before_hits",
     ),
     mutant(
-        "invalidation_is_owed",
+        "invalidation_is_pending",
         "An invalidation without a reply, or with a dropped caller, is forgotten.",
-        "flights::memory::dropped_invalidation_is_completed_later",
+        "single_flight::memory::dropped_invalidation_is_completed_later",
     ),
     mutant(
         "undecodable_replaced",
@@ -146,7 +146,7 @@ pub(super) const ROWS: &[Mutant] = &[
     ),
     mutant(
         "cache_hub_sweeps",
-        "A program that opens and closes caches remembers each of them.",
+        "A program that opens and closes caches retains each of them.",
         "cache::store::hub::tests::closed_caches_are_removed",
     ),
     mutant(

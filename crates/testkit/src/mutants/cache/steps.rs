@@ -35,7 +35,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::conformance::redis::leases::repeated_lease_returns_the_same_grant",
     ),
     mutant(
-        "lease_landed",
+        "lease_already_stored",
         "A late reader loads a value again that has just been stored.",
         "cache::conformance::redis::leases::lease_after_fill_returns_the_value",
     ),
@@ -125,7 +125,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::conformance::redis::windows::end_closes_only_its_own_window",
     ),
     mutant(
-        "suspect_after_lapse",
+        "suspect_after_expiry",
         "A writer that died in its window leaves no mark.",
         "cache::conformance::redis::windows::value_after_expired_window_gets_short_ttl",
     ),
@@ -195,7 +195,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::conformance::memory::leases::repeated_lease_returns_the_same_grant",
     ),
     mutant(
-        "model_lease_landed",
+        "model_lease_already_stored",
         "The same in the model.",
         "cache::conformance::memory::leases::lease_after_fill_returns_the_value",
     ),
@@ -280,7 +280,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::conformance::memory::windows::end_closes_only_its_own_window",
     ),
     mutant(
-        "model_suspect_after_lapse",
+        "model_suspect_after_expiry",
         "The same in the model.",
         "cache::conformance::memory::windows::value_after_expired_window_gets_short_ttl",
     ),

@@ -50,7 +50,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "windows::memory::write_requires_a_confirmed_window",
     ),
     mutant(
-        "unknown_write_lapses",
+        "unknown_write_expires",
         "A write that may still be committed ends its window, and the older row is stored after it.",
         "windows::memory::failed_write_leaves_its_window_to_expire",
     ),
@@ -60,7 +60,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "windows::memory::window_is_renewed_during_a_long_write",
     ),
     mutant(
-        "lost_window_is_told",
+        "lost_window_is_reported",
         "A writer whose window has expired continues.",
         "windows::memory::check_of_expired_window_asks_for_rollback",
     ),

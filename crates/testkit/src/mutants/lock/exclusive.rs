@@ -131,12 +131,12 @@ pub(super) const ROWS: &[Mutant] = &[
         "hermetic::lock_model::break_affects_only_the_inspected_holder",
     ),
     mutant(
-        "lock_release_tells",
+        "lock_release_notifies",
         "A release notifies no waiter.",
         "lock::side::queue::redis::release_wakes_another_process",
     ),
     mutant(
-        "model_lock_release_tells",
+        "model_lock_release_notifies",
         "A release notifies no waiter.",
         "lock::side::queue::memory::release_wakes_another_process",
     ),
@@ -241,7 +241,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "foreign::foreign_bytes_are_replaced_by_the_next_acquire",
     ),
     mutant(
-        "lock_fence_of_nobody",
+        "lock_fence_without_owner",
         "Fences are raised above an impossible one in a row forever: try later.",
         "lock::fence::refusals::sqlite::impossible_fence_in_a_row_is_reported",
     ),

@@ -152,12 +152,12 @@ pub(super) const ROWS: &[Mutant] = &[
         "hermetic::pool_model::break_removes_only_the_named_holder",
     ),
     mutant(
-        "pool_release_tells",
+        "pool_release_notifies",
         "A release of permits notifies no waiter.",
         "permits::redis::release_wakes_waiters_for_permits",
     ),
     mutant(
-        "model_pool_release_tells",
+        "model_pool_release_notifies",
         "A release of permits notifies no waiter.",
         "permits::memory::release_wakes_waiters_for_permits",
     ),

@@ -55,7 +55,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::scripts::enqueue_with_caller_id_is_idempotent",
     ),
     mutant(
-        "queue_enqueue_stamp",
+        "queue_enqueue_completion",
         "A repeated enqueue runs a completed job again.",
         "queue::scripts::enqueue_with_caller_id_is_idempotent",
     ),
@@ -198,12 +198,12 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::scripts::failed_job_is_retried_and_then_dead",
     ),
     mutant(
-        "queue_done_stamp",
+        "queue_done_completion",
         "A job with a caller's id is forgotten as soon as it is done, and a repeated enqueue runs it again.",
         "queue::scripts::enqueue_with_caller_id_is_idempotent",
     ),
     mutant(
-        "queue_revoke_stamp",
+        "queue_revoke_completion",
         "A repeated revocation returns `Unknown`, and a late enqueue revives the job.",
         "queue::scripts::repeated_revoke_returns_the_same_result",
     ),

@@ -15,7 +15,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "claims::memory::job_starts_when_due_and_not_before",
     ),
     mutant(
-        "queue_heard_is_kept",
+        "queue_notification_is_retained",
         "A shard worker notified while another one holds all slots starts the job up to a second late.",
         "claims::memory::shard_worker_without_a_slot_keeps_its_wake_up",
     ),
@@ -135,12 +135,12 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::scripts::closed_shard_rejects_jobs_of_another_shard",
     ),
     mutant(
-        "queue_give_leased",
+        "queue_send_leased",
         "A running job is sent to another shard, and its worker is no longer current.",
         "queue::scripts::migrating_job_is_in_no_shard_until_received",
     ),
     mutant(
-        "queue_adopt_once",
+        "queue_receive_once",
         "A late migration restores a completed job.",
         "queue::scripts::late_migration_batch_is_rejected",
     ),

@@ -131,8 +131,8 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::relay::mariadb::attacked::relay_works_with_extreme_settings",
     ),
     mutant(
-        "stream_sink_remember_bounded",
-        "Redis rejects every message of a sink that remembers sequences forever.",
+        "stream_sink_deduplication_bounded",
+        "Redis rejects every message of a sink that retains sequences forever.",
         "sql::extremes::stream_on_redis_accepts_extreme_messages",
     ),
 ];

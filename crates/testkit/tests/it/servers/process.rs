@@ -9,7 +9,7 @@ use testkit::servers::{Redis, RedisOptions};
 async fn echo() {
     let Some(mut station) = Station::open().unwrap() else { return };
     station.say(&std::process::id()).unwrap();
-    while let Ok(text) = station.hear::<String>().await {
+    while let Ok(text) = station.receive::<String>().await {
         station.say(&format!("{text}, {text}")).unwrap();
     }
 }
@@ -17,20 +17,20 @@ async fn echo() {
 #[tokio::test]
 async fn worker_is_another_process_that_replies() {
     let mut worker = Worker::start("servers::process::echo").unwrap();
-    let id: u32 = worker.hear().await.unwrap();
+    let id: u32 = worker.receive().await.unwrap();
     assert_ne!(id, std::process::id());
     assert_eq!(id, worker.process().id());
     worker.say("ahoy\n").unwrap();
-    assert_eq!(worker.hear::<String>().await.unwrap(), "ahoy\n, ahoy\n");
+    assert_eq!(worker.receive::<String>().await.unwrap(), "ahoy\n, ahoy\n");
     worker.finish().await.unwrap();
 }
 
 #[tokio::test]
 async fn killed_worker_is_reported() {
     let mut worker = Worker::start("servers::process::echo").unwrap();
-    worker.hear::<u32>().await.unwrap();
+    worker.receive::<u32>().await.unwrap();
     worker.process().kill().unwrap();
-    let error = worker.hear::<u32>().await.unwrap_err().to_string();
+    let error = worker.receive::<u32>().await.unwrap_err().to_string();
     assert!(error.contains("servers::process::echo ended") && error.contains("signal: 9"), "{error}");
 }
 
@@ -65,7 +65,7 @@ async fn server_owner() {
 #[tokio::test]
 async fn servers_die_with_the_process_that_started_them() {
     let mut worker = Worker::start("servers::process::server_owner").unwrap();
-    let (url, folder): (String, std::path::PathBuf) = worker.hear().await.unwrap();
+    let (url, folder): (String, std::path::PathBuf) = worker.receive().await.unwrap();
     ping(&url).await.unwrap();
     worker.process().kill_alone().unwrap();
     let gone = testkit::eventually("the server of the killed process is gone", || async {
@@ -75,7 +75,7 @@ async fn servers_die_with_the_process_that_started_them() {
     // A process that was killed cleans up nothing; the next one that makes a folder does.
     assert!(folder.exists());
     let mut next = Worker::start("servers::process::server_owner").unwrap();
-    next.hear::<(String, std::path::PathBuf)>().await.unwrap();
+    next.receive::<(String, std::path::PathBuf)>().await.unwrap();
     assert!(!folder.exists());
 }
 

@@ -211,7 +211,7 @@ async fn schedule_follows_its_seed_and_ends_healed() {
     assert_ne!(Schedule::random(11, 20), Schedule::random(12, 20));
     let setup = setup().await;
     let mut schedule = Schedule::random(3, 6);
-    schedule.0.iter_mut().for_each(|step| step.patience = Duration::from_millis(5));
+    schedule.0.iter_mut().for_each(|step| step.wait_max = Duration::from_millis(5));
     assert!(schedule.0.iter().any(|step| step.act != Act::Heal));
     setup.proxy.play(&schedule).await.unwrap();
     increment(&mut setup.client().await).await.unwrap();

@@ -45,8 +45,8 @@ async fn url_carries_the_user_and_others_are_rejected() {
     let options = RedisOptions::new().password("main").user("worker", "secret", "~* &* +@all");
     let redis = Redis::start(options).await.unwrap();
     assert_eq!(ping(&redis.url()).await.unwrap(), "PONG");
-    let nobody = ping(&format!("redis://127.0.0.1:{}", redis.port())).await.unwrap_err();
-    assert_eq!(nobody.code(), Some("NOAUTH"), "{nobody}");
+    let rejected = ping(&format!("redis://127.0.0.1:{}", redis.port())).await.unwrap_err();
+    assert_eq!(rejected.code(), Some("NOAUTH"), "{rejected}");
     let wrong = ping(&format!("redis://worker:wrong@127.0.0.1:{}", redis.port())).await.unwrap_err();
     assert_eq!(wrong.kind(), redis::ErrorKind::AuthenticationFailed, "{wrong}");
     redis.command::<()>(&["CONFIG", "GET", "port"]).await.unwrap();

@@ -75,8 +75,8 @@ fn rejected_lines_are_reported_by_number_and_copied() {
     let again = dir.run(&["import", "in.tsv.rejected"]);
     assert_eq!(again.out, "6 links: 1 new, 0 already present, 5 rejected, copied to in.tsv.rejected.rejected\n");
     assert_eq!(again.code, Some(1));
-    let told = "shortlink: some lines were rejected: correct them in in.tsv.rejected.rejected and import that file";
-    assert_eq!(again.err.lines().last().unwrap(), told);
+    let reported = "shortlink: some lines were rejected: correct them in in.tsv.rejected.rejected and import that file";
+    assert_eq!(again.err.lines().last().unwrap(), reported);
     // A run without rejected lines removes the file of an earlier run.
     dir.write("in.tsv", "target\tcode\nhttps://example.com/\tgood\n");
     assert_eq!(dir.succeed(&["import", "in.tsv"]), "1 link: 0 new, 1 already present, 0 rejected\n");

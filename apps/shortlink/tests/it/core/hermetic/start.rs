@@ -59,9 +59,9 @@ fn start_errors_are_one_sentence() {
         } else {
             &["--listen", "127.0.0.1:0"]
         };
-        let told = dir.refuse(&[listen, arguments].concat());
-        assert!(told.starts_with("shortlink: ") && told.contains(why), "{told}");
-        assert!(!told.contains("secret"), "{told}");
+        let reported = dir.refuse(&[listen, arguments].concat());
+        assert!(reported.starts_with("shortlink: ") && reported.contains(why), "{reported}");
+        assert!(!reported.contains("secret"), "{reported}");
     }
     assert!(!dir.path("no").exists(), "no folder was made for a database");
 }

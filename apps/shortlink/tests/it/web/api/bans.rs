@@ -48,10 +48,10 @@ async fn ban_reaches_other_instance() {
     one.client.make(&json!({ "target": "https://example.com/", "alias": "promo" })).await;
     for (banned, status) in [(false, 302), (true, 410), (false, 302)] {
         ban(&one.client, "promo", banned).await;
-        let told = eventually("the other instance knows", || async {
+        let reported = eventually("the other instance knows", || async {
             (other.client.get("/promo").await.status == status).then_some(())
         });
-        told.await.unwrap();
+        reported.await.unwrap();
     }
 }
 

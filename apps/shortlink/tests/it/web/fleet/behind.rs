@@ -2,7 +2,7 @@
 
 use crate::web::client::{Client, Response};
 use crate::web::server::Server;
-use evenkeel::spool::{Obligation, Spool, SpoolOptions};
+use evenkeel::spool::{PendingEffect, Spool, SpoolOptions};
 use serde_json::{Value, json};
 use testkit::servers::{Postgres, PostgresOptions};
 use testkit::{eventually, park};
@@ -134,7 +134,7 @@ async fn undecodable_write_is_quarantined() {
     assert!(server.terminate().await.success());
     let folder = server.data().join("writes");
     let spool = Spool::open(&folder, SpoolOptions::default()).await.unwrap();
-    spool.append(Obligation::write("shortlink/links", "later", r#"{"write":"fold"}"#)).await.unwrap();
+    spool.append(PendingEffect::write("shortlink/links", "later", r#"{"write":"fold"}"#)).await.unwrap();
     spool.close().await.unwrap();
     let server = server.again(&BEHIND);
     accepted(&create(&server.client, "after", "https://example.com/").await);

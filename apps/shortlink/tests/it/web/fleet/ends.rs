@@ -100,7 +100,7 @@ async fn expiry_job_follows_changes_of_link() {
     assert_eq!(due("freed").await, None);
     assert_eq!(client.delete("/api/links/deleted").await.status, 204);
     let ended = job(&topic, "deleted").await;
-    assert!(matches!(&ended, Some(Found::Ended(stamp)) if stamp.end == End::Revoked), "{ended:?}");
+    assert!(matches!(&ended, Some(Found::Ended(completion)) if completion.end == End::Revoked), "{ended:?}");
     // The same code again, with an end of its own.
     make(client, "deleted", Some(later)).await;
     assert_eq!(due("deleted").await, ms(later));

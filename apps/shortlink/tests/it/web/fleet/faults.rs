@@ -30,12 +30,12 @@ async fn start_with(arguments: &[&str]) -> (Redis, Server, Load) {
 /// Waits until the service reports this state of Redis.
 async fn redis_is(client: &Client, state: &str) {
     let what = format!("Redis is {state}");
-    let told = eventually(&what, || async {
+    let reported = eventually(&what, || async {
         let ready = client.get("/readyz").await;
         assert_eq!(ready.status, 200, "without Redis the service is ready all the same");
         (ready.value()["redis"] == state).then_some(())
     });
-    told.await.unwrap();
+    reported.await.unwrap();
 }
 
 /// The value of one line of `/metrics`.
@@ -237,8 +237,8 @@ async fn effects_of_killed_process_are_done_by_other_instance() {
     assert!(edit.is_err(), "the client received no response to its edit");
     assert!(!one.child.wait().await.unwrap().success());
     assert_eq!(other.client.get(&format!("/api/links/{code}")).await.value()["target"], "https://example.com/after");
-    let told = eventually("the other instance sees to it", || async {
+    let reported = eventually("the other instance sees to it", || async {
         (leads_to().await.as_deref() == Some("https://example.com/after")).then_some(())
     });
-    told.await.unwrap();
+    reported.await.unwrap();
 }

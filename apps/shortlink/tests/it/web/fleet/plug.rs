@@ -29,10 +29,10 @@ fn outage_min() -> Duration {
 }
 
 async fn state_of_redis(client: &Client, state: &str) {
-    let told = eventually("the service notices", || async {
+    let reported = eventually("the service notices", || async {
         (client.get("/readyz").await.value()["redis"] == state).then_some(())
     });
-    told.await.unwrap();
+    reported.await.unwrap();
 }
 
 async fn leads_to(client: &Client, code: &str) -> Option<String> {

@@ -50,11 +50,11 @@ async fn page_creates_finds_edits_bans_and_deletes_link() {
     browser.wait_for_text(".notice.good", "The link picnic was changed.").await.unwrap();
     assert_eq!(leads_to().await.as_deref(), Some("https://example.com/moved"));
 
-    for (button, told, status) in [("Ban this link", "was banned.", 410), ("Lift the ban", "was lifted.", 302)] {
+    for (button, reported, status) in [("Ban this link", "was banned.", 410), ("Lift the ban", "was lifted.", 302)] {
         browser.goto(&format!("{home}links/picnic")).await.unwrap();
         browser.wait_for_text("#ban", button).await.unwrap();
         browser.click("#ban").await.unwrap();
-        browser.wait_for_text(".notice.good", told).await.unwrap();
+        browser.wait_for_text(".notice.good", reported).await.unwrap();
         assert_eq!(server.client.get("/picnic").await.status, status);
     }
 

@@ -169,15 +169,15 @@ async fn assets_are_immutable_and_named_by_hash() {
 async fn page_announces_only_actual_changes() {
     let server = Server::start();
     let code = server.client.make(&json!({ "target": "https://example.com/" })).await;
-    let told = async |path: String| server.client.send("GET", &path, &HTML, b"").await.text().to_owned();
+    let reported = async |path: String| server.client.send("GET", &path, &HTML, b"").await.text().to_owned();
     for path in ["deleted", "banned"] {
-        assert!(!told(format!("/?{path}={code}")).await.contains("role=\"status\""), "{path}");
+        assert!(!reported(format!("/?{path}={code}")).await.contains("role=\"status\""), "{path}");
     }
     // A code that never had a link.
-    let page = told("/?deleted=anything".to_owned()).await;
+    let page = reported("/?deleted=anything".to_owned()).await;
     assert!(page.contains("There is no link") && !page.contains("was deleted"), "{page}");
     for path in ["deleted", "changed", "banned", "unbanned"] {
-        assert!(!told(format!("/?{path}=your+account+was+closed")).await.contains("role=\"status\""), "{path}");
+        assert!(!reported(format!("/?{path}=your+account+was+closed")).await.contains("role=\"status\""), "{path}");
     }
-    assert!(told(format!("/?changed={code}")).await.contains("was changed"));
+    assert!(reported(format!("/?changed={code}")).await.contains("was changed"));
 }

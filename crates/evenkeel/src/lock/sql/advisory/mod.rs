@@ -8,7 +8,7 @@ mod waiter;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
-use crate::lock::hold::guard::{Guard, Release};
+use crate::lock::hold::guard::{Guard, ReleaseOutcome};
 use crate::lock::store::locks::{Locks, StoreKind};
 use crate::sql::Database;
 use evenkeel_protocol::lock::error::{LockError, Lost};
@@ -131,11 +131,11 @@ impl AdvisoryGuard {
         self.0.run(future).await
     }
 
-    /// As [`Guard::release`]; [`Release::AlreadyLost`] if the connection had ended.
+    /// As [`Guard::release`]; [`ReleaseOutcome::AlreadyLost`] if the connection had ended.
     ///
     /// # Errors
     /// As [`Guard::release`].
-    pub async fn release(self) -> Result<Release, LockError> {
+    pub async fn release(self) -> Result<ReleaseOutcome, LockError> {
         self.0.release().await
     }
 }
@@ -165,7 +165,7 @@ impl ExclusiveGuard for AdvisoryGuard {
         Box::pin(Self::lost(self))
     }
 
-    fn release(self: Box<Self>) -> Boxed<'static, Result<Release, LockError>> {
+    fn release(self: Box<Self>) -> Boxed<'static, Result<ReleaseOutcome, LockError>> {
         Box::pin((*self).release())
     }
 }

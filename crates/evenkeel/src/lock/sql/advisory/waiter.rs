@@ -20,29 +20,29 @@ const QUIET: Duration = Duration::from_secs(10);
 /// The pause after an error, after which the contender asks by itself.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The task ends after this number of waits in a row without a contender.
-const UNWANTED_MAX: u32 = 2;
+const IDLE_ROUNDS_MAX: u32 = 2;
 
-/// Waits in the queue for one name while a task of this process wants the lock.
+/// Waits in the queue for one name while a task of this process waits for the lock.
 pub(super) struct Waiter<DB: AdvisoryDatabase> {
     shared: Arc<Shared<DB>>,
     pool: Pool<DB>,
     clock: Clock,
     name: LockName,
-    wanted: Arc<AtomicBool>,
+    is_requested: Arc<AtomicBool>,
     task: Option<(AbortHandle, watch::Receiver<bool>)>,
 }
 
 impl<DB: AdvisoryDatabase> Waiter<DB> {
     /// Begins to wait in the server's queue, so that no later release is missed. Needs a runtime.
     pub(super) fn start(shared: Arc<Shared<DB>>, pool: Pool<DB>, clock: Clock, name: LockName) -> Self {
-        let mut waiter = Self { shared, pool, clock, name, wanted: Arc::default(), task: None };
+        let mut waiter = Self { shared, pool, clock, name, is_requested: Arc::default(), task: None };
         waiter.wait();
         waiter
     }
 
     /// Starts the task, unless it runs; the receiver is notified when it has ended.
     fn wait(&mut self) -> watch::Receiver<bool> {
-        self.wanted.store(true, SeqCst);
+        self.is_requested.store(true, SeqCst);
         if let Some((_, over)) = &self.task
             && !*over.borrow()
         {
@@ -55,7 +55,7 @@ impl<DB: AdvisoryDatabase> Waiter<DB> {
             shared: Arc::clone(&self.shared),
             clock: self.clock.clone(),
             name: self.name.clone(),
-            wanted: Arc::clone(&self.wanted),
+            is_requested: Arc::clone(&self.is_requested),
             me,
             end,
         };
@@ -92,7 +92,7 @@ struct Waiting<DB: AdvisoryDatabase> {
     shared: Arc<Shared<DB>>,
     clock: Clock,
     name: LockName,
-    wanted: Arc<AtomicBool>,
+    is_requested: Arc<AtomicBool>,
     me: Token,
     end: watch::Sender<bool>,
 }
@@ -112,12 +112,12 @@ impl<DB: AdvisoryDatabase> Waiting<DB> {
     /// The connection that holds the lock; `None` if no contender is left.
     async fn wait(&self, pool: &Pool<DB>) -> Result<Option<Session<DB>>, sqlx::Error> {
         let mut session = Session::open(pool, QUIET).await?;
-        let mut unwanted = 0;
-        while unwanted < UNWANTED_MAX {
+        let mut idle_rounds = 0;
+        while idle_rounds < IDLE_ROUNDS_MAX {
             if session.wait_lock(&self.name).await? {
                 return Ok(Some(session));
             }
-            unwanted = if self.wanted.swap(false, SeqCst) { 0 } else { unwanted + 1 };
+            idle_rounds = if self.is_requested.swap(false, SeqCst) { 0 } else { idle_rounds + 1 };
         }
         session.close().await;
         Ok(None)

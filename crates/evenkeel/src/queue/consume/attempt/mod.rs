@@ -6,7 +6,7 @@ pub(crate) mod row_check;
 pub(crate) mod suspects;
 
 use self::row_check::RowCheck;
-use self::suspects::Place;
+use self::suspects::SuspectPermit;
 use super::delivery::{Cancellation, Delivery, Held, trace_of};
 use super::handled::{Handled, Reaction, delay_ms, is_fence, message_of, outcome};
 use super::shard::{HandlerResult, Handling, ShardWorker};
@@ -33,7 +33,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
     worker: &Arc<ShardWorker<T>>,
     delivered: Delivered,
     slot: OwnedSemaphorePermit,
-    place: Option<Place>,
+    place: Option<SuspectPermit>,
 ) {
     let receipt = delivered.receipt;
     let cancellation = Cancellation::default();
@@ -80,7 +80,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
 async fn perform<T: Send + Sync + 'static>(
     worker: &ShardWorker<T>,
     delivered: Delivered,
-    (_slot, place): (OwnedSemaphorePermit, Option<Place>),
+    (_slot, place): (OwnedSemaphorePermit, Option<SuspectPermit>),
     cancellation: Cancellation,
     span: &Span,
 ) -> Option<Outcome> {

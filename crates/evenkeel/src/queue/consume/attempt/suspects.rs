@@ -45,7 +45,7 @@ pub(crate) struct Turn<'a> {
 }
 
 /// A suspect's place among the concurrent suspects, until its attempt is dropped.
-pub(crate) struct Place {
+pub(crate) struct SuspectPermit {
     suspects: Arc<Suspects>,
     key: Key,
 }
@@ -70,10 +70,10 @@ impl Suspects {
     }
 
     /// Records a claimed suspect.
-    pub(crate) fn place(self: &Arc<Self>, receipt: &Receipt, level: u16) -> Place {
+    pub(crate) fn place(self: &Arc<Self>, receipt: &Receipt, level: u16) -> SuspectPermit {
         let until = self.clock.now() + self.visibility;
         self.state().running.insert(key(receipt), Suspect { level, until });
-        Place { suspects: Arc::clone(self), key: key(receipt) }
+        SuspectPermit { suspects: Arc::clone(self), key: key(receipt) }
     }
 
     /// The number of suspects that were about to start so far. A report made after this call includes them.
@@ -111,7 +111,7 @@ impl State {
     }
 }
 
-impl Place {
+impl SuspectPermit {
     /// Records that the suspect is about to start, from which its place lasts. Returns the number of this start.
     pub(crate) fn begins(&self) -> u64 {
         let until = self.suspects.clock.now() + self.suspects.visibility;
@@ -124,7 +124,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SuspectPermit {
     fn drop(&mut self) {
         self.suspects.state().running.remove(&self.key);
     }

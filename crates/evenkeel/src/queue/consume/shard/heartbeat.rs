@@ -1,10 +1,10 @@
 //! The heartbeat: the loop that extends all leases of a shard in one call.
 
 use super::ShardWorker;
-use crate::queue::consume::attempt::suspects::Place;
+use crate::queue::consume::attempt::suspects::SuspectPermit;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Backoff, guard};
-use evenkeel_protocol::queue::steps::{Beat, ITEMS_MAX, Receipt, WORKER_COUNTED_MS};
+use evenkeel_protocol::queue::steps::{Heartbeat, ITEMS_MAX, Receipt, WORKER_COUNTED_MS};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(crate) async fn send_heartbeats<T: Send + Sync + 'static>(worker: Arc<ShardW
 pub(crate) async fn report_begin<T: Send + Sync + 'static>(
     worker: &ShardWorker<T>,
     receipt: &Receipt,
-    place: &Place,
+    place: &SuspectPermit,
 ) -> bool {
     let beginning = place.begins();
     for other in worker.run.workers().iter().filter(|other| other.shard != worker.shard) {
@@ -69,15 +69,15 @@ async fn run_once<T: Send + Sync + 'static>(worker: &ShardWorker<T>, reported: &
     let begun = worker.run.suspects.begun();
     let leases = worker.run.suspects.report(worker.running.leases().into_iter());
     for deliveries in leases.chunks(ITEMS_MAX) {
-        let beat =
-            Beat { worker: worker.id(), lease_ms: core.settings.visibility_ms(), deliveries: deliveries.to_vec() };
-        match core.store.beat(&worker.shard, &beat).await {
+        let heartbeat =
+            Heartbeat { worker: worker.id(), lease_ms: core.settings.visibility_ms(), deliveries: deliveries.to_vec() };
+        match core.store.heartbeat(&worker.shard, &heartbeat).await {
             Ok(held) => {
                 let lost = deliveries.iter().zip(held).filter(|(_, held)| !held);
                 lost.for_each(|((receipt, _), _)| lose(worker, receipt));
             }
             Err(error) => {
-                worker.run.metrics.failed("beat", &error);
+                worker.run.metrics.failed("heartbeat", &error);
                 all_is_well = false;
             }
         }

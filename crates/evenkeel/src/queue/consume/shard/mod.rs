@@ -145,11 +145,11 @@ impl<T> ShardWorker<T> {
         }
         let free = self.run.slots.available_permits();
         let others = self.run.backlogged.load(SeqCst).saturating_sub(usize::from(self.is_backlogged.load(SeqCst)));
-        let want = free.div_ceil(others + 1).min(items);
-        if want == 0 {
+        let limit = free.div_ceil(others + 1).min(items);
+        if limit == 0 {
             return None;
         }
-        Arc::clone(&self.run.slots).try_acquire_many_owned(u32::try_from(want).ok()?).ok()
+        Arc::clone(&self.run.slots).try_acquire_many_owned(u32::try_from(limit).ok()?).ok()
     }
 
     /// Waits for a free slot.

@@ -29,14 +29,14 @@ async fn run_once<T: Send + Sync + 'static>(worker: &ShardWorker<T>) -> Duration
         limit: LIMIT,
         crash_max: worker.run.crash_max,
         crash_delay_ms: worker.run.crash_delay_ms,
-        is_judged: core.has_rows(),
+        row_decides: core.has_rows(),
     };
     match core.store.rescue(&worker.shard, rescue).await {
         Ok(rescued) => {
             for (id, fate) in &rescued.jobs {
                 worker.run.metrics.rescued(*fate);
                 match fate {
-                    Fate::Lapsed => {
+                    Fate::LeaseExpired => {
                         tracing::warn!(
                             queue = %core.name,
                             %id,
@@ -59,7 +59,7 @@ async fn run_once<T: Send + Sync + 'static>(worker: &ShardWorker<T>) -> Duration
             }
             // Jitter, so that the consumers of a shard do not all call at the same time.
             let jitter = 1.0 + rand::random::<f64>() / 4.0;
-            let next = rescued.next_lapse_ms.map_or(pause_max, Duration::from_millis);
+            let next = rescued.next_lease_expiry_ms.map_or(pause_max, Duration::from_millis);
             next.mul_f64(jitter).clamp(PAUSE_MIN, pause_max.max(PAUSE_MIN))
         }
         Err(error) => {

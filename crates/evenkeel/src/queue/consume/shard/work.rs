@@ -51,7 +51,7 @@ pub(crate) async fn work<T: Send + Sync + 'static>(worker: Arc<ShardWorker<T>>) 
             _ = phases.changed() => continue,
             // Keeps the notification if another worker holds all slots at this moment: the next iteration polls at once.
             () = claimable(&worker, look_at), if phase == Phase::Working => {
-                if guard("queue_heard_is_kept") {
+                if guard("queue_notification_is_retained") {
                     look_at = worker.run.core.clock.now();
                 }
             }
@@ -96,10 +96,10 @@ async fn turn<T: Send + Sync + 'static>(
 ) -> Option<Moment> {
     let run = &worker.run;
     *sequence += 1;
-    let want = slots.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-    let suspects = if want > 0 { run.suspects.turn() } else { None };
+    let limit = slots.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+    let suspects = if limit > 0 { run.suspects.turn() } else { None };
     let room = suspects.as_ref().map_or_else(Room::default, |turn| turn.room);
-    let call = SettleAndClaim { room, ..call(worker, *sequence, settlements.clone(), want) };
+    let call = SettleAndClaim { room, ..call(worker, *sequence, settlements.clone(), limit) };
     let settled = tokio::select! {
         biased;
         settled = until_answered(worker, call, sequence) => settled,
@@ -130,12 +130,12 @@ async fn turn<T: Send + Sync + 'static>(
     Some(look_at(answered, next))
 }
 
-fn call<T>(worker: &ShardWorker<T>, sequence: u64, settlements: Settlements, want: usize) -> SettleAndClaim {
+fn call<T>(worker: &ShardWorker<T>, sequence: u64, settlements: Settlements, limit: usize) -> SettleAndClaim {
     SettleAndClaim {
         worker: worker.id(),
         sequence,
         settlements,
-        want,
+        limit,
         lease_ms: worker.run.core.settings.visibility_ms(),
         token: Token::random(),
         fence_floor: worker.fence_floor.load(SeqCst),

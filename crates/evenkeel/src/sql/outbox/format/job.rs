@@ -4,7 +4,7 @@ use super::{CUT_OFF, PUT_JOB, Read, WITHDRAW_JOB, get_bytes, get_text, get_u64, 
 use crate::queue::{JobPut, JobWish};
 use crate::sql::error::SqlError;
 use bytes::{Buf, BufMut, Bytes};
-use evenkeel_protocol::queue::job::{JobId, Keep};
+use evenkeel_protocol::queue::job::{JobId, Retention};
 use evenkeel_protocol::queue::record::Record;
 
 pub(super) fn encode(out: &mut Vec<u8>, put: &JobPut) {
@@ -21,12 +21,12 @@ pub(super) fn encode(out: &mut Vec<u8>, put: &JobPut) {
             out.put_u64(*due_at);
             put_bytes(out, &crate::queue::job_record(spec, put.version));
         }
-        JobWish::Withdraw(keep) => {
-            let (rule, window) = match keep {
-                Keep::Nothing => (0, 0),
-                Keep::AfterEnd(window) => (1, *window),
-                Keep::FromEnqueue(window) => (2, *window),
-                Keep::UntilForgotten => (3, 0),
+        JobWish::Withdraw(retention) => {
+            let (rule, window) = match retention {
+                Retention::Nothing => (0, 0),
+                Retention::AfterEnd(window) => (1, *window),
+                Retention::FromEnqueue(window) => (2, *window),
+                Retention::UntilForgotten => (3, 0),
             };
             out.put_u8(rule);
             out.put_u64(window);
@@ -40,21 +40,28 @@ pub(super) fn decode(from: &mut Bytes) -> Read<JobPut> {
     let Ok(Record::Live(job)) = Record::decode(&get_bytes(from)?) else {
         return Err(SqlError::Unreadable("a job without a record"));
     };
-    Ok(JobPut { topic, shards, id, version, wish: JobWish::Run { due_at, spec: Box::new(job.spec) }, is_judged: false })
+    Ok(JobPut {
+        topic,
+        shards,
+        id,
+        version,
+        wish: JobWish::Run { due_at, spec: Box::new(job.spec) },
+        row_decides: false,
+    })
 }
 
 pub(super) fn decode_withdrawal(from: &mut Bytes) -> Read<JobPut> {
     let (topic, shards, id, version) = decode_name(from)?;
     let rule = from.try_get_u8().map_err(|_| CUT_OFF)?;
     let window = get_u64(from)?;
-    let keep = match rule {
-        0 => Keep::Nothing,
-        1 => Keep::AfterEnd(window),
-        2 => Keep::FromEnqueue(window),
-        3 => Keep::UntilForgotten,
-        _ => return Err(SqlError::Unreadable("unknown stamp rule")),
+    let retention = match rule {
+        0 => Retention::Nothing,
+        1 => Retention::AfterEnd(window),
+        2 => Retention::FromEnqueue(window),
+        3 => Retention::UntilForgotten,
+        _ => return Err(SqlError::Unreadable("unknown retention rule")),
     };
-    Ok(JobPut { topic, shards, id, version, wish: JobWish::Withdraw(keep), is_judged: false })
+    Ok(JobPut { topic, shards, id, version, wish: JobWish::Withdraw(retention), row_decides: false })
 }
 
 fn decode_name(from: &mut Bytes) -> Read<(String, u16, JobId, u64)> {

@@ -126,17 +126,23 @@ mod tests {
     use crate::queue::{JobPut, JobWish};
     use crate::sql::outbox::effect::Invalidate;
     use evenkeel_protocol::cache::steps::Mode;
-    use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep};
+    use evenkeel_protocol::queue::job::{JobId, JobSpec, Retention};
 
     fn one_of_each() -> Vec<Effect> {
-        let demand = Demand { mode: Mode::Expire { keep_ms: 500 }, floor: Some(8), lag_ms_max: 3 };
+        let demand = Demand { mode: Mode::Expire { retain_ms: 500 }, floor: Some(8), lag_ms_max: 3 };
         let invalidate = Invalidate { cache: "user".to_owned(), key: Bytes::from_static(b"42"), demand, window: true };
         let purge = Invalidate { demand: Mode::Purge.into(), window: false, ..invalidate.clone() };
         let spec = JobSpec { version: Some(7), ..JobSpec::new(Bytes::from_static(b"welcome")) };
         let run = JobWish::Run { due_at: 1_700_000_000_000, spec: Box::new(spec) };
-        let job =
-            JobPut { topic: "mail".to_owned(), shards: 4, id: JobId([9; 16]), version: 7, wish: run, is_judged: false };
-        let gone = JobPut { wish: JobWish::Withdraw(Keep::AfterEnd(60_000)), ..job.clone() };
+        let job = JobPut {
+            topic: "mail".to_owned(),
+            shards: 4,
+            id: JobId([9; 16]),
+            version: 7,
+            wish: run,
+            row_decides: false,
+        };
+        let gone = JobPut { wish: JobWish::Withdraw(Retention::AfterEnd(60_000)), ..job.clone() };
         let message = Message::new("orders", "sold").header("type", "order").header("a", "");
         vec![
             Effect::Invalidate(invalidate),

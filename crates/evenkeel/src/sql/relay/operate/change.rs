@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The operator's decision on a parked unit of work or key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
+pub enum ParkedDecision {
     /// It is tried again, with all its attempts.
     Resend,
     /// It is given up: a unit of work as a whole; of a key, the message that could not be sent. **These effects never happen.**
@@ -61,15 +61,15 @@ impl<DB: Database> Outbox<DB> {
     ///
     /// # Errors
     /// [`SqlError`] of the database.
-    pub fn release(&self, work: WorkId, how: Release) -> impl Future<Output = Result<bool, SqlError>> + Send {
+    pub fn release(&self, work: WorkId, how: ParkedDecision) -> impl Future<Output = Result<bool, SqlError>> + Send {
         let outbox = self.clone();
         async move {
-            let statement = if how == Release::Resend { &RESEND } else { &SKIP };
+            let statement = if how == ParkedDecision::Resend { &RESEND } else { &SKIP };
             Ok(outbox.execute(statement, &[Value::Bytes(&work.0)]).await? > 0)
         }
     }
 
-    /// Releases a parked key. Returns `false` if it is not parked. With [`Release::Skip`] the message that could not be sent is
+    /// Releases a parked key. Returns `false` if it is not parked. With [`ParkedDecision::Skip`] the message that could not be sent is
     /// deleted, and the key continues with the next one; its sink sees a gap in the sequence.
     ///
     /// # Errors
@@ -78,17 +78,17 @@ impl<DB: Database> Outbox<DB> {
         &self,
         topic: &str,
         key: &str,
-        how: Release,
+        how: ParkedDecision,
     ) -> impl Future<Output = Result<bool, SqlError>> + Send {
         let (outbox, topic, key) = (self.clone(), topic.to_owned(), key.to_owned());
         async move {
             let name = [Value::Text(&topic), Value::Text(&key)];
             match how {
-                Release::Resend => {
+                ParkedDecision::Resend => {
                     outbox.execute(&RESEND_MESSAGE, &[name, name].concat()).await?;
                     Ok(outbox.execute(&RESEND_KEY, &name).await? > 0)
                 }
-                Release::Skip => outbox.skip(&name).await,
+                ParkedDecision::Skip => outbox.skip(&name).await,
             }
         }
     }

@@ -8,7 +8,7 @@ use std::future::Future;
 
 /// The state of a unit of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum WorkState {
     /// Committed, and not all of its effects are carried out.
     Waiting,
     /// All of its effects are carried out.
@@ -19,7 +19,7 @@ pub enum Place {
     Parked,
 }
 
-impl Place {
+impl WorkState {
     fn state(self) -> State {
         match self {
             Self::Waiting => State::Pending,
@@ -74,7 +74,7 @@ pub struct SeenKey {
 
 /// Statistics of an outbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct OutboxStats {
     /// Units of work whose effects are not all carried out.
     pub waiting: u64,
     /// Units of work that are done and not yet deleted.
@@ -130,7 +130,7 @@ impl<DB: Database> Outbox<DB> {
     ///
     /// # Errors
     /// [`SqlError`] of the database.
-    pub fn stats(&self) -> impl Future<Output = Result<Stats, SqlError>> + Send {
+    pub fn stats(&self) -> impl Future<Output = Result<OutboxStats, SqlError>> + Send {
         self.clone().count()
     }
 
@@ -140,7 +140,7 @@ impl<DB: Database> Outbox<DB> {
     /// [`SqlError`] of the database.
     pub fn works(
         &self,
-        place: Place,
+        place: WorkState,
         after: Option<WorkId>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<SeenWork>, SqlError>> + Send {
@@ -160,10 +160,10 @@ impl<DB: Database> Outbox<DB> {
         self.clone().list_keys(only_parked, after, limit)
     }
 
-    async fn count(self) -> Result<Stats, SqlError> {
+    async fn count(self) -> Result<OutboxStats, SqlError> {
         let of = SqlError::of::<DB>;
         let mut connection = self.connection().await?;
-        let mut stats = Stats::default();
+        let mut stats = OutboxStats::default();
         for row in Row::<DB>::all(&mut connection, &WORKS, &[]).await.map_err(of)? {
             let count = row.count(1).map_err(of)?;
             match State::from_number(row.int(0).map_err(of)?) {
@@ -193,7 +193,7 @@ impl<DB: Database> Outbox<DB> {
         Ok(stats)
     }
 
-    async fn list(self, place: Place, after: Option<WorkId>, limit: usize) -> Result<Vec<SeenWork>, SqlError> {
+    async fn list(self, place: WorkState, after: Option<WorkId>, limit: usize) -> Result<Vec<SeenWork>, SqlError> {
         let after = after.map_or([0; 16], |work| work.0);
         let values = [Value::Int(place.state() as i64), Value::Bytes(&after), Value::count(limit as u64)];
         let mut connection = self.connection().await?;

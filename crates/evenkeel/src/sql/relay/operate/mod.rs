@@ -3,8 +3,8 @@
 mod change;
 mod look;
 
-pub use change::Release;
-pub use look::{Place, SeenKey, SeenWork, Stats};
+pub use change::ParkedDecision;
+pub use look::{OutboxStats, SeenKey, SeenWork, WorkState};
 
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;

@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// The maximum number of concurrent calls to one destination.
 const CONCURRENCY: usize = 64;
 
-/// The maximum number of units of work whose progress is remembered.
+/// The maximum number of units of work whose progress is retained.
 const PROGRESS_MAX: usize = 10_000;
 
 /// Where an effect is carried out.

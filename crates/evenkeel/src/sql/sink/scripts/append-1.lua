@@ -3,7 +3,7 @@
 --   message: ordering key ("" unordered), sequence, number of arguments that follow, field, value, ...
 -- Replies for each message: the entry's id · "seen" not written · "full" not written, nor any later message
 -- Cost O(1) per message. A repeated call replies "seen" for ordered messages.
-local rule, length, remember = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local rule, length, window_ms = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local now = now_ms()
 local answers = {}
 local full = false
@@ -37,7 +37,7 @@ local function append(lane, sequence, from, to)
   else
     id = redis.call('XADD', KEYS[1], '*', unpack(ARGV, from, to))
   end
-  if lane ~= '' then redis.call('SET', key, string.format('%s %.0f', sequence, now + remember), 'PX', remember) end
+  if lane ~= '' then redis.call('SET', key, string.format('%s %.0f', sequence, now + window_ms), 'PX', window_ms) end
   return id
 end
 

@@ -61,7 +61,7 @@ impl Stream {
             }
         }
         if let Some((ordering_key, sequence)) = ordering_key {
-            self.last.insert(ordering_key, (sequence, now.saturating_add(rule.remember_ms)));
+            self.last.insert(ordering_key, (sequence, now.saturating_add(rule.deduplication_ms)));
         }
         Appended::Entry(entry_id)
     }

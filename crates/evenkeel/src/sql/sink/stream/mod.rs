@@ -26,9 +26,9 @@ use std::time::Duration;
 use steps::{Appended, MESSAGES_MAX, Rule, SEQUENCE_MAX, StreamSteps};
 
 /// A week: longer than an outbox is expected to lag behind.
-const REMEMBER: Duration = Duration::from_secs(7 * 24 * 3600);
+const DEDUPLICATION_WINDOW: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Copies do not arrive later than this, and Redis limits expiry times.
-const REMEMBER_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+const DEDUPLICATION_WINDOW_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// The maximum number of headers of one message: the script passes them to `XADD` in one call.
 const HEADERS_MAX: usize = 500;
@@ -36,7 +36,7 @@ const HEADERS_MAX: usize = 500;
 /// A sink whose topics are Redis streams (or, for an in-memory keel, queues in this process). Cheap to clone.
 ///
 /// Guarantee: no sequence of a key is in the stream twice, and the messages of a key are in order, as long as a copy does not arrive
-/// later than [`remember`](Self::remember) and Redis keeps what it has acknowledged.
+/// later than [`deduplication_window`](Self::deduplication_window) and Redis keeps what it has acknowledged.
 /// Not guaranteed: that an unordered message is in the stream only once; that anything survives the loss of Redis's data.
 #[derive(Clone)]
 pub struct StreamSink {
@@ -57,7 +57,7 @@ impl StreamSink {
     }
 
     fn over(streams: Arc<dyn StreamSteps>) -> Self {
-        Self { streams, rule: Rule { limit: Limit::default(), remember_ms: ms(REMEMBER) } }
+        Self { streams, rule: Rule { limit: Limit::default(), deduplication_ms: ms(DEDUPLICATION_WINDOW) } }
     }
 
     /// Limits the length of a stream. Default: no limit; the consumers trim the stream.
@@ -70,9 +70,9 @@ impl StreamSink {
     /// How long the last sequence of a key is kept after its last message; limited to ten years. Default: a week. It must exceed the
     /// longest delay of a copy, and each key takes about 150 bytes for that time.
     #[must_use]
-    pub fn remember(mut self, span: Duration) -> Self {
-        let span = if guard("stream_sink_remember_bounded") { span.min(REMEMBER_MAX) } else { span };
-        self.rule.remember_ms = ms(span).max(1);
+    pub fn deduplication_window(mut self, span: Duration) -> Self {
+        let span = if guard("stream_sink_deduplication_bounded") { span.min(DEDUPLICATION_WINDOW_MAX) } else { span };
+        self.rule.deduplication_ms = ms(span).max(1);
         self
     }
 

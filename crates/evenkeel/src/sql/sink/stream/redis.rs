@@ -48,7 +48,7 @@ impl StreamSteps for RedisStreams {
             Limit::Refuse(length) => ("refuse", length),
             Limit::TrimOldest(length) => ("trim", length),
         };
-        let mut args = vec![Bytes::from(name), number(length.min(INTEGER_MAX)), number(rule.remember_ms)];
+        let mut args = vec![Bytes::from(name), number(length.min(INTEGER_MAX)), number(rule.deduplication_ms)];
         messages.iter().for_each(|message| encode(message, &mut args));
         let args: Vec<&[u8]> = args.iter().map(Bytes::as_ref).collect();
         let answers: Vec<String> = self.link.run(&APPEND, &[self.key(&first.topic).as_bytes()], &args).await?;

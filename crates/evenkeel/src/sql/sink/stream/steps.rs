@@ -29,7 +29,7 @@ pub struct Rule {
     /// The maximum length of the stream.
     pub limit: Limit,
     /// How long the last sequence of a key is kept after its last message; it must exceed the longest delay of a copy.
-    pub remember_ms: u64,
+    pub deduplication_ms: u64,
 }
 
 /// The result for one message.

@@ -73,35 +73,35 @@ async fn run(seeds: std::ops::RangeInclusive<u64>) -> Eventual {
 struct Process {
     number: u64,
     rows: Cache<u64, u64>,
-    world: Arc<World>,
+    shared: Arc<Shared>,
 }
 
-struct World {
+struct Shared {
     /// The database: each row is its version.
     rows: Mutex<HashMap<u64, u64>>,
     history: Recorder<u64>,
     /// A connection that uses no cache.
     hand: Keel,
     prefix: String,
-    told: Mutex<Eventual>,
+    report: Mutex<Eventual>,
 }
 
 async fn play(server: &SharedRedis, seed: u64) -> Eventual {
     let random = &mut StdRng::seed_from_u64(seed);
     let port = server.url.rsplit(':').next().unwrap().split('/').next().unwrap().parse().unwrap();
     let prefix = format!("{}e{seed}", server.prefix);
-    let world = Arc::new(World {
+    let shared = Arc::new(Shared {
         rows: Mutex::default(),
         history: Recorder::new(),
         hand: Keel::connect(&server.url).await.unwrap(),
         prefix: prefix.clone(),
-        told: Mutex::default(),
+        report: Mutex::default(),
     });
     let (mut proxies, mut tasks) = (Vec::new(), tokio::task::JoinSet::new());
     for number in 0..KEELS {
         let proxy = Proxy::start(port, seed).await.unwrap();
         let rows = open(&proxy.url(&server.url), &prefix, if number == 2 { seed % 2 } else { 0 }).await;
-        let process = Process { number, rows, world: Arc::clone(&world) };
+        let process = Process { number, rows, shared: Arc::clone(&shared) };
         for task in 0..TASKS {
             tasks.spawn(process.clone().work(StdRng::seed_from_u64(seed * 1_000 + number * 100 + task)));
         }
@@ -115,18 +115,18 @@ async fn play(server: &SharedRedis, seed: u64) -> Eventual {
     let work = async { while tasks.join_next().await.transpose().unwrap().is_some() {} };
     let (.., a, b, c) = tokio::join!(work, one.play(&faults[0]), two.play(&faults[1]), three.play(&faults[2]));
     a.and(b).and(c).unwrap();
-    let found = staleness(&world.history.history());
+    let found = staleness(&shared.history.history());
     if let Err(worst) = found.within(Duration::ZERO) {
         eprintln!("seed {seed}: {found}\n{faults:?}\n{worst}");
     }
     let accepted: u64 = proxies.iter().map(|proxy| proxy.counters().accepted).sum();
-    let mut told = std::mem::take(&mut *world.told.lock().unwrap());
-    told.eventual_seed = seed;
-    told.eventual_histories = 1;
-    told.cut_connections = accepted.saturating_sub(KEELS);
-    told.stale = found.stale.len() as u64;
-    (told.reads, told.writes) = (found.reads, found.writes);
-    told
+    let mut report = std::mem::take(&mut *shared.report.lock().unwrap());
+    report.eventual_seed = seed;
+    report.eventual_histories = 1;
+    report.cut_connections = accepted.saturating_sub(KEELS);
+    report.stale = found.stale.len() as u64;
+    (report.reads, report.writes) = (found.reads, found.writes);
+    report
 }
 
 async fn open(url: &str, prefix: &str, schema: u64) -> Cache<u64, u64> {
@@ -159,60 +159,60 @@ impl Process {
     }
 
     async fn read(&self, key: u64, random: &mut StdRng) {
-        let (read, takes) = (self.world.history.read(self.number, key.to_string()), load_time(random));
-        match self.rows.get(&key, |key| Arc::clone(&self.world).load(*key, takes)).await {
+        let (read, takes) = (self.shared.history.read(self.number, key.to_string()), load_time(random));
+        match self.rows.get(&key, |key| Arc::clone(&self.shared).load(*key, takes)).await {
             Ok(value) => read.saw(value.as_deref().copied()),
-            Err(_) => self.world.told.lock().unwrap().failed_reads += 1,
+            Err(_) => self.shared.report.lock().unwrap().failed_reads += 1,
         }
     }
 
     async fn read_all(&self, random: &mut StdRng) {
         let keys: Vec<u64> = (0..KEYS).collect();
-        let reads: Vec<_> = keys.iter().map(|key| self.world.history.read(self.number, key.to_string())).collect();
+        let reads: Vec<_> = keys.iter().map(|key| self.shared.history.read(self.number, key.to_string())).collect();
         let takes = load_time(random);
-        let found = self.rows.get_many(&keys, |missing| Arc::clone(&self.world).load_many(missing, takes)).await;
+        let found = self.rows.get_many(&keys, |missing| Arc::clone(&self.shared).load_many(missing, takes)).await;
         match found {
             Ok(found) => {
                 for (key, read) in keys.iter().zip(reads) {
                     read.saw(found[key].as_deref().copied());
                 }
             }
-            Err(_) => self.world.told.lock().unwrap().failed_reads += 1,
+            Err(_) => self.shared.report.lock().unwrap().failed_reads += 1,
         }
     }
 
     /// A commit, then its invalidation, which is acknowledged only with `Done`.
     async fn write(&self, key: u64) {
         let write = {
-            let mut rows = self.world.rows.lock().unwrap();
+            let mut rows = self.shared.rows.lock().unwrap();
             let version = rows.entry(key).or_insert(0);
             *version += 1;
-            self.world.history.write(self.number, key.to_string(), Some(*version))
+            self.shared.history.write(self.number, key.to_string(), Some(*version))
         };
         match self.rows.invalidate(&key).await {
             Ok(Invalidated::Done) => write.acknowledged(),
             Ok(_) | Err(_) => {
                 write.unknown();
-                self.world.told.lock().unwrap().unknown_writes += 1;
+                self.shared.report.lock().unwrap().unknown_writes += 1;
             }
         }
     }
 
     /// Deletes or overwrites an entry without a cache.
     async fn spoil(&self, key: u64, deletes: bool) {
-        let entry = format!("{}:c:row:{{{key}}}", self.world.prefix);
+        let entry = format!("{}:c:row:{{{key}}}", self.shared.prefix);
         let mut command = redis::cmd(if deletes { "DEL" } else { "SET" });
         command.arg(entry);
         if !deletes {
             command.arg("no entry").arg("PX").arg(60_000);
         }
-        self.world.hand.link().unwrap().command(b"", &command).await.unwrap();
-        let mut told = self.world.told.lock().unwrap();
-        *if deletes { &mut told.deleted } else { &mut told.overwritten } += 1;
+        self.shared.hand.link().unwrap().command(b"", &command).await.unwrap();
+        let mut report = self.shared.report.lock().unwrap();
+        *if deletes { &mut report.deleted } else { &mut report.overwritten } += 1;
     }
 }
 
-impl World {
+impl Shared {
     async fn load(self: Arc<Self>, key: u64, takes: Duration) -> Result<Option<u64>, Infallible> {
         let version = self.rows.lock().unwrap().get(&key).copied();
         pass(takes).await;

@@ -2,7 +2,7 @@
 //! that it includes what a killed process did.
 
 use super::faults::{At, Faults, PROCESSES};
-use super::worker::{Plan, Told};
+use super::worker::{Plan, Report};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use std::collections::HashMap;
 use tempfile::TempDir;
@@ -70,7 +70,7 @@ impl Fleet {
             proxies.push(proxy);
         }
         for worker in &mut workers {
-            assert!(matches!(worker.hear().await.unwrap(), Told::Ready));
+            assert!(matches!(worker.receive().await.unwrap(), Report::Ready));
         }
         Self { workers, proxies, _folder: folder }
     }
@@ -107,14 +107,14 @@ impl Play<'_> {
                 |process: usize| self.runs[process] && self.paused.is_none_or(|(paused, _)| paused != process);
             let listening: [bool; PROCESSES] = [listens(0), listens(1), listens(2)];
             let [one, two, three] = &mut self.workers[..] else { panic!("three workers") };
-            let (process, told) = tokio::select! {
-                told = one.hear::<Told>(), if listening[0] => (0, told),
-                told = two.hear::<Told>(), if listening[1] => (1, told),
-                told = three.hear::<Told>(), if listening[2] => (2, told),
+            let (process, report) = tokio::select! {
+                report = one.receive::<Report>(), if listening[0] => (0, report),
+                report = two.receive::<Report>(), if listening[1] => (1, report),
+                report = three.receive::<Report>(), if listening[2] => (2, report),
             };
-            match told {
-                Ok(Told::Done) => self.runs[process] = false,
-                Ok(told) => self.note(process, told),
+            match report {
+                Ok(Report::Done) => self.runs[process] = false,
+                Ok(report) => self.note(process, report),
                 // All messages that it sent before it was killed have been received now.
                 Err(_) if self.killed == Some(process) => self.runs[process] = false,
                 Err(error) => panic!("{error:#}"),
@@ -123,31 +123,31 @@ impl Play<'_> {
         }
     }
 
-    fn note(&mut self, process: usize, told: Told) {
-        match told {
-            Told::Ready | Told::Done => {}
-            Told::Read { operation, from_store } => {
+    fn note(&mut self, process: usize, report: Report) {
+        match report {
+            Report::Ready | Report::Done => {}
+            Report::Read { operation, from_store } => {
                 *if from_store { &mut self.played.from_store } else { &mut self.played.from_loader } += 1;
                 self.played.history.0.push(operation);
             }
-            Told::ReadFailed => self.played.failed_reads += 1,
-            Told::Writing { number, operation } => {
+            Report::ReadFailed => self.played.failed_reads += 1,
+            Report::Writing { number, operation } => {
                 self.pending.insert((process, number), operation);
                 self.begun[process] += 1;
                 self.strike(process, self.begun[process], false);
             }
-            Told::Committed { is_covered } => {
+            Report::Committed { is_covered } => {
                 self.played.late += u64::from(!is_covered);
                 self.committed[process] += 1;
                 self.strike(process, self.committed[process], true);
             }
-            Told::Acknowledged { number, at } => {
+            Report::Acknowledged { number, at } => {
                 if let Some(write) = self.pending.remove(&(process, number)) {
                     self.played.history.0.push(Operation { returned: Some(at), ..write });
                     self.played.acknowledged += 1;
                 }
             }
-            Told::Refused { number } => {
+            Report::Refused { number } => {
                 self.pending.remove(&(process, number));
                 self.played.refused += 1;
             }
@@ -166,9 +166,9 @@ impl Play<'_> {
         }
     }
 
-    fn resume_when_due(&mut self, told: usize) {
+    fn resume_when_due(&mut self, report: usize) {
         let Some((paused, left)) = &mut self.paused else { return };
-        if told != *paused {
+        if report != *paused {
             *left = left.saturating_sub(1);
         }
         // If the last running process is paused, no other process sends a message that could resume it.

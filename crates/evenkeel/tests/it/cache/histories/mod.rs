@@ -54,7 +54,7 @@ async fn run(seeds: std::ops::RangeInclusive<u64>, mutant: Option<&str>) -> Tall
         let faults = Faults::draw(seed);
         let played = Fleet::start(&server, seed, mutant).await.play(&faults).await;
         // Without windows none can have expired: no history is counted separately.
-        let seed = Seed::judge(seed, &played, mutant.is_none());
+        let seed = Seed::evaluate(seed, &played, mutant.is_none());
         println!("{}", serde_json::to_string(&seed).unwrap());
         if let Verdict::Violation(timeline) = &seed.verdict {
             eprintln!("seed {} is not linearizable; `cargo xtask sim cache {}` plays it again", seed.seed, seed.seed);

@@ -56,7 +56,7 @@ pub(super) struct Tally {
 }
 
 impl Seed {
-    pub(super) fn judge(seed: u64, played: &Played, has_windows: bool) -> Self {
+    pub(super) fn evaluate(seed: u64, played: &Played, has_windows: bool) -> Self {
         let verdict = if played.late > 0 && has_windows {
             let found = staleness(&played.history);
             Verdict::Apart { stale_reads: found.stale.len(), staleness_ms_max: found.age_max().as_secs_f64() * 1_000.0 }

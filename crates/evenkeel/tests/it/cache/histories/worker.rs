@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use testkit::history::{Act, Operation, Stamp};
+use testkit::history::{Act, EventTime, Operation};
 use testkit::process::Station;
 
 const TASKS: u64 = 8;
@@ -30,7 +30,7 @@ pub(super) struct Plan {
 
 /// A message of a process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Told {
+pub(super) enum Report {
     Ready,
     Read {
         operation: Operation<u64>,
@@ -49,7 +49,7 @@ pub(super) enum Told {
     /// The write has returned to its caller.
     Acknowledged {
         number: u64,
-        at: Stamp,
+        at: EventTime,
     },
     /// It certainly did not happen.
     Refused {
@@ -79,10 +79,10 @@ enum Failure {
 #[ignore = "a worker of the histories"]
 async fn process() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let plan: Plan = station.hear().await.unwrap();
+    let plan: Plan = station.receive().await.unwrap();
     let (rows, pool) = (open_cache(&plan).await, open_database(&plan).await);
-    station.say(&Told::Ready).unwrap();
-    let () = station.hear().await.unwrap();
+    station.say(&Report::Ready).unwrap();
+    let () = station.receive().await.unwrap();
     let station = Arc::new(Mutex::new(station));
     let process = Process { rows, pool, station, numbers: Arc::default(), process: plan.process as u64 };
     let tasks: Vec<_> = (0..TASKS)
@@ -94,7 +94,7 @@ async fn process() {
     for task in tasks {
         task.await.unwrap();
     }
-    process.say(&Told::Done);
+    process.say(&Report::Done);
     process.run_until_finish().await;
 }
 
@@ -132,22 +132,22 @@ impl Process {
     }
 
     async fn read(&self, key: String) {
-        let invoked = Stamp::machine_wide();
+        let invoked = EventTime::machine_wide();
         let found = self.rows.get_with(&key, Freshness::Fresh, |key| find(self.pool.clone(), key.clone())).await;
-        let returned = Some(Stamp::machine_wide());
+        let returned = Some(EventTime::machine_wide());
         self.say(&match found {
-            Err(_) => Told::ReadFailed,
+            Err(_) => Report::ReadFailed,
             Ok(found) => {
                 let act = Act::Read(found.value.as_deref().copied());
                 let operation = Operation { process: self.process, key, act, invoked, returned };
-                Told::Read { operation, from_store: found.tier == Tier::Store }
+                Report::Read { operation, from_store: found.tier == Tier::Store }
             }
         });
     }
 
     async fn write(&self, key: String, checks: bool) {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let invoked = Stamp::machine_wide();
+        let invoked = EventTime::machine_wide();
         let written = self
             .rows
             .write_with(&key, |window| {
@@ -156,9 +156,9 @@ impl Process {
             })
             .await;
         match written {
-            Ok(_) => self.say(&Told::Acknowledged { number, at: Stamp::machine_wide() }),
+            Ok(_) => self.say(&Report::Acknowledged { number, at: EventTime::machine_wide() }),
             Err(WriteError::Failed(Failure::Unknown)) => {}
-            Err(_) => self.say(&Told::Refused { number }),
+            Err(_) => self.say(&Report::Refused { number }),
         }
     }
 
@@ -167,7 +167,7 @@ impl Process {
         &self,
         number: u64,
         key: String,
-        invoked: Stamp,
+        invoked: EventTime,
         window: &OpenWindow,
         checks: bool,
     ) -> Result<(), Failure> {
@@ -185,19 +185,19 @@ impl Process {
         .map_err(refused)?;
         let act = Act::Write(Some(version.unsigned_abs()));
         let operation = Operation { process: self.process, key, act, invoked, returned: None };
-        self.say(&Told::Writing { number, operation });
+        self.say(&Report::Writing { number, operation });
         if checks && window.check().await.is_err() {
             transaction.rollback().await.map_err(|_| Failure::Unknown)?;
             window.rolled_back();
             return Err(Failure::Refused);
         }
         let committed = transaction.commit().await;
-        self.say(&Told::Committed { is_covered: !window.remaining().is_zero() });
+        self.say(&Report::Committed { is_covered: !window.remaining().is_zero() });
         committed.map_err(|_| Failure::Unknown)
     }
 
-    fn say(&self, told: &Told) {
-        self.station.lock().unwrap().say(told).unwrap();
+    fn say(&self, report: &Report) {
+        self.station.lock().unwrap().say(report).unwrap();
     }
 
     async fn run_until_finish(self) {

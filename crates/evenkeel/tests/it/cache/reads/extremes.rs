@@ -40,8 +40,8 @@ fn of_spans(keel: &Keel) -> Vec<(String, Change)> {
         };
     }
     span! {
-        .ttl .absent_ttl .lease .load_budget .load_timeout .refresh_window .keep .fail_safe .load_soft_timeout .retry_after .wait_max
-        .store_timeout .remember .write_window .transaction_max .suspect_ttl .reads_replicas
+        .ttl .absent_ttl .lease .load_budget .load_timeout .refresh_window .retain_stale .fail_safe .load_soft_timeout .retry_after .wait_max
+        .store_timeout .replay_window .write_window .transaction_max .suspect_ttl .reads_replicas
     }
     for span in spans() {
         let name = |what: &str| format!("{what} {span:?}");
@@ -68,7 +68,7 @@ fn of_counts() -> Vec<(String, Change)> {
             }
         };
     }
-    count! { .waiters_max .loads_max .remember_max .compress_from .value_bytes_max .near .near_bytes }
+    count! { .waiters_max .loads_max .replay_max .compress_from .value_bytes_max .near .near_bytes }
     for count in COUNTS {
         all.push((
             format!("weight {count}"),
@@ -79,7 +79,7 @@ fn of_counts() -> Vec<(String, Change)> {
         all.push((format!("both {count}"), Box::new(move |builder| builder.near(count).near_bytes(usize::MAX))));
     }
     for part in [-1.0, 0.0, f64::MIN_POSITIVE, 0.5, 0.500_001, 1.0, f64::MAX, f64::INFINITY, f64::NAN] {
-        all.push((format!("spread {part}"), Box::new(move |builder| builder.spread(part))));
+        all.push((format!("ttl_jitter {part}"), Box::new(move |builder| builder.ttl_jitter(part))));
     }
     for number in [0, 1, u32::MAX] {
         all.push((format!("schema {number}"), Box::new(move |builder| builder.schema(number))));
@@ -134,8 +134,8 @@ async fn cache_with_extreme_settings_works_or_is_rejected(rig: Rig) {
 async fn cache_with_all_spans_extreme_works(rig: Rig) {
     let (keel, forever) = (rig.process().await, Duration::MAX);
     let builder = keel.cache("forever").ttl(forever).wait_max(forever).load_timeout(forever).retry_after(forever);
-    let builder = builder.store_timeout(forever).remember(forever).write_window(forever).transaction_max(forever);
-    works(&builder.keep(forever).breaker(u32::MAX, forever).open().await.unwrap(), "forever").await;
+    let builder = builder.store_timeout(forever).replay_window(forever).write_window(forever).transaction_max(forever);
+    works(&builder.retain_stale(forever).breaker(u32::MAX, forever).open().await.unwrap(), "forever").await;
 }
 
 async fn reads_and_invalidations_with_extreme_options_work(rig: Rig) {

@@ -68,7 +68,7 @@ impl<'de> Deserialize<'de> for Body {
 type Bodies = Cache<str, Body>;
 
 async fn bodies(rig: &Rig, change: impl FnOnce(CacheBuilder<str, Body>) -> CacheBuilder<str, Body>) -> Bodies {
-    let builder = rig.process().await.cache("body").ttl(Duration::from_secs(600)).spread(0.0);
+    let builder = rig.process().await.cache("body").ttl(Duration::from_secs(600)).ttl_jitter(0.0);
     change(builder.store_timeout(Duration::from_secs(10))).open().await.unwrap()
 }
 
@@ -106,13 +106,13 @@ async fn panicking_codec_fails_only_the_fill(rig: Rig) {
 async fn blocking_codec_does_not_delay_other_keys(rig: Rig) {
     let bodies = bodies(&rig, |builder| builder).await;
     for key in ["encode blocks", "decode blocks"] {
-        for wanted in [Tier::Loader, Tier::Store] {
+        for expected in [Tier::Loader, Tier::Store] {
             block_again();
             let own = bodies.clone();
             let blocked = tokio::spawn(async move { find(&own, key).await });
             other_keys_are_served(&bodies).await;
             unblock();
-            assert_eq!(blocked.await.unwrap().unwrap(), wanted, "{key}");
+            assert_eq!(blocked.await.unwrap().unwrap(), expected, "{key}");
             bodies.until_idle().await;
         }
     }

@@ -48,7 +48,7 @@ impl Rig {
         &self,
         change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>,
     ) -> Rows {
-        let builder = self.process().await.cache("row").ttl(Duration::from_secs(600)).spread(0.0);
+        let builder = self.process().await.cache("row").ttl(Duration::from_secs(600)).ttl_jitter(0.0);
         // The machine of the tests may keep a server waiting for longer than a reader should wait.
         let builder = builder.store_timeout(Duration::from_secs(10));
         change(builder).open().await.unwrap()
@@ -133,5 +133,5 @@ pub(super) fn some(row: &str) -> Option<String> {
 
 /// A command whose answer was lost.
 pub(super) fn no_answer() -> CacheError {
-    CacheError::Link(LinkError::NoAnswer { reason: "the test took it" })
+    CacheError::Link(LinkError::NoAnswer { reason: "the test dropped it" })
 }

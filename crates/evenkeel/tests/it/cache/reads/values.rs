@@ -40,7 +40,7 @@ async fn absent_row_is_cached(rig: Rig) {
 }
 
 async fn read_reports_the_tier_of_its_value(rig: Rig) {
-    let rows = rig.rows_with(|builder| builder.keep(Duration::from_secs(30))).await;
+    let rows = rig.rows_with(|builder| builder.retain_stale(Duration::from_secs(30))).await;
     let db = Db::with("a");
     let loaded = find(&rows, &db).await.unwrap();
     assert_eq!((loaded.tier, loaded.age, loaded.stale), (Tier::Loader, Duration::ZERO, None));

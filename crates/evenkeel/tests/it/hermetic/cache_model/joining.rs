@@ -10,7 +10,7 @@ use stateright::{Model, Property};
 const STALE: &str = "a reader is served what was acknowledged before it began";
 const JOINED: &str = "some reader takes a joined load";
 const REFUSED: &str = "some reader takes a load after one was refused";
-const LANDED: &str = "some reader takes what the store had";
+const ALREADY_STORED: &str = "some reader takes what the store had";
 
 const LOADS: usize = 2;
 const WRITES: u8 = 2;
@@ -72,7 +72,7 @@ enum How {
     Stored,
     Dropped,
     Superseded,
-    Landed,
+    AlreadyStored,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -123,7 +123,7 @@ enum Step {
     Send(usize),
     Drop(usize),
     Fill(usize),
-    Land(usize),
+    TakeStored(usize),
 }
 
 struct Process(Rule);
@@ -157,7 +157,7 @@ impl State {
                 }
                 next.reader = Reader::Joined { load, refused };
             }
-            Step::Land(load) => self.land(&mut next, rule, load)?,
+            Step::TakeStored(load) => self.take_stored(&mut next, rule, load)?,
             Step::Ask(load) if self.begun < BEGUN_MAX && self.loads[load] == Load::Idle => {
                 next.loads[load] = Load::Asking { is_later };
                 next.begun += 1;
@@ -177,7 +177,7 @@ impl State {
     fn advance(&self, next: &mut State, step: Step, load: Load) -> Option<Load> {
         Some(match (step, load) {
             (Step::Lease(_), Load::Asking { is_later }) => match self.stored {
-                Some(value) => Load::Ready { value, is_later, how: How::Landed },
+                Some(value) => Load::Ready { value, is_later, how: How::AlreadyStored },
                 None => Load::Granted { generation: self.generation },
             },
             (Step::Read(_), Load::Granted { generation }) => Load::Reading { generation, is_later: self.has_begun() },
@@ -203,7 +203,7 @@ impl State {
     }
 
     /// The reply has arrived, and each reader that joined decides.
-    fn land(&self, next: &mut State, rule: Rule, load: usize) -> Option<()> {
+    fn take_stored(&self, next: &mut State, rule: Rule, load: usize) -> Option<()> {
         let Load::Ready { value, is_later, how } = self.loads[load] else { return None };
         next.loads[load] = Load::Idle;
         if let Reader::Joined { load: joined, refused } = self.reader
@@ -248,7 +248,7 @@ impl Model for Process {
         let mut all = vec![Step::Commit, Step::Invalidate, Step::Acknowledge, Step::Begin];
         for load in 0..LOADS {
             all.extend([Step::Ask, Step::Lease, Step::Read, Step::Select].map(|step| step(load)));
-            all.extend([Step::Send, Step::Drop, Step::Fill, Step::Land, Step::Join].map(|step| step(load)));
+            all.extend([Step::Send, Step::Drop, Step::Fill, Step::TakeStored, Step::Join].map(|step| step(load)));
         }
         steps.extend(all.into_iter().filter(|step| state.step(self.0, *step).is_some()));
     }
@@ -269,15 +269,15 @@ impl Model for Process {
             Property::sometimes(REFUSED, |_, state: &State| {
                 matches!(state.reader, Reader::Served { refused: 1.., .. })
             }),
-            Property::sometimes(LANDED, |_, state: &State| {
-                matches!(state.reader, Reader::Served { how: How::Landed, .. })
+            Property::sometimes(ALREADY_STORED, |_, state: &State| {
+                matches!(state.reader, Reader::Served { how: How::AlreadyStored, .. })
             }),
         ]
     }
 }
 
 fn broken(rule: Rule) -> Vec<&'static str> {
-    broken_of(Process(rule), &[JOINED, REFUSED, LANDED])
+    broken_of(Process(rule), &[JOINED, REFUSED, ALREADY_STORED])
 }
 
 #[test]

@@ -85,12 +85,12 @@ pub(super) enum Step {
     Lease(usize),
     Select(usize),
     Fill(usize),
-    LeaseLapses,
+    LeaseExpires,
     Evict,
     Replicate,
     FailOver,
     Begin(usize),
-    WindowLapses(usize),
+    WindowExpires(usize),
     Confirm(usize),
     Commit(usize),
     Invalidate(usize),
@@ -234,12 +234,12 @@ impl Model for System {
             match state.writers[writer] {
                 Writer::Idle if self.strong => steps.push(Step::Begin(writer)),
                 Writer::Idle | Writer::Confirmed => steps.push(Step::Commit(writer)),
-                Writer::Began => steps.extend([Step::Confirm(writer), Step::WindowLapses(writer)]),
+                Writer::Began => steps.extend([Step::Confirm(writer), Step::WindowExpires(writer)]),
                 Writer::Committed(_) => steps.push(Step::Invalidate(writer)),
                 Writer::Done => {}
             }
         }
-        steps.push(Step::LeaseLapses);
+        steps.push(Step::LeaseExpires);
         if !self.strong {
             steps.push(Step::Evict);
         }
@@ -257,12 +257,12 @@ impl Model for System {
                 next.loaders[loader] = Loader::Loaded { generation, grant, lease, version: next.row };
             }
             Step::Fill(loader) => self.fill(&mut next, loader)?,
-            Step::LeaseLapses => next.entry.as_mut()?.leased = false,
+            Step::LeaseExpires => next.entry.as_mut()?.leased = false,
             Step::Evict => next.entry = None,
             Step::Replicate => next.replica = Some(next.entry),
             Step::FailOver => self.fail_over(&mut next)?,
             Step::Begin(writer) => System::begin(&mut next, writer),
-            Step::WindowLapses(writer) => next.entry.as_mut()?.windows &= !(1 << writer),
+            Step::WindowExpires(writer) => next.entry.as_mut()?.windows &= !(1 << writer),
             Step::Confirm(writer) => self.confirm(&mut next, writer),
             Step::Commit(writer) => System::commit(&mut next, writer),
             Step::Invalidate(writer) => self.invalidate(&mut next, writer)?,

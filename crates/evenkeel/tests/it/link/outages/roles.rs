@@ -53,7 +53,7 @@ async fn replica_is_rejected_at_connect() -> Result<()> {
 }
 
 /// Demoted and promoted again between two heartbeats: no call failed, no connection was closed, and yet the data may be
-/// another primary's. Components that remember what they wrote must be notified.
+/// another primary's. Components that retain what they wrote must be notified.
 #[tokio::test]
 async fn changed_replication_id_starts_a_new_epoch() -> Result<()> {
     let (redis, other) = (server().await?, server().await?);

@@ -33,7 +33,7 @@ pub(super) enum Way {
 
 /// The configuration of a worker.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct World {
+pub(super) struct WorkerConfig {
     pub(super) redis: String,
     pub(super) database: String,
     pub(super) is_postgres: bool,
@@ -138,11 +138,11 @@ pub(super) async fn running<S: Shelf>(redis: &str, pool: &Pool<S>) -> Result<Kee
 }
 
 /// A process that has read the empty shelf. It does not look at its own clock: the test is about the database.
-pub(super) async fn worker_that_has_read(world: &World) -> Result<Worker> {
+pub(super) async fn worker_that_has_read(config: &WorkerConfig) -> Result<Worker> {
     let blind = [("EVENKEEL_MUTANT", "lock_local_deadline")];
     let mut worker = Worker::start_with("lock::fence::holder::worker", &blind)?;
-    worker.say(world)?;
-    let read: i64 = worker.hear().await?;
+    worker.say(config)?;
+    let read: i64 = worker.receive().await?;
     assert_eq!(read, 0);
     Ok(worker)
 }
@@ -150,7 +150,7 @@ pub(super) async fn worker_that_has_read(world: &World) -> Result<Worker> {
 /// Lets a worker execute everything except the commit.
 pub(super) async fn prepared(worker: &mut Worker) -> Result<()> {
     worker.say("prepare")?;
-    let _: String = worker.hear().await?;
+    let _: String = worker.receive().await?;
     Ok(())
 }
 
@@ -158,7 +158,7 @@ pub(super) async fn prepared(worker: &mut Worker) -> Result<()> {
 pub(super) async fn written(mut worker: Worker) -> Result<bool> {
     prepared(&mut worker).await?;
     worker.say("go")?;
-    let took = worker.hear().await?;
+    let took = worker.receive().await?;
     worker.finish().await?;
     Ok(took)
 }
@@ -168,22 +168,22 @@ pub(super) async fn written(mut worker: Worker) -> Result<bool> {
 #[ignore = "a worker of the tests of this folder"]
 async fn worker() -> Result<()> {
     let Some(mut station) = Station::open()? else { return Ok(()) };
-    let world: World = station.hear().await?;
-    match world.is_postgres {
-        true => work::<sqlx::Postgres>(&mut station, &world).await,
-        false => work::<sqlx::MySql>(&mut station, &world).await,
+    let config: WorkerConfig = station.receive().await?;
+    match config.is_postgres {
+        true => work::<sqlx::Postgres>(&mut station, &config).await,
+        false => work::<sqlx::MySql>(&mut station, &config).await,
     }
 }
 
-async fn work<S: Shelf>(station: &mut Station, world: &World) -> Result<()> {
-    let pool = open::<S>(&world.database).await?;
-    let keel = Keel::connect(&world.redis).await?;
-    let half = Half::<S>::read(keel.lock(SHELF).ttl(SHORT), &pool, world.way).await?;
+async fn work<S: Shelf>(station: &mut Station, config: &WorkerConfig) -> Result<()> {
+    let pool = open::<S>(&config.database).await?;
+    let keel = Keel::connect(&config.redis).await?;
+    let half = Half::<S>::read(keel.lock(SHELF).ttl(SHORT), &pool, config.way).await?;
     station.say(&half.read)?;
-    let _: String = station.hear().await?;
+    let _: String = station.receive().await?;
     let (_guard, ready) = half.prepare().await?;
     station.say("ready")?;
-    let _: String = station.hear().await?;
+    let _: String = station.receive().await?;
     station.say(&ready.finish().await?)?;
     station.until_finish().await;
     Ok(())

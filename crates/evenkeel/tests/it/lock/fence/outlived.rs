@@ -7,7 +7,7 @@
 //! * **failed over**: Redis is replaced by a replica that was cut off before the lock was acquired, and that knows nothing of it; with
 //!   the fence first also one whose clock is an hour behind, so that its fences are lower than those the database has seen.
 
-use super::holder::{Half, LONG, SHELF, Way, World, prepared, running, worker_that_has_read, written};
+use super::holder::{Half, LONG, SHELF, Way, WorkerConfig, prepared, running, worker_that_has_read, written};
 use super::shelf::{Shelf, furnished};
 use anyhow::Result;
 use evenkeel::Keel;
@@ -38,8 +38,8 @@ struct Place<'a, S: Shelf> {
 }
 
 impl<S: Shelf> Place<'_, S> {
-    fn world(&self, redis: String, way: Way) -> World {
-        World { redis, database: self.database.to_owned(), is_postgres: self.is_postgres, way }
+    fn config(&self, redis: String, way: Way) -> WorkerConfig {
+        WorkerConfig { redis, database: self.database.to_owned(), is_postgres: self.is_postgres, way }
     }
 
     async fn amount(&self) -> Result<i64> {
@@ -56,8 +56,8 @@ impl<S: Shelf> Place<'_, S> {
         let redis = Redis::start(RedisOptions::new()).await?;
         let keel = running(&redis.url(), &self.pool).await?;
         let proxy = Proxy::start(self.port, 1).await?;
-        let world = World { database: proxy.url(self.database), ..self.world(redis.url(), way) };
-        let mut worker = worker_that_has_read(&world).await?;
+        let config = WorkerConfig { database: proxy.url(self.database), ..self.config(redis.url(), way) };
+        let mut worker = worker_that_has_read(&config).await?;
         prepared(&mut worker).await?;
         proxy.set(Direction::ToServer, Flow::Stall);
         let before = proxy.counters().bytes_from_clients;
@@ -76,7 +76,7 @@ impl<S: Shelf> Place<'_, S> {
         let redis = Redis::start(RedisOptions::new()).await?;
         let keel = running(&redis.url(), &self.pool).await?;
         let proxy = Proxy::start(redis.port(), 1).await?;
-        let worker = worker_that_has_read(&self.world(proxy.url(&redis.url()), way)).await?;
+        let worker = worker_that_has_read(&self.config(proxy.url(&redis.url()), way)).await?;
         proxy.refuse(true).await?;
         proxy.cut();
         let other = Half::read(keel.lock(SHELF).ttl(LONG).wait(Wait::Forever), &self.pool, way).await?;
@@ -94,7 +94,7 @@ impl<S: Shelf> Place<'_, S> {
         })
         .await?;
         replica.command::<()>(&["REPLICAOF", "NO", "ONE"]).await?;
-        let worker = worker_that_has_read(&self.world(primary.url(), way)).await?;
+        let worker = worker_that_has_read(&self.config(primary.url(), way)).await?;
         primary.kill()?;
         if is_clock_behind {
             let (seconds, _): (u64, u64) = replica.command(&["TIME"]).await?;
@@ -136,18 +136,19 @@ async fn lost_on_postgres(way: Way, fate: Fate) -> Result<bool> {
 
 /// Several stories at once: most of their time they wait for a lease to end.
 async fn all(mariadb: &[(Way, Fate)], postgres: &[(Way, Fate)], expected: bool) -> Result<()> {
-    let told = |name: &'static str, way: Way, lost: Result<bool>| -> Result<()> {
+    let reported = |name: &'static str, way: Way, lost: Result<bool>| -> Result<()> {
         assert_eq!(lost?, expected, "{way:?} on {name}");
         Ok(())
     };
-    let on_mariadb = in_turn(mariadb, async |way, fate| told("MariaDB", way, lost_on_mariadb(way, fate).await));
-    let on_postgres = in_turn(postgres, async |way, fate| told("PostgreSQL", way, lost_on_postgres(way, fate).await));
+    let on_mariadb = in_turn(mariadb, async |way, fate| reported("MariaDB", way, lost_on_mariadb(way, fate).await));
+    let on_postgres =
+        in_turn(postgres, async |way, fate| reported("PostgreSQL", way, lost_on_postgres(way, fate).await));
     tokio::try_join!(on_mariadb, on_postgres).map(drop)
 }
 
-async fn in_turn(stories: &[(Way, Fate)], tell: impl AsyncFn(Way, Fate) -> Result<()>) -> Result<()> {
+async fn in_turn(stories: &[(Way, Fate)], check_story: impl AsyncFn(Way, Fate) -> Result<()>) -> Result<()> {
     for (way, fate) in stories {
-        tell(*way, *fate).await?;
+        check_story(*way, *fate).await?;
     }
     Ok(())
 }

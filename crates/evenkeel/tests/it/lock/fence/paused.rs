@@ -2,7 +2,7 @@
 //! another holder does the same. Without a fence, and with one that is stored only at the write, an update is lost; with the fence
 //! first there is none. The same after everything in Redis was flushed.
 
-use super::holder::{Half, LONG, SHELF, Way, World, running, worker_that_has_read, written};
+use super::holder::{Half, LONG, SHELF, Way, WorkerConfig, running, worker_that_has_read, written};
 use super::shelf::{Shelf, furnished};
 use anyhow::Result;
 use evenkeel::lock::Wait;
@@ -21,8 +21,8 @@ async fn play<S: Shelf>(database: &str, is_postgres: bool, way: Way, end: End) -
     let redis = Redis::start(RedisOptions::new()).await?;
     let pool = furnished::<S>(database).await?;
     let keel = running(&redis.url(), &pool).await?;
-    let world = World { redis: redis.url(), database: database.to_owned(), is_postgres, way };
-    let mut worker = worker_that_has_read(&world).await?;
+    let config = WorkerConfig { redis: redis.url(), database: database.to_owned(), is_postgres, way };
+    let mut worker = worker_that_has_read(&config).await?;
     worker.process().pause()?;
     if end == End::Flush {
         redis.command::<()>(&["FLUSHALL"]).await?;

@@ -1,4 +1,4 @@
-//! A shelf in a database whose amount is read, and written one higher; and a Redis with two processes that want to do that.
+//! A shelf in a database whose amount is read, and written one higher; and a Redis with two processes that try to do that.
 
 use crate::lock::side::rig::Rig;
 use anyhow::Result;

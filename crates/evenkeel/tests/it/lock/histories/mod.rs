@@ -141,15 +141,15 @@ async fn still_held(server: Option<&SharedRedis>, seed: u64, embedded: &evenkeel
         None => embedded.another_process(),
         Some(server) => process::connect(&server.url, &format!("{}h{seed}", server.prefix)).await.unwrap(),
     };
-    let patience = Duration::from_secs(10);
+    let wait_max = Duration::from_secs(10);
     let mut stuck = Vec::new();
     for name in process::LOCKS {
-        let acquired = keel.lock(name).wait(patience).acquire().await;
+        let acquired = keel.lock(name).wait(wait_max).acquire().await;
         stuck.extend(acquired.err().map(|error| format!("the lock {name} is not free after the faults: {error}")));
     }
-    let written = keel.rw_lock(process::SHARED).write().wait(patience).acquire().await;
+    let written = keel.rw_lock(process::SHARED).write().wait(wait_max).acquire().await;
     stuck.extend(written.err().map(|error| format!("no writer gets in after the faults: {error}")));
-    let all = keel.semaphore(process::DESKS, process::PERMITS).take(process::PERMITS).wait(patience).acquire().await;
+    let all = keel.semaphore(process::DESKS, process::PERMITS).take(process::PERMITS).wait(wait_max).acquire().await;
     stuck.extend(all.err().map(|error| format!("permits are missing after the faults: {error}")));
     stuck
 }

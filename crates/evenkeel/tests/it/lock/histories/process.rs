@@ -153,9 +153,9 @@ impl Task {
         random: &mut StdRng,
         acquire: impl Future<Output = Result<(Held, u32, u32), LockError>>,
     ) {
-        let patience = Duration::from_millis(if random.random_bool(0.2) { random.random_range(0..20) } else { 10_000 });
+        let wait_max = Duration::from_millis(if random.random_bool(0.2) { random.random_range(0..20) } else { 10_000 });
         let asked = Instant::now();
-        let Ok(acquired) = timeout(patience, acquire).await else {
+        let Ok(acquired) = timeout(wait_max, acquire).await else {
             return self.notes.count(|tally| tally.dropped_acquires += 1);
         };
         let from = Instant::now();

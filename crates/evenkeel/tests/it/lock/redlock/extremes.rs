@@ -2,7 +2,7 @@
 
 use crate::lock::side::rig::in_time;
 use evenkeel::Keel;
-use evenkeel::lock::{LockError, Redlock, Release, Wait};
+use evenkeel::lock::{LockError, Redlock, ReleaseOutcome, Wait};
 use std::time::Duration;
 use testkit::park::redis;
 
@@ -33,7 +33,7 @@ async fn verdict(what: &str, works: bool, opened: Result<Redlock, LockError>) {
             let guard = redlock.lock("a").ttl(Duration::from_millis(50)).wait(Wait::No).acquire().await;
             // A lease of 50 ms may be over before it can be used.
             if let Ok(guard) = guard {
-                assert_ne!(guard.release().await.unwrap(), Release::Unconfirmed, "{what}");
+                assert_ne!(guard.release().await.unwrap(), ReleaseOutcome::Unconfirmed, "{what}");
             }
             redlock.shutdown(Duration::MAX).await;
         }

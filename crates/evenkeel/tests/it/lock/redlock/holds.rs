@@ -2,7 +2,7 @@
 
 use super::fleet::{DRIFT, Fleet, NAME, TTL, TTL_MAX, held_on, is_free_everywhere, take};
 use crate::lock::side::rig::until;
-use evenkeel::lock::{LockError, LossReason, Redlock, Release, Wait};
+use evenkeel::lock::{LockError, LossReason, Redlock, ReleaseOutcome, Wait};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -31,7 +31,7 @@ async fn one_holder_at_a_time_with_rising_fences(fleet: Fleet) {
             assert!(Some(guard.fence()) > last);
             last = Some(guard.fence());
             assert!(other.lock(NAME).ttl(TTL).try_acquire().await.unwrap().is_none());
-            assert_eq!(guard.release().await.unwrap(), Release::Released);
+            assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
         }
     }
     until(async || is_free_everywhere(&one).await).await;
@@ -53,7 +53,7 @@ async fn guard_is_renewed_while_held(fleet: Fleet) {
         assert!(!guard.is_lost());
     }
     assert!(two.lock(NAME).ttl(TTL).try_acquire().await.unwrap().is_none());
-    assert_eq!(guard.release().await.unwrap(), Release::Released);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
 async fn paused_holder_learns_of_its_loss(fleet: Fleet) {
@@ -64,7 +64,7 @@ async fn paused_holder_learns_of_its_loss(fleet: Fleet) {
     assert_eq!(guard.lost().await.reason, LossReason::Expired);
     let other = take(&two).await;
     assert!(other.fence() > guard.fence());
-    assert_eq!(guard.release().await.unwrap(), Release::AlreadyLost);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::AlreadyLost);
     assert!(!other.is_lost() && !is_free_everywhere(&two).await);
 }
 
@@ -110,7 +110,7 @@ async fn release_wakes_another_process(fleet: Fleet) {
         held_on(&one).await;
     }
     guard.release().await.unwrap();
-    assert_eq!(waiting.await.unwrap(), Release::Released);
+    assert_eq!(waiting.await.unwrap(), ReleaseOutcome::Released);
 }
 
 async fn acquire_reports_the_timeout_of_its_wait(fleet: Fleet) {

@@ -2,7 +2,7 @@
 
 use super::fleet::NAME;
 use crate::lock::side::rig::{in_time, until};
-use evenkeel::lock::{LockError, LockName, LossReason, Redlock, RedlockBuilder, Release, Wait};
+use evenkeel::lock::{LockError, LockName, LossReason, Redlock, RedlockBuilder, ReleaseOutcome, Wait};
 use evenkeel::testing::TestClock;
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
@@ -24,7 +24,7 @@ async fn connect(servers: &[Redis], builder: &RedlockBuilder) -> Redlock {
 }
 
 /// Long enough for a server on a busy machine.
-fn patient() -> RedlockBuilder {
+fn with_long_timeout() -> RedlockBuilder {
     Redlock::builder().node_timeout(Duration::from_secs(5))
 }
 
@@ -36,19 +36,19 @@ async fn is_free_everywhere(redlock: &Redlock) -> bool {
 async fn one_server_down_does_not_affect_the_lock() {
     Box::pin(in_time(async {
         let mut servers = three().await;
-        let (one, two) = (connect(&servers, &patient()).await, connect(&servers, &patient()).await);
+        let (one, two) = (connect(&servers, &with_long_timeout()).await, connect(&servers, &with_long_timeout()).await);
         let held = one.lock(NAME).acquire().await.unwrap();
         servers[1].kill().unwrap();
         let lock = two.lock(NAME).wait(Wait::Forever);
         let next = tokio::spawn(async move { lock.acquire().await.unwrap() });
         let fence = held.fence();
-        assert_eq!(held.release().await.unwrap(), Release::Released);
+        assert_eq!(held.release().await.unwrap(), ReleaseOutcome::Released);
         let next = next.await.unwrap();
         assert!(next.fence() > fence);
-        assert_eq!(next.release().await.unwrap(), Release::Released);
+        assert_eq!(next.release().await.unwrap(), ReleaseOutcome::Released);
         assert!(one.lock(NAME).acquire().await.is_ok());
         // A contender that arrives during its outage reaches the others.
-        assert!(connect(&servers, &patient()).await.lock("other").acquire().await.is_ok());
+        assert!(connect(&servers, &with_long_timeout()).await.lock("other").acquire().await.is_ok());
     }))
     .await;
 }
@@ -57,7 +57,7 @@ async fn one_server_down_does_not_affect_the_lock() {
 async fn lost_majority_rejects_acquires_and_ends_holds() {
     Box::pin(in_time(async {
         let mut servers = three().await;
-        let redlock = connect(&servers, &patient()).await;
+        let redlock = connect(&servers, &with_long_timeout()).await;
         let held = redlock.lock(NAME).ttl(SHORT).acquire().await.unwrap();
         servers[0].kill().unwrap();
         servers[2].kill().unwrap();
@@ -83,7 +83,7 @@ async fn unresponsive_server_does_not_delay_the_lock() {
         servers[1].pause().unwrap();
         for redlock in [&one, &two, &one] {
             let guard = redlock.lock(NAME).acquire().await.unwrap();
-            assert_eq!(guard.release().await.unwrap(), Release::Released);
+            assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
         }
         let last = two.lock(NAME).acquire().await.unwrap();
         assert!(
@@ -111,7 +111,7 @@ async fn unresponsive_server_does_not_delay_the_lock() {
 async fn restarted_server_grants_no_held_lock() {
     Box::pin(in_time(async {
         let mut servers = three().await;
-        let builder = patient().ttl_max(SHORT);
+        let builder = with_long_timeout().ttl_max(SHORT);
         let founder = connect(&servers, &builder).await;
         servers[2].kill().unwrap();
         let holder = connect(&servers, &builder).await;
@@ -133,7 +133,7 @@ async fn restarted_server_grants_no_held_lock() {
 #[tokio::test]
 async fn no_renewal_is_sent_after_release() {
     let servers = three().await;
-    let redlock = connect(&servers, &patient()).await;
+    let redlock = connect(&servers, &with_long_timeout()).await;
     // Renewed every 30 ms, so that a renewal is on its way at about every moment.
     let ttl = Duration::from_millis(90);
     for round in 0..20 {

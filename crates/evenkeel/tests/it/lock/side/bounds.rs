@@ -35,10 +35,10 @@ async fn busy_error_in_the_local_queue_has_the_remaining_time(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
     let waiting = one.lock("stock/42").wait(Duration::from_secs(1)).acquire();
-    let told = free_in(rig.while_time_passes(Box::pin(waiting)).await);
-    assert!(told > TTL / 2 && told <= guard.remaining() + Duration::from_secs(1), "{told:?}");
-    let told = free_in(one.lock("stock/42").wait(Wait::No).acquire().await);
-    assert!(told > TTL / 2, "{told:?}");
+    let reported = free_in(rig.while_time_passes(Box::pin(waiting)).await);
+    assert!(reported > TTL / 2 && reported <= guard.remaining() + Duration::from_secs(1), "{reported:?}");
+    let reported = free_in(one.lock("stock/42").wait(Wait::No).acquire().await);
+    assert!(reported > TTL / 2, "{reported:?}");
 }
 
 async fn busy_error_behind_a_waiting_task_has_remaining_time(rig: Rig) {
@@ -50,8 +50,8 @@ async fn busy_error_behind_a_waiting_task_has_remaining_time(rig: Rig) {
         assert!(pause.is_err(), "it is taken");
     };
     waiting.await;
-    let told = free_in(two.lock("stock/42").wait(Wait::No).acquire().await);
-    assert!(told > TTL / 2, "{told:?}");
+    let reported = free_in(two.lock("stock/42").wait(Wait::No).acquire().await);
+    assert!(reported > TTL / 2, "{reported:?}");
 }
 
 /// Two kilobytes of metadata queued for a second, then were refused.
@@ -61,12 +61,12 @@ async fn invalid_arguments_are_rejected_before_the_wait(rig: Rig) {
     let _writer = one.rw_lock("prices").write().acquire().await.unwrap();
     let _permits = one.semaphore("exports", 1).acquire().await.unwrap();
     let terms = LockTerms::default().wait(Wait::Forever).metadata("x".repeat(2_048));
-    let told = [
+    let reported = [
         refusal(one.lock("stock/42").terms(terms.clone()).acquire().await),
         refusal(one.rw_lock("prices").read().terms(terms.clone()).acquire().await),
         refusal(one.semaphore("exports", 1).take(1).terms(terms).acquire().await),
     ];
-    assert!(told.iter().all(|told| told.contains("2048 bytes of metadata")), "{told:?}");
+    assert!(reported.iter().all(|reported| reported.contains("2048 bytes of metadata")), "{reported:?}");
 }
 
 /// Guards that were over when they were handed out.
@@ -74,8 +74,11 @@ async fn ttl_and_max_hold_below_50_ms_are_rejected(rig: Rig) {
     let one = rig.process().await;
     for span in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1), Duration::from_millis(49)] {
         for terms in [LockTerms::default().ttl(span), LockTerms::default().max_hold(span)] {
-            for told in everything(&one, &terms.wait(Wait::Forever)).await {
-                assert!(told.as_ref().is_some_and(|told| told.contains("50ms")), "{told:?} for {span:?}");
+            for reported in everything(&one, &terms.wait(Wait::Forever)).await {
+                assert!(
+                    reported.as_ref().is_some_and(|reported| reported.contains("50ms")),
+                    "{reported:?} for {span:?}"
+                );
             }
         }
     }

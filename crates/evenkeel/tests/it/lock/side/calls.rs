@@ -3,7 +3,7 @@
 use super::holds::take;
 use super::rig::{Rig, TTL, in_time, until};
 use evenkeel::Keel;
-use evenkeel::link::{Heard, Subscription};
+use evenkeel::link::{Notification, Subscription};
 use evenkeel::lock::{Guard, LockError, Wait};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
@@ -34,7 +34,7 @@ impl Waiter {
     }
 
     /// Receives the same notifications, after it.
-    async fn ear(&self) -> Subscription {
+    async fn subscribe_to_lock(&self) -> Subscription {
         let link = self.keel.link().unwrap();
         link.subscribe(format!("{}:l:{{stock/42}}:news", link.prefix()).as_bytes()).await.unwrap()
     }
@@ -52,9 +52,9 @@ async fn counted_until(keel: &Keel) -> Vec<f64> {
 
 /// Releases the lock, and waits until `waiter` has received the call and reacted to it.
 async fn give_back(guard: Guard, waiter: &Waiter) {
-    let mut ear = waiter.ear().await;
+    let mut subscription = waiter.subscribe_to_lock().await;
     guard.release().await.unwrap();
-    assert!(matches!(ear.next().await, Some(Heard::Message(_))));
+    assert!(matches!(subscription.next().await, Some(Notification::Message(_))));
     for _ in 0..10 {
         tokio::task::yield_now().await;
     }

@@ -17,7 +17,7 @@ on_both! {
     guard_dropped_during_renewal_is_released
 }
 
-/// Polls `future` whenever it wants to be, at most `polls` times; `None` if it was not ready by then. It is dropped then.
+/// Polls `future` whenever it was woken, at most `polls` times; `None` if it was not ready by then. It is dropped then.
 pub(in crate::lock) async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut left = polls;

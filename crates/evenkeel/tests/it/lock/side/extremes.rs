@@ -3,7 +3,7 @@
 
 use super::rig::{Rig, in_time, is_ready};
 use evenkeel::Keel;
-use evenkeel::lock::{ExclusiveGuard, Fence, LockError, LockTerms, Permits, Release, Wait};
+use evenkeel::lock::{ExclusiveGuard, Fence, LockError, LockTerms, Permits, ReleaseOutcome, Wait};
 use std::time::Duration;
 
 on_both! {
@@ -55,7 +55,7 @@ async fn verdict(what: &str, asked: Result<Box<dyn ExclusiveGuard>, LockError>) 
         Ok(guard) => {
             assert!(!guard.is_lost() && !guard.remaining().is_zero(), "{what}");
             assert!(!is_ready(guard.lost().as_mut()), "{what}");
-            assert_eq!(guard.release().await.unwrap(), Release::Released, "{what}");
+            assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released, "{what}");
             true
         }
         Err(LockError::Invalid(_)) => false,
@@ -73,7 +73,7 @@ async fn permits(what: &str, asked: Result<Permits, LockError>) -> (String, bool
     let is_taken = match asked {
         Ok(permits) => {
             assert!(!permits.is_lost() && !permits.remaining().is_zero(), "{what}");
-            assert_eq!(permits.release().await.unwrap(), Release::Released, "{what}");
+            assert_eq!(permits.release().await.unwrap(), ReleaseOutcome::Released, "{what}");
             true
         }
         Err(LockError::Invalid(_)) => false,
@@ -114,10 +114,10 @@ async fn of_names_and_numbers(keel: &Keel) -> Vec<(String, bool)> {
     }
     let counts = [0, 1, 500, 501, 4096, 4097, u32::MAX];
     for in_all in counts {
-        for wanted in counts {
-            let what = format!("{wanted} permits of {in_all}");
+        for expected in counts {
+            let what = format!("{expected} permits of {in_all}");
             let semaphore = keel.semaphore(&what, in_all);
-            all.push(permits(&what, semaphore.take(wanted).acquire().await).await);
+            all.push(permits(&what, semaphore.take(expected).acquire().await).await);
         }
         let semaphore = keel.semaphore("resized", in_all);
         all.push((format!("resized to {in_all}"), semaphore.resize().await.is_ok()));
@@ -135,7 +135,7 @@ async fn extreme_terms_behave_alike_on_both_backends() {
         for (here, there) in here.iter().zip(&there) {
             assert_eq!(here, there);
         }
-        let is_taken = |wanted: &str| here.iter().find(|(what, _)| what == wanted).unwrap().1;
+        let is_taken = |expected: &str| here.iter().find(|(what, _)| what == expected).unwrap().1;
         assert!(is_taken(&format!("exclusive, ttl {LEASE_MAX:?}")) && is_taken(&format!("permits, ttl {DAY:?}")));
         assert!(is_taken(&format!("exclusive, max_hold {:?}", Duration::MAX)));
         assert!(!is_taken(&format!("exclusive, ttl {:?}", Duration::MAX)) && !is_taken("reader, metadata of 1025"));
@@ -151,7 +151,7 @@ async fn extreme_names_and_numbers_behave_alike_on_both_backends() {
         for (here, there) in here.iter().zip(&there) {
             assert_eq!(here, there);
         }
-        let is_taken = |wanted: &str| here.iter().find(|(what, _)| what == wanted).unwrap().1;
+        let is_taken = |expected: &str| here.iter().find(|(what, _)| what == expected).unwrap().1;
         assert!(is_taken("500 permits of 500") && !is_taken("501 permits of 501") && !is_taken("0 permits of 1"));
     }))
     .await;
@@ -207,7 +207,7 @@ async fn break_with_an_extreme_fence_affects_no_other_holder(rig: Rig) {
     for seen in [0, 1, (1 << 53) - 1, 1 << 53, u64::MAX] {
         assert_eq!(keel.lock("a").break_lock(Some(Fence(seen))).await.unwrap(), None, "{seen}");
     }
-    assert_eq!(guard.release().await.unwrap(), Release::Released);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
 async fn leases_of_extreme_length_are_held_and_lost(rig: Rig) {
@@ -227,15 +227,15 @@ async fn several_extreme_locks_are_granted_or_rejected(rig: Rig) {
     let keel = rig.process().await;
     let (long, many) = ("x".repeat(513), (0..501).map(|number| number.to_string()).collect::<Vec<_>>());
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    for (names, wanted) in
+    for (names, expected) in
         [(&[][..], Some(0)), (&["a", "a"], Some(1)), (&many, Some(501)), (&["a", ""], None), (&["a", &long], None)]
     {
         match keel.lock_many(names, |lock| lock.wait(Wait::No)).await {
             Ok(guards) => {
-                assert_eq!(Some(guards.each().len()), wanted);
+                assert_eq!(Some(guards.each().len()), expected);
                 guards.release().await.unwrap();
             }
-            Err(error) => assert!(matches!(error, LockError::Invalid(_)) && wanted.is_none(), "{error}"),
+            Err(error) => assert!(matches!(error, LockError::Invalid(_)) && expected.is_none(), "{error}"),
         }
     }
     let striped = keel.striped_lock("striped", 4096).unwrap();

@@ -2,7 +2,7 @@
 
 use super::rig::{Rig, TTL, is_ready, until};
 use evenkeel::Keel;
-use evenkeel::lock::{Guard, LossReason, Lost, Release};
+use evenkeel::lock::{Guard, LossReason, Lost, ReleaseOutcome};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn guard_holds_and_releases(rig: Rig) {
     assert!(two.lock("stock/42").try_acquire().await.unwrap().is_none());
     assert!(one.lock("stock/42").try_acquire().await.unwrap().is_none());
     assert!(two.lock("stock/43").try_acquire().await.unwrap().is_some());
-    assert_eq!(guard.release().await.unwrap(), Release::Released);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
     assert!(two.lock("stock/42").try_acquire().await.unwrap().is_some());
 }
 
@@ -63,7 +63,7 @@ async fn guard_is_renewed_while_held(rig: Rig) {
     }
     until(async || guard.remaining() > TTL / 2).await;
     assert!(two.lock("stock/42").try_acquire().await.unwrap().is_none());
-    assert_eq!(guard.release().await.unwrap(), Release::Released);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
 /// (L3) Timers stop while a process is stopped or a machine sleeps: the holder woke up and continued with an expired lease.
@@ -79,7 +79,7 @@ async fn paused_holder_learns_of_its_loss_on_resume(rig: Rig) {
         let lost = guard.lost().await;
         assert!(matches!(lost.reason, LossReason::Expired | LossReason::Gone));
         assert!(guard.is_lost() && guard.remaining().is_zero() && other.fence() > guard.fence());
-        assert_eq!(guard.release().await.unwrap(), Release::AlreadyLost);
+        assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::AlreadyLost);
         assert!(!other.is_lost());
     }
     let guard = one.lock("stock/43").ttl(TTL).acquire().await.unwrap();

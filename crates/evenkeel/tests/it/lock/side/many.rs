@@ -2,7 +2,7 @@
 
 use super::holds::{is_free, take};
 use super::rig::{Rig, TTL, until};
-use evenkeel::lock::{LockError, LossReason, Release, Wait};
+use evenkeel::lock::{LockError, LossReason, ReleaseOutcome, Wait};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn several_locks_are_acquired_in_one_order(rig: Rig) {
             let names: Vec<&str> = guards.each().iter().map(|guard| guard.name().as_str()).collect();
             assert_eq!(names, ["a", "b", "c"]);
             tokio::task::yield_now().await;
-            assert_eq!(guards.release().await.unwrap(), [Release::Released; 3]);
+            assert_eq!(guards.release().await.unwrap(), [ReleaseOutcome::Released; 3]);
         }
     };
     let both = async { tokio::join!(round(&one, ["a", "b", "c"]), round(&two, ["c", "a", "b"])) };
@@ -50,7 +50,7 @@ async fn loss_of_one_of_several_locks_is_reported(rig: Rig) {
     two.lock("stock/42").break_lock(None).await.unwrap();
     let other = take(&two).await;
     assert_eq!(rig.while_time_passes(Box::pin(guards.lost())).await.reason, LossReason::Gone);
-    assert_eq!(guards.release().await.unwrap(), [Release::Released, Release::AlreadyLost]);
+    assert_eq!(guards.release().await.unwrap(), [ReleaseOutcome::Released, ReleaseOutcome::AlreadyLost]);
     assert!(!other.is_lost());
 }
 

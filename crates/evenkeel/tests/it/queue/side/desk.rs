@@ -90,7 +90,7 @@ pub(super) fn open(consumer: Consumer<String, String>) -> Office {
 pub(super) fn open_any<T: Send + Sync + 'static, E: Display + Send + 'static>(consumer: Consumer<T, E>) -> Office {
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(consumer.run(async {
-        // Dropped or told: both mean the end.
+        // Dropped or notified: both mean the end.
         let _ = stopped.await;
     }));
     Office { stop: Some(stop), task }

@@ -4,7 +4,7 @@
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};
 use evenkeel::clock::UnixMs;
-use evenkeel::queue::topic::Place;
+use evenkeel::queue::topic::JobState;
 use evenkeel::queue::{
     Cron, Durability, Handled, JobId, Order, QueueBuilder, QueueError, Retries, RetryDelay, WhenFull,
 };
@@ -265,13 +265,13 @@ async fn pages_and_redrives_with_extreme_limits_end(rig: Rig) {
     }
     office.close().await;
     for limit in [0, 1, 3, 500, 501, usize::MAX] {
-        match topic.peek(Place::Dead, None, limit).await {
+        match topic.peek(JobState::Dead, None, limit).await {
             Ok(page) => assert_eq!(page.jobs.len(), limit.min(3), "{limit}"),
             Err(QueueError::TooMany { .. }) => assert!(limit > 500, "{limit}"),
             Err(error) => assert!(matches!(error, QueueError::Invalid(_)) && limit == 0, "{limit}: {error}"),
         }
-        let newest = topic.newest(Place::Dead, None, limit).await.map(|page| page.len());
-        let previews = topic.previews(Place::Dead, None, limit).await.map(|page| page.jobs.len());
+        let newest = topic.newest(JobState::Dead, None, limit).await.map(|page| page.len());
+        let previews = topic.previews(JobState::Dead, None, limit).await.map(|page| page.jobs.len());
         for found in [newest, previews] {
             match found {
                 Ok(found) => assert_eq!(found, limit.min(3), "{limit}"),
@@ -281,7 +281,7 @@ async fn pages_and_redrives_with_extreme_limits_end(rig: Rig) {
         }
     }
     for again in ["", "mai", &"x".repeat(1 << 20)] {
-        assert!(matches!(topic.purge(Place::Dead, again).await, Err(QueueError::Invalid(_))));
+        assert!(matches!(topic.purge(JobState::Dead, again).await, Err(QueueError::Invalid(_))));
     }
     for (number, (per_second, limit)) in
         [(0, 0), (1, 0), (u32::MAX, 0), (u32::MAX, 1), (0, u64::MAX)].into_iter().enumerate()
@@ -318,7 +318,7 @@ async fn horizon_of_extreme_length_works_or_is_rejected() {
                 assert!(span >= minute, "{span:?}");
                 let id = queue.delay(DAY, &"a".to_owned()).await.unwrap();
                 assert!(queue.find(&id).await.unwrap().is_some(), "{span:?}");
-                assert_eq!(queue.topic().peek(Place::Waiting, None, 9).await.unwrap().jobs.len(), 1, "{span:?}");
+                assert_eq!(queue.topic().peek(JobState::Waiting, None, 9).await.unwrap().jobs.len(), 1, "{span:?}");
             }
             Err(error) => assert!(matches!(error, QueueError::Settings { .. }) && span < minute, "{span:?}: {error}"),
         }

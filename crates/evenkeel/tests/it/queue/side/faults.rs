@@ -101,7 +101,7 @@ async fn lost_wake_up_delays_a_job_by_at_most_a_second() {
         let desk = Desk::new();
         // Waits longer than any consumer, so that the first marker is its.
         let client = redis::Client::open(rig.url()).unwrap();
-        let mut thief = client.get_multiplexed_async_connection_with_config(&patient()).await.unwrap();
+        let mut thief = client.get_multiplexed_async_connection_with_config(&with_long_timeout()).await.unwrap();
         let (_, shard) = mail.steps(&JobId([0; 16]));
         let number: u64 = redis::cmd("CLIENT").arg("ID").query_async(&mut thief).await.unwrap();
         let key = format!("{}:wake", shard.tag());
@@ -127,6 +127,6 @@ async fn lost_wake_up_delays_a_job_by_at_most_a_second() {
     .await;
 }
 
-fn patient() -> redis::AsyncConnectionConfig {
+fn with_long_timeout() -> redis::AsyncConnectionConfig {
     redis::AsyncConnectionConfig::new().set_response_timeout(None)
 }

@@ -2,7 +2,7 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, ended, state};
-use evenkeel::queue::topic::Place;
+use evenkeel::queue::topic::JobState;
 use evenkeel::queue::{Cron, Handled, JobId, Periodic, Priority, QueueError};
 use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ async fn every_job_is_found_after_growth(rig: Rig) {
         assert_eq!(mail.revoke(&JobId::named(b"never")).await.unwrap(), Revoked::Unknown);
         let topic = mail.topic();
         assert_eq!(topic.stats().await.unwrap().shards.len(), 8);
-        assert_eq!(topic.list(Place::Waiting, None, 100).await.unwrap().len(), 30);
+        assert_eq!(topic.list(JobState::Waiting, None, 100).await.unwrap().len(), 30);
     }
     let mut left: Vec<JobId> = waiting.into_values().collect();
     for mail in &handles {
@@ -96,14 +96,14 @@ async fn consumer_follows_growth_of_its_topic(rig: Rig) {
     rig.while_time_passes(topic.grow(4)).await.unwrap();
     let producer = rig.mail().await;
     let after = send(&producer, &names("after", 12)).await;
-    let mut wanted: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
+    let mut expected: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
     let mut done = Vec::new();
-    for _ in 0..wanted.len() {
+    for _ in 0..expected.len() {
         done.push(rig.while_time_passes(desk.done()).await);
     }
     done.sort();
-    wanted.sort();
-    assert_eq!(done, wanted, "each once");
+    expected.sort();
+    assert_eq!(done, expected, "each once");
     for id in before.values().chain(after.values()) {
         rig.while_time_passes(ended(&old, id)).await;
     }
@@ -179,7 +179,7 @@ async fn schedule_continues_in_its_new_shard(rig: Rig) {
 
 /// A migrating job is due in no shard: the process that took it out must not be the only one that can complete the move.
 async fn jobs_of_a_killed_migration_are_received_later(rig: Rig) {
-    use evenkeel_protocol::queue::grow::{Given, Item};
+    use evenkeel_protocol::queue::grow::{Item, SendOutcome};
     let mail = rig.mail_with(|builder| builder.shards(1)).await;
     let sent = send(&mail, &names("job", 8)).await;
     let topic = rig.process().await.topic("mail").await.unwrap();
@@ -213,7 +213,7 @@ async fn jobs_of_a_killed_migration_are_received_later(rig: Rig) {
     while state(&mail, &late_id).await != WAITING {
         tokio::task::yield_now().await;
     }
-    assert_eq!(steps.give(&old_shard, &[Item::Job(late_id)]).await.unwrap(), [Given::Given]);
+    assert_eq!(steps.send_items(&old_shard, &[Item::Job(late_id)]).await.unwrap(), [SendOutcome::Sent]);
     runs.into_iter().for_each(|case| case.answer(Ok(Handled::Done)));
     let mut bodies = Vec::new();
     for _ in 0..9 {

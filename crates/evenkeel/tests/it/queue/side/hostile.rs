@@ -105,7 +105,7 @@ impl Display for Oops {
     }
 }
 
-fn judge(error: &Oops) -> Reaction {
+fn classify(error: &Oops) -> Reaction {
     match error.0.as_str() {
         "policy panics" => panic!("on purpose"),
         "policy blocks" => block(),
@@ -183,17 +183,17 @@ async fn history(mail: &Mail, id: &JobId) -> String {
 
 /// Waits until all jobs that can end have ended, so that only hanging ones run.
 async fn until_settled(mail: &Mail, ids: &BTreeMap<&'static str, JobId>) {
-    for (body, wanted, _) in TABLE {
-        while !body.contains("hangs") && state(mail, &ids[body]).await != wanted {
+    for (body, expected, _) in TABLE {
+        while !body.contains("hangs") && state(mail, &ids[body]).await != expected {
             tokio::task::yield_now().await;
         }
     }
 }
 
 async fn check(mail: &Mail, ids: &BTreeMap<&'static str, JobId>) {
-    for (body, wanted, words) in TABLE {
+    for (body, expected, words) in TABLE {
         let history = history(mail, &ids[body]).await;
-        assert_eq!(state(mail, &ids[body]).await, wanted, "{body}: {history}");
+        assert_eq!(state(mail, &ids[body]).await, expected, "{body}: {history}");
         assert!(history.contains(words), "{body}: {history}");
     }
 }
@@ -206,7 +206,7 @@ async fn misbehaving_handler_fails_only_its_attempt(rig: Rig) {
         assert_ne!(delivery.body.0, "handler panics at once", "handler panics at once");
         handle(delivery)
     });
-    let consumer = consumer.concurrency(TABLE.len()).layer(Hostile).on_error(judge).drain(Duration::ZERO);
+    let consumer = consumer.concurrency(TABLE.len()).layer(Hostile).on_error(classify).drain(Duration::ZERO);
     let office = open_any(consumer);
     until_settled(&mail, &ids).await;
     office.close().await;
@@ -227,7 +227,7 @@ async fn misbehaving_handler_in_a_batch_fails_only_its_delivery(rig: Rig) {
             bodies.map(|text| if text == "fine" { Ok(Handled::Done) } else { Err(Oops(text)) }).collect(),
         ))
     });
-    let office = open_any(consumer.on_error(judge).drain(Duration::ZERO));
+    let office = open_any(consumer.on_error(classify).drain(Duration::ZERO));
     // Each delivery is settled by its own attempt, in any order.
     rig.while_time_passes(async {
         for (text, id) in texts.iter().zip(&ids) {

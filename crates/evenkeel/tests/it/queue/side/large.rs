@@ -5,7 +5,7 @@ use super::rig::{Rig, ended, in_time};
 use bytes::Bytes;
 use evenkeel::Keel;
 use evenkeel::codec::Raw;
-use evenkeel::queue::topic::Place;
+use evenkeel::queue::topic::JobState;
 use evenkeel::queue::{Delivery, Handled, Queue};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -114,7 +114,7 @@ async fn page_of_large_jobs_is_read(rig: Rig) {
     for (number, size) in (0..).zip(sizes) {
         ids.push(bulk.now(&body(number, size)).await.unwrap());
     }
-    let page = keel.topic("bulk").await.unwrap().peek(Place::Waiting, None, 100).await.unwrap();
+    let page = keel.topic("bulk").await.unwrap().peek(JobState::Waiting, None, 100).await.unwrap();
     assert_eq!(page.jobs.len(), sizes.len());
     for (number, (id, size)) in (0..).zip(ids.iter().zip(sizes)) {
         let seen = page.jobs.iter().find(|seen| seen.id == *id).unwrap();
@@ -135,7 +135,7 @@ async fn page_is_read_in_replies_of_four_mebibytes() {
         }
         let topic = keel.topic("bulk").await.unwrap();
         proxy.forget_commands();
-        let page = topic.peek(Place::Waiting, None, 100).await.unwrap();
+        let page = topic.peek(JobState::Waiting, None, 100).await.unwrap();
         assert_eq!(page.jobs.len(), 12);
         let scripts = proxy.commands().into_iter().filter(|command| command.name == "EVALSHA");
         let mut calls = BTreeMap::new();

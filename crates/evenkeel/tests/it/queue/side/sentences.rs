@@ -2,7 +2,7 @@
 
 use super::desk::Desk;
 use super::rig::{Rig, in_time, state};
-use evenkeel::queue::topic::Place;
+use evenkeel::queue::topic::JobState;
 use evenkeel::queue::{Cron, Durability, JobId, Queue, QueueError};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn queue_calls_return_their_documented_errors(rig: Rig) {
     let waiting = mail.delay(minute, &body).await.unwrap();
     let edited = mail.edit(&waiting, &"123456789".to_owned()).await;
     assert!(matches!(edited, Err(QueueError::TooLarge { bytes: 11, limit: 10 })), "{edited:?}");
-    let page = mail.topic().list(Place::Waiting, None, 501).await;
+    let page = mail.topic().list(JobState::Waiting, None, 501).await;
     assert!(matches!(page, Err(QueueError::TooMany { items: 501, limit: 500 })), "{page:?}");
     let without_a_database = mail.with_durability(Durability::Sql).await.err().unwrap();
     assert!(matches!(without_a_database, QueueError::Settings { .. }), "{without_a_database}");

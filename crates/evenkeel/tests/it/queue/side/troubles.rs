@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// Far above the duration of any step.
-const PATIENCE: Duration = Duration::from_secs(50);
+const TIMEOUT: Duration = Duration::from_secs(50);
 const JOBS: u32 = 40;
 
 /// The log lines of an outage.
@@ -56,7 +56,7 @@ impl Work {
         let numbers: Vec<u32> = (0..10).collect();
         queue.enqueue_all(numbers.iter().map(|number| queue.job(number))).await.unwrap();
         for _ in 0..10 {
-            timeout(PATIENCE, done.recv()).await.unwrap().unwrap();
+            timeout(TIMEOUT, done.recv()).await.unwrap().unwrap();
         }
         let numbers: Vec<u32> = (10..JOBS).collect();
         queue.enqueue_all(numbers.iter().map(|number| queue.job(number))).await.unwrap();
@@ -68,7 +68,7 @@ impl Work {
     async fn down(&self) {
         let mut state = self.keel.link().unwrap().state();
         let is_down = |state: &LinkState| matches!(state, LinkState::Down { .. });
-        timeout(PATIENCE, state.wait_for(is_down)).await.unwrap().unwrap();
+        timeout(TIMEOUT, state.wait_for(is_down)).await.unwrap().unwrap();
     }
 
     /// Lets waiting handlers end.
@@ -81,17 +81,17 @@ impl Work {
         self.open_the_gate();
         let mut left: BTreeSet<u32> = (10..JOBS).collect();
         while !left.is_empty() {
-            let number = timeout(PATIENCE, self.done.recv()).await;
+            let number = timeout(TIMEOUT, self.done.recv()).await;
             left.remove(&number.unwrap_or_else(|_| panic!("never done: {left:?}")).unwrap());
         }
         let mut state = self.keel.link().unwrap().state();
         let is_up = |state: &LinkState| matches!(state, LinkState::Up { .. });
-        timeout(PATIENCE, state.wait_for(is_up)).await.unwrap().unwrap();
+        timeout(TIMEOUT, state.wait_for(is_up)).await.unwrap().unwrap();
         self.queue.job(&JOBS).id("after").enqueue().await.unwrap();
-        while timeout(PATIENCE, self.done.recv()).await.unwrap().unwrap() != JOBS {}
+        while timeout(TIMEOUT, self.done.recv()).await.unwrap().unwrap() != JOBS {}
         self.log.says(read);
         self.stop.send(()).unwrap();
-        timeout(PATIENCE, self.task).await.unwrap().unwrap().unwrap();
+        timeout(TIMEOUT, self.task).await.unwrap().unwrap().unwrap();
     }
 }
 
@@ -151,13 +151,13 @@ async fn queue_drains_while_redis_is_out_of_memory() {
     assert!(refused.is_retryable() && !refused.outcome_unknown(), "{refused}");
     work.open_the_gate();
     for _ in 10..JOBS {
-        timeout(PATIENCE, work.done.recv()).await.unwrap().unwrap();
+        timeout(TIMEOUT, work.done.recv()).await.unwrap().unwrap();
     }
     // All held and waiting jobs are done, and their last settlements are sent.
     work.redis.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await.unwrap();
     work.queue.job(&JOBS).id("after").enqueue().await.unwrap();
-    assert_eq!(timeout(PATIENCE, work.done.recv()).await.unwrap(), Some(JOBS));
+    assert_eq!(timeout(TIMEOUT, work.done.recv()).await.unwrap(), Some(JOBS));
     work.log.says(&["Redis is out of memory", "Redis has memory again"]);
     work.stop.send(()).unwrap();
-    timeout(PATIENCE, work.task).await.unwrap().unwrap().unwrap();
+    timeout(TIMEOUT, work.task).await.unwrap().unwrap().unwrap();
 }

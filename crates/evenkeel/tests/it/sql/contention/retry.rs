@@ -84,14 +84,14 @@ async fn panicking_or_hanging_work_frees_rows_and_connections<DB: Sql>(rig: Rig<
     let rig = Arc::new(rig);
     for round in 0..12 {
         let (own, hangs) = (Arc::clone(&rig), Arc::new(Notify::new()));
-        let told = Arc::clone(&hangs);
+        let reported = Arc::clone(&hangs);
         let task = tokio::spawn(async move {
             let policy = quick();
             let worked = own.keel.retry_on_conflict(&policy, || async {
                 let mut work = own.keel.begin_locking(&own.pool, Duration::from_secs(10)).await?;
                 DB::run(work.tx()?, "UPDATE stock SET units = units - 1 WHERE id = 1").await?;
                 assert!(round % 2 == 1, "it panics");
-                told.notify_one();
+                reported.notify_one();
                 std::future::pending::<()>().await;
                 work.commit().await?;
                 Ok::<(), OptimisticError>(())
@@ -114,10 +114,10 @@ async fn panicking_or_hanging_work_frees_rows_and_connections<DB: Sql>(rig: Rig<
 async fn every_extreme_retry_policy_is_accepted() {
     let keel = Keel::memory();
     let spans = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
-    for (attempts, wanted) in [(0, 1), (1, 1), (2, 2)] {
+    for (attempts, expected) in [(0, 1), (1, 1), (2, 2)] {
         for (min, max) in spans.iter().flat_map(|min| spans.map(|max| (*min, max))) {
             // The pause before a second attempt would be a day.
-            if wanted > 1 && min == Duration::MAX {
+            if expected > 1 && min == Duration::MAX {
                 continue;
             }
             let policy = ConflictPolicy::default().attempts(attempts).delays(min, max);
@@ -127,8 +127,8 @@ async fn every_extreme_retry_policy_is_accepted() {
                     approaches.push(approach);
                     async { Err::<(), _>(Stale) }
                 });
-                assert!(matches!(given_up.await, Err(ConflictError::GaveUp { attempts, .. }) if attempts == wanted));
-                assert_eq!(approaches.len(), wanted as usize);
+                assert!(matches!(given_up.await, Err(ConflictError::GaveUp { attempts, .. }) if attempts == expected));
+                assert_eq!(approaches.len(), expected as usize);
                 assert_eq!(approaches[0] == Approach::Pessimistic, conflicts_max == 0);
             }
         }

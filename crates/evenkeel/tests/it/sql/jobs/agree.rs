@@ -1,8 +1,8 @@
 //! Operators and programs agree: each operation of `Topic`, for each durability, before and after Redis has lost everything.
 
-use crate::sql::databases::{Place, Tested, on_each_database};
+use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::topic::{Amended, NewTopicJob, Place as Among, Preview, Previewed, Topic, Why};
+use evenkeel::queue::topic::{Amended, JobState as Among, NewTopicJob, Preview, Previewed, Topic, Why};
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError};
 use evenkeel_protocol::queue::job::End;
 use evenkeel_protocol::queue::steps::{Enqueued, Found, Limits, Rescheduled, Revoked, State, When};
@@ -69,7 +69,7 @@ struct Desk {
 }
 
 impl Desk {
-    async fn open<DB: Tested>(place: &Place<DB>, kept: Kept) -> Self {
+    async fn open<DB: Tested>(place: &TestDatabase<DB>, kept: Kept) -> Self {
         let redis = Redis::start(RedisOptions::new()).await.unwrap();
         let (program, operator) =
             (Keel::connect(&redis.url()).await.unwrap(), Keel::connect(&redis.url()).await.unwrap());
@@ -182,7 +182,7 @@ impl Desk {
             Some(Found::Live { state: State::Dead, job, .. }) => {
                 Fate::Dead(String::from_utf8(job.spec.body.to_vec()).unwrap())
             }
-            Some(Found::Ended(stamp)) => Fate::Ended(Some(stamp.end)),
+            Some(Found::Ended(completion)) => Fate::Ended(Some(completion.end)),
             None => Fate::Unknown,
             other => panic!("{other:?}"),
         };
@@ -230,12 +230,12 @@ impl Desk {
 
     /// One case: the operator's change persists, and both sides report it.
     async fn plays(&self, act: Act, id: JobId, is_flushed: bool) {
-        let told = self.act(act, id).await;
+        let reported = self.act(act, id).await;
         let is_lost = is_flushed && self.kept == Kept::Redis;
-        let holds = |fate: &Fate| match &told {
+        let holds = |fate: &Fate| match &reported {
             _ if is_lost => *fate == Fate::Unknown,
             Fate::Ended(None) => matches!(fate, Fate::Ended(_) | Fate::Unknown),
-            told => fate == told,
+            reported => fate == reported,
         };
         let story = format!("{act:?} {:?}, flushed: {is_flushed}", self.kept);
         let fate = self.agreed(id).await;
@@ -255,7 +255,7 @@ impl Desk {
     }
 }
 
-async fn agree<DB: Tested>(place: Place<DB>, kept: Kept) {
+async fn agree<DB: Tested>(place: TestDatabase<DB>, kept: Kept) {
     let desk = Desk::open(&place, kept).await;
     for is_flushed in [false, true] {
         for act in ON_WAITING {
@@ -269,15 +269,15 @@ async fn agree<DB: Tested>(place: Place<DB>, kept: Kept) {
     }
 }
 
-async fn operators_and_programs_agree_on_jobs_in_memory<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_jobs_in_memory<DB: Tested>(place: TestDatabase<DB>) {
     agree(place, Kept::Redis).await;
 }
 
-async fn operators_and_programs_agree_on_jobs_with_rows<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_jobs_with_rows<DB: Tested>(place: TestDatabase<DB>) {
     agree(place, Kept::Rows).await;
 }
 
-async fn operators_and_programs_agree_on_jobs_beyond_the_horizon<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_jobs_beyond_the_horizon<DB: Tested>(place: TestDatabase<DB>) {
     agree(place, Kept::RowsAlone).await;
 }
 
@@ -302,7 +302,7 @@ impl Desk {
     }
 }
 
-async fn operators_and_programs_agree_on_pauses<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_pauses<DB: Tested>(place: TestDatabase<DB>) {
     for (kept, is_flushed) in all_cases() {
         let story = format!("{kept:?}, flushed: {is_flushed}");
         let desk = Desk::open(&place, kept).await;
@@ -326,7 +326,7 @@ async fn operators_and_programs_agree_on_pauses<DB: Tested>(place: Place<DB>) {
 }
 
 /// Limits count what Redis keeps. They do not count rows, and the operator gets that error.
-async fn operators_and_programs_agree_on_limits<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_limits<DB: Tested>(place: TestDatabase<DB>) {
     let limits = Limits { jobs_max: Some(4), bytes_max: None };
     for (kept, is_flushed) in all_cases() {
         let story = format!("{kept:?}, flushed: {is_flushed}");
@@ -352,7 +352,7 @@ async fn operators_and_programs_agree_on_limits<DB: Tested>(place: Place<DB>) {
     }
 }
 
-async fn operators_and_programs_agree_on_shards<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_shards<DB: Tested>(place: TestDatabase<DB>) {
     for (kept, is_flushed) in all_cases() {
         let story = format!("{kept:?}, flushed: {is_flushed}");
         let desk = Desk::open(&place, kept).await;
@@ -385,7 +385,7 @@ async fn operators_and_programs_agree_on_shards<DB: Tested>(place: Place<DB>) {
 }
 
 /// Rows whose jobs are in the store at other times, and rows whose jobs are not in the store, form one list without gaps.
-async fn page_of_rows_and_store_is_complete_and_ordered<DB: Tested>(place: Place<DB>) {
+async fn page_of_rows_and_store_is_complete_and_ordered<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place, Kept::RowsAlone).await;
     let mut sent = Vec::new();
     for number in 0..30_u32 {

@@ -1,8 +1,8 @@
 //! The errors of a job with a row, and its death, survive the loss of the store.
 
-use crate::sql::databases::{Place, Tested, on_each_database};
+use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::topic::{Place as Among, Topic};
+use evenkeel::queue::topic::{JobState as Among, Topic};
 use evenkeel::queue::{Delivery, JobId, Queue, RetryDelay};
 use evenkeel::sql::migrate;
 use evenkeel_protocol::queue::steps::{Found, Outcome, Receipt, Rescheduled, Revoked, SettleAndClaim, Settled, State};
@@ -35,24 +35,24 @@ struct Stage {
     queue: Queue<u32>,
 }
 
-async fn opened<DB: Tested>(keel: &Keel, place: &Place<DB>) -> Queue<u32> {
+async fn opened<DB: Tested>(keel: &Keel, place: &TestDatabase<DB>) -> Queue<u32> {
     let builder = keel.queue("tried").retries(RETRIES).retry_delay(RetryDelay::fixed(Duration::ZERO));
     builder.sql(&place.pool).open().await.unwrap()
 }
 
 impl Stage {
-    async fn on_redis<DB: Tested>(place: &Place<DB>) -> Self {
+    async fn on_redis<DB: Tested>(place: &TestDatabase<DB>) -> Self {
         let redis = Redis::start(RedisOptions::new()).await.unwrap();
         let keel = Keel::connect(&redis.url()).await.unwrap();
         Self { queue: opened(&keel, place).await, redis: Some(redis) }
     }
 
-    async fn embedded<DB: Tested>(place: &Place<DB>) -> Self {
+    async fn embedded<DB: Tested>(place: &TestDatabase<DB>) -> Self {
         Self { redis: None, queue: opened(&Keel::memory(), place).await }
     }
 
     /// The store loses everything; an embedded one by the end of its process.
-    async fn lose<DB: Tested>(self, place: &Place<DB>) -> Self {
+    async fn lose<DB: Tested>(self, place: &TestDatabase<DB>) -> Self {
         match &self.redis {
             Some(redis) => redis.command::<()>(&["FLUSHALL"]).await.unwrap(),
             None => return Self::embedded(place).await,
@@ -109,7 +109,7 @@ async fn stop(task: JoinHandle<()>) {
 }
 
 /// A consumer that ends after two attempts, then a store that knows nothing.
-async fn attempts<DB: Tested>(place: &Place<DB>, stage: Stage) {
+async fn attempts<DB: Tested>(place: &TestDatabase<DB>, stage: Stage) {
     let id = stage.queue.now(&1).await.unwrap();
     let (failed, mut failures) = mpsc::unbounded_channel();
     // The third attempt is never answered.
@@ -142,17 +142,17 @@ async fn attempts<DB: Tested>(place: &Place<DB>, stage: Stage) {
     assert_eq!(stage.found(id).await, (State::Dead, 3, Some("attempt 3 failed".to_owned())));
 }
 
-async fn failed_attempts_survive_flush<DB: Tested>(place: Place<DB>) {
+async fn failed_attempts_survive_flush<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     attempts(&place, stage).await;
 }
 
-async fn failed_attempts_survive_restart_of_embedded_store<DB: Tested>(place: Place<DB>) {
+async fn failed_attempts_survive_restart_of_embedded_store<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::embedded(&place).await;
     attempts(&place, stage).await;
 }
 
-async fn death<DB: Tested>(place: &Place<DB>, stage: Stage) {
+async fn death<DB: Tested>(place: &TestDatabase<DB>, stage: Stage) {
     let (kept, redriven) = (stage.make_dead().await, stage.make_dead().await);
     let stage = stage.lose(place).await;
     stage.queue.sweep_once().await.unwrap();
@@ -186,18 +186,18 @@ async fn death<DB: Tested>(place: &Place<DB>, stage: Stage) {
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await, 1);
 }
 
-async fn dead_letter_survives_flush<DB: Tested>(place: Place<DB>) {
+async fn dead_letter_survives_flush<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     death(&place, stage).await;
 }
 
-async fn dead_letter_survives_restart_of_embedded_store<DB: Tested>(place: Place<DB>) {
+async fn dead_letter_survives_restart_of_embedded_store<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::embedded(&place).await;
     death(&place, stage).await;
 }
 
 /// Between the loss and the sweep only the rows know of dead letters.
-async fn dead_letter_is_listed_before_the_sweep<DB: Tested>(place: Place<DB>) {
+async fn dead_letter_is_listed_before_the_sweep<DB: Tested>(place: TestDatabase<DB>) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let operator = Keel::connect(&redis.url()).await.unwrap();
     let stage = Stage { queue: opened(&Keel::connect(&redis.url()).await.unwrap(), &place).await, redis: None };
@@ -250,7 +250,7 @@ async fn dead_in_store(stage: &Stage) -> JobId {
 }
 
 /// A store that lost its latest writes, or whose worker died between the row and the store, has the older state.
-async fn job_with_a_dead_row_does_not_run<DB: Tested>(place: Place<DB>) {
+async fn job_with_a_dead_row_does_not_run<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = stage.queue.now(&1).await.unwrap();
     assert_eq!(place.run("UPDATE evenkeel_jobs SET dead = 1").await, 1);
@@ -266,7 +266,7 @@ async fn job_with_a_dead_row_does_not_run<DB: Tested>(place: Place<DB>) {
 }
 
 /// The row is dead, while the job still runs in the store.
-async fn dead_letter_of_a_dead_worker_is_deleted<DB: Tested>(place: Place<DB>) {
+async fn dead_letter_of_a_dead_worker_is_deleted<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     let topic = stage.queue.topic();
     for is_purged in [false, true] {
@@ -285,7 +285,7 @@ async fn dead_letter_of_a_dead_worker_is_deleted<DB: Tested>(place: Place<DB>) {
     }
 }
 
-async fn death_known_only_to_the_store_survives_flush<DB: Tested>(place: Place<DB>) {
+async fn death_known_only_to_the_store_survives_flush<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = dead_in_store(&stage).await;
     stage.queue.sweep_once().await.unwrap();
@@ -296,7 +296,7 @@ async fn death_known_only_to_the_store_survives_flush<DB: Tested>(place: Place<D
 }
 
 /// The operator's process died between the two, or a failover lost the store's latest writes.
-async fn letter_redriven_in_its_row_alone_runs<DB: Tested>(place: Place<DB>) {
+async fn letter_redriven_in_its_row_alone_runs<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = dead_in_store(&stage).await;
     stage.queue.sweep_once().await.unwrap();

@@ -2,7 +2,7 @@
 
 mod agree;
 mod attempts;
-mod judged;
-mod judged_kills;
 mod operators;
+mod row_decides;
+mod row_decides_kills;
 mod sweeps;

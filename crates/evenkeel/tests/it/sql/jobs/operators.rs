@@ -1,8 +1,8 @@
 //! Operators and programs agree: the result that an operator received holds, before and after Redis has lost everything.
 
-use crate::sql::databases::{Place, Tested, on_each_database};
+use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::topic::Place as Among;
+use evenkeel::queue::topic::JobState as Among;
 use evenkeel::queue::topic::{NewTopicJob, Topic};
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError};
 use evenkeel_protocol::queue::job::{End, Retries};
@@ -40,21 +40,21 @@ struct Desk {
 }
 
 impl Desk {
-    async fn open<DB: Tested>(place: &Place<DB>) -> Self {
+    async fn open<DB: Tested>(place: &TestDatabase<DB>) -> Self {
         Self::with_horizon(place, None).await
     }
 
-    async fn with_horizon<DB: Tested>(place: &Place<DB>, horizon: Option<Duration>) -> Self {
+    async fn with_horizon<DB: Tested>(place: &TestDatabase<DB>, horizon: Option<Duration>) -> Self {
         let redis = Redis::start(RedisOptions::new()).await.unwrap();
         let keel = Keel::connect(&redis.url()).await.unwrap();
-        let builder = keel.queue("judged").retries(0).sql(&place.pool);
+        let builder = keel.queue("row_decides").retries(0).sql(&place.pool);
         let queue = match horizon {
             Some(horizon) => builder.horizon(horizon).open().await.unwrap(),
             None => builder.open().await.unwrap(),
         };
         // Another connection, as that of another program.
         let operator = Keel::connect(&redis.url()).await.unwrap();
-        let topic = operator.topic("judged").await.unwrap().sql(&place.pool);
+        let topic = operator.topic("row_decides").await.unwrap().sql(&place.pool);
         Self { redis, keel, queue, topic }
     }
 
@@ -108,13 +108,13 @@ impl Desk {
 }
 
 /// A job has ended once its row has.
-async fn until_no_row_lives<DB: Tested>(place: &Place<DB>) {
+async fn until_no_row_lives<DB: Tested>(place: &TestDatabase<DB>) {
     while place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await > 0 {
         tokio::task::yield_now().await;
     }
 }
 
-async fn revoked_job_never_runs_after_flush<DB: Tested>(place: Place<DB>) {
+async fn revoked_job_never_runs_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
         let id = desk.later(1).await;
@@ -126,11 +126,13 @@ async fn revoked_job_never_runs_after_flush<DB: Tested>(place: Place<DB>) {
             [Revoked::Revoked],
             "the same answer, flushed: {is_flushed}"
         );
-        assert!(matches!(desk.topic.job(id).await.unwrap(), Some(Found::Ended(stamp)) if stamp.end == End::Revoked));
+        assert!(
+            matches!(desk.topic.job(id).await.unwrap(), Some(Found::Ended(completion)) if completion.end == End::Revoked)
+        );
     }
 }
 
-async fn rescheduled_and_edited_jobs_survive_flush<DB: Tested>(place: Place<DB>) {
+async fn rescheduled_and_edited_jobs_survive_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
         let id = desk.queue.now(&1).await.unwrap();
@@ -144,7 +146,7 @@ async fn rescheduled_and_edited_jobs_survive_flush<DB: Tested>(place: Place<DB>)
     }
 }
 
-async fn job_run_now_runs_after_flush<DB: Tested>(place: Place<DB>) {
+async fn job_run_now_runs_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for (number, is_flushed) in [(1, false), (2, true)] {
         let id = desk.later(number).await;
@@ -158,11 +160,11 @@ async fn job_run_now_runs_after_flush<DB: Tested>(place: Place<DB>) {
     }
 }
 
-async fn purged_jobs_do_not_come_back_after_flush<DB: Tested>(place: Place<DB>) {
+async fn purged_jobs_do_not_come_back_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
         let ids = [desk.later(1).await, desk.later(2).await];
-        assert_eq!(desk.topic.purge(Among::Waiting, "judged").await.unwrap(), 2);
+        assert_eq!(desk.topic.purge(Among::Waiting, "row_decides").await.unwrap(), 2);
         desk.then(is_flushed).await;
         for id in ids {
             assert!(!desk.waits(id).await, "flushed: {is_flushed}");
@@ -172,12 +174,12 @@ async fn purged_jobs_do_not_come_back_after_flush<DB: Tested>(place: Place<DB>) 
     // What the store has lost before is purged, too.
     let id = desk.later(3).await;
     desk.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
-    desk.topic.purge(Among::Waiting, "judged").await.unwrap();
+    desk.topic.purge(Among::Waiting, "row_decides").await.unwrap();
     desk.then(false).await;
     assert!(!desk.waits(id).await);
 }
 
-async fn deleted_dead_letters_do_not_come_back_after_flush<DB: Tested>(place: Place<DB>) {
+async fn deleted_dead_letters_do_not_come_back_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
         let one = desk.make_dead(1).await;
@@ -186,7 +188,7 @@ async fn deleted_dead_letters_do_not_come_back_after_flush<DB: Tested>(place: Pl
         assert_eq!(desk.topic.delete_dead(&[one]).await.unwrap(), [true]);
         assert_eq!(desk.topic.delete_dead(&[one]).await.unwrap(), [false]);
         let other = desk.make_dead(2).await;
-        assert_eq!(desk.topic.purge(Among::Dead, "judged").await.unwrap(), 1);
+        assert_eq!(desk.topic.purge(Among::Dead, "row_decides").await.unwrap(), 1);
         desk.then(is_flushed).await;
         for id in [one, other] {
             assert!(!matches!(desk.in_store(id).await, Some(Found::Live { .. })), "flushed: {is_flushed}");
@@ -194,7 +196,7 @@ async fn deleted_dead_letters_do_not_come_back_after_flush<DB: Tested>(place: Pl
     }
 }
 
-async fn redriven_dead_letter_runs_after_flush<DB: Tested>(place: Place<DB>) {
+async fn redriven_dead_letter_runs_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for (number, is_flushed) in [(1, false), (2, true)] {
         desk.make_dead(number).await;
@@ -213,7 +215,7 @@ async fn redriven_dead_letter_runs_after_flush<DB: Tested>(place: Place<DB>) {
     assert!(!matches!(desk.in_store(id).await, Some(Found::Live { .. })), "it is no dead letter any more");
 }
 
-async fn added_job_runs_after_flush<DB: Tested>(place: Place<DB>) {
+async fn added_job_runs_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for (number, is_flushed) in [(1, false), (2, true)] {
         let new = NewTopicJob {
@@ -234,7 +236,7 @@ async fn added_job_runs_after_flush<DB: Tested>(place: Place<DB>) {
     }
 }
 
-async fn job_beyond_the_horizon_is_listed_for_operators<DB: Tested>(place: Place<DB>) {
+async fn job_beyond_the_horizon_is_listed_for_operators<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::with_horizon(&place, Some(HOUR)).await;
     let far = desk.queue.delay(10 * HOUR, &1).await.unwrap();
     assert!(!desk.waits(far).await);
@@ -245,14 +247,14 @@ async fn job_beyond_the_horizon_is_listed_for_operators<DB: Tested>(place: Place
     assert_eq!(desk.topic.stats().await.unwrap().rows, Some(0));
 }
 
-async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: Place<DB>) {
+async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     let (id, dead) = (desk.later(1).await, desk.make_dead(2).await);
     for is_flushed in [false, true] {
         desk.then(is_flushed).await;
         // The next process that opens the queue registers it again.
-        desk.keel.queue::<u32>("judged").sql(&place.pool).open().await.unwrap();
-        let bare = Keel::connect(&desk.redis.url()).await.unwrap().topic("judged").await.unwrap();
+        desk.keel.queue::<u32>("row_decides").sql(&place.pool).open().await.unwrap();
+        let bare = Keel::connect(&desk.redis.url()).await.unwrap().topic("row_decides").await.unwrap();
         assert!(bare.needs_database());
         let new = NewTopicJob {
             body: "3".into(),
@@ -266,8 +268,8 @@ async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: Plac
             bare.reschedule(id, When::In(0)).await.err(),
             bare.edit(id, "3".into()).await.err(),
             bare.run_now(&[id]).await.err(),
-            bare.purge(Among::Waiting, "judged").await.err(),
-            bare.purge(Among::Dead, "judged").await.err(),
+            bare.purge(Among::Waiting, "row_decides").await.err(),
+            bare.purge(Among::Dead, "row_decides").await.err(),
             bare.delete_dead(&[dead]).await.err(),
             bare.redrive("all").run().await.err(),
             bare.add(new).await.err(),
@@ -284,7 +286,7 @@ async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: Plac
     }
 }
 
-async fn pause_survives_flush<DB: Tested>(place: Place<DB>) {
+async fn pause_survives_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     desk.topic.pause(None).await.unwrap();
     // Another process seems to sweep, and does not: a consumer that claims does not begin, and pauses the store.
@@ -306,7 +308,7 @@ async fn pause_survives_flush<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn operators_do_not_change_a_running_job<DB: Tested>(place: Place<DB>) {
+async fn operators_do_not_change_a_running_job<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     let id = desk.queue.now(&1).await.unwrap();
     let (began, mut beginnings) = mpsc::unbounded_channel();
@@ -323,7 +325,7 @@ async fn operators_do_not_change_a_running_job<DB: Tested>(place: Place<DB>) {
     beginnings.recv().await.unwrap();
     assert_eq!(desk.topic.revoke(&[id]).await.unwrap(), [Revoked::Running]);
     assert_eq!(desk.topic.run_now(&[id]).await.unwrap(), [Rescheduled::Running]);
-    assert_eq!(desk.topic.purge(Among::Waiting, "judged").await.unwrap(), 0);
+    assert_eq!(desk.topic.purge(Among::Waiting, "row_decides").await.unwrap(), 0);
     assert_eq!(desk.topic.delete_dead(&[id]).await.unwrap(), [false]);
     end.send(true).unwrap();
     until_no_row_lives(&place).await;
@@ -331,11 +333,11 @@ async fn operators_do_not_change_a_running_job<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn queue_with_rows_is_rejected_without_its_database<DB: Tested>(place: Place<DB>) {
+async fn queue_with_rows_is_rejected_without_its_database<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
-    let refused = desk.keel.queue::<u32>("judged").open().await.err().unwrap();
+    let refused = desk.keel.queue::<u32>("row_decides").open().await.err().unwrap();
     assert!(refused.to_string().contains("sql(&pool)"), "{refused}");
-    assert!(desk.keel.topic("judged").await.unwrap().needs_database(), "the attempt has not hidden it");
+    assert!(desk.keel.topic("row_decides").await.unwrap().needs_database(), "the attempt has not hidden it");
 }
 
 /// The same operations without rows: their results persist for as long as Redis keeps its data.

@@ -1,10 +1,10 @@
 //! The sweep of rows: what the store says of an end does not count against a live row, and it reads no more than it must.
 
-use crate::sql::databases::{Place, Tested, on_each_database};
+use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, JobId, Queue};
-use evenkeel_protocol::queue::job::{FORGET_MS, Keep};
-use evenkeel_protocol::queue::steps::{Beat, Found, Put, PutChange, Report, SettleAndClaim, Settled, State};
+use evenkeel_protocol::queue::job::{FORGET_MS, Retention};
+use evenkeel_protocol::queue::steps::{Found, Heartbeat, Put, PutChange, Report, SettleAndClaim, Settled, State};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -34,10 +34,10 @@ struct Stage {
 }
 
 impl Stage {
-    async fn open<DB: Tested>(place: &Place<DB>) -> Self {
+    async fn open<DB: Tested>(place: &TestDatabase<DB>) -> Self {
         let redis = Redis::start(RedisOptions::new()).await.unwrap();
         let keel = Keel::connect(&redis.url()).await.unwrap();
-        let queue = keel.queue("judged").retries(0).body_bytes_max(2 * MIB).sql(&place.pool).open().await.unwrap();
+        let queue = keel.queue("row_decides").retries(0).body_bytes_max(2 * MIB).sql(&place.pool).open().await.unwrap();
         Self { redis, queue }
     }
 
@@ -73,8 +73,8 @@ impl Stage {
             }
         };
         assert_eq!(receipt.id, id);
-        let started = Beat { worker: worker.worker, lease_ms: 1, deliveries: vec![(receipt, Report::STARTED)] };
-        assert_eq!(steps.beat(&shard, &started).await.unwrap(), [true]);
+        let started = Heartbeat { worker: worker.worker, lease_ms: 1, deliveries: vec![(receipt, Report::STARTED)] };
+        assert_eq!(steps.heartbeat(&shard, &started).await.unwrap(), [true]);
         id
     }
 
@@ -103,7 +103,7 @@ impl Stage {
     }
 }
 
-async fn rescue_makes_no_dead_letter_of_a_finished_job<DB: Tested>(place: Place<DB>) {
+async fn rescue_makes_no_dead_letter_of_a_finished_job<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     for is_flushed in [false, true] {
         let id = stage.silent_at_last_attempt("done").await;
@@ -114,7 +114,7 @@ async fn rescue_makes_no_dead_letter_of_a_finished_job<DB: Tested>(place: Place<
     }
 }
 
-async fn crashed_job_with_live_row_is_dead_without_running<DB: Tested>(place: Place<DB>) {
+async fn crashed_job_with_live_row_is_dead_without_running<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     let id = stage.silent_at_last_attempt("crashes").await;
     assert_eq!(stage.fate(id).await, (true, false));
@@ -133,7 +133,7 @@ impl Drop for Explosive {
 }
 
 /// What its row does not let run is dropped by the attempt itself, outside the handler.
-async fn panic_in_the_drop_of_a_body_frees_its_lease<DB: Tested>(place: Place<DB>) {
+async fn panic_in_the_drop_of_a_body_frees_its_lease<DB: Tested>(place: TestDatabase<DB>) {
     let keel = Keel::memory();
     let queue = keel.queue::<Explosive>("explosive").retries(0).sql(&place.pool).open().await.unwrap();
     let id = queue.now(&Explosive(1)).await.unwrap();
@@ -152,7 +152,7 @@ async fn panic_in_the_drop_of_a_body_frees_its_lease<DB: Tested>(place: Place<DB
     let _ = task.await;
 }
 
-async fn completion_in_store_alone_keeps_the_live_row<DB: Tested>(place: Place<DB>) {
+async fn completion_in_store_alone_keeps_the_live_row<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     for is_flushed in [false, true] {
         let id = stage.queue.now(&"a".to_owned()).await.unwrap();
@@ -168,7 +168,7 @@ async fn completion_in_store_alone_keeps_the_live_row<DB: Tested>(place: Place<D
     }
 }
 
-async fn withdrawal_in_store_alone_keeps_the_live_row<DB: Tested>(place: Place<DB>) {
+async fn withdrawal_in_store_alone_keeps_the_live_row<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     for is_flushed in [false, true] {
         let (one, other) = (
@@ -178,7 +178,7 @@ async fn withdrawal_in_store_alone_keeps_the_live_row<DB: Tested>(place: Place<D
         let (steps, shard) = stage.queue.steps(&one);
         steps.revoke(&shard, &[one]).await.unwrap();
         // The completion record of a migrated job: above the row's version.
-        let withdrawn = Put { id: other, version: 9, change: PutChange::Withdraw(Keep::AfterEnd(FORGET_MS)) };
+        let withdrawn = Put { id: other, version: 9, change: PutChange::Withdraw(Retention::AfterEnd(FORGET_MS)) };
         let (steps, shard) = stage.queue.steps(&other);
         steps.put(&shard, &[withdrawn]).await.unwrap();
         stage.flush(is_flushed).await;
@@ -186,7 +186,7 @@ async fn withdrawal_in_store_alone_keeps_the_live_row<DB: Tested>(place: Place<D
     }
 }
 
-async fn large_bodies_are_restored_and_sent_only_when_needed<DB: Tested>(place: Place<DB>) {
+async fn large_bodies_are_restored_and_sent_only_when_needed<DB: Tested>(place: TestDatabase<DB>) {
     const JOBS: usize = 24;
     let stage = Stage::open(&place).await;
     let body = "x".repeat(MIB);
@@ -241,7 +241,7 @@ const FLUSH_AND_LEASE: &str = "redis.call('FLUSHALL') return redis.call('SET', A
 /// No key but that of a record ends in one of these.
 const LETTERS: std::ops::RangeInclusive<u8> = b'A'..=b'Z';
 
-async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: Place<DB>) {
+async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     let mut ids = Vec::new();
     // Redis is told to refuse the keys that end in one letter: one of the ids must.
@@ -264,7 +264,7 @@ async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: Place<DB>) {
     }
 }
 
-async fn unreadable_row_does_not_stop_the_sweep<DB: Tested>(place: Place<DB>) {
+async fn unreadable_row_does_not_stop_the_sweep<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     let mut ids = Vec::new();
     for number in 0..3 {
@@ -278,7 +278,7 @@ async fn unreadable_row_does_not_stop_the_sweep<DB: Tested>(place: Place<DB>) {
     assert!(stage.waits(ids[1]).await && stage.waits(ids[2]).await, "the others are there");
 }
 
-async fn only_one_process_sweeps_at_a_time<DB: Tested>(place: Place<DB>) {
+async fn only_one_process_sweeps_at_a_time<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     let id = stage.queue.delay(HOUR, &"a".to_owned()).await.unwrap();
     let (_, shard) = stage.queue.steps(&id);

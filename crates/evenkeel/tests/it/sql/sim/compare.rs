@@ -4,7 +4,7 @@ use super::super::rig::Sql;
 use super::copies::{Arrival, Copies};
 use super::driver::Run;
 use super::held::{self, Sent};
-use super::world::World;
+use super::servers::Servers;
 use evenkeel::queue::JobId;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -49,27 +49,27 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub(super) async fn of<DB: Sql>(world: &World<DB>) -> Self {
-        let shop = world.shop().await;
+    pub(super) async fn of<DB: Sql>(servers: &Servers<DB>) -> Self {
+        let shop = servers.shop().await;
         let mut findings = Self {
-            committed: world.number("SELECT COUNT(*) FROM ledger").await,
-            works_not_done: world.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE state <> 3").await,
-            parked: world.number("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL").await,
+            committed: servers.number("SELECT COUNT(*) FROM ledger").await,
+            works_not_done: servers.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE state <> 3").await,
+            parked: servers.number("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL").await,
             ..Self::default()
         };
-        let done = world.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = 2").await;
+        let done = servers.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = 2").await;
         // Each transaction of the ledger is a completed unit of work, and there are no others.
         findings.works_not_done = findings.works_not_done.abs_diff(done) + done.abs_diff(findings.committed);
         findings.compare_entries(
-            &world.pairs("SELECT name, units FROM accounts").await,
-            &held::entries(world, &shop).await,
+            &servers.pairs("SELECT name, units FROM accounts").await,
+            &held::entries(servers, &shop).await,
         );
-        let named = world.pairs("SELECT name, COALESCE(body, -1) FROM jobs").await;
-        let nameless = world.pairs("SELECT id, body FROM nameless").await;
+        let named = servers.pairs("SELECT name, COALESCE(body, -1) FROM jobs").await;
+        let nameless = servers.pairs("SELECT id, body FROM nameless").await;
         findings.compare_jobs(&named, &nameless, &held::jobs(&shop).await);
-        let said = world.pairs("SELECT lane, number FROM said ORDER BY lane, place").await;
-        let loose = world.pairs("SELECT topic, number FROM loose").await;
-        findings.compare_messages(&said, &loose, held::messages(world, &shop).await);
+        let said = servers.pairs("SELECT lane, number FROM said ORDER BY lane, place").await;
+        let loose = servers.pairs("SELECT topic, number FROM loose").await;
+        findings.compare_messages(&said, &loose, held::messages(servers, &shop).await);
         findings
     }
 
@@ -91,8 +91,8 @@ impl Findings {
         self.copies = Copies::explain(&self.sent, run);
         self.kills = run.killed.len();
         (self.redis_restarts, self.broker_restarts) = (run.redis_restarts, run.broker_restarts);
-        (self.rolled_back, self.refused) = (run.told.rolled_back, run.told.refused);
-        (self.failed, self.unknown, self.at_once) = (run.told.failed, run.told.unknown, run.told.at_once);
+        (self.rolled_back, self.refused) = (run.report.rolled_back, run.report.refused);
+        (self.failed, self.unknown, self.at_once) = (run.report.failed, run.report.unknown, run.report.at_once);
         self.seconds = run.seconds;
     }
 
@@ -104,20 +104,20 @@ impl Findings {
     }
 
     fn compare_jobs(&mut self, named: &[(String, i64)], nameless: &[(String, i64)], held: &HashMap<JobId, i64>) {
-        let mut wanted: HashMap<JobId, i64> = HashMap::new();
+        let mut expected: HashMap<JobId, i64> = HashMap::new();
         for (name, body) in named {
             if *body >= 0 {
-                wanted.insert(JobId::named(name.as_bytes()), *body);
+                expected.insert(JobId::named(name.as_bytes()), *body);
             } else {
                 self.revoked += 1;
                 self.jobs_wrong += u64::from(held.contains_key(&JobId::named(name.as_bytes())));
             }
         }
-        wanted.extend(nameless.iter().map(|(id, body)| (id.parse::<JobId>().unwrap(), *body)));
-        self.jobs = wanted.len() as u64;
-        self.jobs_wrong += wanted.iter().filter(|(id, body)| held.get(*id) != Some(body)).count() as u64;
+        expected.extend(nameless.iter().map(|(id, body)| (id.parse::<JobId>().unwrap(), *body)));
+        self.jobs = expected.len() as u64;
+        self.jobs_wrong += expected.iter().filter(|(id, body)| held.get(*id) != Some(body)).count() as u64;
         let names: HashSet<JobId> = named.iter().map(|(name, _)| JobId::named(name.as_bytes())).collect();
-        let strange = held.keys().filter(|id| !wanted.contains_key(*id) && !names.contains(*id));
+        let strange = held.keys().filter(|id| !expected.contains_key(*id) && !names.contains(*id));
         self.jobs_strange = strange.count() as u64;
     }
 
@@ -128,13 +128,14 @@ impl Findings {
         }
         self.lanes = lanes.len() as u64;
         self.ordered = said.len() as u64;
-        self.lanes_wrong = lanes.iter().filter(|(lane, wanted)| sent.lanes.get(**lane) != Some(wanted)).count() as u64;
+        self.lanes_wrong =
+            lanes.iter().filter(|(lane, expected)| sent.lanes.get(**lane) != Some(expected)).count() as u64;
         self.lanes_wrong += sent.lanes.keys().filter(|lane| !lanes.contains_key(lane.as_str())).count() as u64;
         self.ordered_copies = sent.ordered_copies;
-        let wanted: HashSet<i64> = loose.iter().map(|(_, number)| *number).collect();
-        self.loose = wanted.len() as u64;
-        self.loose_lost = wanted.iter().filter(|number| !sent.loose.contains_key(number)).count() as u64;
-        self.loose_strange = sent.loose.keys().filter(|number| !wanted.contains(number)).count() as u64;
+        let expected: HashSet<i64> = loose.iter().map(|(_, number)| *number).collect();
+        self.loose = expected.len() as u64;
+        self.loose_lost = expected.iter().filter(|number| !sent.loose.contains_key(number)).count() as u64;
+        self.loose_strange = sent.loose.keys().filter(|number| !expected.contains(number)).count() as u64;
         self.sent = sent.loose;
     }
 }

@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(
             noted(98_300, 346, &quiet),
             (0, 0, 1, 0),
-            "it was sent after the relay's patience had begun to run out"
+            "it was sent after the relay's timeout had begun to run out"
         );
         let killed = |process, at| Run { killed: [(process, at)].into(), ..Run::default() };
         assert_eq!(explained(20, &killed(7, 100_010)), (1, 0, 0, 0));

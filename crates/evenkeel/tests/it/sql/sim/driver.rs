@@ -2,8 +2,8 @@
 
 use super::super::rig::Sql;
 use super::faults::{Fault, Scale};
-use super::worker::Told;
-use super::world::{Open, World, now_ms};
+use super::servers::{Open, Servers, now_ms};
+use super::worker::Report;
 use futures_util::FutureExt;
 use futures_util::future::select_all;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(300);
 /// What happened.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    pub(super) told: Told,
+    pub(super) report: Report,
     /// When each killed process died, by its number.
     pub(super) killed: HashMap<u64, u64>,
     /// From when to when a server was away.
@@ -29,39 +29,39 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) async fn play<DB: Sql>(world: &mut World<DB>, scale: &Scale) -> Self {
+    pub(super) async fn play<DB: Sql>(servers: &mut Servers<DB>, scale: &Scale) -> Self {
         let (mut run, began) = (Self::default(), Instant::now());
-        let mut crew = Crew::start(&world.open, scale.processes);
+        let mut crew = Crew::start(&servers.open, scale.processes);
         let mut faults = scale.faults().into_iter().peekable();
         let mut shown = 0;
-        while run.told.ended() < scale.transactions {
-            run.told.add(&crew.hear().await);
-            while let Some((_, fault)) = faults.next_if(|(at, _)| *at <= run.told.ended()) {
-                run.strike(world, &mut crew, fault).await;
+        while run.report.ended() < scale.transactions {
+            run.report.add(&crew.receive().await);
+            while let Some((_, fault)) = faults.next_if(|(at, _)| *at <= run.report.ended()) {
+                run.strike(servers, &mut crew, fault).await;
             }
-            let part = run.told.ended() * 20 / scale.transactions;
+            let part = run.report.ended() * 20 / scale.transactions;
             if part > shown {
                 shown = part;
                 run.show(scale, began.elapsed());
             }
         }
         crew.finish().await;
-        drain(world).await;
+        drain(servers).await;
         run.seconds = began.elapsed().as_secs_f64();
         run
     }
 
-    async fn strike<DB: Sql>(&mut self, world: &mut World<DB>, crew: &mut Crew, fault: Fault) {
+    async fn strike<DB: Sql>(&mut self, servers: &mut Servers<DB>, crew: &mut Crew, fault: Fault) {
         let from = now_ms();
         match fault {
             Fault::Kill(slot) => _ = self.killed.insert(crew.replace(slot), now_ms()),
             Fault::Redis => {
-                world.redis.restart().await.unwrap();
+                servers.redis.restart().await.unwrap();
                 self.redis_restarts += 1;
                 self.outages.push((from, now_ms()));
             }
             Fault::Broker => {
-                world.broker.restart().await.unwrap();
+                servers.broker.restart().await.unwrap();
                 self.broker_restarts += 1;
                 self.outages.push((from, now_ms()));
             }
@@ -70,7 +70,7 @@ impl Run {
 
     fn show(&self, scale: &Scale, took: Duration) {
         let line = serde_json::json!({
-            "progress": self.told.ended(), "transactions": scale.transactions, "committed": self.told.committed,
+            "progress": self.report.ended(), "transactions": scale.transactions, "committed": self.report.committed,
             "kills": self.killed.len(), "redis_restarts": self.redis_restarts, "broker_restarts": self.broker_restarts,
             "seconds": took.as_secs_f64(),
         });
@@ -104,8 +104,8 @@ impl Crew {
     }
 
     /// What the next one says.
-    async fn hear(&mut self) -> Told {
-        let next = self.workers.iter_mut().map(|(_, worker)| worker.hear().boxed());
+    async fn receive(&mut self) -> Report {
+        let next = self.workers.iter_mut().map(|(_, worker)| worker.receive().boxed());
         select_all(next).await.0.unwrap()
     }
 
@@ -124,18 +124,18 @@ impl Crew {
 }
 
 /// Carries out what is left. No other process is left, so what the dead ones had claimed is due at once.
-async fn drain<DB: Sql>(world: &World<DB>) {
-    world.run("UPDATE evenkeel_outbox SET due_at = 1, claim = NULL WHERE state = 1").await;
-    world
+async fn drain<DB: Sql>(servers: &Servers<DB>) {
+    servers.run("UPDATE evenkeel_outbox SET due_at = 1, claim = NULL WHERE state = 1").await;
+    servers
         .run("UPDATE evenkeel_outbox_keys SET due_at = 1, claim = NULL WHERE due_at IS NOT NULL AND parked_at IS NULL")
         .await;
-    let shop = world.shop().await;
-    let relay = shop.keel.relay(&world.pool).sinks(shop.sinks.clone());
+    let shop = servers.shop().await;
+    let relay = shop.keel.relay(&servers.pool).sinks(shop.sinks.clone());
     let (stop, stopped) = oneshot::channel::<()>();
     let relaying = tokio::spawn(async move { relay.run(async { _ = stopped.await }).await });
     let left = async || {
-        world.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = 1").await
-            + world
+        servers.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = 1").await
+            + servers
                 .number("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL AND parked_at IS NULL")
                 .await
     };

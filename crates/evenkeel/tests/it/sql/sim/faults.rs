@@ -18,7 +18,7 @@ pub(super) struct Scale {
     /// Keys of ordered messages.
     pub(super) lanes: u64,
     /// A process reports its progress after this many transactions.
-    pub(super) told_every: u64,
+    pub(super) report_every: u64,
     kills: u64,
     redis_restarts: u64,
     broker_restarts: u64,
@@ -46,7 +46,7 @@ impl Scale {
             accounts: 24,
             jobs: 12,
             lanes: 6,
-            told_every: 5,
+            report_every: 5,
             kills: 3,
             redis_restarts: 1,
             broker_restarts: 1,
@@ -63,7 +63,7 @@ impl Scale {
             accounts: 2_000,
             jobs: 2_000,
             lanes: 200,
-            told_every: 50,
+            report_every: 50,
             kills: (transactions / 1_500).max(3),
             redis_restarts: (transactions / 15_000).max(1),
             broker_restarts: (transactions / 20_000).max(1),

@@ -2,8 +2,8 @@
 
 use super::super::rig::Sql;
 use super::copies::Arrival;
+use super::servers::{BROKER, BROKER_STREAM, CARRIER, NOTED, Servers, Shop, name};
 use super::worker::load;
-use super::world::{BROKER, BROKER_STREAM, CARRIER, NOTED, Shop, World, name};
 use async_nats::jetstream;
 use evenkeel::cache::{Freshness, Tier};
 use evenkeel::queue::JobId;
@@ -47,10 +47,10 @@ impl Sent {
 }
 
 /// The units of each account that is in its cache's store now; others are absent.
-pub(super) async fn entries<DB: Sql>(world: &World<DB>, shop: &Shop) -> HashMap<String, i64> {
-    let found = stream::iter(0..world.open.accounts).map(|account| async move {
+pub(super) async fn entries<DB: Sql>(servers: &Servers<DB>, shop: &Shop) -> HashMap<String, i64> {
+    let found = stream::iter(0..servers.open.accounts).map(|account| async move {
         let (key, cache) = (name("accounts", account), shop.cache(account));
-        let load = load::<DB>(world.pool.clone(), key.clone());
+        let load = load::<DB>(servers.pool.clone(), key.clone());
         let found = Box::pin(cache.get_with(&key, Freshness::Eventual, |_| load)).await.unwrap();
         let units = found.value.map(|value| value.0).filter(|_| found.tier == Tier::Store);
         units.map(|units| (key, units))
@@ -81,7 +81,7 @@ pub(super) async fn jobs(shop: &Shop) -> HashMap<JobId, i64> {
 }
 
 /// The messages in the streams of Redis and at the broker.
-pub(super) async fn messages<DB: Sql>(world: &World<DB>, shop: &Shop) -> Sent {
+pub(super) async fn messages<DB: Sql>(servers: &Servers<DB>, shop: &Shop) -> Sent {
     let mut sent = Sent::default();
     for topic in ["said", "loose"] {
         let mut after: Option<String> = None;
@@ -100,12 +100,12 @@ pub(super) async fn messages<DB: Sql>(world: &World<DB>, shop: &Shop) -> Sent {
             after = page.last().map(|entry| entry.entry_id.clone());
         }
     }
-    at_the_broker(world, &mut sent).await;
+    at_the_broker(servers, &mut sent).await;
     sent
 }
 
-async fn at_the_broker<DB: Sql>(world: &World<DB>, sent: &mut Sent) {
-    let context = jetstream::new(async_nats::connect(world.broker.url()).await.unwrap());
+async fn at_the_broker<DB: Sql>(servers: &Servers<DB>, sent: &mut Sent) {
+    let context = jetstream::new(async_nats::connect(servers.broker.url()).await.unwrap());
     let stream = context.get_stream(BROKER_STREAM).await.unwrap();
     let last = stream.cached_info().state.last_sequence;
     let stream = &stream;

@@ -10,29 +10,29 @@ mod copies;
 mod driver;
 mod faults;
 mod held;
+mod servers;
 mod transaction;
 mod worker;
-mod world;
 
 use super::rig::Sql;
 use compare::Findings;
 use driver::Run;
 use faults::Scale;
-use world::World;
+use servers::Servers;
 
 /// Says how much the long run does: `SEED TRANSACTIONS`.
 const LONG: &str = "EVENKEEL_SIM_OUTBOX";
 
 /// (Every hand-made outbox) A process died between its commit and Redis, and the effects never reached Redis.
 async fn effects_match_sql_after_random_kills<DB: Sql>() {
-    let (world, findings) = play::<DB>(Scale::small()).await;
+    let (servers, findings) = play::<DB>(Scale::small()).await;
     assert!(findings.committed >= 100 && findings.entries_held > 0 && findings.ordered > 0, "{findings:?}");
-    comparison_finds_differences(&world).await;
-    world.close().await;
+    comparison_finds_differences(&servers).await;
+    servers.close().await;
 }
 
 /// The SQL rows are changed behind the library's back: a comparison that cannot fail shows nothing.
-async fn comparison_finds_differences<DB: Sql>(world: &World<DB>) {
+async fn comparison_finds_differences<DB: Sql>(servers: &Servers<DB>) {
     for change in [
         "UPDATE accounts SET units = units + 1",
         "UPDATE jobs SET body = COALESCE(body, 0) + 1",
@@ -40,9 +40,9 @@ async fn comparison_finds_differences<DB: Sql>(world: &World<DB>) {
         "UPDATE loose SET number = -number",
         "UPDATE nameless SET body = body + 1",
     ] {
-        world.run(change).await;
+        servers.run(change).await;
     }
-    let found = Findings::of(world).await;
+    let found = Findings::of(servers).await;
     assert_eq!(found.stale, found.entries_held, "{found:?}");
     assert_eq!((found.jobs_wrong, found.lanes_wrong), (found.jobs + found.revoked, found.lanes), "{found:?}");
     assert_eq!((found.loose_lost, found.loose_strange), (found.loose, found.loose), "{found:?}");
@@ -52,20 +52,20 @@ async fn comparison_finds_differences<DB: Sql>(world: &World<DB>) {
 async fn long_run<DB: Sql>() {
     let Ok(words) = std::env::var(LONG) else { return };
     let (seed, transactions) = words.split_once(' ').expect("SEED TRANSACTIONS");
-    let (world, _) = play::<DB>(Scale::long(seed.parse().unwrap(), transactions.parse().unwrap())).await;
-    world.close().await;
+    let (servers, _) = play::<DB>(Scale::long(seed.parse().unwrap(), transactions.parse().unwrap())).await;
+    servers.close().await;
 }
 
-async fn play<DB: Sql>(scale: Scale) -> (World<DB>, Findings) {
-    let mut world = World::<DB>::open(&scale).await;
-    let run = Run::play(&mut world, &scale).await;
-    let mut findings = Findings::of(&world).await;
+async fn play<DB: Sql>(scale: Scale) -> (Servers<DB>, Findings) {
+    let mut servers = Servers::<DB>::open(&scale).await;
+    let run = Run::play(&mut servers, &scale).await;
+    let mut findings = Findings::of(&servers).await;
     findings.add(&run);
     let words = serde_json::to_string(&findings).unwrap();
     println!("{words}");
     // As this text: with each message of a long run it would be megabytes.
     assert_eq!(findings.wrong(), 0, "{words}");
-    (world, findings)
+    (servers, findings)
 }
 
 macro_rules! on_each_server {

@@ -1,7 +1,7 @@
 //! One random transaction: what it writes, and the effects that say the same.
 
 use super::super::rig::Sql;
-use super::world::{BROKER, NOTED, Open, Shop, name, now_ms};
+use super::servers::{BROKER, NOTED, Open, Shop, name, now_ms};
 use evenkeel::queue::JobId;
 use evenkeel::sql::{Effects, Message, SqlError};
 use rand::Rng;
@@ -43,7 +43,7 @@ pub(super) struct Transaction {
 
 impl Transaction {
     pub(super) fn draw(random: &mut StdRng, open: &Open) -> Self {
-        // In order, as a program that wants no deadlocks does; some are there all the same.
+        // In order, as a program that avoids deadlocks does; some are there all the same.
         let mut accounts: Vec<u64> =
             (0..random.random_range(1..=3)).map(|_| random.random_range(0..open.accounts)).collect();
         accounts.sort_unstable();

@@ -1,8 +1,8 @@
 //! One process: tasks that commit random transactions and read accounts through the caches, and a relay.
 
 use super::super::rig::{Sql, pool};
+use super::servers::{Account, Open, Shop, name};
 use super::transaction::{End, Transaction};
-use super::world::{Account, Open, Shop, name};
 use evenkeel::sql::SqlError;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -19,7 +19,7 @@ const LEASE: Duration = Duration::from_secs(25);
 
 /// Results of transactions since the last report.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct Report {
     pub(super) committed: u64,
     /// Of these, those whose effects were all carried out before the commit returned.
     pub(super) at_once: u64,
@@ -31,7 +31,7 @@ pub(super) struct Told {
     pub(super) unknown: u64,
 }
 
-impl Told {
+impl Report {
     /// Transactions that have ended.
     pub(super) fn ended(&self) -> u64 {
         self.committed + self.rolled_back + self.refused + self.failed + self.unknown
@@ -60,7 +60,7 @@ impl Told {
 #[ignore = "a worker of the simulation"]
 async fn process() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let open: Open = station.hear().await.unwrap();
+    let open: Open = station.receive().await.unwrap();
     if open.database.starts_with("mysql") {
         Box::pin(work::<sqlx::MySql>(open, station)).await;
     } else {
@@ -84,14 +84,14 @@ async fn work<DB: Sql>(open: Open, mut station: Station) {
         })
         .collect();
     drop(said);
-    let mut told = Told::default();
+    let mut report = Report::default();
     loop {
         tokio::select! {
             () = station.until_finish() => break,
-            one = ended.recv() => told.add(&one.expect("a task has ended by itself")),
+            one = ended.recv() => report.add(&one.expect("a task has ended by itself")),
         }
-        if told.ended() >= open.told_every {
-            station.say(&std::mem::take(&mut told)).unwrap();
+        if report.ended() >= open.report_every {
+            station.say(&std::mem::take(&mut report)).unwrap();
         }
     }
     is_over.store(true, Ordering::Relaxed);
@@ -108,7 +108,7 @@ struct Teller<DB: Sql> {
     pool: Pool<DB>,
     shop: Arc<Shop>,
     open: Open,
-    said: mpsc::UnboundedSender<Told>,
+    said: mpsc::UnboundedSender<Report>,
 }
 
 impl<DB: Sql> Teller<DB> {
@@ -124,8 +124,8 @@ impl<DB: Sql> Teller<DB> {
             } else {
                 Box::pin(self.owned(&transaction)).await
             };
-            let told = ended.unwrap_or_else(|error| Told::of(&error));
-            if self.said.send(told).is_err() {
+            let report = ended.unwrap_or_else(|error| Report::of(&error));
+            if self.said.send(report).is_err() {
                 return;
             }
         }
@@ -138,34 +138,34 @@ impl<DB: Sql> Teller<DB> {
         _ = Box::pin(self.shop.cache(account).get(&key, |_| load)).await;
     }
 
-    async fn owned(&self, transaction: &Transaction) -> Result<Told, SqlError> {
+    async fn owned(&self, transaction: &Transaction) -> Result<Report, SqlError> {
         let mut work = self.shop.keel.begin(&self.pool).await?;
         let id = work.id().to_string();
         let written = transaction.write::<DB>(work.tx(), id, self.open.process).await;
         let versions = work.watch(written).map(Some).or_else(conflict)?;
-        let Some(versions) = versions else { return Ok(Told { failed: 1, ..Told::default() }) };
+        let Some(versions) = versions else { return Ok(Report { failed: 1, ..Report::default() }) };
         let nameless = transaction.note(&mut work, &self.shop, &versions)?;
         transaction.nameless::<DB>(work.tx(), nameless).await?;
         match transaction.end {
             End::Commit => {
                 let committed = work.commit().await?;
-                Ok(Told { committed: 1, at_once: u64::from(committed.carried_out), ..Told::default() })
+                Ok(Report { committed: 1, at_once: u64::from(committed.carried_out), ..Report::default() })
             }
-            End::RollBack => work.rollback().await.map(|()| Told { rolled_back: 1, ..Told::default() }),
+            End::RollBack => work.rollback().await.map(|()| Report { rolled_back: 1, ..Report::default() }),
             End::Drop => {
                 drop(work);
-                Ok(Told { rolled_back: 1, ..Told::default() })
+                Ok(Report { rolled_back: 1, ..Report::default() })
             }
         }
     }
 
-    async fn joined(&self, transaction: &Transaction) -> Result<Told, SqlError> {
+    async fn joined(&self, transaction: &Transaction) -> Result<Report, SqlError> {
         let mut held = self.pool.begin().await?;
         let mut work = self.shop.keel.join(&mut held).await?;
         let id = work.id().to_string();
         let versions = transaction.write::<DB>(&mut held, id, self.open.process).await;
         let versions = versions.map(Some).or_else(conflict)?;
-        let Some(versions) = versions else { return Ok(Told { failed: 1, ..Told::default() }) };
+        let Some(versions) = versions else { return Ok(Report { failed: 1, ..Report::default() }) };
         let nameless = transaction.note(&mut work, &self.shop, &versions)?;
         transaction.nameless::<DB>(&mut held, nameless).await?;
         let sealed = work.seal(&mut held).await?;
@@ -175,8 +175,8 @@ impl<DB: Sql> Teller<DB> {
             held.rollback().await?;
         }
         Ok(match sealed.carry_out(&self.pool).await? {
-            Some(committed) => Told { committed: 1, at_once: u64::from(committed.carried_out), ..Told::default() },
-            None => Told { rolled_back: 1, ..Told::default() },
+            Some(committed) => Report { committed: 1, at_once: u64::from(committed.carried_out), ..Report::default() },
+            None => Report { rolled_back: 1, ..Report::default() },
         })
     }
 }

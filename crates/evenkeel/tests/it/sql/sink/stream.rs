@@ -1,5 +1,5 @@
 //! The stream sink's conformance suite on Redis.
 
-use testkit::conformance::stream_sink::World;
+use testkit::conformance::stream_sink::Rig;
 
-testkit::stream_sink_suite!(World::redis);
+testkit::stream_sink_suite!(Rig::redis);

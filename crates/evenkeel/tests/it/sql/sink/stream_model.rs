@@ -1,5 +1,5 @@
 //! The stream sink's conformance suite on the model.
 
-use testkit::conformance::stream_sink::World;
+use testkit::conformance::stream_sink::Rig;
 
-testkit::stream_sink_suite!(World::memory);
+testkit::stream_sink_suite!(Rig::memory);

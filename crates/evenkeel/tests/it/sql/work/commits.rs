@@ -129,7 +129,7 @@ async fn last_committed_unit_of_work_decides_on_a_job<DB: Sql>(rig: Rig<DB>) {
     work.revoke(&rig.mail, id).unwrap();
     work.commit().await.unwrap();
     assert!(
-        matches!(rig.mail.find(&id).await.unwrap(), Some(Found::Ended(stamp)) if Some(stamp.version) > versions[2])
+        matches!(rig.mail.find(&id).await.unwrap(), Some(Found::Ended(completion)) if Some(completion.version) > versions[2])
     );
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     let nameless = work.reschedule(rig.mail.job(&"fourth".to_owned())).unwrap_err();
@@ -143,7 +143,11 @@ async fn restarted_job_version_exceeds_all_earlier_ones<DB: Sql>(rig: Rig<DB>) {
         let job = work.reschedule(rig.mail.job(&body.to_owned()).id("order/7").delay(in_an_hour)).unwrap();
         work.commit().await.unwrap();
         let Some(Found::Live { job: found, .. }) = rig.mail.find(&job).await.unwrap() else { panic!("the job waits") };
-        assert_eq!(&found.spec.body[..], format!("\"{body}\"").as_bytes(), "it lost against what the queue remembers");
+        assert_eq!(
+            &found.spec.body[..],
+            format!("\"{body}\"").as_bytes(),
+            "it lost against what the queue has recorded"
+        );
         // As retention does it.
         DB::run(&mut rig.pool.acquire().await.unwrap(), "DELETE FROM evenkeel_job_versions").await.unwrap();
     }

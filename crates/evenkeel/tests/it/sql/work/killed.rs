@@ -59,7 +59,7 @@ async fn sell<DB: Sql>(open: &Open) {
 #[ignore = "a worker of the tests below"]
 async fn seller() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let open: Open = station.hear().await.unwrap();
+    let open: Open = station.receive().await.unwrap();
     match &open.database[..5] {
         "sqlit" => sell::<sqlx::Sqlite>(&open).await,
         "mysql" => sell::<sqlx::MySql>(&open).await,
@@ -89,7 +89,7 @@ async fn before_the_commit<DB: Sql>(is_joined: bool) {
     assert_eq!(eventually("the row is free", add).await.unwrap(), 1);
     assert_eq!((rig.units().await, rig.number("SELECT COUNT(*) FROM evenkeel_outbox").await), (11, 0));
     rig.keel.relay(&rig.pool).run_once().await.unwrap();
-    assert_eq!(rig.cached_units().await, 10, "the cache was not told");
+    assert_eq!(rig.cached_units().await, 10, "the cache was not notified");
     assert!(rig.mail.find(&JobId::named(b"sale")).await.unwrap().is_none());
 }
 

@@ -60,7 +60,7 @@ impl MemoryPool {
     /// [`PoolSteps::release`] without `async`.
     pub(crate) fn release_now(&self, pool: &Pool, owner: Token) -> Released {
         let (released, waiting) = self.step(pool, |state, now| state.release(now, owner));
-        if waiting > 0 && guard("model_pool_release_tells") {
+        if waiting > 0 && guard("model_pool_release_notifies") {
             self.notify();
         }
         released

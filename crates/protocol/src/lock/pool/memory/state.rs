@@ -8,7 +8,7 @@ use evenkeel_link::support::guard;
 use std::collections::HashMap;
 
 /// How long a pool is stored after its last use.
-const KEPT_MS: u64 = 172_800_000;
+const RETAINED_MS: u64 = 172_800_000;
 
 /// The state of one pool.
 #[derive(Clone)]
@@ -84,7 +84,7 @@ impl State {
             place: 0,
             holds: HashMap::new(),
             places: HashMap::new(),
-            forgotten_at: now + KEPT_MS,
+            forgotten_at: now + RETAINED_MS,
         }
     }
 
@@ -101,7 +101,7 @@ impl State {
     }
 
     pub(super) fn used(&mut self, now: u64) {
-        self.forgotten_at = now + KEPT_MS;
+        self.forgotten_at = now + RETAINED_MS;
     }
 
     pub(super) fn acquire(&mut self, now: u64, kind: Kind, ask: &Ask) -> Asked {

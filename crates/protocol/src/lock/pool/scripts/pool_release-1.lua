@@ -8,7 +8,7 @@ if not held and not waited then return { -1, 0 } end
 if held then pool.used = pool.used - held.permits end
 if waited then pool.waits[owner], pool.waiting = nil, pool.waiting - 1 end
 call('HDEL', KEYS[1], 'h' .. owner, 'w' .. owner)
-call('PEXPIRE', KEYS[1], KEPT_MS)
-tell(ARGV[2], pool)
+call('PEXPIRE', KEYS[1], RETAINED_MS)
+notify_waiters(ARGV[2], pool)
 if not held then return { -1, 0 } end
 return { 1, pool.waiting }

@@ -10,5 +10,5 @@ if held.limit > 0 then ends = math.min(ends, held.limit) end -- guard: pool_max_
 if ends <= held.ends then return { 2, held.ends - now } end
 held.ends, held.lease = ends, lease
 place_hold(KEYS[1], ARGV[1], held)
-call('PEXPIRE', KEYS[1], KEPT_MS)
+call('PEXPIRE', KEYS[1], RETAINED_MS)
 return { 1, ends - now }

@@ -3,7 +3,7 @@
 local call, now = redis.call, now_ms()
 local HEAD, HOLD, PLACE = '>I4I8c16I6', '>I4I6I4I6I6', '>I4I6I6I6'
 local HEAD_BYTES, HOLD_BYTES, PLACE_BYTES, OWNER_BYTES = 34, 26, 22, 16
-local KEPT_MS, WAITING_MS, TURN_MS, WAITERS_MAX = 172800000, 2000, 10000, 500
+local RETAINED_MS, WAITING_MS, TURN_MS, WAITERS_MAX = 172800000, 2000, 10000, 500
 local PERMITS_MAX, FENCE_MAX = 500, 9007199254740991
 
 -- A value that another program has written under one of our keys reads as absent, and the next acquisition removes it.
@@ -69,7 +69,7 @@ end
 local function save(key, pool)
   if pool.is_foreign then call('DEL', key) end
   call('HSET', key, 'p', struct.pack(HEAD, pool.permits, pool.fence, pool.signer, pool.places))
-  call('PEXPIRE', key, KEPT_MS)
+  call('PEXPIRE', key, RETAINED_MS)
 end
 
 local function place_hold(key, owner, h)
@@ -77,7 +77,7 @@ local function place_hold(key, owner, h)
 end
 
 -- Notifies the waiters whose turn it is, by their tokens.
-local function tell(channel, pool)
+local function notify_waiters(channel, pool)
   local queue, free, named = {}, pool.permits - pool.used, {}
   for owner, w in pairs(pool.waits) do queue[#queue + 1] = { owner, w } end
   table.sort(queue, function(a, b) return a[2].place < b[2].place end)
@@ -85,7 +85,7 @@ local function tell(channel, pool)
     if entry[2].permits <= free then named[#named + 1] = entry[1] end
     if entry[2].keeps then free = free - entry[2].permits end
   end
-  if #named > 0 then call('SPUBLISH', channel, table.concat(named)) end -- guard: pool_release_tells
+  if #named > 0 then call('SPUBLISH', channel, table.concat(named)) end -- guard: pool_release_notifies
 end
 
 local function shown(owner, h)

@@ -1,7 +1,7 @@
 -- The queue of a pool's waiters. Cost O(holders log holders + waiting).
 
 -- The time until there is room for `owner` at the earliest, given the holders and the earlier requests; 0 if there is room.
-local function free_in(pool, owner, wanted, total)
+local function free_in(pool, owner, requested, total)
   local mine, kept, free_at = pool.waits[owner], 0, math.huge
   for other, w in pairs(pool.waits) do
     local is_ahead = false
@@ -10,12 +10,12 @@ local function free_in(pool, owner, wanted, total)
   end
   local used, leases = pool.used, {}
   local missing = 0
-  missing = used + kept + wanted - total -- guard: pool_room
+  missing = used + kept + requested - total -- guard: pool_room
   if missing <= 0 then return 0 end
   for _, h in pairs(pool.holds) do leases[#leases + 1] = h end
   table.sort(leases, function(a, b) return a.ends < b.ends end)
   for _, h in ipairs(leases) do
-    if used + wanted > total then used, free_at = used - h.permits, h.ends end
+    if used + requested > total then used, free_at = used - h.permits, h.ends end
   end
   return free_at - now
 end
@@ -31,14 +31,14 @@ local function tidy(key, pool)
 end
 
 -- Assigns a place in the queue, or renews the caller's place.
-local function stand(key, pool, owner, wanted)
+local function join_queue(key, pool, owner, requested)
   local mine = pool.waits[owner]
   if not mine then
     if pool.waiting >= WAITERS_MAX then return end
     pool.places = pool.places + 1
     mine = { place = pool.places, asked = now }
   end
-  call('HSET', key, 'w' .. owner, struct.pack(PLACE, wanted, mine.place, mine.asked, now + WAITING_MS))
+  call('HSET', key, 'w' .. owner, struct.pack(PLACE, requested, mine.place, mine.asked, now + WAITING_MS))
   save(key, pool)
 end
 

@@ -10,17 +10,17 @@ local function check()
 end
 check() -- guard: queue_types_checked
 local lease_now, before = lease_clock(), earliest()
-local fates, deadline, judged = {}, '+inf', false
-judged = ARGV[6] == '1' -- guard: queue_rescue_judged
+local fates, deadline, row_decides = {}, '+inf', false
+row_decides = ARGV[6] == '1' -- guard: queue_rescue_row_decides
 deadline = lease_now -- guard: queue_rescue_deadline
 
 local function rescue(id, j)
   local started, alone = has(j.flags, STARTED), true
   if has(j.fields, SHIELDED) and j.retries > 0 then started = false end -- guard: queue_shield
   alone = has(j.fields, ALONE) -- guard: queue_dies_alone
-  j.flags = bit.bor(j.flags, LAPSED)
+  j.flags = bit.bor(j.flags, LEASE_EXPIRED)
   if not started then
-    j.lapses = math.min(j.lapses + 1, 255)
+    j.lease_expiries = math.min(j.lease_expiries + 1, 255)
     annotate(id, j, ERROR, struct.pack('>I6BH', NOW, 3, 0))
     wait(id, j, NOW)
     add('lapsed', 1)
@@ -29,8 +29,8 @@ local function rescue(id, j)
   j.crashes, j.errors = math.min(j.crashes + 1, 255), math.min(j.errors + 1, 65535)
   annotate(id, j, ERROR, struct.pack('>I6BH', NOW, 2, j.errors))
   add('crashed', 1)
-  local exhausted = not (judged and j.version) and j.retries < 65535 and (j.errors > j.retries or alone and j.crashes >= crash_max)
-  if exhausted then return bury(id, j, has(j.flags, DISCARD)) + 1 end -- guard: queue_rescue_exhausted
+  local exhausted = not (row_decides and j.version) and j.retries < 65535 and (j.errors > j.retries or alone and j.crashes >= crash_max)
+  if exhausted then return mark_dead(id, j, has(j.flags, DISCARD)) + 1 end -- guard: queue_rescue_exhausted
   wait(id, j, NOW + math.min(delay * 2 ^ math.min(j.crashes - 1, 30), delay_max), alone)
   return 2
 end

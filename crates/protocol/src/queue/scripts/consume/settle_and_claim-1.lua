@@ -1,9 +1,9 @@
 -- Settles a worker's deliveries, then leases due jobs to it. The reply is stored until the worker's next call.
--- KEYS 1 shard    ARGV 1 worker, 2 sequence, 3 lease ms, 4 want, 5 token, 6 fence floor,
+-- KEYS 1 shard    ARGV 1 worker, 2 sequence, 3 lease ms, 4 limit, 5 token, 6 fence floor,
 --   7 to 9 slots, level and number of the suspects that run (shared/consume/suspects.lua), then settlements (shared/consume/settle.lua)
 -- Replies nothing: stale, a higher sequence was first; or verdicts (a byte each), now, next due (-1 none), deliveries (shared/consume/claim.lua)
--- Cost O((settlements + want) log n). A repeat of the same sequence gets the same reply.
-local worker, sequence, want, token = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5]
+-- Cost O((settlements + limit) log n). A repeat of the same sequence gets the same reply.
+local worker, sequence, limit, token = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5]
 local kept = call('HGET', ANSWERS, worker)
 local last = kept and struct.unpack('>I8', kept) or 0
 if last > sequence then return false end -- guard: queue_sequence_stale
@@ -24,11 +24,11 @@ end
 local verdicts = settle_all(10)
 
 local lease, out = { token = token, span = tonumber(ARGV[3]), taken = {}, bytes = 0, room = room_of(7) }, {}
-lease.fits = meta.record_max <= INLINE_MAX and meta.record_max * want <= CLAIM_MAX
+lease.fits = meta.record_max <= INLINE_MAX and meta.record_max * limit <= CLAIM_MAX
 for _, priority in ipairs(in_use()) do
-  local stop = want <= 0
+  local stop = limit <= 0
   if meta.paused > NOW then stop = true end -- guard: queue_paused
-  if not stop then stop, want = claim_from(DUE[priority], want, lease, out) end
+  if not stop then stop, limit = claim_from(DUE[priority], limit, lease, out) end
   if stop then break end
 end
 local leases, deadline = {}, text(lease_now + lease.span)

@@ -15,7 +15,7 @@ local function refusal(id, raw, j)
   local index = held and where(id, held)
   if index == DEAD then return '\4' end -- guard: queue_enqueue_dead
   if index then return '\2' end -- guard: queue_enqueue_id
-  if how then return '\5' .. string.char(how) end -- guard: queue_enqueue_stamp
+  if how then return '\5' .. string.char(how) end -- guard: queue_enqueue_completion
   if elsewhere(id) or (j.unique and meta.shards > 1) then return '\7' end -- guard: queue_grown_refuses
   local owner = j.unique and bytes_of(tag .. ':unique:' .. j.unique, UNIQUE_LAST) or ''
   local counts = #owner == 22 and struct.unpack('>I6', owner) > NOW

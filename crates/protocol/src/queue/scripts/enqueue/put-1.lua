@@ -13,15 +13,15 @@ local function put(id, version, when, payload, held)
     add('bytes', -call('STRLEN', JOB .. id))
     free_unique(id, held)
   end
-  local lapsed = index and (held.token ~= NOBODY or has(held.flags, LAPSED))
+  local lease_expired = index and (held.token ~= NO_OWNER or has(held.flags, LEASE_EXPIRED))
   if when == '' then
     local rule, window = struct.unpack('>BI6', payload)
-    local how = lapsed and REVOKED_AFTER_LAPSE or REVOKED
+    local how = lease_expired and REVOKED_AFTER_LEASE_EXPIRY or REVOKED
     add('revoked', 1)
-    return stamp(id, how, version, keep_until(rule, window, how, NOW))
+    return record_completion(id, how, version, retain_until(rule, window, how, NOW))
   end
   local j = open(payload)
-  if lapsed then j.flags = bit.bor(j.flags, LAPSED) end
+  if lease_expired then j.flags = bit.bor(j.flags, LEASE_EXPIRED) end
   if index then j.fence = held.fence end -- guard: queue_put_fence
   accept(id, due_at(when), payload, j, string.sub(when, 1, 1) == '!')
 end

@@ -1,4 +1,4 @@
--- Adds the items that another shard has given, each once and in order.
+-- Adds the items that another shard has sent, each once and in order.
 -- KEYS 1 shard    ARGV 1 number of the other shard, then for each: sequence, label, record (leaving-1.lua)
 -- Replies the last sequence number that was added
 -- Cost O(log n) each. A repeat, however late, adds nothing twice.
@@ -10,7 +10,7 @@ check() -- guard: queue_types_checked
 local field, before = 'took:' .. ARGV[1], earliest()
 local last = tonumber(call('HGET', META, field) or 0)
 
-local function adopt(kind, id, place, score, raw)
+local function receive_item(kind, id, place, score, raw)
   if kind == 2 then return call('HSETNX', tag .. ':schedules', id, string.format('%.0f', score)) end
   local known, ended = open(head_of(id))
   if known or ended or raw == '' then return end -- a record that this shard already has takes precedence
@@ -30,10 +30,10 @@ end
 for at = 2, #ARGV, 3 do
   local sequence, fresh = tonumber(ARGV[at]), true
   if sequence > last + 1 then break end
-  fresh = sequence > last -- guard: queue_adopt_once
+  fresh = sequence > last -- guard: queue_receive_once
   if fresh then
     local kind, id, place, score = struct.unpack('>Bc16BI6', ARGV[at + 1])
-    adopt(kind, id, place, score, ARGV[at + 2])
+    receive_item(kind, id, place, score, ARGV[at + 2])
     last = math.max(last, sequence)
   end
 end

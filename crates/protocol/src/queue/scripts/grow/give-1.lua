@@ -1,8 +1,8 @@
 -- Removes items that belong to other shards from every index of this one and keeps them until their shard has received them.
 -- KEYS 1 shard    ARGV for each: kind (1: 1 job, 2 schedule), id (16)
--- Replies a byte for each: 0 unknown, or belongs here · 1 given · 2 leased: not yet
+-- Replies a byte for each: 0 unknown, or belongs here · 1 sent · 2 leased: not yet
 -- Cost O(log n) each. A repeat finds nothing.
-local SCHEDULES, STAMP = tag .. ':schedules', 9
+local SCHEDULES, COMPLETION = tag .. ':schedules', 9
 local answers = {}
 
 local function leaving(keeper)
@@ -35,13 +35,13 @@ local function give_job(keeper, id)
   local index, score = nil, 0
   if j then index, score = where(id, j) end
   if not how and not index then return 0 end
-  if index == LEASED then return 2 end -- guard: queue_give_leased
+  if index == LEASED then return 2 end -- guard: queue_send_leased
   if index then
     call('ZREM', index, id)
     add('bytes', -call('STRLEN', JOB .. id))
   end
   call('SETRANGE', JOB .. id, 0, string.char(j and 3 or 4)) -- no step reads it any more
-  return send(keeper, 1, id, j and (index == DEAD and 5 or j.flags % 4) or STAMP, j and score or 0)
+  return send(keeper, 1, id, j and (index == DEAD and 5 or j.flags % 4) or COMPLETION, j and score or 0)
 end
 
 for at, item in ipairs(ARGV) do

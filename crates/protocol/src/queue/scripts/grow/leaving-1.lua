@@ -1,4 +1,4 @@
--- The items that were given to another shard, in the order of their removal.
+-- The items that were sent to another shard, in the order of their removal.
 -- KEYS 1 shard    ARGV 1 number of the other shard, 2 limit, 3 "1" returns the first regardless of its size
 -- Replies sequence, label (24: kind 1, id 16, place 1, score 6), record of each; an expired completion record has no record.
 -- For a first record above 1 MiB only its length, in place of the record: the caller requests it separately

@@ -15,8 +15,8 @@ local function found(id)
   local index, score = where(id, j)
   if not index then return false end
   local number = index == DEAD and 5 or index == LEASED and 4 or j.flags % 4
-  local lapsed = index == LEASED or has(j.flags, LAPSED)
-  return { number, score, j.version or NO_VERSION, lapsed and 1 or 0 }
+  local lease_expired = index == LEASED or has(j.flags, LEASE_EXPIRED)
+  return { number, score, j.version or NO_VERSION, lease_expired and 1 or 0 }
 end
 
 local answers = {}

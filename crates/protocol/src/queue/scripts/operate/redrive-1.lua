@@ -21,7 +21,7 @@ local function redrive(id)
   if died_at > cutoff then return 3 end -- guard: queue_redrive_cutoff
   call('ZREM', DEAD, id)
   annotate(id, j, REDRIVEN, struct.pack('>c16I6H', ARGV[1], NOW, j.errors))
-  j.errors, j.crashes, j.lapses = 0, 0, 0
+  j.errors, j.crashes, j.lease_expiries = 0, 0, 0
   local due = NOW + tonumber(ARGV[3])
   if j.expires then call('SETRANGE', JOB .. id, 40, struct.pack('>I6', due + j.late)) end
   wait(id, j, due)

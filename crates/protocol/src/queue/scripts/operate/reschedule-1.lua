@@ -22,7 +22,7 @@ local function reschedule(id, when, codec, body)
   if index == DEAD then return 4 end
   if index == LEASED and due > lease_now then return 3 end -- guard: queue_reschedule_running
   call('ZREM', index, id)
-  if index == LEASED then j.flags, due = bit.bor(j.flags, LAPSED), NOW end
+  if index == LEASED then j.flags, due = bit.bor(j.flags, LEASE_EXPIRED), NOW end
   if when ~= '' then due = due_at(when) end
   if codec ~= '' then
     j.flags = bit.bor(bit.band(j.flags, 63), tonumber(codec)) -- guard: queue_edit_names_codec
@@ -30,7 +30,7 @@ local function reschedule(id, when, codec, body)
   end
   if j.expires and when ~= '' then call('SETRANGE', JOB .. id, 40, struct.pack('>I6', due + j.late)) end
   wait(id, j, due)
-  return has(j.flags, LAPSED) and 2 or 1
+  return has(j.flags, LEASE_EXPIRED) and 2 or 1
 end
 
 for at = 1, #ARGV, 4 do

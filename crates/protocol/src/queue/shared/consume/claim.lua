@@ -1,5 +1,5 @@
 -- Leases due jobs: by priority, then by due time, then by id.
--- Returns id, fence, due, lease left, record of each; of a large record its head and its length. Cost O(want log n).
+-- Returns id, fence, due, lease left, record of each; of a large record its head and its length. Cost O(limit log n).
 -- Records above INLINE_MAX are read by the worker in pieces; a claim returns at most CLAIM_MAX bytes, but at least one job.
 local INLINE_MAX, INLINE_LAST, CLAIM_MAX = 65536, '65535', 4194304
 
@@ -16,7 +16,7 @@ local function travels(raw, size)
   return #raw < size and { raw, size } or raw
 end
 
-local function give(id, key, due, raw, size, lease, out)
+local function deliver_job(id, key, due, raw, size, lease, out)
   local fence, flags, fields = NOW * 1000, string.byte(raw, 2, 3)
   fence = math.max(fence, struct.unpack('>I8', raw, 17) + 1) -- guard: queue_fence_rises
   fence = math.max(fence, meta.floor + 1) -- guard: queue_fence_floor
@@ -32,18 +32,18 @@ end
 -- Returns whether the record is a job's, whether the job has expired, and its suspicion.
 -- These are read from the head; decoding every record would take longer than the rest of a claim.
 local function looked_at(raw)
-  local format, _, fields, _, _, _, _, _, crashes, lapses = string.byte(raw or '', 1, 10)
+  local format, _, fields, _, _, _, _, _, crashes, lease_expiries = string.byte(raw or '', 1, 10)
   if format ~= 1 then return nil, false, 0 end
   local late = false
   if has(fields, 1) and NOW > struct.unpack('>I6', raw, 41) then late = true end -- guard: queue_expired
-  return true, late, late and 0 or suspicion(crashes, lapses)
+  return true, late, late and 0 or suspicion(crashes, lease_expiries)
 end
 
 -- Claims one batch of one priority; returns true when the claim is complete.
-local function claim_some(index, want, lease, out, gone, later)
+local function claim_some(index, limit, lease, out, gone, later)
   local horizon = '+inf'
   horizon = text(NOW) -- guard: queue_never_early
-  local found = call('ZRANGEBYSCORE', index, '-inf', horizon, 'WITHSCORES', 'LIMIT', '0', text(want))
+  local found = call('ZRANGEBYSCORE', index, '-inf', horizon, 'WITHSCORES', 'LIMIT', '0', text(limit))
   local keys = {}
   for at = 1, #found, 2 do keys[#keys + 1] = JOB .. found[at] end
   local records = lease.fits and #keys > 0 and call('MGET', unpack(keys))
@@ -52,12 +52,12 @@ local function claim_some(index, want, lease, out, gone, later)
     if records then raw = records[(at + 1) / 2] else raw, size = looked_up(key) end
     local is_job, late, level = looked_at(raw)
     if level > 0 and not has_place(lease.room, level) then
-      if lease.room.put_off == PUT_OFF_MAX then return true, want end
+      if lease.room.put_off == PUT_OFF_MAX then return true, limit end
       put_off(id, lease.room, later)
     else
       local full = is_job and not late and #out > 0 and lease.bytes + size > CLAIM_MAX
-      if full then return true, want end -- guard: queue_claim_bytes
-      gone[#gone + 1], want = id, want - 1
+      if full then return true, limit end -- guard: queue_claim_bytes
+      gone[#gone + 1], limit = id, limit - 1
       if not is_job then
         add('ghosts', 1)
       elseif late then
@@ -65,22 +65,22 @@ local function claim_some(index, want, lease, out, gone, later)
       else
         lease.bytes = lease.bytes + size
         if level > 0 then take_place(lease.room, level) end
-        give(id, key, found[at + 1], raw, size, lease, out)
+        deliver_job(id, key, found[at + 1], raw, size, lease, out)
       end
     end
   end
-  return false, want
+  return false, limit
 end
 
 -- Claims from one priority; returns true when the claim is complete.
-local function claim_from(index, want, lease, out)
-  while want > 0 do
+local function claim_from(index, limit, lease, out)
+  while limit > 0 do
     local gone, later, over = {}, {}, nil
-    over, want = claim_some(index, want, lease, out, gone, later)
+    over, limit = claim_some(index, limit, lease, out, gone, later)
     if #gone > 0 then call('ZREM', index, unpack(gone)) end
     if #later > 0 then call('ZADD', index, unpack(later)) end
-    if over then return true, want end
-    if #later == 0 then return false, want end
+    if over then return true, limit end
+    if #later == 0 then return false, limit end
   end
-  return false, want
+  return false, limit
 end

@@ -17,7 +17,7 @@ local function held(id, hold)
   if string.byte(raw, 1) ~= 1 then return nil end
   if string.sub(raw, 17, 40) ~= hold then
     local token = string.sub(raw, 25, 40)
-    if token == NOBODY then return nil end
+    if token == NO_OWNER then return nil end
     if token ~= string.sub(hold, 9) then return nil end -- guard: queue_token
     if string.sub(raw, 17, 24) ~= string.sub(hold, 1, 8) then return nil end -- guard: queue_fence
   end

@@ -24,14 +24,14 @@ local function settle(item, gone, ended)
     return 1
   end
   local j = open(raw)
-  j.size, j.crashes, j.lapses = size, 0, 0
+  j.size, j.crashes, j.lease_expiries = size, 0, 0
   if kind == ACK then
     finish(id, j, DONE, ended)
   elseif kind == FAIL or kind == KILL then
     j.errors = math.min(j.errors + 1, 65535)
     note_error(id, j, kind == FAIL and FAILED or KILLED, string.sub(item, text_at))
-    if kind == KILL then return bury(id, j, false) end
-    if j.retries < 65535 and j.errors > j.retries then return bury(id, j, has(j.flags, DISCARD)) end -- guard: queue_retries
+    if kind == KILL then return mark_dead(id, j, false) end
+    if j.retries < 65535 and j.errors > j.retries then return mark_dead(id, j, has(j.flags, DISCARD)) end -- guard: queue_retries
     wait(id, j, NOW + delay)
     add('retried', 1)
   else

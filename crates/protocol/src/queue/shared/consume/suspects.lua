@@ -8,8 +8,8 @@ local function room_of(at)
 end
 
 -- 0 for a job that is not a suspect.
-local function suspicion(crashes, lapses)
-  return crashes + (lapses > 1 and 1 or 0)
+local function suspicion(crashes, lease_expiries)
+  return crashes + (lease_expiries > 1 and 1 or 0)
 end
 
 local function has_place(room, level)

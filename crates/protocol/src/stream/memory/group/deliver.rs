@@ -52,7 +52,7 @@ impl Group {
         now: u64,
         log: &Log,
         me: &Name,
-        want: usize,
+        limit: usize,
         lease_ms: u64,
     ) -> Reply<ReadEntries> {
         if self.mode == Mode::Partition && self.taken != self.fence {
@@ -68,9 +68,9 @@ impl Group {
             return Reply::Done(read);
         }
         let ends = (self.mode == Mode::Entry).then_some(lease_now + lease_ms);
-        self.redeliver(now, lease_now, log, me, want.div_ceil(2), ends, &mut read);
-        let skipped = self.read_new(now, log, me, want - read.entries.len(), ends, &mut read);
-        self.redeliver(now, lease_now, log, me, want - read.entries.len(), ends, &mut read);
+        self.redeliver(now, lease_now, log, me, limit.div_ceil(2), ends, &mut read);
+        let skipped = self.read_new(now, log, me, limit - read.entries.len(), ends, &mut read);
+        self.redeliver(now, lease_now, log, me, limit - read.entries.len(), ends, &mut read);
         let due = self.due.first_time().map(|due| due.saturating_sub(now));
         let ends = self.leased.first_time().map(|ends| ends.saturating_sub(lease_now));
         read.next_in_ms = if skipped { Some(0) } else { due.into_iter().chain(ends).min() };
@@ -90,16 +90,16 @@ impl Group {
         read: &mut ReadEntries,
     ) {
         let room = read.entries.len() + limit;
-        for lapsed in [false, true] {
+        for lease_expired in [false, true] {
             let limit = room - read.entries.len();
-            let ids = if lapsed { self.leased.until(lease_now, limit) } else { self.due.until(now, limit) };
+            let ids = if lease_expired { self.leased.until(lease_now, limit) } else { self.due.until(now, limit) };
             for id in ids {
                 let Some(entry) = log.entries.get(&id) else {
                     self.finish(id);
                     read.lost.push(id);
                     continue;
                 };
-                read.entries.push(self.deliver_again(now, id, me, entry, lapsed));
+                read.entries.push(self.deliver_again(now, id, me, entry, lease_expired));
                 if let Some(ends) = ends {
                     self.leased.set(&id, ends);
                 }
@@ -113,12 +113,12 @@ impl Group {
         now: u64,
         log: &Log,
         me: &Name,
-        want: usize,
+        limit: usize,
         ends: Option<u64>,
         read: &mut ReadEntries,
     ) -> bool {
         let mut skipped = false;
-        for (id, entry) in log.after(self.position).take(want) {
+        for (id, entry) in log.after(self.position).take(limit) {
             self.position = id;
             if entry.sent_back.as_ref().is_some_and(|(group, _)| *group != self.name) {
                 skipped = true;
@@ -133,17 +133,17 @@ impl Group {
         skipped
     }
 
-    fn deliver_again(&mut self, now: u64, id: EntryId, me: &Name, entry: &LogEntry, lapsed: bool) -> Delivered {
+    fn deliver_again(&mut self, now: u64, id: EntryId, me: &Name, entry: &LogEntry, lease_expired: bool) -> Delivered {
         self.due.remove(&id);
         let count = self.pending.get_mut(&id).map_or(0, |held| {
             held.owner.clone_from(me);
             held.count += 1;
             held.count
         });
-        self.deliver(now, id, count, entry, None, lapsed)
+        self.deliver(now, id, count, entry, None, lease_expired)
     }
 
-    /// If `lapsed`, the previous delivery ended without an outcome.
+    /// If `lease_expired`, the previous delivery ended without an outcome.
     fn deliver(
         &mut self,
         now: u64,
@@ -151,10 +151,10 @@ impl Group {
         count: u32,
         entry: &LogEntry,
         due: Option<u64>,
-        lapsed: bool,
+        lease_expired: bool,
     ) -> Delivered {
         if let Some(tries) = self.tries.get_mut(&id)
-            && lapsed
+            && lease_expired
             && tries.alone_at == count - 1
         {
             tries.crashes = tries.crashes.saturating_add(1);

@@ -3,7 +3,7 @@
 use super::{Group, Name};
 use crate::stream::id::EntryId;
 use crate::stream::memory::log::{Log, next_id};
-use crate::stream::steps::{Beat, DeadLetter, Delivery, Mode, Outcome, Settlement, Verdict};
+use crate::stream::steps::{DeadLetter, Delivery, Heartbeat, Mode, Outcome, Settlement, Verdict};
 use crate::stream::tries::NoteKind;
 use bytes::Bytes;
 
@@ -77,7 +77,13 @@ impl Group {
         self.finish(delivery.id);
     }
 
-    pub(in crate::stream::memory) fn beat(&mut self, now: u64, me: &Name, lease_ms: u64, beats: &[Beat]) -> Vec<bool> {
+    pub(in crate::stream::memory) fn heartbeat(
+        &mut self,
+        now: u64,
+        me: &Name,
+        lease_ms: u64,
+        heartbeats: &[Heartbeat],
+    ) -> Vec<bool> {
         let lease_now = self.lease_clock(now);
         let ends = lease_now + lease_ms;
         if self.mode == Mode::Partition
@@ -86,22 +92,22 @@ impl Group {
             *until = ends.max(*until);
         }
         self.consumers.set(me, lease_now);
-        let mut beat = |beat: &Beat| {
-            let id = beat.delivery.id;
-            let is_current = self.state_of(beat.delivery, me) == Verdict::Settled;
+        let mut heartbeat = |heartbeat: &Heartbeat| {
+            let id = heartbeat.delivery.id;
+            let is_current = self.state_of(heartbeat.delivery, me) == Verdict::Settled;
             if is_current && self.mode == Mode::Entry {
                 self.leased.set(&id, self.leased.get(&id).map_or(ends, |until| until.max(ends)));
             }
-            if is_current && beat.alone {
-                self.tries.entry(id).or_default().alone_at = beat.delivery.count;
+            if is_current && heartbeat.alone {
+                self.tries.entry(id).or_default().alone_at = heartbeat.delivery.count;
             } else if is_current
                 && let Some(tries) = self.tries.get_mut(&id)
-                && tries.alone_at == beat.delivery.count
+                && tries.alone_at == heartbeat.delivery.count
             {
                 tries.alone_at = 0;
             }
             is_current
         };
-        beats.iter().map(&mut beat).collect()
+        heartbeats.iter().map(&mut heartbeat).collect()
     }
 }

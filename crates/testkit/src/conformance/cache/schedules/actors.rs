@@ -28,7 +28,7 @@ pub(super) enum Writer {
     /// It rolled back, and has to close its window.
     RolledBack(Token),
     /// It waits for the reply that acknowledges that version. `None` closes a window without a commit.
-    Telling(Option<u64>),
+    Invalidating(Option<u64>),
 }
 
 /// A call on the way to the store. It may arrive late, twice, or have its answer lost.

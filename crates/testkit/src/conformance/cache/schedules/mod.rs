@@ -5,10 +5,10 @@
 //! promise. A seed decides everything.
 
 mod actors;
-mod world;
+mod simulation;
 
 use super::Backend;
-use world::World;
+use simulation::Simulation;
 
 /// What the writers do, and so what must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,5 +26,5 @@ pub enum Writing {
 /// # Panics
 /// When a value is older than it may be: with the seed and what happened before.
 pub async fn nothing_old_is_served<B: Backend>(backend: &B, writing: Writing, seed: u64, steps: usize) -> usize {
-    World::new(backend, writing, seed).play(steps).await
+    Simulation::new(backend, writing, seed).play(steps).await
 }

@@ -14,7 +14,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use step::{Act, Cut, KEYS, Loaded, MINUTE_MS, Step};
 
-/// The model and the scripts of a cache, and what the callers of each key remember.
+/// The model and the scripts of a cache, and the past answers of each key's callers.
 pub struct Caches {
     model: InMemory,
     redis: OnRedis,
@@ -41,7 +41,7 @@ impl Differential for Caches {
 
     const REPLIES: &'static [&'static str] = &[
         "Lease Granted",
-        "Lease Landed",
+        "Lease AlreadyStored",
         "Lease Wait",
         "Lease Failing",
         "Lease Writing",
@@ -55,7 +55,7 @@ impl Differential for Caches {
         "RenewWrite Open",
         "RenewWrite Lost",
         "EndWrite Closed",
-        "EndWrite Lapsed",
+        "EndWrite Expired",
     ];
 
     async fn open(seed: u64) -> Result<Self> {
@@ -81,13 +81,13 @@ impl Differential for Caches {
         let redis = self.settled(call.make(self.redis.steps(), key).await);
         let reply = same(&call, &model.words, &redis.words)?;
         ensure!(model == redis, "{call:?}\n  model:   {}\n  scripts: {}", describe(&model), describe(&redis));
-        self.memories[step.key].remember(call, model);
+        self.memories[step.key].record(call, model);
         Ok(reply)
     }
 }
 
 impl Caches {
-    /// Does to both what happens besides calls.
+    /// Does to both what happens in addition to calls.
     async fn disturb(&self, key: &[u8], step: &Step) {
         match step.act {
             Act::Advance(span_ms) => {
@@ -201,7 +201,7 @@ impl Memory {
         })
     }
 
-    fn remember(&mut self, call: Call, answer: Answer) {
+    fn record(&mut self, call: Call, answer: Answer) {
         if let Some(Leased::Granted(grant)) = answer.leased {
             self.grants.push(grant);
         }

@@ -223,11 +223,11 @@ fn loaded(random: &mut StdRng) -> Loaded {
 }
 
 fn cut(random: &mut StdRng) -> Cut {
-    let keep_ms = if random.random_bool(0.1) { 0 } else { minutes(random, 6) };
+    let retain_ms = if random.random_bool(0.1) { 0 } else { minutes(random, 6) };
     Cut {
         generation: generation(random),
         floor: random.random_bool(0.2).then(|| version(random)),
-        mode: if random.random_bool(0.3) { Mode::Purge } else { Mode::Expire { keep_ms } },
+        mode: if random.random_bool(0.3) { Mode::Purge } else { Mode::Expire { retain_ms } },
         lag_ms_max: sometimes(random, 5),
     }
 }

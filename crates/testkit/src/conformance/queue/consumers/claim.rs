@@ -1,9 +1,9 @@
 //! Which jobs a claim returns, and what a lost reply costs.
 
-use crate::conformance::queue::world::{Consumer, World, job, plain};
+use crate::conformance::queue::rig::{Consumer, Rig, job, plain};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
-use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
+use evenkeel_protocol::queue::job::{JobId, JobSpec, Note, Priority, Retention, Retries};
 use evenkeel_protocol::queue::record::Record;
 use evenkeel_protocol::queue::steps::{
     Delivered, ITEMS_MAX, NewJob, Outcome, QueueSteps, SettleAndClaim, Settled, When,
@@ -14,80 +14,79 @@ fn with_priority(name: &str, priority: Priority, delay_ms: u64) -> NewJob {
 }
 
 /// Priority first, then the due time. Jobs in a ready list could not be overtaken; there is no such list.
-pub async fn urgent_jobs_run_first<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world
-        .given(&[
-            with_priority("low", Priority::Low, 0),
-            with_priority("normal 2", Priority::Normal, 20),
-            with_priority("normal 1", Priority::Normal, 10),
-            with_priority("high", Priority::High, 30),
-        ])
-        .await?;
-    world.time.advance(100).await?;
-    world.given(&[with_priority("urgent", Priority::Urgent, 0)]).await?;
-    assert_eq!(world.claimable(10).await?, ["urgent", "high", "normal 1", "normal 2", "low"]);
+pub async fn urgent_jobs_run_first<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[
+        with_priority("low", Priority::Low, 0),
+        with_priority("normal 2", Priority::Normal, 20),
+        with_priority("normal 1", Priority::Normal, 10),
+        with_priority("high", Priority::High, 30),
+    ])
+    .await?;
+    rig.time.advance(100).await?;
+    rig.given(&[with_priority("urgent", Priority::Urgent, 0)]).await?;
+    assert_eq!(rig.claimable(10).await?, ["urgent", "high", "normal 1", "normal 2", "low"]);
     Ok(())
 }
 
 /// (BullMQ) Twelve bits of a score kept the order of jobs of one millisecond: beyond 4,096 of them it broke. Here the id decides.
-pub async fn jobs_due_in_one_millisecond_keep_their_order<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn jobs_due_in_one_millisecond_keep_their_order<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let names: Vec<String> = (0..5_000).map(|number| format!("job {number:04}")).collect();
     let jobs: Vec<NewJob> = names.iter().map(|name| job(name)).collect();
     for jobs in jobs.chunks(ITEMS_MAX) {
-        world.given(jobs).await?;
+        rig.given(jobs).await?;
     }
     let (mut consumer, mut left) = (Consumer::default(), Vec::new());
     while left.len() < names.len() {
-        left.extend(world.claim(&mut consumer, ITEMS_MAX).await?.iter().map(plain));
+        left.extend(rig.claim(&mut consumer, ITEMS_MAX).await?.iter().map(plain));
     }
     assert_eq!(left, names);
     Ok(())
 }
 
 /// (A7, kombu #337) Everything due was moved to one consumer at once, its deadlines ticking while ids sat in a local channel.
-pub async fn claim_returns_no_more_than_requested<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&["a", "b", "c", "d", "e"].map(job)).await?;
+pub async fn claim_returns_no_more_than_requested<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&["a", "b", "c", "d", "e"].map(job)).await?;
     let mut consumer = Consumer::default();
-    assert_eq!(world.claim(&mut consumer, 2).await?.len(), 2);
-    assert_eq!(world.claim(&mut consumer, 0).await?.len(), 0);
-    assert_eq!(world.queue.stats(&world.shard).await?.leased, 2);
-    assert_eq!(world.claimable(10).await?.len(), 3);
+    assert_eq!(rig.claim(&mut consumer, 2).await?.len(), 2);
+    assert_eq!(rig.claim(&mut consumer, 0).await?.len(), 0);
+    assert_eq!(rig.queue.stats(&rig.shard).await?.leased, 2);
+    assert_eq!(rig.claimable(10).await?.len(), 3);
     Ok(())
 }
 
 /// While paused nothing is claimed; what runs can be settled.
-pub async fn paused_topic_delivers_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[job("a"), job("b")]).await?;
+pub async fn paused_topic_delivers_nothing<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
-    let running = world.claim_one(&mut consumer).await?;
-    world.queue.pause(&world.shard, None).await?;
-    assert!(world.claimable(10).await?.is_empty());
-    assert_eq!(world.next().await?.due, None);
-    world.settle(&mut consumer, running.receipt, Outcome::Done).await?;
-    let until = world.time.now() + 1_000;
-    world.queue.pause(&world.shard, Some(until)).await?;
-    assert_eq!(world.next().await?.due, Some(until));
-    world.time.advance(1_000).await?;
-    assert_eq!(world.claimable(10).await?.len(), 1);
-    world.queue.pause(&world.shard, None).await?;
-    world.given(&[job("c")]).await?;
-    world.queue.resume(&world.shard).await?;
-    assert_eq!(world.claimable(10).await?, ["c"]);
+    let running = rig.claim_one(&mut consumer).await?;
+    rig.queue.pause(&rig.shard, None).await?;
+    assert!(rig.claimable(10).await?.is_empty());
+    assert_eq!(rig.next().await?.due, None);
+    rig.settle(&mut consumer, running.receipt, Outcome::Done).await?;
+    let until = rig.time.now() + 1_000;
+    rig.queue.pause(&rig.shard, Some(until)).await?;
+    assert_eq!(rig.next().await?.due, Some(until));
+    rig.time.advance(1_000).await?;
+    assert_eq!(rig.claimable(10).await?.len(), 1);
+    rig.queue.pause(&rig.shard, None).await?;
+    rig.given(&[job("c")]).await?;
+    rig.queue.resume(&rig.shard).await?;
+    assert_eq!(rig.claimable(10).await?, ["c"]);
     Ok(())
 }
 
 /// (A3, asynq) When the reply of a claim was lost, the jobs were leased to no consumer until the lease expired, and an
 /// attempt was used. The same sequence gets the same verdicts and the same deliveries.
-pub async fn repeated_call_returns_the_same_reply<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&["a", "b", "c"].map(job)).await?;
+pub async fn repeated_call_returns_the_same_reply<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&["a", "b", "c"].map(job)).await?;
     let mut consumer = Consumer::default();
-    let first = world.claim_one(&mut consumer).await?;
+    let first = rig.claim_one(&mut consumer).await?;
     let settlements = vec![(first.receipt, Outcome::Done)];
     let call = SettleAndClaim { settlements, ..consumer.call(2) };
-    let answer = world.settle_and_claim(&call).await?;
-    world.time.advance(10_000).await?;
-    world.given(&[job("d")]).await?;
-    let again = world.settle_and_claim(&call).await?;
+    let answer = rig.settle_and_claim(&call).await?;
+    rig.time.advance(10_000).await?;
+    rig.given(&[job("d")]).await?;
+    let again = rig.settle_and_claim(&call).await?;
     assert_eq!(again.verdicts, answer.verdicts);
     let receipts = |claimed: &evenkeel_protocol::queue::steps::Claimed| -> Vec<_> {
         claimed.deliveries.iter().map(|delivered| delivered.receipt).collect()
@@ -96,62 +95,62 @@ pub async fn repeated_call_returns_the_same_reply<Q: QueueSteps>(world: &World<Q
     assert_eq!(again.deliveries.iter().map(plain).collect::<Vec<_>>(), ["b", "c"]);
     assert!(again.deliveries.iter().all(|delivered| delivered.lease_left_ms == 20_000));
     // What is not held under that token any more is left out.
-    let beat = world.heartbeat(&consumer, answer.deliveries[0].receipt, false).await?;
-    assert!(beat);
-    world.time.advance(20_000).await?;
-    world.rescue().await?;
-    assert_eq!(receipts(&world.settle_and_claim(&call).await?), [answer.deliveries[0].receipt]);
+    let heartbeat = rig.heartbeat(&consumer, answer.deliveries[0].receipt, false).await?;
+    assert!(heartbeat);
+    rig.time.advance(20_000).await?;
+    rig.rescue().await?;
+    assert_eq!(receipts(&rig.settle_and_claim(&call).await?), [answer.deliveries[0].receipt]);
     Ok(())
 }
 
 /// A call that was delayed on its way and overtaken by the next one would settle and claim for a worker that has moved on.
-pub async fn stale_call_changes_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[job("a"), job("b")]).await?;
+pub async fn stale_call_changes_nothing<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let delayed = consumer.call(1);
-    let delivered = world.claim_one(&mut consumer).await?;
+    let delivered = rig.claim_one(&mut consumer).await?;
     let delayed = SettleAndClaim { settlements: vec![(delivered.receipt, Outcome::Done)], ..delayed };
-    assert_eq!(world.queue.settle_and_claim(&world.shard, &delayed).await?, Settled::Stale);
-    let stats = world.queue.stats(&world.shard).await?;
+    assert_eq!(rig.queue.settle_and_claim(&rig.shard, &delayed).await?, Settled::Stale);
+    let stats = rig.queue.stats(&rig.shard).await?;
     assert_eq!((stats.leased, stats.waiting[2], stats.totals.done), (1, 1, 0));
     Ok(())
 }
 
 /// The fence is what SQL compares. A frozen clock (or one that was set back) must not give two deliveries the same one.
-pub async fn fences_rise_within_one_millisecond<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[job("a")]).await?;
+pub async fn fences_rise_within_one_millisecond<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
-    let first = world.claim_one(&mut consumer).await?;
-    world.settle(&mut consumer, first.receipt, Outcome::Released).await?;
-    let second = world.claim_one(&mut consumer).await?;
+    let first = rig.claim_one(&mut consumer).await?;
+    rig.settle(&mut consumer, first.receipt, Outcome::Released).await?;
+    let second = rig.claim_one(&mut consumer).await?;
     assert!(second.receipt.fence > first.receipt.fence);
-    world.time.set_back(60_000).await?;
-    world.settle(&mut consumer, second.receipt, Outcome::Snoozed { after_ms: 0 }).await?;
-    let third = world.claim_one(&mut consumer).await?;
+    rig.time.set_back(60_000).await?;
+    rig.settle(&mut consumer, second.receipt, Outcome::Snoozed { after_ms: 0 }).await?;
+    let third = rig.claim_one(&mut consumer).await?;
     assert!(third.receipt.fence > second.receipt.fence);
     Ok(())
 }
 
 /// After a flush or a failover to a replica with an older clock, only SQL knows how high fences were.
-pub async fn fences_exceed_those_seen_by_sql<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[job("a"), job("b")]).await?;
+pub async fn fences_exceed_those_seen_by_sql<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
-    let first = world.claim_one(&mut consumer).await?;
+    let first = rig.claim_one(&mut consumer).await?;
     let seen = first.receipt.fence + 1_000_000;
     let call = SettleAndClaim { fence_floor: seen, ..consumer.call(0) };
-    world.settle_and_claim(&call).await?;
-    let second = world.claim_one(&mut Consumer::default()).await?;
+    rig.settle_and_claim(&call).await?;
+    let second = rig.claim_one(&mut Consumer::default()).await?;
     assert!(second.receipt.fence > seen, "every worker of the shard is above it");
     Ok(())
 }
 
 /// A delivery has everything that its sender set.
-pub async fn job_is_delivered_as_sent<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn job_is_delivered_as_sent<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let spec = JobSpec {
         priority: Priority::High,
         retries: Retries::Unlimited,
         discard_exhausted: true,
-        keep: Keep::FromEnqueue(1_000),
+        retention: Retention::FromEnqueue(1_000),
         late_ms_max: Some(77),
         body: Bytes::from((0..=255).collect::<Vec<u8>>()),
         notes: vec![
@@ -162,10 +161,10 @@ pub async fn job_is_delivered_as_sent<Q: QueueSteps>(world: &World<Q>) -> Result
         ..job("a").spec
     };
     let sent = NewJob { when: When::In(5), spec: spec.clone(), ..job("a") };
-    let enqueued_at = world.time.now();
-    world.given(&[sent]).await?;
-    world.time.advance(7).await?;
-    let delivered = world.claim_one(&mut Consumer::default()).await?;
+    let enqueued_at = rig.time.now();
+    rig.given(&[sent]).await?;
+    rig.time.advance(7).await?;
+    let delivered = rig.claim_one(&mut Consumer::default()).await?;
     assert_eq!((delivered.due_at, delivered.lease_left_ms), (enqueued_at + 5, 30_000));
     let got = delivered.job?;
     assert_eq!((got.enqueued_at, got.expires_at), (enqueued_at, Some(enqueued_at + 82)));
@@ -182,31 +181,31 @@ fn ids(deliveries: &[Delivered]) -> Vec<JobId> {
 }
 
 /// All due jobs came in one reply, which was given up on the way and requested again, forever.
-pub async fn claim_returns_at_most_four_mebibytes<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn claim_returns_at_most_four_mebibytes<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     const MIB: usize = 1 << 20;
     let sizes = [("a", MIB), ("b", 2 * MIB), ("c", 2 * MIB), ("d", 5 * MIB), ("e", 10), ("f", 10)];
-    world.given(&sizes.map(|(name, bytes)| sized(name, bytes))).await?;
+    rig.given(&sizes.map(|(name, bytes)| sized(name, bytes))).await?;
     let mut consumer = Consumer::default();
     for expected in [&["a", "b"][..], &["c"], &["d"], &["e", "f"]] {
-        let claimed = world.claim(&mut consumer, 10).await?;
+        let claimed = rig.claim(&mut consumer, 10).await?;
         assert_eq!(ids(&claimed), expected.iter().map(|name| job(name).id).collect::<Vec<_>>());
     }
     // A hundred small ones next to a large one are counted one by one.
-    world.given(&["g", "h"].map(|name| sized(name, 60_000))).await?;
-    assert_eq!(world.claim(&mut consumer, 100).await?.len(), 2);
+    rig.given(&["g", "h"].map(|name| sized(name, 60_000))).await?;
+    assert_eq!(rig.claim(&mut consumer, 100).await?.len(), 2);
     Ok(())
 }
 
 /// The holder of the delivery reads a body that is not part of the claim's reply piece by piece.
-pub async fn large_body_is_not_returned_with_its_claim<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn large_body_is_not_returned_with_its_claim<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let notes = vec![Note::Headers(Bytes::from_static(b"{}"))];
     let large = sized("b", 100_000);
     let large = NewJob { spec: JobSpec { notes, late_ms_max: Some(60_000), ..large.spec }, ..large };
-    world.given(&[sized("a", 60_000), large.clone()]).await?;
+    rig.given(&[sized("a", 60_000), large.clone()]).await?;
     let mut consumer = Consumer::default();
     let call = consumer.call(10);
-    let first = world.settle_and_claim(&call).await?.deliveries;
-    let again = world.settle_and_claim(&call).await?.deliveries;
+    let first = rig.settle_and_claim(&call).await?.deliveries;
+    let again = rig.settle_and_claim(&call).await?.deliveries;
     for deliveries in [first, again] {
         let [small, left] = &deliveries[..] else { bail!("not two deliveries") };
         assert_eq!((small.more, small.job.as_ref().map(|job| job.spec.body.len())), (None, Ok(60_000)));
@@ -215,7 +214,7 @@ pub async fn large_body_is_not_returned_with_its_claim<Q: QueueSteps>(world: &Wo
         let size = left.more.context("it travelled with its claim")?;
         let mut record = Vec::new();
         while (record.len() as u64) < size {
-            let piece = world.queue.piece(&world.shard, left.receipt.id, record.len() as u64, 30_000).await?;
+            let piece = rig.queue.piece(&rig.shard, left.receipt.id, record.len() as u64, 30_000).await?;
             assert!(!piece.is_empty() && piece.len() <= 30_000);
             record.extend_from_slice(&piece);
         }
@@ -223,6 +222,6 @@ pub async fn large_body_is_not_returned_with_its_claim<Q: QueueSteps>(world: &Wo
         assert_eq!((job.token, job.fence), (Some(left.receipt.token), left.receipt.fence));
         assert!(job.spec.body == large.spec.body && job.spec.notes == large.spec.notes);
     }
-    assert!(world.queue.piece(&world.shard, job("nobody").id, 0, 10).await?.is_empty());
+    assert!(rig.queue.piece(&rig.shard, job("nobody").id, 0, 10).await?.is_empty());
     Ok(())
 }

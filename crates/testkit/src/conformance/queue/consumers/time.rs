@@ -1,74 +1,74 @@
 //! Due times, leases and the server's clock.
 
-use crate::conformance::queue::world::{Consumer, World, job};
+use crate::conformance::queue::rig::{Consumer, Rig, job};
 use anyhow::Result;
-use evenkeel_protocol::queue::job::{End, JobSpec, Keep};
+use evenkeel_protocol::queue::job::{End, JobSpec, Retention};
 use evenkeel_protocol::queue::steps::{Enqueued, Found, NewJob, Outcome, QueueSteps, Verdict, When};
 
 /// A published design kept due times in seconds of the client's clock, and one measured peer started jobs up to a second early.
-pub async fn job_is_never_delivered_early<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    let due = world.time.now() + 5_000;
-    world.given(&[NewJob { when: When::At(due), ..job("at") }]).await?;
-    world.time.advance(4_999).await?;
-    assert!(world.claimable(10).await?.is_empty());
-    assert_eq!(world.next().await?.due, Some(due));
-    world.time.advance(1).await?;
-    assert_eq!(world.claimable(10).await?, ["at"]);
+pub async fn job_is_never_delivered_early<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    let due = rig.time.now() + 5_000;
+    rig.given(&[NewJob { when: When::At(due), ..job("at") }]).await?;
+    rig.time.advance(4_999).await?;
+    assert!(rig.claimable(10).await?.is_empty());
+    assert_eq!(rig.next().await?.due, Some(due));
+    rig.time.advance(1).await?;
+    assert_eq!(rig.claimable(10).await?, ["at"]);
     Ok(())
 }
 
 /// (A10) Two producers with skewed clocks reordered their jobs: a delay is not theirs to add up.
-pub async fn delay_counts_from_the_server_clock<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[NewJob { when: When::In(90_000), ..job("in") }]).await?;
-    assert_eq!(world.next().await?.due, Some(world.time.now() + 90_000));
-    world.time.advance(89_999).await?;
-    assert!(world.claimable(10).await?.is_empty());
-    world.time.advance(1).await?;
-    assert_eq!(world.claimable(10).await?, ["in"]);
+pub async fn delay_counts_from_the_server_clock<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[NewJob { when: When::In(90_000), ..job("in") }]).await?;
+    assert_eq!(rig.next().await?.due, Some(rig.time.now() + 90_000));
+    rig.time.advance(89_999).await?;
+    assert!(rig.claimable(10).await?.is_empty());
+    rig.time.advance(1).await?;
+    assert_eq!(rig.claimable(10).await?, ["in"]);
     Ok(())
 }
 
 /// A server clock that was set back by an hour would keep a dead worker's jobs from all others for an hour.
-pub async fn clock_set_back_does_not_extend_a_lease<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[job("a")]).await?;
-    world.claim_one(&mut Consumer::default()).await?;
-    world.time.advance(10_000).await?;
-    assert!(world.rescue().await?.jobs.is_empty());
-    world.time.set_back(3_600_000).await?;
-    assert!(world.rescue().await?.jobs.is_empty());
-    world.time.advance(20_000).await?;
-    assert_eq!(world.rescue().await?.jobs.len(), 1, "thirty seconds have passed, whatever the clock says");
+pub async fn clock_set_back_does_not_extend_a_lease<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[job("a")]).await?;
+    rig.claim_one(&mut Consumer::default()).await?;
+    rig.time.advance(10_000).await?;
+    assert!(rig.rescue().await?.jobs.is_empty());
+    rig.time.set_back(3_600_000).await?;
+    assert!(rig.rescue().await?.jobs.is_empty());
+    rig.time.advance(20_000).await?;
+    assert_eq!(rig.rescue().await?.jobs.len(), 1, "thirty seconds have passed, whatever the clock says");
     Ok(())
 }
 
 /// (A2) Bodies had a time to live of the delay plus an hour: with consumers down for longer, the id was delivered without one.
-pub async fn body_outlives_any_delay<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    let keep = Keep::AfterEnd(1_000);
-    world.given(&[NewJob { spec: JobSpec { keep, ..job("old").spec }, ..job("old") }]).await?;
-    world.time.advance(365 * 24 * 3_600_000).await?;
+pub async fn body_outlives_any_delay<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    let retention = Retention::AfterEnd(1_000);
+    rig.given(&[NewJob { spec: JobSpec { retention, ..job("old").spec }, ..job("old") }]).await?;
+    rig.time.advance(365 * 24 * 3_600_000).await?;
     let mut consumer = Consumer::default();
-    let delivered = world.claim_one(&mut consumer).await?;
+    let delivered = rig.claim_one(&mut consumer).await?;
     assert_eq!(super::super::plain(&delivered), "old");
-    assert_eq!(world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?, Verdict::Settled);
+    assert_eq!(rig.settle(&mut consumer, delivered.receipt, Outcome::Done).await?, Verdict::Settled);
     Ok(())
 }
 
 /// A job that says how late is too late ends as expired instead of running.
-pub async fn job_past_its_deadline_expires<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    let spec = JobSpec { late_ms_max: Some(600), keep: Keep::AfterEnd(60_000), ..job("late").spec };
+pub async fn job_past_its_deadline_expires<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    let spec = JobSpec { late_ms_max: Some(600), retention: Retention::AfterEnd(60_000), ..job("late").spec };
     let late = NewJob { when: When::In(1_000), spec, ..job("late") };
     let in_time = NewJob { id: job("in time").id, ..late.clone() };
-    world.given(std::slice::from_ref(&late)).await?;
-    world.time.advance(1_600).await?;
-    world.given(&[NewJob { when: When::In(0), ..in_time }, job("plain")]).await?;
-    assert_eq!(world.claimable(1).await?, ["late"], "600 ms late is not more than 600");
+    rig.given(std::slice::from_ref(&late)).await?;
+    rig.time.advance(1_600).await?;
+    rig.given(&[NewJob { when: When::In(0), ..in_time }, job("plain")]).await?;
+    assert_eq!(rig.claimable(1).await?, ["late"], "600 ms late is not more than 600");
     let later = NewJob { id: job("later").id, ..late };
-    world.given(std::slice::from_ref(&later)).await?;
-    world.time.advance(1_601).await?;
-    assert_eq!(world.claimable(10).await?, ["plain"]);
-    let found = world.queue.job(&world.shard, later.id).await?;
-    assert!(matches!(found, Some(Found::Ended(stamp)) if stamp.end == End::Expired), "{found:?}");
-    assert_eq!(world.enqueue(later).await?, Enqueued::Ended(End::Expired));
-    assert_eq!(world.queue.stats(&world.shard).await?.totals.expired, 2);
+    rig.given(std::slice::from_ref(&later)).await?;
+    rig.time.advance(1_601).await?;
+    assert_eq!(rig.claimable(10).await?, ["plain"]);
+    let found = rig.queue.job(&rig.shard, later.id).await?;
+    assert!(matches!(found, Some(Found::Ended(completion)) if completion.end == End::Expired), "{found:?}");
+    assert_eq!(rig.enqueue(later).await?, Enqueued::Ended(End::Expired));
+    assert_eq!(rig.queue.stats(&rig.shard).await?.totals.expired, 2);
     Ok(())
 }

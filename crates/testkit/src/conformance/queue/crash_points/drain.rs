@@ -1,6 +1,6 @@
 //! A fresh process that knows nothing: it rescues, claims and acknowledges until nothing waits or runs.
 
-use crate::conformance::queue::world::{Consumer, World};
+use crate::conformance::queue::rig::{Consumer, Rig};
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use evenkeel::queue::JobId;
@@ -50,46 +50,46 @@ impl Rest {
 }
 
 /// Drains the shard and returns where each of `ids` ended up.
-pub(super) async fn drain(world: &World<RedisQueue>, ids: &[JobId]) -> Result<Rest> {
-    world.queue.resume(&world.shard).await?;
-    world.queue.set_limits(&world.shard, Limits::default()).await?;
+pub(super) async fn drain(rig: &Rig<RedisQueue>, ids: &[JobId]) -> Result<Rest> {
+    rig.queue.resume(&rig.shard).await?;
+    rig.queue.set_limits(&rig.shard, Limits::default()).await?;
     let mut delivered: BTreeMap<JobId, Vec<Delivery>> = BTreeMap::new();
     let mut consumer = Consumer::default();
     for _ in 0..ROUNDS_MAX {
-        let stats = world.queue.stats(&world.shard).await?;
+        let stats = rig.queue.stats(&rig.shard).await?;
         if is_drained(&stats) {
             let mut places = BTreeMap::new();
             for id in ids {
-                places.insert(*id, place(world, *id).await?);
+                places.insert(*id, place(rig, *id).await?);
             }
             return Ok(Rest { delivered, places, totals: stats.totals });
         }
         if stats.leased > 0 {
-            world.expire_leases().await?;
+            rig.expire_leases().await?;
         }
-        let claimed = world.settle_and_claim(&consumer.call(50)).await?;
+        let claimed = rig.settle_and_claim(&consumer.call(50)).await?;
         let mut call = consumer.call(0);
         for taken in claimed.deliveries {
             let body = taken.job.map(|job| job.spec.body)?;
             delivered.entry(taken.receipt.id).or_default().push(Delivery { at: claimed.next.now, body });
             call.settlements.push((taken.receipt, Outcome::Done));
         }
-        let next = world.settle_and_claim(&call).await?.next;
+        let next = rig.settle_and_claim(&call).await?.next;
         if let Some(due) = next.due.filter(|due| *due > next.now) {
-            world.time.advance(due - next.now).await?;
+            rig.time.advance(due - next.now).await?;
         }
     }
-    bail!("still work after {ROUNDS_MAX} rounds: {:?}", world.queue.stats(&world.shard).await?)
+    bail!("still work after {ROUNDS_MAX} rounds: {:?}", rig.queue.stats(&rig.shard).await?)
 }
 
 fn is_drained(stats: &Stats) -> bool {
     stats.leased == 0 && stats.waiting.iter().all(|waiting| *waiting == 0)
 }
 
-async fn place(world: &World<RedisQueue>, id: JobId) -> Result<Place> {
-    Ok(match world.queue.job(&world.shard, id).await? {
+async fn place(rig: &Rig<RedisQueue>, id: JobId) -> Result<Place> {
+    Ok(match rig.queue.job(&rig.shard, id).await? {
         None => Place::Gone,
-        Some(Found::Ended(stamp)) => Place::Ended(stamp.end),
+        Some(Found::Ended(completion)) => Place::Ended(completion.end),
         Some(Found::Live { state: State::Dead, job, .. }) => {
             Place::Dead { body: job.spec.body.clone(), errors: job.errors, notes: job.spec.notes.len() }
         }

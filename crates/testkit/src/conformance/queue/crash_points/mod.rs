@@ -10,7 +10,7 @@ mod process;
 mod scenario;
 
 use super::invariants;
-use super::world::World;
+use super::rig::Rig;
 use crate::conformance::rig::ServerTime;
 use crate::proxy::Proxy;
 use crate::servers::{Redis, RedisOptions};
@@ -55,8 +55,8 @@ pub async fn enumerate(after: AfterTheCut) -> Result<usize> {
         let (rest, _) =
             stage.play(after, Some(cut)).await.with_context(|| format!("{cut:?} of {commands}, {after:?}"))?;
         if after == AfterTheCut::Repeats {
-            let (ours, wanted) = (rest.summary(), whole.summary());
-            ensure!(ours == wanted, "{cut:?}, repeated, ends elsewhere:\n{ours}\ninstead of\n{wanted}");
+            let (ours, expected) = (rest.summary(), whole.summary());
+            ensure!(ours == expected, "{cut:?}, repeated, ends elsewhere:\n{ours}\ninstead of\n{expected}");
         }
         points += 1;
     }
@@ -82,7 +82,7 @@ impl Stage {
     /// commands it took.
     async fn play(&self, after: AfterTheCut, cut: Option<Cut>) -> Result<(Rest, u64)> {
         self.direct.command(b"", &redis::cmd("FLUSHALL")).await?;
-        let world = World::over(self.direct.clone(), "cuts").await?;
+        let rig = Rig::over(self.direct.clone(), "cuts").await?;
         let cuts_before = self.proxy.counters().cut;
         self.proxy.forget_commands();
         match cut {
@@ -91,7 +91,7 @@ impl Stage {
             None => {}
         }
         let mut ledger = Ledger::default();
-        let lived = self.live(after, &world, &mut ledger).await;
+        let lived = self.live(after, &rig, &mut ledger).await;
         let commands = self.proxy.commands().len();
         match cut {
             None => lived?,
@@ -102,8 +102,8 @@ impl Stage {
         if cut.is_some() {
             self.proxy.wait_until("the cut", |counters| counters.cut > cuts_before).await?;
         }
-        self.check(&world).await.context("after the cut")?;
-        let fresh = world.seen_by(RedisQueue::new(connect(&self.redis.url()).await?));
+        self.check(&rig).await.context("after the cut")?;
+        let fresh = rig.seen_by(RedisQueue::new(connect(&self.redis.url()).await?));
         let rest = drain::drain(&fresh, &ledger.ids()).await.context("while draining")?;
         ledger.check(&rest)?;
         self.check(&fresh).await.context("after draining")?;
@@ -111,7 +111,7 @@ impl Stage {
     }
 
     /// The life of one process, up to its last call or its cut.
-    async fn live(&self, after: AfterTheCut, world: &World<RedisQueue>, ledger: &mut Ledger) -> Result<()> {
+    async fn live(&self, after: AfterTheCut, rig: &Rig<RedisQueue>, ledger: &mut Ledger) -> Result<()> {
         let url = self.proxy.url(&self.redis.url());
         let link = loop {
             match connect(&url).await {
@@ -120,16 +120,16 @@ impl Stage {
             }
         };
         let ended = {
-            let mut process = Process::new(link.clone(), world, ledger, after);
+            let mut process = Process::new(link.clone(), rig, ledger, after);
             scenario::play(&mut process).await
         };
         link.shutdown(Duration::ZERO).await;
         ended
     }
 
-    async fn check(&self, world: &World<RedisQueue>) -> Result<()> {
-        let ServerTime::Redis { link, .. } = &world.time else { bail!("the scripts' clock is not in Redis") };
-        invariants::check(link, &world.shard).await
+    async fn check(&self, rig: &Rig<RedisQueue>) -> Result<()> {
+        let ServerTime::Redis { link, .. } = &rig.time else { bail!("the scripts' clock is not in Redis") };
+        invariants::check(link, &rig.shard).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::AfterTheCut;
 use super::ledger::Ledger;
-use crate::conformance::queue::world::{Consumer, World};
+use crate::conformance::queue::rig::{Consumer, Rig};
 use crate::conformance::rig::ServerTime;
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use evenkeel::link::{Link, LinkState};
 use evenkeel::queue::{JobId, QueueError};
 use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::steps::{
-    Beat, Claimed, Delivered, Enqueued, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Redriven,
+    Claimed, Delivered, Enqueued, Heartbeat, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Redriven,
     Report, Reschedule, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Shard, State, Tick, Verdict, When,
 };
 use std::time::Duration;
@@ -30,8 +30,8 @@ pub(super) struct Process<'a> {
 }
 
 impl<'a> Process<'a> {
-    pub(super) fn new(link: Link, world: &'a World<RedisQueue>, ledger: &'a mut Ledger, after: AfterTheCut) -> Self {
-        Self { queue: RedisQueue::new(link.clone()), link, time: &world.time, shard: &world.shard, ledger, after }
+    pub(super) fn new(link: Link, rig: &'a Rig<RedisQueue>, ledger: &'a mut Ledger, after: AfterTheCut) -> Self {
+        Self { queue: RedisQueue::new(link.clone()), link, time: &rig.time, shard: &rig.shard, ledger, after }
     }
 
     /// Makes a call; one that repeats makes it until it is answered.
@@ -116,8 +116,8 @@ impl<'a> Process<'a> {
         Ok(claimed)
     }
 
-    pub(super) async fn claim(&mut self, consumer: &mut Consumer, want: usize) -> Result<Vec<Delivered>> {
-        let call = consumer.call(want);
+    pub(super) async fn claim(&mut self, consumer: &mut Consumer, limit: usize) -> Result<Vec<Delivered>> {
+        let call = consumer.call(limit);
         Ok(self.settle(&call).await?.deliveries)
     }
 
@@ -132,13 +132,13 @@ impl<'a> Process<'a> {
 
     pub(super) async fn heartbeat(&mut self, consumer: &Consumer, receipts: &[Receipt]) -> Result<Vec<bool>> {
         let deliveries = receipts.iter().map(|receipt| (*receipt, Report::ALONE)).collect();
-        let beat = Beat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries };
-        self.ask(async |queue, shard| queue.beat(shard, &beat).await).await
+        let heartbeat = Heartbeat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries };
+        self.ask(async |queue, shard| queue.heartbeat(shard, &heartbeat).await).await
     }
 
     pub(super) async fn rescue(&mut self, may_die: &[JobId]) -> Result<()> {
         may_die.iter().for_each(|id| self.ledger.of(*id).may_be_dead = true);
-        let rescue = Rescue { limit: 100, crash_max: 3, crash_delay_ms: 1_000, is_judged: false };
+        let rescue = Rescue { limit: 100, crash_max: 3, crash_delay_ms: 1_000, row_decides: false };
         self.ask(async |queue, shard| queue.rescue(shard, rescue).await).await.map(drop)
     }
 
@@ -148,7 +148,7 @@ impl<'a> Process<'a> {
         let revoked = self.ask(async |queue, shard| queue.revoke(shard, &[id]).await).await?;
         let facts = self.ledger.of(id);
         match revoked[0] {
-            Revoked::Revoked | Revoked::RevokedAfterLapse | Revoked::Ended(_) => facts.ended = true,
+            Revoked::Revoked | Revoked::RevokedAfterLeaseExpiry | Revoked::Ended(_) => facts.ended = true,
             _ => facts.may_have_ended = before,
         }
         Ok(revoked[0])

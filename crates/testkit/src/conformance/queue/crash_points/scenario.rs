@@ -1,16 +1,16 @@
 //! The life that is cut at every point: every step of the queue, most of them in more than one situation.
 
 use super::process::Process;
-use crate::conformance::queue::world::{Consumer, job};
+use crate::conformance::queue::rig::{Consumer, job};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use evenkeel::queue::JobId;
-use evenkeel_protocol::queue::job::{JobSpec, Keep, Priority, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::job::{JobSpec, Priority, Retention, Retries, Unique, UniqueKey};
 use evenkeel_protocol::queue::steps::{
     Delivered, Limits, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Rescheduled, Revoked, State, Tick, When,
 };
 
-/// Longer than the scenario: ended jobs are remembered, so that their end can be seen.
+/// Longer than the scenario: ended jobs leave a completion record, so that their end can be seen.
 const WINDOW_MS: u64 = 86_400_000;
 
 /// All of it.
@@ -19,14 +19,14 @@ pub(super) async fn play(process: &mut Process<'_>) -> Result<()> {
     senders(process).await?;
     outcomes(process, &mut consumer).await?;
     letters(process, &mut consumer).await?;
-    lapses(process, &mut consumer).await?;
-    obligations(process, &mut consumer).await?;
+    lease_expiries(process, &mut consumer).await?;
+    retries_exhausted(process, &mut consumer).await?;
     operators(process, &mut consumer).await
 }
 
 fn named(name: &str) -> NewJob {
     let mut job = job(name);
-    job.spec.keep = Keep::AfterEnd(WINDOW_MS);
+    job.spec.retention = Retention::AfterEnd(WINDOW_MS);
     job
 }
 
@@ -120,7 +120,7 @@ async fn letters(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<(
 }
 
 /// Expired leases: before the start, after it, and of jobs that were revoked or rescheduled meanwhile.
-async fn lapses(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()> {
+async fn lease_expiries(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()> {
     let mut silent = Consumer::default();
     process.enqueue(&[named("f"), named("g"), named("h"), named("i")]).await?;
     let taken = process.claim(&mut silent, 4).await?;
@@ -130,7 +130,7 @@ async fn lapses(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()
     ensure!(running == Revoked::Running, "{running:?}");
     process.time.advance(31_000).await?;
     let revoked = process.revoke(h.id).await?;
-    ensure!(revoked == Revoked::RevokedAfterLapse, "{revoked:?}");
+    ensure!(revoked == Revoked::RevokedAfterLeaseExpiry, "{revoked:?}");
     process.reschedule(i.id, Some(When::In(0)), None).await?;
     process.rescue(&[f.id, g.id]).await?;
     let late = process.end(&mut silent, vec![(f, Outcome::Done), (h, Outcome::Done)]).await?;
@@ -145,7 +145,7 @@ async fn lapses(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()
 }
 
 /// What a unit of work writes: a job, a newer one, an older one that comes late, a withdrawal. What a schedule writes: its ticks.
-async fn obligations(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()> {
+async fn retries_exhausted(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()> {
     let at = process.time.now();
     let first = Tick { schedule: [5; 16], seen: None, last: at, jobs: vec![named("tick 1")] };
     process.tick(&first).await?;
@@ -156,7 +156,7 @@ async fn obligations(process: &mut Process<'_>, consumer: &mut Consumer) -> Resu
     process.put(with("p", |spec| spec.body = Bytes::from_static(b"newer")), 3).await?;
     process.put(named("p"), 2).await?;
     process.put(NewJob { when: When::In(60_000), ..named("q") }, 1).await?;
-    let change = PutChange::Withdraw(Keep::UntilForgotten);
+    let change = PutChange::Withdraw(Retention::UntilForgotten);
     process.withdraw(Put { id: id("q"), version: 2, change }).await?;
     process.ask(async |queue, shard| queue.forget(shard, &[id("q")]).await).await?;
     let taken = process.claim(consumer, 1).await?;

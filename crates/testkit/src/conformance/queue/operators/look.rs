@@ -1,9 +1,9 @@
 //! What operators read without bodies.
 
-use crate::conformance::queue::world::{Consumer, World, job};
+use crate::conformance::queue::rig::{Consumer, Rig, job};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
-use evenkeel_protocol::queue::job::{End, ErrorClass, JobId, JobSpec, Keep, Note, Priority};
+use evenkeel_protocol::queue::job::{End, ErrorClass, JobId, JobSpec, Note, Priority, Retention};
 use evenkeel_protocol::queue::steps::{Kept, Listed, NewJob, Preview, QueueSteps, Standing, State, When, Worker};
 
 const NORMAL: State = State::Waiting(Priority::Normal);
@@ -13,117 +13,118 @@ fn names(page: &[Listed]) -> String {
 }
 
 /// Dead letters were listed oldest first, so the ones that matter were on the last page.
-pub async fn newest_page_continues_while_jobs_come_and_go<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn newest_page_continues_while_jobs_come_and_go<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let at = |name: &str, delay_ms: u64| NewJob { when: When::In(delay_ms), ..job(name) };
-    world.given(&[at("a", 10), at("b", 20), at("c", 20), at("d", 20), at("e", 30)]).await?;
-    let first = world.queue.newest(&world.shard, NORMAL, None, 2).await?;
+    rig.given(&[at("a", 10), at("b", 20), at("c", 20), at("d", 20), at("e", 30)]).await?;
+    let first = rig.queue.newest(&rig.shard, NORMAL, None, 2).await?;
     assert_eq!(names(&first), "ed");
-    assert_eq!(first[0].score, world.time.now() + 30);
+    assert_eq!(first[0].score, rig.time.now() + 30);
     let cursor = first.last().copied();
-    world.queue.revoke(&world.shard, &[job("d").id]).await?;
-    let second = world.queue.newest(&world.shard, NORMAL, cursor, 2).await?;
+    rig.queue.revoke(&rig.shard, &[job("d").id]).await?;
+    let second = rig.queue.newest(&rig.shard, NORMAL, cursor, 2).await?;
     assert_eq!(names(&second), "cb", "the cursor's own job is gone");
-    let third = world.queue.newest(&world.shard, NORMAL, second.last().copied(), 2).await?;
+    let third = rig.queue.newest(&rig.shard, NORMAL, second.last().copied(), 2).await?;
     assert_eq!(names(&third), "a");
-    assert!(world.queue.newest(&world.shard, NORMAL, third.last().copied(), 2).await?.is_empty());
-    let between = Listed { score: world.time.now() + 20, id: job("bb").id };
-    assert_eq!(names(&world.queue.newest(&world.shard, NORMAL, Some(between), 9).await?), "ba");
+    assert!(rig.queue.newest(&rig.shard, NORMAL, third.last().copied(), 2).await?.is_empty());
+    let between = Listed { score: rig.time.now() + 20, id: job("bb").id };
+    assert_eq!(names(&rig.queue.newest(&rig.shard, NORMAL, Some(between), 9).await?), "ba");
     Ok(())
 }
 
-async fn preview<Q: QueueSteps>(world: &World<Q>, id: JobId, bytes: usize) -> Result<Preview> {
-    world.queue.previews(&world.shard, &[id], bytes).await?.pop().flatten().context("unknown")
+async fn preview<Q: QueueSteps>(rig: &Rig<Q>, id: JobId, bytes: usize) -> Result<Preview> {
+    rig.queue.previews(&rig.shard, &[id], bytes).await?.pop().flatten().context("unknown")
 }
 
 /// A page of large jobs was read whole to show one line of each.
-pub async fn preview_has_only_the_beginning_of_a_body<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn preview_has_only_the_beginning_of_a_body<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let body = Bytes::from("0123456789".repeat(50_000));
     for codec in [None, Some(1), Some(77)] {
         let name = format!("large {codec:?}");
         let notes = vec![Note::Name("welcome/42".into()), Note::Headers("h".repeat(5_000).into())];
-        let spec = JobSpec { body: body.clone(), codec, notes, keep: Keep::AfterEnd(600_000), ..job(&name).spec };
-        world.given(&[NewJob { spec, ..job(&name) }]).await?;
+        let spec =
+            JobSpec { body: body.clone(), codec, notes, retention: Retention::AfterEnd(600_000), ..job(&name).spec };
+        rig.given(&[NewJob { spec, ..job(&name) }]).await?;
         let mut consumer = Consumer::default();
         for _ in 0..3 {
-            let held = world.claim_one(&mut consumer).await?;
-            world.fail(&mut consumer, held.receipt, 0).await?;
+            let held = rig.claim_one(&mut consumer).await?;
+            rig.fail(&mut consumer, held.receipt, 0).await?;
         }
-        let Preview::Live { state, score, job: seen, body_bytes } = preview(world, job(&name).id, 4).await? else {
+        let Preview::Live { state, score, job: seen, body_bytes } = preview(rig, job(&name).id, 4).await? else {
             bail!("it waits")
         };
-        assert_eq!((state, score, body_bytes), (NORMAL, world.time.now(), 500_000));
+        assert_eq!((state, score, body_bytes), (NORMAL, rig.time.now(), 500_000));
         assert_eq!((&seen.spec.body[..], seen.spec.codec, seen.errors), (&b"0123"[..], codec, 3));
         let [Note::Name(id), Note::Error(error)] = &seen.spec.notes[..] else { bail!("{:?}", seen.spec.notes) };
         assert_eq!((&id[..], error.class, error.attempt), (&b"welc"[..], ErrorClass::Failed, 3));
         assert_eq!(error.text, "no r", "the newest error, shortened");
-        let whole = world.live(job(&name).id).await?;
+        let whole = rig.live(job(&name).id).await?;
         assert_eq!((whole.spec.body.len(), whole.spec.notes.len()), (500_000, 5));
-        world.queue.revoke(&world.shard, &[job(&name).id]).await?;
-        let ended = preview(world, job(&name).id, 4).await?;
-        assert!(matches!(ended, Preview::Ended(stamp) if stamp.end == End::Revoked), "{ended:?}");
+        rig.queue.revoke(&rig.shard, &[job(&name).id]).await?;
+        let ended = preview(rig, job(&name).id, 4).await?;
+        assert!(matches!(ended, Preview::Ended(completion) if completion.end == End::Revoked), "{ended:?}");
     }
-    world.given(&[job("small")]).await?;
-    let Preview::Live { job: small, .. } = preview(world, job("small").id, 2_048).await? else { bail!("it waits") };
-    assert_eq!(*small, world.live(job("small").id).await?, "a small job is shown as it is");
-    assert_eq!(world.queue.previews(&world.shard, &[job("never seen").id], 512).await?, [None]);
-    assert!(world.queue.previews(&world.shard, &[job("small").id], 2_049).await.is_err());
+    rig.given(&[job("small")]).await?;
+    let Preview::Live { job: small, .. } = preview(rig, job("small").id, 2_048).await? else { bail!("it waits") };
+    assert_eq!(*small, rig.live(job("small").id).await?, "a small job is shown as it is");
+    assert_eq!(rig.queue.previews(&rig.shard, &[job("never seen").id], 512).await?, [None]);
+    assert!(rig.queue.previews(&rig.shard, &[job("small").id], 2_049).await.is_err());
     Ok(())
 }
 
-async fn standing<Q: QueueSteps>(world: &World<Q>, name: &str) -> Result<Standing> {
-    Ok(world.queue.standing(&world.shard, job(name).id, 64).await?)
+async fn standing<Q: QueueSteps>(rig: &Rig<Q>, name: &str) -> Result<Standing> {
+    Ok(rig.queue.standing(&rig.shard, job(name).id, 64).await?)
 }
 
 /// An operator that read counts, pause and job one after the other got a reason that was never true.
-pub async fn standing_tells_what_decides_about_a_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn standing_tells_what_decides_about_a_job<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let with = |name: &str, priority| NewJob { spec: JobSpec { priority, ..job(name).spec }, ..job(name) };
-    let unknown = standing(world, "a").await?;
+    let unknown = standing(rig, "a").await?;
     assert_eq!((unknown.job, unknown.workers, unknown.paused_until, unknown.before), (None, 0, None, 0));
     let later = NewJob { when: When::In(5), ..with("urgent later", Priority::Urgent) };
     let jobs = [job("a"), job("b"), job("c"), with("urgent", Priority::Urgent), with("low", Priority::Low), later];
-    world.given(&jobs).await?;
+    rig.given(&jobs).await?;
     for (name, before) in [("urgent", 0), ("a", 1), ("c", 3), ("low", 4), ("urgent later", 0)] {
-        assert_eq!(standing(world, name).await?.before, before, "{name}");
+        assert_eq!(standing(rig, name).await?.before, before, "{name}");
     }
-    world.queue.pause(&world.shard, Some(world.time.now() + 10)).await?;
-    assert_eq!(standing(world, "a").await?.paused_until, Some(world.time.now() + 10));
-    world.queue.pause(&world.shard, None).await?;
-    assert_eq!(standing(world, "a").await?.paused_until, Some(u64::MAX));
-    world.queue.resume(&world.shard).await?;
+    rig.queue.pause(&rig.shard, Some(rig.time.now() + 10)).await?;
+    assert_eq!(standing(rig, "a").await?.paused_until, Some(rig.time.now() + 10));
+    rig.queue.pause(&rig.shard, None).await?;
+    assert_eq!(standing(rig, "a").await?.paused_until, Some(u64::MAX));
+    rig.queue.resume(&rig.shard).await?;
     let mut consumer = Consumer::default();
-    world.claim_one(&mut consumer).await?;
-    let claimed = standing(world, "urgent").await?;
-    assert_eq!((claimed.workers, claimed.now, claimed.lease_now), (1, world.time.now(), world.time.now()));
+    rig.claim_one(&mut consumer).await?;
+    let claimed = standing(rig, "urgent").await?;
+    assert_eq!((claimed.workers, claimed.now, claimed.lease_now), (1, rig.time.now(), rig.time.now()));
     let Some(Preview::Live { state: State::Leased, score, .. }) = claimed.job else { bail!("{claimed:?}") };
-    world.time.set_back(4).await?;
-    let set_back = standing(world, "urgent").await?;
+    rig.time.set_back(4).await?;
+    let set_back = standing(rig, "urgent").await?;
     assert_eq!(
         (set_back.now, set_back.lease_now),
         (claimed.now - 4, claimed.lease_now),
         "leases go by their own clock"
     );
     assert!(score > set_back.lease_now);
-    world.time.advance(60_004).await?;
-    assert_eq!(standing(world, "a").await?.workers, 0, "a worker without a call in a minute");
+    rig.time.advance(60_004).await?;
+    assert_eq!(standing(rig, "a").await?.workers, 0, "a worker without a call in a minute");
     Ok(())
 }
 
 /// A program that repeats a call for a worker elsewhere needs the sequence and the token of the kept reply.
-pub async fn kept_call_of_a_worker_can_be_repeated<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn kept_call_of_a_worker_can_be_repeated<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let mut consumer = Consumer::default();
-    assert_eq!(world.queue.kept(&world.shard, consumer.worker).await?, None);
-    world.given(&[job("a"), job("b")]).await?;
+    assert_eq!(rig.queue.kept(&rig.shard, consumer.worker).await?, None);
+    rig.given(&[job("a"), job("b")]).await?;
     let first = consumer.call(1);
-    let claimed = world.settle_and_claim(&first).await?;
-    let kept = world.queue.kept(&world.shard, consumer.worker).await?.context("nothing is kept")?;
+    let claimed = rig.settle_and_claim(&first).await?;
+    let kept = rig.queue.kept(&rig.shard, consumer.worker).await?.context("nothing is kept")?;
     assert_eq!(kept, Kept { sequence: 1, token: first.token });
     let mut again = consumer.call(1);
     (again.sequence, again.token) = (kept.sequence, kept.token);
-    let repeated = world.settle_and_claim(&again).await?;
+    let repeated = rig.settle_and_claim(&again).await?;
     let receipts = |deliveries: &[evenkeel_protocol::queue::steps::Delivered]| -> Vec<_> {
         deliveries.iter().map(|delivered| delivered.receipt).collect()
     };
     assert_eq!(receipts(&repeated.deliveries), receipts(&claimed.deliveries));
-    assert_eq!(world.queue.kept(&world.shard, Worker([9; 16])).await?, None);
+    assert_eq!(rig.queue.kept(&rig.shard, Worker([9; 16])).await?, None);
     Ok(())
 }

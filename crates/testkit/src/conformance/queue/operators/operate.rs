@@ -1,9 +1,9 @@
 //! What operators do and see.
 
-use crate::conformance::queue::world::{Consumer, World, job};
+use crate::conformance::queue::rig::{Consumer, Rig, job};
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Priority};
+use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Priority, Retention};
 use evenkeel_protocol::queue::steps::{
     Enqueued, Found, ITEMS_MAX, Listed, NewJob, Outcome, QueueSteps, SettleAndClaim, State, When,
 };
@@ -11,135 +11,136 @@ use evenkeel_protocol::queue::steps::{
 const NORMAL: State = State::Waiting(Priority::Normal);
 
 /// Only what is dead can be deleted.
-pub async fn only_dead_letters_are_deleted<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[job("a"), job("b")]).await?;
-    world.kill(&mut Consumer::default()).await?;
+pub async fn only_dead_letters_are_deleted<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[job("a"), job("b")]).await?;
+    rig.kill(&mut Consumer::default()).await?;
     let ids = [job("a").id, job("b").id, job("never seen").id];
-    assert_eq!(world.queue.delete(&world.shard, &ids).await?, [true, false, false]);
-    assert_eq!(world.queue.delete(&world.shard, &ids).await?, [false, false, false]);
-    assert_eq!(world.state(job("b").id).await?, Some(NORMAL));
-    assert_eq!(world.enqueue(job("a")).await?, Enqueued::Created);
+    assert_eq!(rig.queue.delete(&rig.shard, &ids).await?, [true, false, false]);
+    assert_eq!(rig.queue.delete(&rig.shard, &ids).await?, [false, false, false]);
+    assert_eq!(rig.state(job("b").id).await?, Some(NORMAL));
+    assert_eq!(rig.enqueue(job("a")).await?, Enqueued::Created);
     Ok(())
 }
 
 /// (asynq, Sidekiq, ChasquiMQ) Dead letters beyond the ten-thousandth were deleted without a word.
-pub async fn dead_letters_are_never_trimmed<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn dead_letters_are_never_trimmed<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     const LETTERS: usize = 10_500;
     let mut consumer = Consumer::default();
     for batch in 0..LETTERS / ITEMS_MAX {
         let jobs: Vec<NewJob> = (0..ITEMS_MAX).map(|number| job(&format!("{batch}/{number}"))).collect();
-        world.given(&jobs).await?;
-        let taken = world.claim(&mut consumer, ITEMS_MAX).await?;
+        rig.given(&jobs).await?;
+        let taken = rig.claim(&mut consumer, ITEMS_MAX).await?;
         let dead = |receipt| (receipt, Outcome::Dead { reason: Bytes::from_static(b"no such customer") });
         let settlements = taken.iter().map(|delivered| dead(delivered.receipt)).collect();
-        world.settle_and_claim(&SettleAndClaim { settlements, ..consumer.call(0) }).await?;
+        rig.settle_and_claim(&SettleAndClaim { settlements, ..consumer.call(0) }).await?;
     }
-    world.time.advance(400 * 24 * 3_600_000).await?;
-    assert_eq!(usize::try_from(world.queue.stats(&world.shard).await?.dead)?, LETTERS);
-    assert_eq!(world.live(job("0/0").id).await?.spec.body, "0/0");
+    rig.time.advance(400 * 24 * 3_600_000).await?;
+    assert_eq!(usize::try_from(rig.queue.stats(&rig.shard).await?.dead)?, LETTERS);
+    assert_eq!(rig.live(job("0/0").id).await?.spec.body, "0/0");
     Ok(())
 }
 
 /// (BullMQ) Cleaning 1.5 million jobs in one script held Redis for eighteen hours. And one that may delete nothing deletes nothing:
 /// the script's range up to rank -1 was once everything (found by the model and the scripts side by side).
-pub async fn purge_deletes_a_bounded_number<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&["a", "b", "c"].map(job)).await?;
-    world.claim_one(&mut Consumer::default()).await?;
-    assert_eq!(world.queue.purge(&world.shard, NORMAL, 0).await?, 0);
-    assert_eq!(world.queue.purge(&world.shard, NORMAL, 1).await?, 1);
-    assert_eq!(world.queue.purge(&world.shard, NORMAL, 500).await?, 1);
-    assert_eq!(world.queue.purge(&world.shard, State::Dead, 500).await?, 0);
-    assert!(world.queue.purge(&world.shard, State::Leased, 1).await.is_err(), "what runs is not purged");
-    let stats = world.queue.stats(&world.shard).await?;
+pub async fn purge_deletes_a_bounded_number<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&["a", "b", "c"].map(job)).await?;
+    rig.claim_one(&mut Consumer::default()).await?;
+    assert_eq!(rig.queue.purge(&rig.shard, NORMAL, 0).await?, 0);
+    assert_eq!(rig.queue.purge(&rig.shard, NORMAL, 1).await?, 1);
+    assert_eq!(rig.queue.purge(&rig.shard, NORMAL, 500).await?, 1);
+    assert_eq!(rig.queue.purge(&rig.shard, State::Dead, 500).await?, 0);
+    assert!(rig.queue.purge(&rig.shard, State::Leased, 1).await.is_err(), "what runs is not purged");
+    let stats = rig.queue.stats(&rig.shard).await?;
     assert_eq!((stats.leased, stats.waiting, stats.totals.deleted), (1, [0; 4], 2));
     Ok(())
 }
 
-/// A job from an outbox is remembered until the outbox row is marked done, then for ten minutes.
-pub async fn forget_lets_completion_records_expire<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    let outbox = |name: &str| NewJob { spec: JobSpec { keep: Keep::UntilForgotten, ..job(name).spec }, ..job(name) };
-    world.given(&[outbox("done"), outbox("waiting")]).await?;
+/// A completion record of a job from an outbox exists until the outbox row is marked done, then for ten minutes.
+pub async fn forget_lets_completion_records_expire<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    let outbox =
+        |name: &str| NewJob { spec: JobSpec { retention: Retention::UntilForgotten, ..job(name).spec }, ..job(name) };
+    rig.given(&[outbox("done"), outbox("waiting")]).await?;
     let mut consumer = Consumer::default();
-    let done = world.claim_one(&mut consumer).await?;
-    world.settle(&mut consumer, done.receipt, Outcome::Done).await?;
-    world.time.advance(365 * 24 * 3_600_000).await?;
-    assert_eq!(world.enqueue(outbox("done")).await?, Enqueued::Ended(End::Done));
+    let done = rig.claim_one(&mut consumer).await?;
+    rig.settle(&mut consumer, done.receipt, Outcome::Done).await?;
+    rig.time.advance(365 * 24 * 3_600_000).await?;
+    assert_eq!(rig.enqueue(outbox("done")).await?, Enqueued::Ended(End::Done));
     let ids = [job("done").id, job("waiting").id, job("never seen").id];
-    assert_eq!(world.queue.forget(&world.shard, &ids).await?, [true, true, false]);
-    world.time.advance(300_000).await?;
-    assert_eq!(world.queue.forget(&world.shard, &ids[..1]).await?, [true], "a repeat does not begin again");
-    world.time.advance(299_999).await?;
-    assert_eq!(world.enqueue(outbox("done")).await?, Enqueued::Ended(End::Done));
-    world.time.advance(1).await?;
-    assert_eq!(world.enqueue(outbox("done")).await?, Enqueued::Created);
+    assert_eq!(rig.queue.forget(&rig.shard, &ids).await?, [true, true, false]);
+    rig.time.advance(300_000).await?;
+    assert_eq!(rig.queue.forget(&rig.shard, &ids[..1]).await?, [true], "a repeat does not begin again");
+    rig.time.advance(299_999).await?;
+    assert_eq!(rig.enqueue(outbox("done")).await?, Enqueued::Ended(End::Done));
+    rig.time.advance(1).await?;
+    assert_eq!(rig.enqueue(outbox("done")).await?, Enqueued::Created);
     // The live one: from its end on, ten minutes.
-    let waiting = world.claim_one(&mut consumer).await?;
-    world.settle(&mut consumer, waiting.receipt, Outcome::Done).await?;
-    world.time.advance(599_999).await?;
-    assert_eq!(world.enqueue(outbox("waiting")).await?, Enqueued::Ended(End::Done));
-    world.time.advance(1).await?;
-    assert_eq!(world.enqueue(outbox("waiting")).await?, Enqueued::Created);
+    let waiting = rig.claim_one(&mut consumer).await?;
+    rig.settle(&mut consumer, waiting.receipt, Outcome::Done).await?;
+    rig.time.advance(599_999).await?;
+    assert_eq!(rig.enqueue(outbox("waiting")).await?, Enqueued::Ended(End::Done));
+    rig.time.advance(1).await?;
+    assert_eq!(rig.enqueue(outbox("waiting")).await?, Enqueued::Created);
     Ok(())
 }
 
 /// Pages by number skip or repeat jobs that move; these continue behind the last one seen, even if that is gone.
-pub async fn page_continues_while_jobs_come_and_go<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn page_continues_while_jobs_come_and_go<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let at = |name: &str, delay_ms: u64| NewJob { when: When::In(delay_ms), ..job(name) };
-    world.given(&[at("a", 10), at("b", 10), at("c", 10), at("d", 20), at("e", 30)]).await?;
+    rig.given(&[at("a", 10), at("b", 10), at("c", 10), at("d", 20), at("e", 30)]).await?;
     let name = |listed: &Listed| char::from(listed.id.0[0]);
-    let first = world.queue.list(&world.shard, NORMAL, None, 2).await?;
+    let first = rig.queue.list(&rig.shard, NORMAL, None, 2).await?;
     assert_eq!(first.iter().map(name).collect::<String>(), "ab");
-    assert_eq!(first[0].score, world.time.now() + 10);
+    assert_eq!(first[0].score, rig.time.now() + 10);
     let cursor = first.last().copied();
-    world.queue.revoke(&world.shard, &[job("a").id]).await?;
-    let second = world.queue.list(&world.shard, NORMAL, cursor, 2).await?;
+    rig.queue.revoke(&rig.shard, &[job("a").id]).await?;
+    let second = rig.queue.list(&rig.shard, NORMAL, cursor, 2).await?;
     assert_eq!(second.iter().map(name).collect::<String>(), "cd");
-    world.queue.revoke(&world.shard, &[job("b").id]).await?;
-    let again = world.queue.list(&world.shard, NORMAL, cursor, 2).await?;
+    rig.queue.revoke(&rig.shard, &[job("b").id]).await?;
+    let again = rig.queue.list(&rig.shard, NORMAL, cursor, 2).await?;
     assert_eq!(again, second, "the cursor's own job is gone");
-    let third = world.queue.list(&world.shard, NORMAL, second.last().copied(), 2).await?;
+    let third = rig.queue.list(&rig.shard, NORMAL, second.last().copied(), 2).await?;
     assert_eq!(third.iter().map(name).collect::<String>(), "e");
-    assert!(world.queue.list(&world.shard, State::Dead, None, 2).await?.is_empty());
+    assert!(rig.queue.list(&rig.shard, State::Dead, None, 2).await?.is_empty());
     Ok(())
 }
 
 /// One call returns where everything is.
-pub async fn stats_add_up<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn stats_add_up<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let low = NewJob { spec: JobSpec { priority: Priority::Low, ..job("low").spec }, ..job("low") };
     let later = NewJob { when: When::In(10), ..job("later") };
-    world.given(&[job("a"), job("b"), low, later]).await?;
-    let now = world.time.now();
-    world.kill(&mut Consumer::default()).await?;
-    world.claim_one(&mut Consumer::default()).await?;
-    world.queue.pause(&world.shard, None).await?;
-    let stats = world.queue.stats(&world.shard).await?;
+    rig.given(&[job("a"), job("b"), low, later]).await?;
+    let now = rig.time.now();
+    rig.kill(&mut Consumer::default()).await?;
+    rig.claim_one(&mut Consumer::default()).await?;
+    rig.queue.pause(&rig.shard, None).await?;
+    let stats = rig.queue.stats(&rig.shard).await?;
     assert_eq!((stats.now, stats.waiting, stats.ready, stats.oldest_due), (now, [0, 0, 1, 1], 1, Some(now)));
-    assert_eq!((stats.leased, stats.lapsed, stats.dead, stats.workers), (1, 0, 1, 2));
+    assert_eq!((stats.leased, stats.lease_expired, stats.dead, stats.workers), (1, 0, 1, 2));
     assert_eq!(stats.paused_until, Some(u64::MAX));
     assert_eq!((stats.totals.created, stats.totals.died), (4, 1));
     let mut bytes = 0;
     for name in ["a", "b", "low", "later"] {
-        bytes += evenkeel_protocol::queue::record::encoded_len(&world.live(job(name).id).await?);
+        bytes += evenkeel_protocol::queue::record::encoded_len(&rig.live(job(name).id).await?);
     }
     assert_eq!(stats.bytes, u64::try_from(bytes)?);
-    let found = world.queue.job(&world.shard, job("later").id).await?.context("unknown")?;
+    let found = rig.queue.job(&rig.shard, job("later").id).await?.context("unknown")?;
     assert!(matches!(found, Found::Live { state: NORMAL, score, .. } if score == now + 10), "{found:?}");
     Ok(())
 }
 
 /// Many jobs are due in the same millisecond after a bulk enqueue; a cursor of another shard, or of a job that is gone,
 /// falls in between them. A page that read the first 500 only would be empty there, and the list would seem to end.
-pub async fn page_continues_among_many_jobs_due_at_one_time<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn page_continues_among_many_jobs_due_at_one_time<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let names: Vec<String> = (0..600).map(|number| format!("job {number:03}")).collect();
     let jobs: Vec<NewJob> = names.iter().map(|name| job(name)).collect();
     for jobs in jobs.chunks(ITEMS_MAX) {
-        world.given(jobs).await?;
+        rig.given(jobs).await?;
     }
-    let elsewhere = Listed { score: world.time.now(), id: job("job 597x").id };
-    let page = world.queue.list(&world.shard, NORMAL, Some(elsewhere), 10).await?;
+    let elsewhere = Listed { score: rig.time.now(), id: job("job 597x").id };
+    let page = rig.queue.list(&rig.shard, NORMAL, Some(elsewhere), 10).await?;
     let ids: Vec<JobId> = page.iter().map(|listed| listed.id).collect();
     assert_eq!(ids, [job("job 598").id, job("job 599").id]);
-    let found = world.queue.jobs(&world.shard, &[ids[0], job("unknown").id, ids[1]]).await?;
+    let found = rig.queue.jobs(&rig.shard, &[ids[0], job("unknown").id, ids[1]]).await?;
     assert!(matches!(&found[..], [Ok(Some(_)), Ok(None), Ok(Some(_))]), "{found:?}");
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! A call with all its arguments, so that it can be made on either backend, and what it answered.
 
-use crate::conformance::queue::world::World;
+use crate::conformance::queue::rig::Rig;
 use anyhow::Result;
 use evenkeel::queue::JobId;
 use evenkeel_protocol::queue::steps::{
-    Amend, Beat, Enqueued, Fate, Limits, Listed, NewJob, Put, QueueSteps, Redrive, RedriveVerdict, Reschedule,
+    Amend, Enqueued, Fate, Heartbeat, Limits, Listed, NewJob, Put, QueueSteps, Redrive, RedriveVerdict, Reschedule,
     Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, State, Tick, Ticked, Worker,
 };
 use std::fmt::Debug;
@@ -18,7 +18,7 @@ pub(super) enum Call {
     Put(Vec<Put>),
     Tick(Tick),
     Settle(SettleAndClaim),
-    Beat(Beat),
+    Heartbeat(Heartbeat),
     Revoke(Vec<JobId>),
     Reschedule(Vec<Reschedule>),
     Rescue(Rescue),
@@ -56,12 +56,12 @@ pub(super) struct Answer {
 
 impl Call {
     /// Makes the call.
-    pub(super) async fn make<Q: QueueSteps>(&self, world: &World<Q>) -> Result<Answer> {
-        let (queue, shard) = (&world.queue, &world.shard);
+    pub(super) async fn make<Q: QueueSteps>(&self, rig: &Rig<Q>) -> Result<Answer> {
+        let (queue, shard) = (&rig.queue, &rig.shard);
         let mut answer = Answer::default();
         answer.text = match self {
-            Self::Advance(ms) => show(&world.time.advance(*ms).await.map(|()| world.time.now())?),
-            Self::SetBack(ms) => show(&world.time.set_back(*ms).await.map(|()| world.time.now())?),
+            Self::Advance(ms) => show(&rig.time.advance(*ms).await.map(|()| rig.time.now())?),
+            Self::SetBack(ms) => show(&rig.time.set_back(*ms).await.map(|()| rig.time.now())?),
             Self::Enqueue(jobs) => kept(&mut answer.enqueued, queue.enqueue(shard, jobs).await?),
             Self::Put(puts) => show(&queue.put(shard, puts).await?),
             Self::Tick(tick) => {
@@ -75,7 +75,7 @@ impl Call {
                 answer.settled = Some(settled);
                 text
             }
-            Self::Beat(beat) => kept(&mut answer.held, queue.beat(shard, beat).await?),
+            Self::Heartbeat(heartbeat) => kept(&mut answer.held, queue.heartbeat(shard, heartbeat).await?),
             Self::Revoke(ids) => kept(&mut answer.revoked, queue.revoke(shard, ids).await?),
             Self::Reschedule(changes) => kept(&mut answer.rescheduled, queue.reschedule(shard, changes).await?),
             Self::Rescue(rescue) => {

@@ -6,7 +6,7 @@ mod random;
 mod watch;
 
 use super::invariants;
-use super::world::World;
+use super::rig::Rig;
 use crate::conformance::differential::{Differential, same};
 use crate::conformance::rig::ServerTime;
 use anyhow::{Result, bail, ensure};
@@ -20,8 +20,8 @@ use watch::Watch;
 
 /// The model and the scripts of a queue.
 pub struct Queues {
-    model: World<MemoryQueue>,
-    redis: World<RedisQueue>,
+    model: Rig<MemoryQueue>,
+    redis: Rig<RedisQueue>,
     generator: Generator,
     watch: Watch,
 }
@@ -50,21 +50,21 @@ impl Differential for Queues {
         "Settle Died",
         "Settle Discarded",
         "Settle Delivered",
-        "Beat true",
-        "Beat false",
+        "Heartbeat true",
+        "Heartbeat false",
         "Revoke Revoked",
-        "Revoke RevokedAfterLapse",
+        "Revoke RevokedAfterLeaseExpiry",
         "Revoke Running",
         "Revoke Dead",
         "Revoke Ended",
         "Revoke Unknown",
         "Reschedule Changed",
-        "Reschedule ChangedAfterLapse",
+        "Reschedule ChangedAfterLeaseExpiry",
         "Reschedule Running",
         "Reschedule Dead",
         "Reschedule Ended",
         "Reschedule Unknown",
-        "Rescue Lapsed",
+        "Rescue LeaseExpired",
         "Rescue Crashed",
         "Rescue Died",
         "Rescue Discarded",
@@ -86,7 +86,7 @@ impl Differential for Queues {
     ];
 
     async fn open(seed: u64) -> Result<Self> {
-        let (model, redis) = (World::memory().await?, World::redis().await?);
+        let (model, redis) = (Rig::memory().await?, Rig::redis().await?);
         let generator = Generator::new(seed, model.time.now());
         Ok(Self { model, redis, generator, watch: Watch::default() })
     }

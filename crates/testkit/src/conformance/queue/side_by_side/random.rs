@@ -4,9 +4,11 @@ use super::call::Call;
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::queue::JobId;
-use evenkeel_protocol::queue::job::{ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::job::{
+    ErrorClass, ErrorNote, JobSpec, Note, Priority, Retention, Retries, Unique, UniqueKey,
+};
 use evenkeel_protocol::queue::steps::{
-    Amend, Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Report, Reschedule,
+    Amend, Claimed, Heartbeat, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Report, Reschedule,
     Rescue, Restored, Room, SettleAndClaim, State, Tick, When, Worker,
 };
 use rand::rngs::StdRng;
@@ -18,9 +20,9 @@ const WORKERS: usize = 3;
 /// Completion records and keys also expire on Redis's own clock, which continues while the tests' clock is frozen: never
 /// within a test.
 const WINDOW_MS_MIN: u64 = 600_000;
-/// Receipts remembered; the older ones are stale most of the time, which is the point.
+/// Receipts retained; the older ones are stale most of the time, which is the point.
 const RECEIPTS: usize = 24;
-/// Calls of workers remembered.
+/// Calls of workers retained.
 const CALLS: usize = 10;
 /// A clock is not set back further than the model's memory of expired completion records.
 const SET_BACK_MS_MAX: u64 = 1_200_000;
@@ -64,7 +66,7 @@ impl Generator {
         }
     }
 
-    /// Remembers deliveries, to settle them later, or too late.
+    /// Retains deliveries, to settle them later, or too late.
     pub(super) fn learn(&mut self, claimed: &Claimed) {
         self.receipts.extend(claimed.deliveries.iter().map(|delivered| delivered.receipt));
         let excess = self.receipts.len().saturating_sub(RECEIPTS);
@@ -84,7 +86,7 @@ impl Generator {
             33..37 => Call::Put(self.many(2, Self::put)),
             37 => Call::Tick(self.tick()),
             38..62 => Call::Settle(self.settle()),
-            62..68 => Call::Beat(self.heartbeat()),
+            62..68 => Call::Heartbeat(self.heartbeat()),
             68..72 => Call::Revoke(self.many(2, Self::id)),
             72..76 => Call::Reschedule(self.many(2, Self::reschedule)),
             76..82 => Call::Rescue(self.rescue()),
@@ -135,7 +137,7 @@ impl Generator {
         self.version += self.rng.random_range(0..2);
         let version = (self.version + 1).saturating_sub(self.rng.random_range(0..3)).max(1);
         let change = if self.rng.random_bool(0.3) {
-            PutChange::Withdraw(self.keep())
+            PutChange::Withdraw(self.retention())
         } else if self.rng.random_bool(0.3) {
             PutChange::Restored(Box::new(self.restored()))
         } else {
@@ -175,7 +177,7 @@ impl Generator {
             priority: *self.pick(&Priority::ALL),
             retries: *self.pick(&retries),
             discard_exhausted: self.rng.random_bool(0.2),
-            keep: self.keep(),
+            retention: self.retention(),
             late_ms_max: self.rng.random_bool(0.2).then(|| self.rng.random_range(0..3_000)),
             unique: None,
             version: None,
@@ -185,10 +187,15 @@ impl Generator {
         }
     }
 
-    fn keep(&mut self) -> Keep {
+    fn retention(&mut self) -> Retention {
         let window = WINDOW_MS_MIN + self.rng.random_range(0..1_000);
-        let rules =
-            [Keep::Nothing, Keep::Nothing, Keep::AfterEnd(window), Keep::FromEnqueue(window), Keep::UntilForgotten];
+        let rules = [
+            Retention::Nothing,
+            Retention::Nothing,
+            Retention::AfterEnd(window),
+            Retention::FromEnqueue(window),
+            Retention::UntilForgotten,
+        ];
         *self.pick(&rules)
     }
 
@@ -204,7 +211,7 @@ impl Generator {
             worker: Worker([u8::try_from(worker).unwrap_or(0); 16]),
             sequence: self.sequences[worker],
             settlements: self.many(3, |this| Some((this.receipt()?, this.outcome()))).into_iter().flatten().collect(),
-            want: self.rng.random_range(0..4),
+            limit: self.rng.random_range(0..4),
             lease_ms: *self.pick(&[1_000, 30_000]),
             token: Token::from(self.rng.random::<[u8; 16]>()),
             room: Room {
@@ -231,9 +238,9 @@ impl Generator {
         }
     }
 
-    fn heartbeat(&mut self) -> Beat {
+    fn heartbeat(&mut self) -> Heartbeat {
         let deliveries = self.many(3, |this| Some((this.receipt()?, this.report())));
-        Beat {
+        Heartbeat {
             worker: Worker([u8::try_from(self.rng.random_range(0..WORKERS)).unwrap_or(0); 16]),
             lease_ms: *self.pick(&[1_000, 30_000]),
             deliveries: deliveries.into_iter().flatten().collect(),
@@ -263,7 +270,7 @@ impl Generator {
             limit: self.rng.random_range(0..5),
             crash_max: self.rng.random_range(1..4),
             crash_delay_ms: *self.pick(&[0, 500, 3_000_000]),
-            is_judged: self.rng.random_bool(0.3),
+            row_decides: self.rng.random_bool(0.3),
         }
     }
 

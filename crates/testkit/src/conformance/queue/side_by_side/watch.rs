@@ -29,7 +29,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Judges one answer.
+    /// Checks one answer.
     pub(super) fn see(&mut self, call: &Call, answer: &Answer, now: u64) -> Result<()> {
         match call {
             Call::Settle(call) => {
@@ -38,8 +38,8 @@ impl Watch {
                     self.deliveries(claimed, now)?;
                 }
             }
-            Call::Beat(beat) => {
-                for ((receipt, _), held) in beat.deliveries.iter().zip(&answer.held) {
+            Call::Heartbeat(heartbeat) => {
+                for ((receipt, _), held) in heartbeat.deliveries.iter().zip(&answer.held) {
                     self.is_current(*receipt, *held, "extended")?;
                 }
             }
@@ -66,15 +66,16 @@ impl Watch {
                 }
             }
             Call::Revoke(ids) => {
-                let gone = |revoked: &Revoked| matches!(revoked, Revoked::Revoked | Revoked::RevokedAfterLapse);
+                let gone = |revoked: &Revoked| matches!(revoked, Revoked::Revoked | Revoked::RevokedAfterLeaseExpiry);
                 for (id, _) in ids.iter().zip(&answer.revoked).filter(|(_, revoked)| gone(revoked)) {
                     self.revoked.insert(*id);
                     self.current.remove(id);
                 }
             }
             Call::Reschedule(changes) => {
-                let moved =
-                    |answer: &Rescheduled| matches!(answer, Rescheduled::Changed | Rescheduled::ChangedAfterLapse);
+                let moved = |answer: &Rescheduled| {
+                    matches!(answer, Rescheduled::Changed | Rescheduled::ChangedAfterLeaseExpiry)
+                };
                 for (change, _) in changes.iter().zip(&answer.rescheduled).filter(|(_, answer)| moved(answer)) {
                     self.current.remove(&change.id);
                 }
@@ -83,7 +84,7 @@ impl Watch {
         }
         for (id, fate) in &answer.rescued {
             self.current.remove(id);
-            if matches!(call, Call::Rescue(Rescue { is_judged: true, .. })) && *fate == Fate::Crashed {
+            if matches!(call, Call::Rescue(Rescue { row_decides: true, .. })) && *fate == Fate::Crashed {
                 self.spared.insert(*id);
             }
         }

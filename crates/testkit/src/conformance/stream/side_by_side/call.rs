@@ -1,18 +1,18 @@
 //! One call on a backend, and what its reply shows.
 
 use super::{Answer, Call};
-use crate::conformance::stream::world::{World, consumer};
+use crate::conformance::stream::rig::{Rig, consumer};
 use anyhow::Result;
 use evenkeel_protocol::stream::name::GroupName;
 use evenkeel_protocol::stream::steps::{Joined, Reply, StreamSteps};
 
 impl Call {
-    pub(super) async fn make<S: StreamSteps>(&self, world: &World<S>, group: &GroupName) -> Result<Answer> {
-        let (streams, partition) = (&world.streams, &world.partition);
+    pub(super) async fn make<S: StreamSteps>(&self, rig: &Rig<S>, group: &GroupName) -> Result<Answer> {
+        let (streams, partition) = (&rig.streams, &rig.partition);
         let mut answer = Answer::default();
         answer.text = match self {
-            Self::Advance(ms) => format!("{:?}", world.time.advance(*ms).await.map(|()| world.time.now())?),
-            Self::SetBack(ms) => format!("{:?}", world.time.set_back(*ms).await.map(|()| world.time.now())?),
+            Self::Advance(ms) => format!("{:?}", rig.time.advance(*ms).await.map(|()| rig.time.now())?),
+            Self::SetBack(ms) => format!("{:?}", rig.time.set_back(*ms).await.map(|()| rig.time.now())?),
             Self::Open(specs, last) => format!("{:?}", streams.open(partition, specs, *last).await?),
             Self::Append(call) => format!("{:?}", streams.append(partition, call).await?),
             Self::Join(number, lease, floor) => {
@@ -33,8 +33,8 @@ impl Call {
                 }
                 format!("{reply:?}")
             }
-            Self::Read(reader, want, lease) => {
-                let reply = streams.read(partition, group, *reader, *want, *lease).await?;
+            Self::Read(reader, limit, lease) => {
+                let reply = streams.read(partition, group, *reader, *limit, *lease).await?;
                 if let Reply::Done(read) = &reply {
                     answer.delivered.clone_from(&read.entries);
                 }
@@ -43,16 +43,16 @@ impl Call {
             Self::Settle(reader, settlements) => {
                 format!("{:?}", streams.settle(partition, group, *reader, settlements).await?)
             }
-            Self::Beat(reader, lease, beats) => {
-                format!("{:?}", streams.beat(partition, group, *reader, *lease, beats).await?)
+            Self::Heartbeat(reader, lease, heartbeats) => {
+                format!("{:?}", streams.heartbeat(partition, group, *reader, *lease, heartbeats).await?)
             }
-            _ => return self.operate(world, group).await,
+            _ => return self.operate(rig, group).await,
         };
         Ok(answer)
     }
 
-    async fn operate<S: StreamSteps>(&self, world: &World<S>, group: &GroupName) -> Result<Answer> {
-        let (streams, partition) = (&world.streams, &world.partition);
+    async fn operate<S: StreamSteps>(&self, rig: &Rig<S>, group: &GroupName) -> Result<Answer> {
+        let (streams, partition) = (&rig.streams, &rig.partition);
         let mut answer = Answer::default();
         answer.text = match self {
             Self::Redrive(letters) => format!("{:?}", streams.redrive(partition, group, letters).await?),

@@ -1,11 +1,11 @@
 //! Which calls are made, at random.
 
 use super::{Call, Streams};
-use crate::conformance::stream::world::consumer;
+use crate::conformance::stream::rig::consumer;
 use bytes::Bytes;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::steps::{
-    Append, Beat, Delivery, GroupSpec, Mode, NewEntry, Outcome, Position, Reader, Sequenced, Settlement, Trim,
+    Append, Delivery, GroupSpec, Heartbeat, Mode, NewEntry, Outcome, Position, Reader, Sequenced, Settlement, Trim,
 };
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -30,7 +30,7 @@ impl Streams {
             38..=42 => Call::TakeOver(reader, self.id(group), self.random.random_range(1..6)),
             43..=61 => Call::Read(reader, self.random.random_range(1..8), self.random.random_range(1..30_000)),
             62..=81 => self.settle(group),
-            82..=86 => self.beat(group),
+            82..=86 => self.heartbeat(group),
             _ => self.operate(group, reader),
         }
     }
@@ -48,7 +48,7 @@ impl Streams {
             9 => Call::Pause(Some(0)),
             10..=13 => Call::Trim(Trim {
                 groups: self.groups[..self.random.random_range(0..4)].to_vec(),
-                keep_ms: self.random.random_range(0..60_000),
+                retain_ms: self.random.random_range(0..60_000),
                 limit: self.random.random_range(1..20),
             }),
             14..=16 => Call::Sweep(self.random.random_range(0..40_000)),
@@ -138,10 +138,11 @@ impl Streams {
         Call::Settle(reader, settlements)
     }
 
-    fn beat(&mut self, group: usize) -> Call {
+    fn heartbeat(&mut self, group: usize) -> Call {
         let (reader, deliveries) = self.deliveries(group);
-        let beats = deliveries.into_iter().map(|delivery| Beat { delivery, alone: self.random.random_bool(0.4) });
-        let beats = beats.collect();
-        Call::Beat(reader, self.random.random_range(1..30_000), beats)
+        let heartbeats =
+            deliveries.into_iter().map(|delivery| Heartbeat { delivery, alone: self.random.random_bool(0.4) });
+        let heartbeats = heartbeats.collect();
+        Call::Heartbeat(reader, self.random.random_range(1..30_000), heartbeats)
     }
 }

@@ -3,13 +3,13 @@
 mod call;
 mod draw;
 
-use super::world::World;
+use super::rig::Rig;
 use crate::conformance::differential::{Differential, same};
 use anyhow::{Result, ensure};
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
 use evenkeel_protocol::stream::steps::{
-    Append, Beat, Delivered, Delivery, GroupSpec, Outcome, Position, Reader, Reply, Settlement, StreamSteps, Trim,
+    Append, Delivered, Delivery, GroupSpec, Heartbeat, Outcome, Position, Reader, Reply, Settlement, StreamSteps, Trim,
 };
 use evenkeel_protocol::stream::{MemoryStream, RedisStream};
 use rand::rngs::StdRng;
@@ -18,12 +18,12 @@ use rand::{Rng, SeedableRng};
 /// One group of each mode, and one that is never opened.
 const GROUPS: [&str; 3] = ["ordered", "unordered", "missing"];
 /// Deliveries, letters and readers that later calls use.
-const REMEMBERED: usize = 12;
+const HISTORY_MAX: usize = 12;
 
 /// The model and the scripts of one partition.
 pub struct Streams {
-    model: World<MemoryStream>,
-    redis: World<RedisStream>,
+    model: Rig<MemoryStream>,
+    redis: Rig<RedisStream>,
     groups: [GroupName; 3],
     seen: [Seen; 3],
     sequences: [u64; 3],
@@ -59,7 +59,7 @@ enum Call {
     TakeOver(Reader, EntryId, usize),
     Read(Reader, usize, u64),
     Settle(Reader, Vec<Settlement>),
-    Beat(Reader, u64, Vec<Beat>),
+    Heartbeat(Reader, u64, Vec<Heartbeat>),
     Redrive(Vec<EntryId>),
     Discard(Option<Reader>, Vec<EntryId>),
     Seek(Position),
@@ -110,8 +110,8 @@ impl Differential for Streams {
         "Settle Settled",
         "Settle AlreadySettled",
         "Settle Stale",
-        "Beat true",
-        "Beat false",
+        "Heartbeat true",
+        "Heartbeat false",
         "Redrive Appended",
         "Redrive Unknown",
         "Redrive Parked",
@@ -128,7 +128,7 @@ impl Differential for Streams {
 
     async fn open(seed: u64) -> Result<Self> {
         let groups = [GroupName::new(GROUPS[0])?, GroupName::new(GROUPS[1])?, GroupName::new(GROUPS[2])?];
-        let (model, redis) = (World::memory().await?, World::redis().await?);
+        let (model, redis) = (Rig::memory().await?, Rig::redis().await?);
         let (seen, sequences) = (Default::default(), [0; 3]);
         Ok(Self { model, redis, groups, seen, sequences, random: StdRng::seed_from_u64(seed) })
     }
@@ -162,23 +162,23 @@ impl Differential for Streams {
 
     /// Every entry that is still in the log can be delivered and settled. One of the two is asked: they have agreed.
     async fn finish(self) -> Result<()> {
-        let world = World { group: self.groups[0].clone(), ..self.model };
-        world.time.advance(10_000_000).await?;
-        let Reply::Done(_) = world.streams.pause(&world.partition, &world.group, Some(0)).await? else { return Ok(()) };
-        let reader = world.join(200).await?;
+        let rig = Rig { group: self.groups[0].clone(), ..self.model };
+        rig.time.advance(10_000_000).await?;
+        let Reply::Done(_) = rig.streams.pause(&rig.partition, &rig.group, Some(0)).await? else { return Ok(()) };
+        let reader = rig.join(200).await?;
         let mut after = EntryId::MIN;
-        while let Some(next) = world.take_over(reader, after).await?.next {
+        while let Some(next) = rig.take_over(reader, after).await?.next {
             after = next;
         }
-        let mut entries = world.take_over(reader, EntryId::MIN).await?.entries;
+        let mut entries = rig.take_over(reader, EntryId::MIN).await?.entries;
         // A read that skips entries of other groups may return none of the later ones.
-        while !entries.is_empty() || world.stats().await?.unread.is_some() {
+        while !entries.is_empty() || rig.stats().await?.unread.is_some() {
             for delivered in &entries {
-                world.settle(reader, crate::conformance::stream::delivery(delivered), Outcome::Done).await?;
+                rig.settle(reader, crate::conformance::stream::delivery(delivered), Outcome::Done).await?;
             }
-            entries = world.read(reader, 100).await?;
+            entries = rig.read(reader, 100).await?;
         }
-        let stats = world.stats().await?;
+        let stats = rig.stats().await?;
         ensure!(stats.unread.is_none(), "{stats:?}");
         Ok(())
     }
@@ -196,9 +196,9 @@ impl Streams {
         seen.letters.extend(answer.letters);
         seen.ids.extend(answer.ids);
         forget(&mut seen.readers, 3);
-        forget(&mut seen.deliveries, REMEMBERED);
-        forget(&mut seen.letters, REMEMBERED);
-        forget(&mut seen.ids, REMEMBERED);
+        forget(&mut seen.deliveries, HISTORY_MAX);
+        forget(&mut seen.letters, HISTORY_MAX);
+        forget(&mut seen.ids, HISTORY_MAX);
     }
 }
 

@@ -17,7 +17,7 @@ const READERS: usize = 256;
 
 /// What the test sends to a process.
 #[derive(Serialize, Deserialize)]
-enum Tell {
+enum Request {
     /// Where the cache is.
     Open { url: String, prefix: String },
     /// All readers at once, each until it gets this value.
@@ -30,7 +30,7 @@ enum Tell {
 
 /// What a process sends to the test.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-enum Told {
+enum Report {
     Ready,
     /// A reader has received the reply to its lease.
     Asked,
@@ -45,16 +45,16 @@ async fn readers_in_three_processes_share_one_load() {
     let server = redis().await.unwrap();
     let mut crowd = Crowd::gather(&server).await;
 
-    crowd.tell(&Tell::ReadUntil(1));
+    crowd.tell(&Request::ReadUntil(1));
     assert_eq!(crowd.load(1).await, 1, "a key without earlier reads");
 
     crowd.expire(&server).await;
-    crowd.tell(&Tell::ReadUntil(2));
+    crowd.tell(&Request::ReadUntil(2));
     assert_eq!(crowd.load(2).await, 1, "a key that has expired");
 
     // Now they read while it happens.
-    crowd.tell(&Tell::ReadUntil(3));
-    crowd.0[0].say(&Tell::Invalidate).unwrap();
+    crowd.tell(&Request::ReadUntil(3));
+    crowd.0[0].say(&Request::Invalidate).unwrap();
     assert_eq!(crowd.load(3).await, 1, "a key that was invalidated under its readers");
     for worker in crowd.0 {
         worker.finish().await.unwrap();
@@ -66,30 +66,30 @@ struct Crowd([Worker; 3]);
 impl Crowd {
     async fn gather(server: &SharedRedis) -> Self {
         let mut crowd = Self([(); 3].map(|()| Worker::start("cache::reads::loads::crowd::process").unwrap()));
-        crowd.tell(&Tell::Open { url: server.url.clone(), prefix: server.prefix.clone() });
-        crowd.hear(&Told::Ready).await;
+        crowd.tell(&Request::Open { url: server.url.clone(), prefix: server.prefix.clone() });
+        crowd.receive(&Report::Ready).await;
         crowd
     }
 
-    fn tell(&mut self, what: &Tell) {
+    fn tell(&mut self, what: &Request) {
         self.0.iter_mut().for_each(|worker| worker.say(what).unwrap());
     }
 
     /// Waits until each process has sent this message.
-    async fn hear(&mut self, what: &Told) {
+    async fn receive(&mut self, what: &Report) {
         for worker in &mut self.0 {
-            assert_eq!(worker.hear::<Told>().await.unwrap(), *what);
+            assert_eq!(worker.receive::<Report>().await.unwrap(), *what);
         }
     }
 
     /// Lets the load end once all processes wait for it, and counts loads when all readers have their value.
     async fn load(&mut self, value: u64) -> usize {
-        self.hear(&Told::Asked).await;
-        self.tell(&Tell::Load(value));
+        self.receive(&Report::Asked).await;
+        self.tell(&Request::Load(value));
         let mut sum = 0;
         for worker in &mut self.0 {
-            match worker.hear().await.unwrap() {
-                Told::Read { loads } => sum += loads,
+            match worker.receive().await.unwrap() {
+                Report::Read { loads } => sum += loads,
                 other => panic!("{other:?}"),
             }
         }
@@ -111,10 +111,10 @@ impl Crowd {
 #[ignore = "a worker of the crowd"]
 async fn process() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let Tell::Open { url, prefix } = station.hear().await.unwrap() else { panic!("not open") };
+    let Request::Open { url, prefix } = station.receive().await.unwrap() else { panic!("not open") };
     let gate = StepGate::default();
     let rows = open(&url, prefix, &gate).await;
-    station.say(&Told::Ready).unwrap();
+    station.say(&Report::Ready).unwrap();
 
     let row = watch::Sender::new(None);
     let (begun, mut begins) = mpsc::unbounded_channel();
@@ -122,30 +122,30 @@ async fn process() {
     let (mut asked, mut has_asked) = (gate.hold(Step::Lease, Side::BeforeAnswer), false);
     loop {
         tokio::select! {
-            told = station.hear() => match told {
-                Ok(Tell::ReadUntil(value)) => {
+            report = station.receive() => match report {
+                Ok(Request::ReadUntil(value)) => {
                     row.send_replace(None);
                     has_asked = false;
                     for _ in 0..READERS {
                         readers.spawn(read_until(value, rows.clone(), row.clone(), begun.clone()));
                     }
                 }
-                Ok(Tell::Load(value)) => _ = row.send_replace(Some(value)),
-                Ok(Tell::Invalidate) => _ = rows.invalidate(&1).await.unwrap(),
-                Ok(Tell::Open { .. }) => panic!("open already"),
+                Ok(Request::Load(value)) => _ = row.send_replace(Some(value)),
+                Ok(Request::Invalidate) => _ = rows.invalidate(&1).await.unwrap(),
+                Ok(Request::Open { .. }) => panic!("open already"),
                 Err(_) => return,
             },
             () = asked.reached() => {
                 std::mem::replace(&mut asked, gate.hold(Step::Lease, Side::BeforeAnswer)).release();
                 if !std::mem::replace(&mut has_asked, true) {
-                    station.say(&Told::Asked).unwrap();
+                    station.say(&Report::Asked).unwrap();
                 }
             }
             Some(read) = readers.join_next() => {
                 read.unwrap();
                 if readers.is_empty() {
                     let loads = std::iter::from_fn(|| begins.try_recv().ok()).count();
-                    station.say(&Told::Read { loads }).unwrap();
+                    station.say(&Report::Read { loads }).unwrap();
                 }
             }
         }

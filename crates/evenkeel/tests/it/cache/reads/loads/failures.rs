@@ -88,11 +88,11 @@ async fn loader_errors_of_any_type_are_returned(rig: Rig) {
 }
 
 async fn repeatedly_failing_load_returns_failing(rig: Rig) {
-    let patient = rig.rows_with(|builder| builder.wait_max(Duration::from_millis(100))).await;
+    let long_wait = rig.rows_with(|builder| builder.wait_max(Duration::from_millis(100))).await;
     let (failing, db) = (rig.rows().await, Db::with("a"));
     db.fail(Some(DbError("away")));
     find(&failing, &db).await.unwrap_err();
-    let error = rig.while_time_passes(find(&patient, &db)).await.unwrap_err();
+    let error = rig.while_time_passes(find(&long_wait, &db)).await.unwrap_err();
     assert!(matches!(error, CacheError::Failing { .. }), "{error:?}");
     assert_eq!(db.loads(), 1, "the database was not asked again");
 }

@@ -107,8 +107,8 @@ async fn flush_of_redis_keeps_loads_within_loads_max() {
     redis.command::<()>(&["FLUSHALL"]).await.unwrap();
     let loads = Loads::new();
     let readers: JoinSet<_> = (0..READERS).map(|reader| read(rows.clone(), loads.clone(), reader)).collect();
-    let told = tokio::time::timeout(minute, readers.join_all()).await.expect("the readers stand still");
-    let (served, shed) = told.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let report = tokio::time::timeout(minute, readers.join_all()).await.expect("the readers stand still");
+    let (served, shed) = report.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     assert_eq!(loads.peak(), BOUND);
     assert_eq!(served + shed, keys.len());
     assert!(shed >= SHED_MIN, "as many as could neither load nor wait: {shed}");

@@ -3,9 +3,9 @@
 mod batches;
 mod crowd;
 mod failures;
-mod flights;
 mod flood;
 mod joining;
 mod limits;
 mod refusals;
+mod single_flight;
 mod waiting;

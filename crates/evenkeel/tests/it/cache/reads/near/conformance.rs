@@ -220,7 +220,7 @@ async fn near_value_expires_after_near_age_max(rig: Rig) {
 
 async fn stale_value_is_not_kept_near(rig: Rig) {
     let keel = rig.process().await;
-    let rows = near_with(&keel, |builder| builder.keep(Duration::from_secs(60))).await;
+    let rows = near_with(&keel, |builder| builder.retain_stale(Duration::from_secs(60))).await;
     let db = Db::with("a");
     fill_near(&rows, &db).await;
     db.write(1, "b");

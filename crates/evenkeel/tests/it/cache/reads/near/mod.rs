@@ -23,7 +23,7 @@ async fn near(keel: &Keel) -> Rows {
 
 /// The same with other settings.
 async fn near_with(keel: &Keel, change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>) -> Rows {
-    change(keel.cache("row").ttl(Duration::from_secs(600)).spread(0.0).near(100)).open().await.unwrap()
+    change(keel.cache("row").ttl(Duration::from_secs(600)).ttl_jitter(0.0).near(100)).open().await.unwrap()
 }
 
 /// Reads row 1 until it is near: the first read loads it, or finds it in the store, and the next one stores it near.

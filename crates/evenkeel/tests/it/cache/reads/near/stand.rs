@@ -13,7 +13,7 @@ use testkit::servers::{Redis, RedisOptions};
 use tokio::time::timeout;
 
 /// Far above what any recovery takes; a test that hangs fails instead.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) struct Stand {
     pub(super) clock: TestClock,
@@ -34,7 +34,7 @@ impl Stand {
         redis.command::<()>(&["SET", "evenkeel:test:now_ms", &now_ms]).await.unwrap();
         let keel = connect(&clock, &format!("{}?{options}", proxy.url(&redis.url()))).await;
         let other = connect(&clock, &redis.url()).await;
-        let elsewhere = other.cache("row").ttl(Duration::from_secs(600)).spread(0.0).open().await.unwrap();
+        let elsewhere = other.cache("row").ttl(Duration::from_secs(600)).ttl_jitter(0.0).open().await.unwrap();
         Self { clock, redis, proxy, keel, elsewhere }
     }
 
@@ -57,13 +57,13 @@ impl Stand {
     pub(super) async fn epoch_after(&self, number: u64) {
         let mut state = self.keel.link().unwrap().state();
         let newer = |state: &LinkState| matches!(state, LinkState::Up { epoch } if *epoch > number);
-        assert!(timeout(PATIENCE, state.wait_for(newer)).await.is_ok(), "the link came back");
+        assert!(timeout(TIMEOUT, state.wait_for(newer)).await.is_ok(), "the link came back");
     }
 
     /// Waits until the process behind the proxy knows that its connections have ended.
     pub(super) async fn down(&self) {
         let mut state = self.keel.link().unwrap().state();
-        assert!(timeout(PATIENCE, state.wait_for(|state| !state.is_up())).await.is_ok(), "the link is down");
+        assert!(timeout(TIMEOUT, state.wait_for(|state| !state.is_up())).await.is_ok(), "the link is down");
     }
 }
 

@@ -26,7 +26,7 @@ on_both! {
 /// CP mode: an invalidated value is retained for readers that accept stale values, and a read that needs the current row is
 /// not one of them.
 async fn fresh_read_rejects_an_invalidated_value(rig: Rig) {
-    let (rows, db) = (rig.rows_with(|builder| builder.keep(MINUTE)).await, Db::with("old"));
+    let (rows, db) = (rig.rows_with(|builder| builder.retain_stale(MINUTE)).await, Db::with("old"));
     get(&rows, &db).await;
     db.write(1, "new");
     rows.invalidate(&1).await.unwrap();
@@ -91,7 +91,7 @@ async fn fresh_reads_without_store_share_no_earlier_load(rig: Rig) {
     load.reached().await;
     db.write(1, "new");
     let (second, third) = (away(&gate, &rows, &db).await, away(&gate, &rows, &db).await);
-    let (second, third) = (second.release_and_board().await, third.release_and_board().await);
+    let (second, third) = (second.release_and_join().await, third.release_and_join().await);
     load.release();
     for reader in [second, third] {
         assert_eq!(text(&reader.await.unwrap().unwrap()), some("new"));
@@ -131,7 +131,7 @@ async fn minimum_version_read_returns_no_older_version(rig: Rig) {
 }
 
 async fn stale_value_is_served_at_once_during_a_load(rig: Rig) {
-    let (rows, db) = (rig.rows_with(|builder| builder.keep(MINUTE)).await, Db::with("old"));
+    let (rows, db) = (rig.rows_with(|builder| builder.retain_stale(MINUTE)).await, Db::with("old"));
     get(&rows, &db).await;
     db.write(1, "new");
     rows.invalidate(&1).await.unwrap();
@@ -146,7 +146,7 @@ async fn stale_value_is_served_at_once_during_a_load(rig: Rig) {
 }
 
 async fn stale_if_error_serves_stale_only_on_error(rig: Rig) {
-    let (rows, db) = (rig.rows_with(|builder| builder.keep(10 * MINUTE)).await, Db::with("old"));
+    let (rows, db) = (rig.rows_with(|builder| builder.retain_stale(10 * MINUTE)).await, Db::with("old"));
     let bound = Freshness::StaleIfError(MINUTE);
     get(&rows, &db).await;
     rows.invalidate(&1).await.unwrap();
@@ -164,7 +164,7 @@ async fn stale_if_error_serves_stale_only_on_error(rig: Rig) {
 }
 
 async fn strong_cache_reads_fresh_by_default(rig: Rig) {
-    let strong = rig.rows_with(|builder| builder.keep(MINUTE).strong()).await;
+    let strong = rig.rows_with(|builder| builder.retain_stale(MINUTE).strong()).await;
     let db = Db::with("old");
     get_plain(&strong, &db).await;
     db.write(1, "new");
@@ -221,7 +221,7 @@ impl Away {
         self.looks.fail(no_answer());
     }
 
-    async fn release_and_board(self) -> Reader {
+    async fn release_and_join(self) -> Reader {
         self.looks.fail(no_answer());
         settle().await;
         self.reader

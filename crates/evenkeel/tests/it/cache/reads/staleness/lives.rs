@@ -80,7 +80,7 @@ async fn invalidated_value_is_served_only_if_retained(rig: Rig) {
 
 /// H20: the fail-safe must not serve a purged value, such as a revoked permission.
 async fn purged_value_is_never_served_again(rig: Rig) {
-    let rows = rig.rows_with(|builder| builder.keep(MINUTE)).await;
+    let rows = rig.rows_with(|builder| builder.retain_stale(MINUTE)).await;
     let db = Db::with("a");
     get(&rows, &db).await;
     db.delete(1);
@@ -92,7 +92,7 @@ async fn purged_value_is_never_served_again(rig: Rig) {
 
 /// H10: a failed load that extends the stale value makes it permanent while the database is down.
 async fn failed_loads_do_not_extend_a_retained_value(rig: Rig) {
-    let rows = rig.rows_with(|builder| builder.keep(MINUTE)).await;
+    let rows = rig.rows_with(|builder| builder.retain_stale(MINUTE)).await;
     let db = Db::with("a");
     get(&rows, &db).await;
     rows.invalidate(&1).await.unwrap();

@@ -20,7 +20,7 @@ async fn write_waits_until_replicas_confirm_the_window() {
     let rows = open(&primary, 2, Duration::from_millis(20)).await;
     let error = rows.write(&1, || write(&db, "newer")).await.unwrap_err();
     let WriteError::NotBegun(error) = error else { panic!("{error}") };
-    assert!(matches!(error, CacheError::WindowNotReplicated { wanted: 2, confirmed: 1 }), "{error}");
+    assert!(matches!(error, CacheError::WindowNotReplicated { required: 2, confirmed: 1 }), "{error}");
     assert!(error.is_retryable());
     let found = rows.get_with(&1, Freshness::Fresh, |key| db.find(*key)).await.unwrap();
     assert_eq!(found.value.as_deref().map(String::as_str), Some("new"), "nothing was written, and no window is open");

@@ -39,7 +39,7 @@ async fn value_due_for_refresh_is_served_during_its_load(rig: Rig) {
 
 /// A miss at expiry makes every reader of a hot key wait, once per ttl.
 async fn key_read_all_the_time_never_expires(rig: Rig) {
-    let rows = rig.rows_with(|builder| builder.ttl(Duration::from_secs(30)).spread(0.1)).await;
+    let rows = rig.rows_with(|builder| builder.ttl(Duration::from_secs(30)).ttl_jitter(0.1)).await;
     let db = Db::with("a");
     get(&rows, &db).await;
     for _ in 0..200 {
@@ -66,7 +66,7 @@ async fn failed_refresh_keeps_the_value_until_its_expiry(rig: Rig) {
 
 /// R3: after an invalidation of a hot key every reader blocks on one load, though the old value would do for a moment.
 async fn retained_value_is_served_while_one_reader_loads(rig: Rig) {
-    let one = rig.rows_with(|builder| builder.keep(MINUTE)).await;
+    let one = rig.rows_with(|builder| builder.retain_stale(MINUTE)).await;
     let (other, db) = (rig.rows().await, Db::with("a"));
     get(&one, &db).await;
     db.write(1, "b");
@@ -88,7 +88,7 @@ async fn retained_value_is_served_while_one_reader_loads(rig: Rig) {
 
 /// A refresh may give up; a reader that waits for it must then load for itself.
 async fn reader_of_purged_key_waits_for_the_background_load(rig: Rig) {
-    let one = rig.rows_with(|builder| builder.keep(MINUTE)).await;
+    let one = rig.rows_with(|builder| builder.retain_stale(MINUTE)).await;
     let (other, db) = (rig.rows().await, Db::with("a"));
     get(&one, &db).await;
     one.invalidate(&1).await.unwrap();

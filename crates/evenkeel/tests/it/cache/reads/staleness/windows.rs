@@ -79,7 +79,7 @@ async fn failed_write_leaves_its_window_to_expire(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.while_writing(WhileWriting::Fail)).await, Db::with("old"));
     let failed = rows.write(&1, || async { Err::<(), _>(DbError("no answer")) }).await;
     assert!(matches!(failed, Err(WriteError::Failed(DbError("no answer")))));
-    assert_lapses(&rig, &rows, &db).await;
+    assert_expires(&rig, &rows, &db).await;
 }
 
 async fn rolled_back_write_closes_its_window_at_once(rig: Rig) {
@@ -100,7 +100,7 @@ async fn dropped_write_leaves_its_window_to_expire(rig: Rig) {
     let (_held, writer) = write_and_hold(&rows, &db, "new").await;
     writer.abort();
     assert!(writer.await.unwrap_err().is_cancelled());
-    assert_lapses(&rig, &rows, &db).await;
+    assert_expires(&rig, &rows, &db).await;
 }
 
 async fn window_is_renewed_during_a_long_write(rig: Rig) {
@@ -131,7 +131,7 @@ async fn check_of_expired_window_asks_for_rollback(rig: Rig) {
     let error = window.check().await.unwrap_err();
     assert!(matches!(error, CacheError::WindowLost) && error.is_retryable(), "{error}");
     assert_eq!(get(&rows, &db).await, some("old"), "no reader waits for it");
-    assert!(matches!(window.end().await, WindowEnd::Lapsed));
+    assert!(matches!(window.end().await, WindowEnd::Expired));
 }
 
 /// A paused writer may commit late. The end of its window reports that, and invalidates the values stored in between.
@@ -142,7 +142,7 @@ async fn late_commit_is_reported_and_invalidates_later_value(rig: Rig) {
     assert_eq!(get(&reading, &db).await, some("old"));
     db.write(1, "new");
     let end = window.end().await;
-    assert!(matches!(end, WindowEnd::Lapsed) && !end.is_closed());
+    assert!(matches!(end, WindowEnd::Expired) && !end.is_closed());
     assert_eq!(get(&reading, &db).await, some("new"));
 }
 
@@ -183,7 +183,7 @@ async fn window_over_several_rows_opens_for_all_or_none(rig: Rig) {
 /// The commit is done, the store does not receive the end of the window, and the process still has the old row.
 async fn unconfirmed_window_end_blocks_hits(rig: Rig) {
     let gate = StepGate::default();
-    let rows = rig.rows_with(|builder| builder.gate(&gate).keep(60 * SECOND)).await;
+    let rows = rig.rows_with(|builder| builder.gate(&gate).retain_stale(60 * SECOND)).await;
     let db = Db::with("old");
     get(&rows, &db).await;
     let mut ends = gate.hold(Step::EndWrite, Side::BeforeSend);
@@ -255,7 +255,7 @@ async fn write_and_hold(rows: &Rows, db: &Db, row: &'static str) -> (Arc<Notify>
 }
 
 /// No value is stored before the window has expired, and a value stored then gets a short ttl.
-async fn assert_lapses(rig: &Rig, rows: &Rows, db: &Db) {
+async fn assert_expires(rig: &Rig, rows: &Rows, db: &Db) {
     for _ in 0..3 {
         let error = find_as(rows, db, Freshness::Fresh).await.unwrap_err();
         assert!(matches!(error, CacheError::Writing { .. }), "{error}");

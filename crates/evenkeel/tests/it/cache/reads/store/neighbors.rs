@@ -17,7 +17,7 @@ on_both! {
 
 async fn programs_with_different_lifetimes_share_their_entries(rig: Rig) {
     let (long, db) = (rig.rows().await, Db::with("a"));
-    let short = rig.rows_with(|builder| builder.ttl(Duration::from_secs(5)).keep(Duration::from_secs(1))).await;
+    let short = rig.rows_with(|builder| builder.ttl(Duration::from_secs(5)).retain_stale(Duration::from_secs(1))).await;
     assert_eq!(get(&short, &db).await, some("a"));
     assert_eq!(find(&long, &db).await.unwrap().tier, Tier::Store);
     rig.advance(Duration::from_secs(6)).await;

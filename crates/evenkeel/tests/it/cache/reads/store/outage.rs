@@ -10,7 +10,7 @@ use testkit::servers::{Redis, RedisOptions};
 use tokio::time::timeout;
 
 /// Far above what any recovery takes; a test that hangs fails instead.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A Redis of the test's own, a keel that notices trouble quickly, and a cache.
 async fn fleet() -> (Redis, Keel, Rows) {
@@ -21,9 +21,9 @@ async fn fleet() -> (Redis, Keel, Rows) {
     (redis, keel, rows)
 }
 
-async fn until(keel: &Keel, what: &str, wanted: impl FnMut(&LinkState) -> bool) {
+async fn until(keel: &Keel, what: &str, expected: impl FnMut(&LinkState) -> bool) {
     let mut state = keel.link().unwrap().state();
-    let seen = timeout(PATIENCE, state.wait_for(wanted)).await;
+    let seen = timeout(TIMEOUT, state.wait_for(expected)).await;
     assert!(seen.is_ok_and(|seen| seen.is_ok()), "{what}");
 }
 
@@ -200,15 +200,15 @@ async fn read_of_silent_redis_ends_after_store_timeout() {
     let rows: Rows =
         keel.cache("row").ttl(Duration::from_secs(600)).store_timeout(brief).breaker(3, brief).open().await.unwrap();
     let db = Db::with("a");
-    timeout(PATIENCE, until_stored(&rows, &db)).await.unwrap();
+    timeout(TIMEOUT, until_stored(&rows, &db)).await.unwrap();
     redis.pause().unwrap();
     for _ in 0..5 {
-        let found = timeout(PATIENCE, find(&rows, &db)).await.expect("it asks the database").unwrap();
+        let found = timeout(TIMEOUT, find(&rows, &db)).await.expect("it asks the database").unwrap();
         assert_eq!(found.tier, Tier::Loader);
     }
     assert_eq!(epoch(&keel), 1, "the link goes on waiting");
     redis.resume().unwrap();
-    timeout(PATIENCE, until_stored(&rows, &db)).await.expect("the breaker closes");
+    timeout(TIMEOUT, until_stored(&rows, &db)).await.expect("the breaker closes");
     assert_eq!(epoch(&keel), 1);
 }
 

@@ -23,7 +23,7 @@ on_both! {
 
 /// A program that keeps numbers in the cache `row`, under the same codec and schema number.
 async fn numbers(rig: &Rig, keys: Range<u64>) -> Cache<u64, u64> {
-    let numbers = rig.process().await.cache("row").ttl(Duration::from_secs(600)).spread(0.0).open().await.unwrap();
+    let numbers = rig.process().await.cache("row").ttl(Duration::from_secs(600)).ttl_jitter(0.0).open().await.unwrap();
     for key in keys {
         number(&numbers, key).await;
     }

@@ -4,7 +4,7 @@ use crate::lock::side::holds::{is_free, take};
 use crate::lock::side::rig::{Rig, TTL, in_time, renewed_alone, until};
 use evenkeel::Keel;
 use evenkeel::link::LinkState;
-use evenkeel::lock::{LockError, LossReason, Release, Wait};
+use evenkeel::lock::{LockError, LossReason, ReleaseOutcome, Wait};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
 use testkit::servers::{Redis, RedisOptions};
@@ -50,7 +50,7 @@ async fn holder_survives_an_outage_shorter_than_its_lease() {
         state.wait_for(|state| matches!(state, LinkState::Up { epoch: 2.. })).await.unwrap();
         rig.pass(TTL).await;
         assert!(!guard.is_lost());
-        assert_eq!(guard.release().await.unwrap(), Release::Released);
+        assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
     })
     .await;
 }
@@ -146,7 +146,7 @@ async fn release_without_a_reply_is_unconfirmed() {
         drop(hold);
         // The second try waits for the test's clock, the new connection does not.
         state.wait_for(|state| matches!(state, LinkState::Up { epoch: 2.. })).await.unwrap();
-        assert_eq!(rig.while_time_passes(released).await.unwrap().unwrap(), Release::Unconfirmed);
+        assert_eq!(rig.while_time_passes(released).await.unwrap().unwrap(), ReleaseOutcome::Unconfirmed);
     })
     .await;
 }

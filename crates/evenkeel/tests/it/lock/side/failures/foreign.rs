@@ -2,7 +2,7 @@
 
 use crate::lock::side::rig::{Rig, TTL, in_time};
 use evenkeel::Keel;
-use evenkeel::lock::{Fence, LockError, LossReason, Release};
+use evenkeel::lock::{Fence, LockError, LossReason, ReleaseOutcome};
 
 /// What another program may have left under a key.
 const LEFT: [&[&str]; 7] = [
@@ -40,12 +40,12 @@ async fn foreign_bytes_are_replaced_by_the_next_acquire() {
                 let what = format!("{ending}: {words:?}");
                 let guard = one.lock("a").ttl(TTL).acquire().await.unwrap_or_else(|error| panic!("{what}: {error}"));
                 assert!(two.lock("a").try_acquire().await.unwrap().is_none(), "{what}");
-                assert_eq!(guard.release().await.unwrap(), Release::Released, "{what}");
+                assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released, "{what}");
                 let writer = one.rw_lock("a").write().acquire().await.unwrap_or_else(|error| panic!("{what}: {error}"));
                 assert!(two.rw_lock("a").read().try_acquire().await.unwrap().is_none(), "{what}");
-                assert_eq!(writer.release().await.unwrap(), Release::Released, "{what}");
+                assert_eq!(writer.release().await.unwrap(), ReleaseOutcome::Released, "{what}");
                 let permits = one.semaphore("a", 2).acquire().await.unwrap_or_else(|error| panic!("{what}: {error}"));
-                assert_eq!(permits.release().await.unwrap(), Release::Released, "{what}");
+                assert_eq!(permits.release().await.unwrap(), ReleaseOutcome::Released, "{what}");
             }
         }
     }))
@@ -75,7 +75,7 @@ async fn foreign_bytes_in_a_held_lock_end_the_hold() {
             assert_eq!(rig.while_time_passes(writer.lost()).await.reason, LossReason::Gone, "{words:?}");
             let next = two.lock("a").acquire().await.unwrap_or_else(|error| panic!("{words:?}: {error}"));
             assert!(next.fence() > last, "{words:?}");
-            assert_eq!(guard.release().await.unwrap(), Release::AlreadyLost);
+            assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::AlreadyLost);
             next.release().await.unwrap();
             two.rw_lock("a").write().acquire().await.unwrap().release().await.unwrap();
         }

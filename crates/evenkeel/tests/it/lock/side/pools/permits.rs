@@ -3,7 +3,7 @@
 use crate::lock::side::cancel::polled;
 use crate::lock::side::rig::{Rig, TTL, until};
 use evenkeel::Keel;
-use evenkeel::lock::{LockError, LossReason, Permits, PermitsBuilder, Release, Wait};
+use evenkeel::lock::{LockError, LossReason, Permits, PermitsBuilder, ReleaseOutcome, Wait};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -43,8 +43,8 @@ async fn permits_held_never_exceed_their_number(rig: Rig) {
     let second = take(&two, 1).acquire().await.unwrap();
     assert_eq!((first.name().as_str(), first.count(), first.remaining()), ("desks", 2, TTL));
     assert!(take(&one, 1).try_acquire().await.unwrap().is_none());
-    assert_eq!(second.release().await.unwrap(), Release::Released);
-    assert!(take(&one, 2).try_acquire().await.unwrap().is_none(), "all that are wanted, or none");
+    assert_eq!(second.release().await.unwrap(), ReleaseOutcome::Released);
+    assert!(take(&one, 2).try_acquire().await.unwrap().is_none(), "all requested permits, or none");
     assert_eq!(take(&one, 1).try_acquire().await.unwrap().map(|permits| permits.count()), Some(1));
     drop(first);
     until(async || held(&two).await == 0).await;
@@ -128,7 +128,7 @@ async fn permits_of_a_dead_process_expire(rig: Rig) {
     rig.advance(TTL * 2).await;
     let next = rig.while_time_passes(asked).await.unwrap().unwrap();
     assert!(permits.is_lost() && !next.is_lost());
-    assert_eq!(permits.release().await.unwrap(), Release::AlreadyLost);
+    assert_eq!(permits.release().await.unwrap(), ReleaseOutcome::AlreadyLost);
     assert_eq!(held(&two).await, 1, "and it gave back nothing of others");
 }
 

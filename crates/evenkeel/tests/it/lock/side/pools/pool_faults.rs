@@ -4,7 +4,7 @@
 use crate::lock::side::rig::{Rig, TTL, in_time, renewed_alone, until};
 use evenkeel::Keel;
 use evenkeel::link::LinkState;
-use evenkeel::lock::{Guard, LossReason, Permits, Release, Wait};
+use evenkeel::lock::{Guard, LossReason, Permits, ReleaseOutcome, Wait};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
 use testkit::servers::{Redis, RedisOptions};
@@ -85,8 +85,8 @@ async fn shared_holders_survive_a_short_outage() {
         state.wait_for(|state| matches!(state, LinkState::Up { epoch: 2.. })).await.unwrap();
         rig.pass(TTL).await;
         assert!(!reader.is_lost() && !permits.is_lost());
-        assert_eq!(reader.release().await.unwrap(), Release::Released);
-        assert_eq!(permits.release().await.unwrap(), Release::Released);
+        assert_eq!(reader.release().await.unwrap(), ReleaseOutcome::Released);
+        assert_eq!(permits.release().await.unwrap(), ReleaseOutcome::Released);
     })
     .await;
 }
@@ -107,8 +107,8 @@ async fn renewal_does_not_revive_a_forgotten_shared_hold() {
         assert_eq!([reader.lost().await.reason, permits.lost().await.reason], [LossReason::Gone; 2]);
         let holders = two.semaphore("desks", 3).inspect().await.unwrap().unwrap().holders;
         assert_eq!(holders.iter().map(|holder| holder.permits).collect::<Vec<_>>(), [2], "one holder, not two");
-        assert_eq!(reader.release().await.unwrap(), Release::AlreadyLost);
-        assert_eq!(permits.release().await.unwrap(), Release::AlreadyLost);
+        assert_eq!(reader.release().await.unwrap(), ReleaseOutcome::AlreadyLost);
+        assert_eq!(permits.release().await.unwrap(), ReleaseOutcome::AlreadyLost);
         assert!(!writer.is_lost() && !others.is_lost());
     })
     .await;
@@ -195,7 +195,7 @@ async fn release_of_permits_without_a_reply_is_unconfirmed() {
         drop(hold);
         // The second try waits for the test's clock, the new connection does not.
         state.wait_for(|state| matches!(state, LinkState::Up { epoch: 2.. })).await.unwrap();
-        assert_eq!(rig.while_time_passes(released).await.unwrap().unwrap(), Release::Unconfirmed);
+        assert_eq!(rig.while_time_passes(released).await.unwrap().unwrap(), ReleaseOutcome::Unconfirmed);
     })
     .await;
 }

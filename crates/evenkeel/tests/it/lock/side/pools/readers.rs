@@ -3,7 +3,7 @@
 use crate::lock::side::cancel::polled;
 use crate::lock::side::rig::{Rig, TTL, until};
 use evenkeel::Keel;
-use evenkeel::lock::{Guard, LockError, LockTerms, LossReason, Release, RwBuilder, Wait};
+use evenkeel::lock::{Guard, LockError, LockTerms, LossReason, ReleaseOutcome, RwBuilder, Wait};
 use std::time::Duration;
 
 on_both! {
@@ -67,14 +67,14 @@ async fn readers_share_and_writer_excludes(rig: Rig) {
     assert!(writer(&one).try_acquire().await.unwrap().is_none());
     for guard in [first, second, third] {
         assert_eq!((guard.name().as_str(), guard.remaining()), ("shelf", TTL));
-        assert_eq!(guard.release().await.unwrap(), Release::Released);
+        assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
     }
     let guard = writer(&two).try_acquire().await.unwrap().unwrap();
     assert!(reader(&one).try_acquire().await.unwrap().is_none());
     assert!(reader(&two).try_acquire().await.unwrap().is_none());
     assert_eq!(guard.run(async { 7 }).await, Ok(7));
     assert!(one.lock("shelf").try_acquire().await.unwrap().is_some(), "the exclusive lock is another one");
-    assert_eq!(guard.release().await.unwrap(), Release::Released);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
 /// Time is frozen: only a message can wake a waiter.
@@ -159,7 +159,7 @@ async fn paused_reader_learns_of_its_loss(rig: Rig) {
     let other = writer(&two).try_acquire().await.unwrap().unwrap();
     assert!(other.fence() > guard.fence());
     assert!(guard.run(std::future::pending::<()>()).await.is_err());
-    assert_eq!(guard.release().await.unwrap(), Release::AlreadyLost);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::AlreadyLost);
     assert!(!other.is_lost());
 }
 

@@ -26,11 +26,11 @@ async fn due_at(mail: &Mail, id: &JobId) -> u64 {
 async fn endless_delay_does_not_block_the_consumer(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
-    let judge = |error: &String| match error.as_str() {
+    let classify = |error: &String| match error.as_str() {
         "later" => Reaction::RetryAfter(Duration::MAX),
         _ => Reaction::Snooze(Duration::MAX),
     };
-    let office = open(desk.consumer(&mail).on_error(judge));
+    let office = open(desk.consumer(&mail).on_error(classify));
     for answer in [
         Ok(Handled::Snooze(Duration::MAX)),
         Ok(Handled::Retry(Duration::MAX)),

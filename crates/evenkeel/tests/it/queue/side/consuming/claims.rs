@@ -116,8 +116,8 @@ async fn urgent_jobs_run_first(rig: Rig) {
     assert_eq!(sent.len(), 4);
     let desk = Desk::new();
     let office = open(desk.consumer(&mail).concurrency(1));
-    for wanted in ["Urgent", "High", "Normal", "Low"] {
-        assert_eq!(desk.done().await, wanted);
+    for expected in ["Urgent", "High", "Normal", "Low"] {
+        assert_eq!(desk.done().await, expected);
     }
     office.close().await;
 }

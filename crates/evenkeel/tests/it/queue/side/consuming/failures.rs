@@ -46,8 +46,8 @@ async fn failed_job_is_retried_after_its_delay_and_then_dead(rig: Rig) {
     office.close().await;
 
     assert_eq!(state(&mail, &id).await, Some(State::Dead));
-    let told = |words: &str| (ErrorClass::Failed, words.to_owned());
-    assert_eq!(history(&mail, &id).await, [told("no route to host"), told("still none")]);
+    let reported = |words: &str| (ErrorClass::Failed, words.to_owned());
+    assert_eq!(history(&mail, &id).await, [reported("no route to host"), reported("still none")]);
 }
 
 async fn job_overrides_retries_and_retry_delay(rig: Rig) {

@@ -72,13 +72,13 @@ async fn rate_limit_delays_deliveries_and_keeps_their_leases(rig: Rig) {
         tokio::task::yield_now().await;
     }
     // Longer than a lease: both are extended, the one that waits for the limit, too.
-    let lapsed = async {
+    let expired = async {
         for _ in 0..40 {
             rig.advance(Duration::from_secs(1)).await;
             tokio::task::yield_now().await;
         }
     };
-    rig.while_time_passes(lapsed).await;
+    rig.while_time_passes(expired).await;
     assert!(desk.next_at_once().await.is_none(), "the limit is one");
     assert_eq!(first.delivery.body, "first");
     first.answer(Ok(Handled::Done));

@@ -4,7 +4,7 @@ use crate::queue::side::desk::{Desk, open};
 use crate::queue::side::rig::{Mail, Rig, state};
 use bytes::Bytes;
 use evenkeel::queue::{Handled, JobId, RetryDelay};
-use evenkeel_protocol::queue::job::{JobSpec, Keep};
+use evenkeel_protocol::queue::job::{JobSpec, Retention};
 use evenkeel_protocol::queue::steps::{Found, Put, PutChange, State, When};
 use std::time::Duration;
 
@@ -43,8 +43,11 @@ async fn long_handler_keeps_its_lease(rig: Rig) {
 /// A newer version of the job supersedes the running delivery: another consumer may have it at any moment.
 pub(super) async fn supersede(mail: &Mail, id: JobId) {
     let (steps, shard) = mail.steps(&id);
-    let spec =
-        JobSpec { version: Some(1), keep: Keep::AfterEnd(60_000), ..JobSpec::new(Bytes::from_static(b"\"newer\"")) };
+    let spec = JobSpec {
+        version: Some(1),
+        retention: Retention::AfterEnd(60_000),
+        ..JobSpec::new(Bytes::from_static(b"\"newer\""))
+    };
     let put = Put { id, version: 1, change: PutChange::Job(When::In(0), Box::new(spec)) };
     steps.put(&shard, &[put]).await.unwrap();
 }

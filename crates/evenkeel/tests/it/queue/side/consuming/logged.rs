@@ -15,9 +15,9 @@ on_both! {
 async fn failed_attempts_are_logged_with_number_and_reason(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
-    let judge = |error: &String| if error == "Gr\u{f6}\u{df}e" { Reaction::Dead } else { Reaction::Retry };
+    let classify = |error: &String| if error == "Gr\u{f6}\u{df}e" { Reaction::Dead } else { Reaction::Retry };
     let log = Log::begin();
-    let office = open(desk.consumer(&mail).on_error(judge));
+    let office = open(desk.consumer(&mail).on_error(classify));
     let id = mail.now(&"to an unknown address".to_owned()).await.unwrap();
     desk.next().await.answer(Err("the server is away".to_owned()));
     let second = rig.while_time_passes_by(Duration::from_secs(1), desk.next()).await;

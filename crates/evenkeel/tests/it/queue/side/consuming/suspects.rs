@@ -7,7 +7,7 @@ use evenkeel::queue::{Handled, JobId, Priority};
 use evenkeel_protocol::queue::grow::GrowSteps;
 use evenkeel_protocol::queue::job::Job;
 use evenkeel_protocol::queue::steps::{
-    Beat, Delivered, Found, Report, Rescue, Room, SettleAndClaim, Settled, Shard, State, Worker,
+    Delivered, Found, Heartbeat, Report, Rescue, Room, SettleAndClaim, Settled, Shard, State, Worker,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -35,7 +35,7 @@ async fn claimed(steps: &dyn GrowSteps, shard: &Shard) -> (Worker, Vec<Delivered
         worker,
         sequence: 1,
         settlements: Vec::new(),
-        want: 100,
+        limit: 100,
         lease_ms: LEASE_MS,
         token: Token::random(),
         fence_floor: 0,
@@ -56,12 +56,12 @@ pub(super) async fn crashed(rig: &Rig, mail: &Mail, bodies: &[&str], times: usiz
             let (steps, shard) = mail.steps(&JobId([number; 16]));
             let (worker, deliveries) = claimed(&*steps, &shard).await;
             let deliveries = deliveries.iter().map(|delivered| (delivered.receipt, Report::STARTED)).collect();
-            steps.beat(&shard, &Beat { worker, lease_ms: LEASE_MS, deliveries }).await.unwrap();
+            steps.heartbeat(&shard, &Heartbeat { worker, lease_ms: LEASE_MS, deliveries }).await.unwrap();
         }
         rig.advance(Duration::from_millis(LEASE_MS)).await;
         for number in 0..SHARDS {
             let (steps, shard) = mail.steps(&JobId([number; 16]));
-            let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 0, is_judged: false };
+            let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 0, row_decides: false };
             steps.rescue(&shard, rescue).await.unwrap();
         }
     }

@@ -17,7 +17,7 @@ const SHARDS: u8 = 2;
 /// Jobs sent in one call.
 const BULK: usize = 10_000;
 /// Longer than any run takes.
-const PATIENCE: Duration = Duration::from_secs(1_800);
+const TIMEOUT: Duration = Duration::from_secs(1_800);
 
 /// When the next worker is killed.
 pub(super) enum Pace {
@@ -101,21 +101,21 @@ impl Fleet {
         for (_, worker) in self.workers {
             worker.finish().await.unwrap();
         }
-        let (mut lapses, mut created) = (0, 0);
+        let (mut lease_expiries, mut created) = (0, 0);
         for shard in 0..SHARDS {
             let (steps, shard) = self.queue.steps(&JobId([shard; 16]));
             let totals = steps.stats(&shard).await.unwrap().totals;
             assert_eq!((totals.died, totals.discarded, totals.ghosts), (0, 0, 0));
-            lapses += totals.lapsed + totals.crashed;
+            lease_expiries += totals.lease_expired + totals.crashed;
             created += totals.created;
         }
         assert_eq!(created, self.sent.len() as u64);
-        Tally { lapses, seconds, ..self.ledger.tally(&self.sent, &self.killed).await }
+        Tally { lease_expiries, seconds, ..self.ledger.tally(&self.sent, &self.killed).await }
     }
 
     async fn all_done(&self) {
         let queue = &self.queue;
-        eventually_within(PATIENCE, "all jobs have ended", || is_empty(queue)).await.unwrap();
+        eventually_within(TIMEOUT, "all jobs have ended", || is_empty(queue)).await.unwrap();
     }
 
     fn kill(&mut self) {
@@ -153,10 +153,10 @@ async fn is_empty(queue: &Queue<u64>) -> Option<()> {
 }
 
 /// The number of lease expiries in the job's record.
-async fn lapses(queue: &Queue<u64>, id: &JobId) -> Result<usize, QueueError> {
+async fn lease_expiries(queue: &Queue<u64>, id: &JobId) -> Result<usize, QueueError> {
     // A job that has ended was settled by another delivery, and its record is gone.
     let Some(Found::Live { job, .. }) = queue.find(id).await? else { return Ok(0) };
-    Ok(job.error_notes().filter(|note| matches!(note.class, ErrorClass::Crashed | ErrorClass::Lapsed)).count())
+    Ok(job.error_notes().filter(|note| matches!(note.class, ErrorClass::Crashed | ErrorClass::LeaseExpired)).count())
 }
 
 /// A process that consumes until it is shut down or killed.
@@ -164,15 +164,15 @@ async fn lapses(queue: &Queue<u64>, id: &JobId) -> Result<usize, QueueError> {
 #[ignore = "a worker of `no_job_is_lost_when_consumers_are_killed`"]
 async fn consumer() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let open: Open = station.hear().await.unwrap();
+    let open: Open = station.receive().await.unwrap();
     let queue = queue(&open).await;
     let (ledger, worker) = (Ledger::open(&open.ledger).await, open.worker);
     let looking = queue.clone();
     let consumer = queue.consume(move |job: Delivery<u64>| {
         let (ledger, queue) = (ledger.clone(), looking.clone());
         async move {
-            let lapses = lapses(&queue, &job.id).await.map_err(|error| error.to_string())?;
-            let effect = Effect { job: job.id, fence: job.fence, worker, lapses };
+            let lease_expiries = lease_expiries(&queue, &job.id).await.map_err(|error| error.to_string())?;
+            let effect = Effect { job: job.id, fence: job.fence, worker, lease_expiries };
             ledger.write(&effect).await.map_err(|error| error.to_string())
         }
     });

@@ -32,7 +32,7 @@ async fn run(jobs: usize, workers: usize, pace: Pace) -> Tally {
     let tally = fleet.end().await;
     println!("{}", serde_json::to_string(&tally).unwrap());
     assert_eq!((tally.lost, tally.strange), (0, 0), "{tally:?}");
-    assert_eq!(tally.twice_without_lapse, 0, "{tally:?}");
-    assert!(tally.twice <= tally.lapses, "{tally:?}");
+    assert_eq!(tally.twice_without_lease_expiry, 0, "{tally:?}");
+    assert!(tally.twice <= tally.lease_expiries, "{tally:?}");
     tally
 }

@@ -44,9 +44,9 @@ async fn numbers<C: Codec<u64>>(rig: &Rig, codec: C) -> Queue<u64> {
 
 /// A consumer that reports what it received.
 fn teller(numbers: &Queue<u64>) -> (Consumer<u64, Infallible>, UnboundedReceiver<u64>) {
-    let (told, given) = unbounded_channel();
+    let (reported, given) = unbounded_channel();
     let consumer = numbers.consume(move |delivery: Delivery<u64>| {
-        told.send(delivery.body).unwrap();
+        reported.send(delivery.body).unwrap();
         async { Ok(()) }
     });
     (consumer, given)

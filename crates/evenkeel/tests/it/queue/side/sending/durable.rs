@@ -20,7 +20,7 @@ async fn enqueue_waits_for_the_configured_replicas() {
     let primary = Redis::start(RedisOptions::new()).await.unwrap();
     let alone = mail(&primary, Durability::Replicas { count: 1, timeout: TIMEOUT }).await;
     let refused = alone.job(&"a".to_owned()).id("a").enqueue().await.unwrap_err();
-    let QueueError::NotDurable { ids, wanted: 1, reached: 0 } = &refused else { panic!("{refused}") };
+    let QueueError::NotDurable { ids, required: 1, reached: 0 } = &refused else { panic!("{refused}") };
     assert!(alone.find(&ids[0]).await.unwrap().is_some(), "it was taken, and the error says so");
 
     let replica = Redis::start(RedisOptions::new().replica_of(primary.port())).await.unwrap();
@@ -31,10 +31,10 @@ async fn enqueue_waits_for_the_configured_replicas() {
     .await
     .unwrap();
     // With its first replica a primary begins a new history of its data, so the link opens a new epoch: send again then.
-    let patient = Durability::Replicas { count: 1, timeout: Duration::from_secs(20) };
+    let long_wait = Durability::Replicas { count: 1, timeout: Duration::from_secs(20) };
     let sent = eventually("a job that replicas have is accepted", || {
         let mail = alone.clone();
-        async move { mail.with_durability(patient).await.ok()?.job(&"b".to_owned()).id("b").enqueue().await.ok() }
+        async move { mail.with_durability(long_wait).await.ok()?.job(&"b".to_owned()).id("b").enqueue().await.ok() }
     });
     assert!(matches!(sent.await.unwrap().answer, Enqueued::Created | Enqueued::Duplicate));
     drop(replica);
@@ -60,12 +60,13 @@ async fn enqueue_waits_for_the_disk_if_configured() {
             // Without waiting any longer: the file has it.
             let flushed: Vec<u32> = redis.command(&["WAITAOF", "1", "0", "1"]).await.unwrap();
             assert_eq!(flushed[0], 1);
-            let impatient = mail.with_durability(Durability::Disk { timeout: Duration::from_millis(1) }).await.unwrap();
+            let short_wait =
+                mail.with_durability(Durability::Disk { timeout: Duration::from_millis(1) }).await.unwrap();
             // A millisecond is too short for most flushes; but the result is true either way.
-            match impatient.job(&"b".to_owned()).id("b").enqueue().await {
+            match short_wait.job(&"b".to_owned()).id("b").enqueue().await {
                 Ok(sent) => assert!(sent.is_new()),
-                Err(QueueError::NotDurable { ids, wanted, reached }) => {
-                    assert_eq!((ids.len(), wanted, reached), (1, 1, 0));
+                Err(QueueError::NotDurable { ids, required, reached }) => {
+                    assert_eq!((ids.len(), required, reached), (1, 1, 0));
                     assert!(mail.find(&ids[0]).await.unwrap().is_some(), "it was taken, and the error says so");
                 }
                 Err(error) => panic!("{error}"),

@@ -20,8 +20,8 @@ async fn redis_with_eviction_is_rejected_by_default() {
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let words = refusal(&keel, Durability::Memory).await;
     assert!(words.contains("allkeys-lru") && words.contains("allow_eviction"), "{words}");
-    let told = keel.queue::<String>("mail").allow_eviction().open().await.unwrap();
-    told.now(&"a".to_owned()).await.unwrap();
+    let allowed = keel.queue::<String>("mail").allow_eviction().open().await.unwrap();
+    allowed.now(&"a".to_owned()).await.unwrap();
 }
 
 #[tokio::test]

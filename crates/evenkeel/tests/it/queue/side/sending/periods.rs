@@ -69,18 +69,18 @@ async fn each_tick_runs_once_with_several_schedulers(rig: Rig) {
 
 async fn missed_ticks_are_skipped_or_made_up_for(rig: Rig) {
     let mut queues = Vec::new();
-    for (name, missed, wanted) in [
+    for (name, missed, expected) in [
         ("skip", Missed::Skip, &[14, 19][..]),
         ("one", Missed::One, &[14, 18, 19]),
         ("all", Missed::All, &[14, 15, 16, 17, 18, 19]),
     ] {
         let queue: Mail = rig.process().await.queue(name).open().await.unwrap();
         assert_eq!(run_for_a_moment(&rig, &queue, missed).await, [14]);
-        queues.push((queue, missed, wanted));
+        queues.push((queue, missed, expected));
     }
     rig.advance(Duration::from_secs(5 * 60)).await;
-    for (queue, missed, wanted) in queues {
-        assert_eq!(run_for_a_moment(&rig, &queue, missed).await, wanted, "{missed:?}");
+    for (queue, missed, expected) in queues {
+        assert_eq!(run_for_a_moment(&rig, &queue, missed).await, expected, "{missed:?}");
     }
 }
 
@@ -109,13 +109,13 @@ async fn newest_schedule_definition_wins_and_loses_no_tick(rig: Rig) {
     let minutely = run(schedule(&rig.mail().await, Missed::One));
     let desk = Desk::new();
     let office = open(desk.consumer(&mail));
-    for wanted in ["22:14", "22:15"] {
-        assert_eq!(rig.while_time_passes_by(Duration::from_secs(1), desk.done()).await, wanted);
+    for expected in ["22:14", "22:15"] {
+        assert_eq!(rig.while_time_passes_by(Duration::from_secs(1), desk.done()).await, expected);
     }
     // Programs with another definition follow the newest one, even after its program has ended.
     minutely.abort();
-    for wanted in ["22:16", "22:17"] {
-        assert_eq!(rig.while_time_passes_by(Duration::from_secs(1), desk.done()).await, wanted);
+    for expected in ["22:16", "22:17"] {
+        assert_eq!(rig.while_time_passes_by(Duration::from_secs(1), desk.done()).await, expected);
     }
     daily.abort();
     office.close().await;

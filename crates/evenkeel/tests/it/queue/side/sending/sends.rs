@@ -52,8 +52,8 @@ async fn unique_key_rejects_duplicates_within_its_window(rig: Rig) {
     rig.advance(window).await;
     assert!(mail.job(&body).id("z").unique("user/3", window).enqueue().await.unwrap().is_new());
 
-    let spread: Queue<String> = rig.process().await.queue("spread").shards(2).open().await.unwrap();
-    let refused = spread.job(&body).id("x").unique("user/1", window).enqueue().await.unwrap_err();
+    let sharded: Queue<String> = rig.process().await.queue("sharded").shards(2).open().await.unwrap();
+    let refused = sharded.job(&body).id("x").unique("user/1", window).enqueue().await.unwrap_err();
     assert!(refused.to_string().contains("one shard"), "{refused}");
 }
 
@@ -95,8 +95,8 @@ async fn full_queue_rejects_by_default(rig: Rig) {
 }
 
 async fn full_queue_delays_senders_if_configured(rig: Rig) {
-    let patience = WhenFull::Wait(Duration::from_secs(10));
-    let mail = rig.mail_with(|builder| builder.jobs_max(1).when_full(patience)).await;
+    let wait_max = WhenFull::Wait(Duration::from_secs(10));
+    let mail = rig.mail_with(|builder| builder.jobs_max(1).when_full(wait_max)).await;
     mail.now(&"first".to_owned()).await.unwrap();
     let refused = rig.while_time_passes(mail.now(&"in vain".to_owned())).await;
     assert!(matches!(refused, Err(QueueError::Full { .. })), "{refused:?}");
@@ -143,7 +143,7 @@ async fn job_past_its_deadline_is_dropped(rig: Rig) {
     assert_eq!(desk.done().await, "any time");
     office.close().await;
     let found = mail.find(&late).await.unwrap();
-    assert!(matches!(&found, Some(Found::Ended(stamp)) if stamp.end == End::Expired), "{found:?}");
+    assert!(matches!(&found, Some(Found::Ended(completion)) if completion.end == End::Expired), "{found:?}");
 }
 
 /// Two programs that disagree about the number of shards look up a job in two places.

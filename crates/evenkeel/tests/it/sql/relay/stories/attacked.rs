@@ -5,7 +5,7 @@ use super::recorder::Recorder;
 use super::stage::Stage;
 use crate::log::Log;
 use evenkeel::cache::Cache;
-use evenkeel::sql::relay::operate::{Outbox, Release};
+use evenkeel::sql::relay::operate::{Outbox, ParkedDecision};
 use evenkeel::sql::sink::{Confirmed, Envelope, Sink, SinkError, Sinks};
 use evenkeel::sql::{Message, Relay};
 use evenkeel::testing::TestClock;
@@ -107,8 +107,8 @@ async fn work_without_a_route_is_parked_after_its_time() {
     let looked = relay.run_once().await.unwrap();
     assert_eq!((looked.parked, stage.works(4).await), (2, 1));
     let outbox = Outbox::new(&stage.pool);
-    assert!(outbox.release(id, Release::Resend).await.unwrap());
-    assert!(outbox.release_key("absent", "a", Release::Resend).await.unwrap());
+    assert!(outbox.release(id, ParkedDecision::Resend).await.unwrap());
+    assert!(outbox.release_key("absent", "a", ParkedDecision::Resend).await.unwrap());
     let looked = relay.run_once().await.unwrap();
     assert_eq!((looked.unrouted, looked.parked), (2, 0), "its time counts from the release");
 }

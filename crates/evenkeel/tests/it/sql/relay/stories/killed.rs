@@ -110,7 +110,7 @@ async fn relay_killed_after_publishing_repeats_no_ordered_message() {
 #[ignore = "a worker of `dies_at`"]
 async fn relay_to_be_killed() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let open: Open = station.hear().await.unwrap();
+    let open: Open = station.receive().await.unwrap();
     let pool = pool(&open.database).await;
     relay(&keel(&open).await, &pool).run_once().await.unwrap();
     panic!("it was to die");

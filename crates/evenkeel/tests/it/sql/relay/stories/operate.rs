@@ -2,7 +2,7 @@
 
 use super::recorder::Recorder;
 use super::stage::Stage;
-use evenkeel::sql::relay::operate::{Outbox, Place, Release};
+use evenkeel::sql::relay::operate::{Outbox, ParkedDecision, WorkState};
 use evenkeel::sql::sink::{Confirmed, SinkError};
 use std::time::Duration;
 
@@ -33,10 +33,10 @@ async fn parked_rows_are_listed_with_their_reason() {
     assert!(
         keys[0].parked_ms.is_some() && keys[0].error.as_deref().is_some_and(|error| error.contains("not like this"))
     );
-    let works = outbox.works(Place::Parked, None, 10).await.unwrap();
+    let works = outbox.works(WorkState::Parked, None, 10).await.unwrap();
     assert_eq!((works.len(), works[0].effects.as_slice()), (1, &["publish links (3 bytes)".to_owned()][..]));
     assert!(works[0].error.as_deref().is_some_and(|error| error.contains("not like this")), "{works:?}");
-    assert!(outbox.works(Place::Parked, Some(works[0].id), 10).await.unwrap().is_empty(), "the next page");
+    assert!(outbox.works(WorkState::Parked, Some(works[0].id), 10).await.unwrap().is_empty(), "the next page");
     let stats = outbox.stats().await.unwrap();
     assert_eq!((stats.parked, stats.waiting, stats.messages), (1, 0, 2));
     assert_eq!((stats.keys, stats.keys_waiting, stats.keys_parked), (1, 1, 1));
@@ -51,10 +51,10 @@ async fn released_rows_are_sent() {
     parked(&stage, &sink).await;
     sink.come_back();
     let outbox = Outbox::new(&stage.pool);
-    let work = outbox.works(Place::Parked, None, 10).await.unwrap()[0].id;
-    assert!(outbox.release(work, Release::Resend).await.unwrap());
-    assert!(outbox.release_key("links", "a", Release::Resend).await.unwrap());
-    assert!(!outbox.release_key("links", "a", Release::Resend).await.unwrap(), "once");
+    let work = outbox.works(WorkState::Parked, None, 10).await.unwrap()[0].id;
+    assert!(outbox.release(work, ParkedDecision::Resend).await.unwrap());
+    assert!(outbox.release_key("links", "a", ParkedDecision::Resend).await.unwrap());
+    assert!(!outbox.release_key("links", "a", ParkedDecision::Resend).await.unwrap(), "once");
     stage.drain(&stage.relay(&sink)).await;
     assert_eq!(sink.sequences("a"), [1, 2, 3]);
     assert_eq!((sink.taken().len(), stage.works(2).await), (4, 4));
@@ -67,18 +67,18 @@ async fn skipped_message_unblocks_its_key() {
     let sink = Recorder::new();
     parked(&stage, &sink).await;
     let outbox = Outbox::new(&stage.pool);
-    let work = outbox.works(Place::Parked, None, 10).await.unwrap()[0].id;
-    assert!(outbox.release(work, Release::Skip).await.unwrap());
-    assert!(!outbox.release(work, Release::Skip).await.unwrap(), "once");
-    assert!(outbox.release_key("links", "a", Release::Skip).await.unwrap());
-    assert!(!outbox.release_key("links", "nobody", Release::Skip).await.unwrap());
+    let work = outbox.works(WorkState::Parked, None, 10).await.unwrap()[0].id;
+    assert!(outbox.release(work, ParkedDecision::Skip).await.unwrap());
+    assert!(!outbox.release(work, ParkedDecision::Skip).await.unwrap(), "once");
+    assert!(outbox.release_key("links", "a", ParkedDecision::Skip).await.unwrap());
+    assert!(!outbox.release_key("links", "nobody", ParkedDecision::Skip).await.unwrap());
     stage.drain(&stage.relay(&sink)).await;
     assert_eq!((sink.sequences("a"), stage.sent("a").await), (vec![1, 3], 3));
     let stats = outbox.stats().await.unwrap();
     assert_eq!((stats.parked, stats.keys_parked, stats.messages, stats.keys_waiting), (0, 0, 0, 0));
 }
 
-/// After an outage an operator does not want to wait for the longest delay.
+/// After an outage an operator should not have to wait for the longest delay.
 #[tokio::test]
 async fn operator_ends_delays_and_deletes_done_rows() {
     let stage = Stage::set().await;

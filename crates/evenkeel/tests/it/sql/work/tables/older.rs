@@ -23,7 +23,7 @@ async fn jobs_before_attempts_are_upgraded<DB: Sql>(rig: Rig<DB>, drop_index: &s
     migrate(&rig.pool).await.unwrap();
     let plain = "SELECT COUNT(*) FROM evenkeel_jobs WHERE errors = 0 AND dead = 0 AND redriven = 0 AND failure IS NULL";
     assert_eq!(rig.number(plain).await, 1);
-    let listed = queue.topic().list(evenkeel::queue::topic::Place::Waiting, None, 10).await.unwrap();
+    let listed = queue.topic().list(evenkeel::queue::topic::JobState::Waiting, None, 10).await.unwrap();
     assert_eq!(listed.iter().map(|listed| listed.id).collect::<Vec<_>>(), [id]);
 }
 

@@ -151,7 +151,7 @@ async fn table_of_another_program_is_not_taken_over<DB: Sql>(rig: Rig<DB>) {
 #[ignore = "a worker of the tests next to it"]
 async fn program() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let url: String = station.hear().await.unwrap();
+    let url: String = station.receive().await.unwrap();
     match url.split_once(':').unwrap().0 {
         "sqlite" => start(&pool::<Sqlite>(&url, 1).await).await.unwrap(),
         "mysql" => start(&pool::<MySql>(&url, 1).await).await.unwrap(),
@@ -190,7 +190,7 @@ async fn survives_kill_at<DB: Sql>(step: usize) -> bool {
     let mut worker =
         Worker::start_with("sql::work::tables::own_migrations::program", &[("EVENKEEL_CRASH_AT", &point)]).unwrap();
     worker.say(&empty.url).unwrap();
-    let survived = worker.hear::<String>().await.is_ok();
+    let survived = worker.receive::<String>().await.is_ok();
     let pool = pool::<DB>(&empty.url, 1).await;
     start(&pool).await.unwrap_or_else(|error| panic!("after a kill at step {step}: {error}"));
     is_complete(&pool).await;
@@ -235,11 +235,11 @@ where
             .collect();
         join_all(programs.into_iter().map(async |(mut worker, killed_after)| match killed_after {
             // An error is a worker that was quicker than its killer.
-            Some(after) if tokio::time::timeout(after, worker.hear::<String>()).await.is_err() => {
+            Some(after) if tokio::time::timeout(after, worker.receive::<String>()).await.is_err() => {
                 worker.process().kill().unwrap();
             }
             Some(_) => {}
-            None => drop(worker.hear::<String>().await.unwrap_or_else(|error| panic!("seed {seed}: {error}"))),
+            None => drop(worker.receive::<String>().await.unwrap_or_else(|error| panic!("seed {seed}: {error}"))),
         }))
         .await;
         is_complete(&pool::<DB>(&database.url, 1).await).await;

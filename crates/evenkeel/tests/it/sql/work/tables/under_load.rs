@@ -60,7 +60,7 @@ where
         let programs = (0..PROGRAMS).map(|_| async {
             let mut worker = Worker::start("sql::work::tables::own_migrations::program").unwrap();
             worker.say(&database.url).unwrap();
-            worker.hear::<String>().await
+            worker.receive::<String>().await
         });
         let started = join_all(programs).await;
         is_over.store(true, Ordering::SeqCst);

@@ -1,6 +1,6 @@
 //! `Durability::Sql`: the row is the source of truth, and jobs that the store loses are restored from it (Q1).
 
-use crate::sql::databases::{Place, Tested, on_each_database};
+use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
 use evenkeel::queue::{Delivery, JobId, Queue, Retries};
@@ -32,15 +32,15 @@ on_each_database! {
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The queue of another process with an embedded store of its own, as after a restart.
-async fn opened<DB: Tested>(place: &Place<DB>) -> Queue<u32> {
-    Keel::memory().queue("judged").retries(Retries::Unlimited).sql(&place.pool).open().await.unwrap()
+async fn opened<DB: Tested>(place: &TestDatabase<DB>) -> Queue<u32> {
+    Keel::memory().queue("row_decides").retries(Retries::Unlimited).sql(&place.pool).open().await.unwrap()
 }
 
-async fn on_redis<DB: Tested>(place: &Place<DB>, redis: &Redis) -> Queue<u32> {
+async fn on_redis<DB: Tested>(place: &TestDatabase<DB>, redis: &Redis) -> Queue<u32> {
     let mut options = LinkOptions::from_url(&redis.url()).unwrap();
     options.response_timeout = Duration::from_millis(500);
     let keel = Keel::builder().connect_with(options).await.unwrap();
-    keel.queue("judged").sql(&place.pool).open().await.unwrap()
+    keel.queue("row_decides").sql(&place.pool).open().await.unwrap()
 }
 
 /// Consumes until dropped; returns the jobs that ran.
@@ -58,7 +58,7 @@ fn consuming(queue: &Queue<u32>) -> (JoinHandle<()>, mpsc::UnboundedReceiver<u32
 }
 
 /// Waits until the rows of all jobs are gone or ended: the end of a job is recorded there first.
-async fn until_no_row_lives<DB: Tested>(place: &Place<DB>) {
+async fn until_no_row_lives<DB: Tested>(place: &TestDatabase<DB>) {
     while place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await > 0 {
         tokio::task::yield_now().await;
     }
@@ -69,7 +69,7 @@ async fn waits(queue: &Queue<u32>, id: &JobId) -> bool {
     matches!(steps.job(&shard, *id).await.unwrap(), Some(Found::Live { state: State::Waiting(_), .. }))
 }
 
-async fn job_runs_once_and_its_row_is_deleted<DB: Tested>(place: Place<DB>) {
+async fn job_runs_once_and_its_row_is_deleted<DB: Tested>(place: TestDatabase<DB>) {
     let queue = opened(&place).await;
     queue.now(&7).await.unwrap();
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await, 1);
@@ -80,7 +80,7 @@ async fn job_runs_once_and_its_row_is_deleted<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn restart_of_the_embedded_store_loses_no_job<DB: Tested>(place: Place<DB>) {
+async fn restart_of_the_embedded_store_loses_no_job<DB: Tested>(place: TestDatabase<DB>) {
     let queue = opened(&place).await;
     let id = queue.delay(HOUR, &1).await.unwrap();
     queue.now(&2).await.unwrap();
@@ -93,7 +93,7 @@ async fn restart_of_the_embedded_store_loses_no_job<DB: Tested>(place: Place<DB>
     task.abort();
 }
 
-async fn flushed_redis_is_refilled_from_the_rows<DB: Tested>(place: Place<DB>) {
+async fn flushed_redis_is_refilled_from_the_rows<DB: Tested>(place: TestDatabase<DB>) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let queue = on_redis(&place, &redis).await;
     let sent = queue.enqueue_all((0..700).map(|number| queue.job(&number).delay(HOUR))).await.unwrap();
@@ -109,7 +109,7 @@ async fn flushed_redis_is_refilled_from_the_rows<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn finished_job_is_not_restored<DB: Tested>(place: Place<DB>) {
+async fn finished_job_is_not_restored<DB: Tested>(place: TestDatabase<DB>) {
     let queue = opened(&place).await;
     let done = queue.job(&1).id("done").enqueue().await.unwrap().id;
     let (task, mut runs) = consuming(&queue);
@@ -121,15 +121,15 @@ async fn finished_job_is_not_restored<DB: Tested>(place: Place<DB>) {
     drop(queue);
     let queue = opened(&place).await;
     assert_eq!(queue.sweep_once().await.unwrap().put_back, 0);
-    assert!(matches!(queue.find(&done).await.unwrap(), Some(Found::Ended(stamp)) if stamp.end == End::Done));
+    assert!(matches!(queue.find(&done).await.unwrap(), Some(Found::Ended(completion)) if completion.end == End::Done));
     let again = queue.job(&2).id("done").enqueue().await.unwrap();
-    assert_eq!(again.answer, Enqueued::Ended(End::Done), "its row remembers it, though the store does not");
+    assert_eq!(again.answer, Enqueued::Ended(End::Done), "its row has recorded it, though the store does not");
     // The store discards the job, and the sweep ends its row.
     let failing = queue.consume(|_: Delivery<u32>| async { Err::<(), _>("no") });
     let task = tokio::spawn(async move { failing.run(std::future::pending()).await.unwrap() });
     let discarded = queue.job(&3).retries(0).discard_exhausted().enqueue().await.unwrap().id;
     let (steps, shard) = queue.steps(&discarded);
-    while !matches!(steps.job(&shard, discarded).await.unwrap(), Some(Found::Ended(stamp)) if stamp.end == End::Discarded)
+    while !matches!(steps.job(&shard, discarded).await.unwrap(), Some(Found::Ended(completion)) if completion.end == End::Discarded)
     {
         tokio::task::yield_now().await;
     }
@@ -139,7 +139,7 @@ async fn finished_job_is_not_restored<DB: Tested>(place: Place<DB>) {
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE ended_as = 3").await, 1);
 }
 
-async fn revoked_job_never_runs_though_the_store_has_the_job<DB: Tested>(place: Place<DB>) {
+async fn revoked_job_never_runs_though_the_store_has_the_job<DB: Tested>(place: TestDatabase<DB>) {
     let old = opened(&place).await;
     let id = old.delay(HOUR, &1).await.unwrap();
     // Another process, with its own store, revokes it: the first store does not know that.
@@ -162,11 +162,11 @@ async fn revoked_job_never_runs_though_the_store_has_the_job<DB: Tested>(place: 
         tokio::task::yield_now().await;
     }
     assert!(runs.try_recv().is_err());
-    assert_eq!(old.revoke(&id).await.unwrap(), Revoked::Revoked, "its row remembers how it ended");
+    assert_eq!(old.revoke(&id).await.unwrap(), Revoked::Revoked, "its row has recorded how it ended");
     task.abort();
 }
 
-async fn running_job_is_not_revoked<DB: Tested>(place: Place<DB>) {
+async fn running_job_is_not_revoked<DB: Tested>(place: TestDatabase<DB>) {
     let queue = opened(&place).await;
     let id = queue.now(&1).await.unwrap();
     let (began, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -189,7 +189,7 @@ async fn running_job_is_not_revoked<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn outdated_copy_of_a_rescheduled_job_does_not_run<DB: Tested>(place: Place<DB>) {
+async fn outdated_copy_of_a_rescheduled_job_does_not_run<DB: Tested>(place: TestDatabase<DB>) {
     let old = opened(&place).await;
     let id = old.now(&1).await.unwrap();
     // The store of the first process still has it as due now.
@@ -206,7 +206,7 @@ async fn outdated_copy_of_a_rescheduled_job_does_not_run<DB: Tested>(place: Plac
     task.abort();
 }
 
-async fn job_with_an_id_is_accepted_once<DB: Tested>(place: Place<DB>) {
+async fn job_with_an_id_is_accepted_once<DB: Tested>(place: TestDatabase<DB>) {
     let queue = opened(&place).await;
     let orders = || queue.job(&1).id("welcome/42").delay(HOUR);
     assert_eq!(orders().enqueue().await.unwrap().answer, Enqueued::Created);
@@ -215,9 +215,9 @@ async fn job_with_an_id_is_accepted_once<DB: Tested>(place: Place<DB>) {
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs").await, 1);
 }
 
-async fn jobs_beyond_the_horizon_stay_out_of_the_store<DB: Tested>(place: Place<DB>) {
+async fn jobs_beyond_the_horizon_stay_out_of_the_store<DB: Tested>(place: TestDatabase<DB>) {
     let keel = Keel::memory();
-    let queue: Queue<u32> = keel.queue("judged").sql(&place.pool).horizon(HOUR).open().await.unwrap();
+    let queue: Queue<u32> = keel.queue("row_decides").sql(&place.pool).horizon(HOUR).open().await.unwrap();
     let far = queue.delay(10 * HOUR, &1).await.unwrap();
     let near = queue.delay(HOUR / 2, &2).await.unwrap();
     queue.sweep_once().await.unwrap();
@@ -230,7 +230,7 @@ async fn jobs_beyond_the_horizon_stay_out_of_the_store<DB: Tested>(place: Place<
     assert_eq!(queue.revoke(&other).await.unwrap(), Revoked::Revoked);
 }
 
-async fn concurrent_sweeps_restore_a_job_once<DB: Tested>(place: Place<DB>) {
+async fn concurrent_sweeps_restore_a_job_once<DB: Tested>(place: TestDatabase<DB>) {
     let old = opened(&place).await;
     for number in 0..50 {
         old.now(&number).await.unwrap();
@@ -256,7 +256,7 @@ async fn concurrent_sweeps_restore_a_job_once<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn enqueue_is_accepted_while_redis_is_away<DB: Tested>(place: Place<DB>) {
+async fn enqueue_is_accepted_while_redis_is_away<DB: Tested>(place: TestDatabase<DB>) {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     let queue = on_redis(&place, &redis).await;
     redis.kill().unwrap();
@@ -270,7 +270,7 @@ async fn enqueue_is_accepted_while_redis_is_away<DB: Tested>(place: Place<DB>) {
 }
 
 /// A Redis that lost its fences (a flush, and a clock that is behind) issues lower ones: the row rejects them until they are higher.
-async fn next_fence_exceeds_the_fence_in_the_row<DB: Tested>(place: Place<DB>) {
+async fn next_fence_exceeds_the_fence_in_the_row<DB: Tested>(place: TestDatabase<DB>) {
     let queue = opened(&place).await;
     let id = queue.now(&1).await.unwrap();
     let ahead = "UPDATE evenkeel_jobs SET fence = 4000000000000000";
@@ -290,9 +290,9 @@ async fn next_fence_exceeds_the_fence_in_the_row<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn unit_of_work_enqueues_a_job_with_a_row<DB: Tested>(place: Place<DB>) {
+async fn unit_of_work_enqueues_a_job_with_a_row<DB: Tested>(place: TestDatabase<DB>) {
     let keel = Keel::memory();
-    let queue: Queue<u32> = keel.queue("judged").sql(&place.pool).open().await.unwrap();
+    let queue: Queue<u32> = keel.queue("row_decides").sql(&place.pool).open().await.unwrap();
     let mut work = keel.begin(&place.pool).await.unwrap();
     let id = work.enqueue(queue.job(&1).id("named").delay(HOUR)).unwrap();
     work.commit().await.unwrap();

@@ -105,14 +105,14 @@ async fn read_after_invalidation_reply_does_not_join_older_load(rig: Rig) {
     asks.reached().await;
     load.release();
     assert_eq!(row(elsewhere).await, some("old"));
-    let mut told = gate.hold(Step::Lease, Side::BeforeAnswer);
+    let mut report = gate.hold(Step::Lease, Side::BeforeAnswer);
     asks.release();
-    told.reached().await;
+    report.reached().await;
     sent.release();
     invalidation.await.unwrap().unwrap();
     let after = reader(&rows, &db);
     db.until_loads(2).await;
-    told.release();
+    report.release();
     assert_eq!(row(overlapping).await, some("old"), "it overlaps the invalidation");
     assert_eq!(row(after).await, some("new"));
 }

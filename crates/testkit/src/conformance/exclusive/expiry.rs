@@ -2,7 +2,7 @@
 
 use super::fleet::{Fleet, LONG, SHORT, is_free, take, terms, until};
 use anyhow::{Context, Result};
-use evenkeel::lock::{ExclusiveGuard, ExclusiveLocks, LossReason, Release};
+use evenkeel::lock::{ExclusiveGuard, ExclusiveLocks, LossReason, ReleaseOutcome};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub async fn holder_learns_of_its_expired_lease(fleet: &impl Fleet, name: &str) 
     if fleet.has_fences() {
         assert!(late.fence() > early.fence());
     }
-    assert_eq!(late.release().await?, Release::Released);
+    assert_eq!(late.release().await?, ReleaseOutcome::Released);
     assert!(early.is_lost(), "what is lost stays lost");
     Ok(())
 }
@@ -48,9 +48,9 @@ pub async fn late_release_does_not_free_the_next_holder(fleet: &impl Fleet, name
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let third = fleet.running().await?;
     let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
-    assert_eq!(early.release().await?, Release::AlreadyLost);
+    assert_eq!(early.release().await?, ReleaseOutcome::AlreadyLost);
     assert!(!is_free(&*third, name).await?);
-    assert_eq!(late.release().await?, Release::Released);
+    assert_eq!(late.release().await?, ReleaseOutcome::Released);
     Ok(())
 }
 
@@ -81,7 +81,7 @@ pub async fn killed_connection_ends_only_connection_locks(fleet: &impl Fleet, na
         let next = take(&*two, name, LONG).await?;
         fleet.pass(LONG / 3);
         assert_eq!(guard.lost().await.reason, LossReason::Gone);
-        assert_eq!(guard.release().await?, Release::AlreadyLost);
+        assert_eq!(guard.release().await?, ReleaseOutcome::AlreadyLost);
         assert!(!next.is_lost());
         return Ok(());
     }
@@ -90,7 +90,7 @@ pub async fn killed_connection_ends_only_connection_locks(fleet: &impl Fleet, na
     // The first statements of a process may meet connections that are no more.
     let asked = two.try_acquire(name, &terms(LONG)).await.context("after the connections were killed")?;
     assert!(asked.is_none() && !guard.is_lost());
-    assert_eq!(guard.release().await?, Release::Released);
+    assert_eq!(guard.release().await?, ReleaseOutcome::Released);
     Ok(())
 }
 

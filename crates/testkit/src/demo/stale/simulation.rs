@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) type Version = u64;
 
 /// One table of versioned rows, with a lagging replica, and the acknowledgements of writes.
-pub(super) struct World {
+pub(super) struct Simulation {
     clock: Clock,
     tables: Mutex<Tables>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Load {
     pub(super) lag: Duration,
 }
 
-impl World {
+impl Simulation {
     /// An empty table, on the simulated clock.
     #[must_use]
     pub(super) fn new(clock: Clock) -> Arc<Self> {

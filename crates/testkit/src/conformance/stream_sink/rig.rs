@@ -9,14 +9,14 @@ use evenkeel::sql::sink::{Envelope, Order};
 use evenkeel::testing::TestClock;
 use evenkeel::testing::streams::{Appended, MemoryStreams, RedisStreams, Rule, StreamSteps};
 
-/// How long a sequence is remembered in these tests.
-pub const REMEMBER_MS: u64 = 60_000;
+/// How long a sequence is retained in these tests.
+pub const DEDUPLICATION_MS: u64 = 60_000;
 
 /// The rule of most tests.
-pub const RULE: Rule = Rule { limit: Limit::Unlimited, remember_ms: REMEMBER_MS };
+pub const RULE: Rule = Rule { limit: Limit::Unlimited, deduplication_ms: DEDUPLICATION_MS };
 
 /// One backend under test.
-pub struct World<S> {
+pub struct Rig<S> {
     /// The steps.
     pub streams: S,
     /// The server's clock.
@@ -24,7 +24,7 @@ pub struct World<S> {
     _redis: Option<SharedRedis>,
 }
 
-impl World<MemoryStreams> {
+impl Rig<MemoryStreams> {
     /// The model.
     pub async fn memory() -> Result<Self> {
         let clock = TestClock::default();
@@ -33,7 +33,7 @@ impl World<MemoryStreams> {
     }
 }
 
-impl World<RedisStreams> {
+impl Rig<RedisStreams> {
     /// The script, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
         let (link, redis) = shared_link().await?;
@@ -42,7 +42,7 @@ impl World<RedisStreams> {
     }
 }
 
-impl<S: StreamSteps> World<S> {
+impl<S: StreamSteps> Rig<S> {
     /// Appends one message.
     pub async fn append(&self, rule: Rule, message: Envelope) -> Result<Appended> {
         Ok(self.streams.append(rule, &[message]).await?.remove(0))

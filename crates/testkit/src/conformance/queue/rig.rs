@@ -10,8 +10,8 @@ use evenkeel::link::{Link, LinkOptions};
 use evenkeel::testing::TestClock;
 use evenkeel_protocol::queue::job::{Job, JobId, JobSpec};
 use evenkeel_protocol::queue::steps::{
-    Beat, Claimed, Delivered, Enqueued, Found, NewJob, Next, Outcome, QueueSteps, Receipt, Report, Rescue, Rescued,
-    Room, SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
+    Claimed, Delivered, Enqueued, Found, Heartbeat, NewJob, Next, Outcome, QueueSteps, Receipt, Report, Rescue,
+    Rescued, Room, SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
 };
 use evenkeel_protocol::queue::{MemoryQueue, RedisQueue};
 
@@ -19,7 +19,7 @@ use evenkeel_protocol::queue::{MemoryQueue, RedisQueue};
 const LEASE_MS: u64 = 30_000;
 
 /// One backend under test.
-pub struct World<Q> {
+pub struct Rig<Q> {
     /// The steps.
     pub queue: Q,
     /// The server's clock.
@@ -29,7 +29,7 @@ pub struct World<Q> {
     _redis: Option<SharedRedis>,
 }
 
-impl World<MemoryQueue> {
+impl Rig<MemoryQueue> {
     /// The model.
     pub async fn memory() -> Result<Self> {
         let clock = TestClock::default();
@@ -38,13 +38,13 @@ impl World<MemoryQueue> {
     }
 }
 
-impl World<RedisQueue> {
+impl Rig<RedisQueue> {
     /// The scripts, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
         let (link, redis) = shared_link().await?;
-        let mut world = Self::over(link, &redis.prefix).await?;
-        world._redis = Some(redis);
-        Ok(world)
+        let mut rig = Self::over(link, &redis.prefix).await?;
+        rig._redis = Some(redis);
+        Ok(rig)
     }
 
     /// The scripts on the Redis at `url`, under `prefix`.
@@ -60,7 +60,7 @@ impl World<RedisQueue> {
     }
 }
 
-impl<Q> World<Q> {
+impl<Q> Rig<Q> {
     /// The same shard and clock, seen by another process.
     #[must_use]
     pub fn seen_by(self, queue: Q) -> Self {
@@ -87,14 +87,14 @@ impl Default for Consumer {
 
 impl Consumer {
     /// A call that only claims.
-    pub fn call(&mut self, want: usize) -> SettleAndClaim {
+    pub fn call(&mut self, limit: usize) -> SettleAndClaim {
         self.sequence += 1;
         self.token = Token::random();
         SettleAndClaim {
             worker: self.worker,
             sequence: self.sequence,
             settlements: Vec::new(),
-            want,
+            limit,
             lease_ms: LEASE_MS,
             token: self.token,
             fence_floor: 0,
@@ -103,7 +103,7 @@ impl Consumer {
     }
 }
 
-/// A job that is due now, with its name as id and body, and not remembered after its end. Names of up to 16 bytes sort like ids.
+/// A job that is due now, with its name as id and body, and without a completion record. Names of up to 16 bytes sort like ids.
 pub fn job(name: &str) -> NewJob {
     let mut id = [0; 16];
     id.iter_mut().zip(name.bytes()).for_each(|(id, byte)| *id = byte);
@@ -115,7 +115,7 @@ pub fn plain(delivered: &Delivered) -> String {
     delivered.job.as_ref().map_or_else(ToString::to_string, |job| String::from_utf8_lossy(&job.spec.body).into_owned())
 }
 
-impl<Q: QueueSteps> World<Q> {
+impl<Q: QueueSteps> Rig<Q> {
     /// Enqueues one job.
     pub async fn enqueue(&self, job: NewJob) -> Result<Enqueued> {
         let answers = self.queue.enqueue(&self.shard, &[job]).await?;
@@ -137,9 +137,9 @@ impl<Q: QueueSteps> World<Q> {
         }
     }
 
-    /// Claims up to `want` jobs.
-    pub async fn claim(&self, consumer: &mut Consumer, want: usize) -> Result<Vec<Delivered>> {
-        Ok(self.settle_and_claim(&consumer.call(want)).await?.deliveries)
+    /// Claims up to `limit` jobs.
+    pub async fn claim(&self, consumer: &mut Consumer, limit: usize) -> Result<Vec<Delivered>> {
+        Ok(self.settle_and_claim(&consumer.call(limit)).await?.deliveries)
     }
 
     /// Claims one job that must be there.
@@ -148,8 +148,8 @@ impl<Q: QueueSteps> World<Q> {
     }
 
     /// The names of the jobs that a new consumer receives, and of those only.
-    pub async fn claimable(&self, want: usize) -> Result<Vec<String>> {
-        Ok(self.claim(&mut Consumer::default(), want).await?.iter().map(plain).collect())
+    pub async fn claimable(&self, limit: usize) -> Result<Vec<String>> {
+        Ok(self.claim(&mut Consumer::default(), limit).await?.iter().map(plain).collect())
     }
 
     /// Settles one delivery.
@@ -180,13 +180,13 @@ impl<Q: QueueSteps> World<Q> {
 
     /// Extends one lease, and says how its delivery runs.
     pub async fn report(&self, consumer: &Consumer, receipt: Receipt, report: Report) -> Result<bool> {
-        let beat = Beat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries: vec![(receipt, report)] };
-        Ok(self.queue.beat(&self.shard, &beat).await? == [true])
+        let heartbeat = Heartbeat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries: vec![(receipt, report)] };
+        Ok(self.queue.heartbeat(&self.shard, &heartbeat).await? == [true])
     }
 
     /// Takes expired leases back: three crashes make a job dead, the first wait is a second.
     pub async fn rescue(&self) -> Result<Rescued> {
-        let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000, is_judged: false };
+        let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000, row_decides: false };
         Ok(self.queue.rescue(&self.shard, rescue).await?)
     }
 

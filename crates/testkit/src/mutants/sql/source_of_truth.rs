@@ -27,12 +27,12 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "sql_start",
         "A job that was revoked, or rescheduled, runs from a store that does not have the change.",
-        "judged::sqlite::revoked_job_never_runs_though_the_store_has_the_job",
+        "row_decides::sqlite::revoked_job_never_runs_though_the_store_has_the_job",
     ),
     mutant(
         "sql_sweep_puts_back",
         "A job that the store loses is lost.",
-        "judged::sqlite::restart_of_the_embedded_store_loses_no_job",
+        "row_decides::sqlite::restart_of_the_embedded_store_loses_no_job",
     ),
     mutant(
         "sql_lists_rows",
@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "sql_sweep_ended",
         "A job that was not worth keeping is restored.",
-        "judged::sqlite::finished_job_is_not_restored",
+        "row_decides::sqlite::finished_job_is_not_restored",
     ),
     mutant(
         "sql_sweep_row_decides",
@@ -85,7 +85,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::sql::sweep::tests::sweep_pauses_after_each_page_and_round",
     ),
     mutant(
-        "queue_rescue_judged",
+        "queue_rescue_row_decides",
         "A job that was done in SQL when its worker died becomes a dead letter.",
         "sweeps::sqlite::rescue_makes_no_dead_letter_of_a_finished_job",
     ),
@@ -100,7 +100,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "operators::sqlite::topic_without_its_database_rejects_every_change",
     ),
     mutant(
-        "sql_register_judged",
+        "sql_register_row_decides",
         "A program that does not know of the rows hides them from operators.",
         "operators::sqlite::queue_with_rows_is_rejected_without_its_database",
     ),
@@ -130,7 +130,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "attempts::sqlite::job_with_a_dead_row_does_not_run",
     ),
     mutant(
-        "sql_sweep_buries",
+        "sql_sweep_marks_dead",
         "A dead letter from before rows recorded deaths runs again after a flush.",
         "attempts::sqlite::death_known_only_to_the_store_survives_flush",
     ),
@@ -153,17 +153,17 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "sql_horizon",
         "Every job takes space in the store, however far ahead its due time is.",
-        "judged::sqlite::jobs_beyond_the_horizon_stay_out_of_the_store",
+        "row_decides::sqlite::jobs_beyond_the_horizon_stay_out_of_the_store",
     ),
     mutant(
         "sql_fence_given_back",
         "A job whose store lost its fences becomes a dead letter.",
-        "judged::sqlite::next_fence_exceeds_the_fence_in_the_row",
+        "row_decides::sqlite::next_fence_exceeds_the_fence_in_the_row",
     ),
     mutant(
         "sql_row_in_the_work",
         "A job that a unit of work sends is not begun, because it has no row.",
-        "judged::sqlite::unit_of_work_enqueues_a_job_with_a_row",
+        "row_decides::sqlite::unit_of_work_enqueues_a_job_with_a_row",
     ),
     mutant(
         "sql_page_reads_index",

@@ -29,7 +29,7 @@ async fn queue(open: &Open) -> Queue<u32> {
     let pool = SqlitePool::connect_with(options).await.unwrap();
     let keel = Keel::connect(&open.redis).await.unwrap();
     // A short lease, to keep the test short.
-    let builder = keel.queue("judged").visibility(Duration::from_secs(1)).retries(0);
+    let builder = keel.queue("row_decides").visibility(Duration::from_secs(1)).retries(0);
     builder.sql(&pool).open().await.unwrap()
 }
 
@@ -37,7 +37,7 @@ async fn queue(open: &Open) -> Queue<u32> {
 #[ignore = "a worker of the tests next to it"]
 async fn process() {
     let Some(mut station) = Station::open().unwrap() else { return };
-    let open: Open = station.hear().await.unwrap();
+    let open: Open = station.receive().await.unwrap();
     let queue = queue(&open).await;
     if open.sends {
         queue.now(&7).await.unwrap();
@@ -51,9 +51,10 @@ async fn process() {
 
 /// Runs a process until it dies at `point`.
 async fn dies_at(point: &str, open: &Open) {
-    let mut process = Worker::start_with("sql::jobs::judged_kills::process", &[("EVENKEEL_CRASH_AT", point)]).unwrap();
+    let mut process =
+        Worker::start_with("sql::jobs::row_decides_kills::process", &[("EVENKEEL_CRASH_AT", point)]).unwrap();
     process.say(open).unwrap();
-    let word = process.hear::<String>().await;
+    let word = process.receive::<String>().await;
     assert!(word.is_err(), "{point} was never reached");
 }
 
@@ -84,7 +85,7 @@ async fn death_between_row_and_redis_loses_and_repeats_no_job() {
     let consumer = consumer.crash_delay(Duration::from_millis(50));
     let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
     let id = leased[0].id;
-    eventually("the lease lapses, and the delivery is settled without running", async || {
+    eventually("the lease expires, and the delivery is settled without running", async || {
         let found = steps.job(&shard, id).await.unwrap();
         matches!(found, None | Some(Found::Ended(_))).then_some(())
     })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// An operation that must be carried out and is recorded nowhere else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Obligation {
+pub struct PendingEffect {
     /// Whether it deletes or writes.
     pub kind: Kind,
     /// The consumer that carries it out: a name of at most 255 bytes. The cache `user` of the prefix `shop` has the topic
@@ -17,7 +17,7 @@ pub struct Obligation {
     pub body: Bytes,
 }
 
-/// Whether an obligation deletes or writes.
+/// Whether an effect deletes or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// It deletes data of its key, such as an invalidation. Returned before all writes. A newer one of the same topic and key
@@ -27,22 +27,22 @@ pub enum Kind {
     Write,
 }
 
-/// A pending obligation in the spool.
+/// A pending effect in the spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spooled {
     /// Its number in this spool; sequences increase and are never reused.
     pub sequence: u64,
-    /// The obligation.
-    pub obligation: Obligation,
+    /// The effect.
+    pub effect: PendingEffect,
 }
 
-impl Obligation {
-    /// An obligation that deletes.
+impl PendingEffect {
+    /// An effect that deletes.
     pub fn delete(topic: impl Into<Arc<str>>, key: impl Into<Bytes>, body: impl Into<Bytes>) -> Self {
         Self { kind: Kind::Delete, topic: topic.into(), key: key.into(), body: body.into() }
     }
 
-    /// An obligation that writes.
+    /// An effect that writes.
     pub fn write(topic: impl Into<Arc<str>>, key: impl Into<Bytes>, body: impl Into<Bytes>) -> Self {
         Self { kind: Kind::Write, topic: topic.into(), key: key.into(), body: body.into() }
     }

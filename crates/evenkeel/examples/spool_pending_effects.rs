@@ -1,12 +1,12 @@
-//! Spool obligations: what cannot be carried out now is kept in a file, and carried out by the next process.
+//! Pending effects in a spool: what cannot be carried out now is kept in a file, and carried out by the next process.
 //!
 //! A cache does this by itself (`Keel::builder().spool(..)`): an invalidation that Redis does not accept returns `Deferred`.
 //! This program keeps its own pending notifications, and is "restarted" in the middle.
 //!
-//! `cargo run -p evenkeel --features spool --example spool_obligations`
+//! `cargo run -p evenkeel --features spool --example spool_pending_effects`
 #![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
-use evenkeel::spool::{Fsync, Kind, Obligation, Spool, SpoolError, SpoolOptions, WhenFull};
+use evenkeel::spool::{Fsync, Kind, PendingEffect, Spool, SpoolError, SpoolOptions, WhenFull};
 use std::path::Path;
 use std::time::Duration;
 
@@ -26,11 +26,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The partner's service does not answer. Report it, and keep the notification for later.
     let spool = open(&folder).await?;
-    spool.append(Obligation::write(PARTNER, "order/1", "confirmed")).await?;
-    spool.append(Obligation::write(PARTNER, "order/2", "confirmed")).await?;
-    spool.append(Obligation::delete(PARTNER, "permission/ada", "")).await?;
-    spool.append(Obligation::delete(PARTNER, "permission/ada", "")).await?; // one stands for both
-    println!("kept: {}", spool.stats().obligations);
+    spool.append(PendingEffect::write(PARTNER, "order/1", "confirmed")).await?;
+    spool.append(PendingEffect::write(PARTNER, "order/2", "confirmed")).await?;
+    spool.append(PendingEffect::delete(PARTNER, "permission/ada", "")).await?;
+    spool.append(PendingEffect::delete(PARTNER, "permission/ada", "")).await?; // one stands for both
+    println!("kept: {}", spool.stats().pending);
 
     // One process at a time.
     if let Err(error @ SpoolError::InUse { .. }) = open(&folder).await {
@@ -40,14 +40,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The next process carries it out: what takes something away comes first.
     let spool = open(&folder).await?;
-    for owed in spool.pending(PARTNER, 100) {
-        let verb = if owed.obligation.kind == Kind::Delete { "withdraw" } else { "tell" };
-        println!("{verb} {}", String::from_utf8_lossy(&owed.obligation.key));
+    for pending in spool.pending(PARTNER, 100) {
+        let verb = if pending.effect.kind == Kind::Delete { "withdraw" } else { "tell" };
+        println!("{verb} {}", String::from_utf8_lossy(&pending.effect.key));
         // It may be carried out twice, if the process dies right here: the receiver must bear that.
-        spool.done(&[owed.sequence]);
+        spool.done(&[pending.sequence]);
     }
     spool.sync().await?;
-    println!("left: {}", spool.stats().obligations);
+    println!("left: {}", spool.stats().pending);
     spool.close().await?;
     std::fs::remove_dir_all(&folder)?;
     Ok(())

@@ -49,11 +49,11 @@ pub(super) struct Open {
     pub(super) accounts: u64,
     pub(super) jobs: u64,
     pub(super) lanes: u64,
-    pub(super) told_every: u64,
+    pub(super) report_every: u64,
 }
 
 /// The servers, and the driver's own connections.
-pub(super) struct World<DB: Sql> {
+pub(super) struct Servers<DB: Sql> {
     pub(super) open: Open,
     pub(super) pool: Pool<DB>,
     pub(super) redis: Redis,
@@ -61,14 +61,14 @@ pub(super) struct World<DB: Sql> {
     _database: park::Database,
 }
 
-impl<DB: Sql> World<DB> {
+impl<DB: Sql> Servers<DB> {
     pub(super) async fn open(scale: &Scale) -> Self {
         let safe = RedisOptions::new().append_only();
         let (redis, broker, database) = tokio::join!(Redis::start(safe), Nats::start(), DB::fresh());
         let (redis, broker) = (redis.unwrap(), broker.unwrap());
         let pool = pool::<DB>(&database.url, 8).await;
         migrate(&pool).await.unwrap();
-        let Scale { seed, tasks, accounts, jobs, lanes, told_every, .. } = *scale;
+        let Scale { seed, tasks, accounts, jobs, lanes, report_every, .. } = *scale;
         let open = Open {
             database: database.url.clone(),
             redis: redis.url(),
@@ -79,11 +79,11 @@ impl<DB: Sql> World<DB> {
             accounts,
             jobs,
             lanes,
-            told_every,
+            report_every,
         };
-        let world = Self { open, pool, redis, broker, _database: database };
-        world.fill().await;
-        world
+        let servers = Self { open, pool, redis, broker, _database: database };
+        servers.fill().await;
+        servers
     }
 
     async fn fill(&self) {

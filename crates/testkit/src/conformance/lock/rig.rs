@@ -15,7 +15,7 @@ use evenkeel_protocol::lock::{MemoryLock, RedisLock};
 pub const LEASE_MS: u64 = 30_000;
 
 /// Locks, and the clock of their server.
-pub struct World<L> {
+pub struct Rig<L> {
     /// The steps under test.
     pub locks: L,
     /// The clock they go by.
@@ -25,7 +25,7 @@ pub struct World<L> {
     pub(super) _redis: Option<SharedRedis>,
 }
 
-/// A caller that wants a lock.
+/// A caller that requests a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
     /// Of one acquisition.
@@ -69,7 +69,7 @@ impl Party {
     }
 }
 
-impl World<MemoryLock> {
+impl Rig<MemoryLock> {
     /// The model.
     pub async fn memory() -> Result<Self> {
         let clock = TestClock::default();
@@ -78,13 +78,13 @@ impl World<MemoryLock> {
     }
 }
 
-impl World<RedisLock> {
+impl Rig<RedisLock> {
     /// The scripts, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
         let (link, redis) = shared_link().await?;
-        let mut world = Self::over(link).await?;
-        world._redis = Some(redis);
-        Ok(world)
+        let mut rig = Self::over(link).await?;
+        rig._redis = Some(redis);
+        Ok(rig)
     }
 
     /// The scripts over this link, under its prefix.
@@ -94,7 +94,7 @@ impl World<RedisLock> {
     }
 }
 
-impl<L: LockSteps> World<L> {
+impl<L: LockSteps> Rig<L> {
     /// Asks for the lock.
     pub async fn ask(&self, call: &Acquire) -> Result<Acquired> {
         Ok(self.locks.acquire(&self.name, call).await?)

@@ -4,7 +4,7 @@ use super::Writing;
 use super::actors::{Call, Loader, Message, Writer};
 use crate::conformance::cache::Backend;
 use crate::conformance::cache::player::{
-    KEEP_MS, LEASE_MS, LIFE_MS, SOFT_MS, SUSPECT_MS, WINDOW_MS, asked, expiring, loaded, opening,
+    LEASE_MS, LIFE_MS, RETAIN_MS, SOFT_MS, SUSPECT_MS, WINDOW_MS, asked, expiring, loaded, opening,
 };
 use bytes::Bytes;
 use evenkeel::Token;
@@ -20,9 +20,9 @@ const WRITERS: usize = 3;
 /// More messages than this are not on the way at once.
 const MESSAGES_MAX: usize = 12;
 /// What a failure shows of the past.
-const REMEMBERED: usize = 60;
+const HISTORY_MAX: usize = 60;
 
-pub(super) struct World<'a, B> {
+pub(super) struct Simulation<'a, B> {
     backend: &'a B,
     writing: Writing,
     seed: u64,
@@ -40,7 +40,7 @@ pub(super) struct World<'a, B> {
     past: VecDeque<String>,
 }
 
-impl<'a, B: Backend> World<'a, B> {
+impl<'a, B: Backend> Simulation<'a, B> {
     pub(super) fn new(backend: &'a B, writing: Writing, seed: u64) -> Self {
         Self {
             backend,
@@ -121,14 +121,14 @@ impl<'a, B: Backend> World<'a, B> {
                     from,
                     window.map_or(Call::Invalidate(invalidation.clone()), |token| Call::End(token, invalidation)),
                 );
-                Writer::Telling(Some(version))
+                Writer::Invalidating(Some(version))
             }
             Writer::RolledBack(token) => {
                 let invalidation = self.invalidation();
                 self.send(from, Call::End(token, invalidation));
-                Writer::Telling(None)
+                Writer::Invalidating(None)
             }
-            waiting @ (Writer::Beginning(_) | Writer::Telling(_)) => waiting,
+            waiting @ (Writer::Beginning(_) | Writer::Invalidating(_)) => waiting,
         };
     }
 
@@ -198,7 +198,7 @@ impl<'a, B: Backend> World<'a, B> {
     /// A writer's reply has arrived. (The reply to a copy of an older call of its own does not mislead it: its invalidation
     /// is sent once per version, after the commit.)
     fn replied(&mut self, from: usize, answered: bool) {
-        let Writer::Telling(version) = self.writers[from] else { return };
+        let Writer::Invalidating(version) = self.writers[from] else { return };
         let own_is_on_the_way = self
             .network
             .iter()
@@ -210,7 +210,7 @@ impl<'a, B: Backend> World<'a, B> {
     }
 
     async fn pass_time(&mut self) {
-        let spans = [1_000, LEASE_MS / 2, LEASE_MS, WINDOW_MS, KEEP_MS, SUSPECT_MS, LIFE_MS, SOFT_MS];
+        let spans = [1_000, LEASE_MS / 2, LEASE_MS, WINDOW_MS, RETAIN_MS, SUSPECT_MS, LIFE_MS, SOFT_MS];
         // Short spans are the usual ones: what is on the way must arrive in the middle of everything.
         let most = if self.random.random_bool(0.8) { 2 } else { spans.len() };
         let span_ms = spans[self.random.random_range(0..most)];
@@ -287,7 +287,7 @@ impl<'a, B: Backend> World<'a, B> {
     }
 
     fn note(&mut self, what: String) {
-        if self.past.len() == REMEMBERED {
+        if self.past.len() == HISTORY_MAX {
             self.past.pop_front();
         }
         self.past.push_back(what);

@@ -17,7 +17,7 @@ use evenkeel_protocol::lock::steps::{Released, Renewed};
 pub const PERMITS: u32 = 3;
 
 /// Pools, and the clock of their server.
-pub struct World<P> {
+pub struct Rig<P> {
     /// The steps under test.
     pub pools: P,
     /// The clock they go by.
@@ -68,7 +68,7 @@ pub fn waiting(ask: Ask) -> Ask {
     Ask { waits: true, ..ask }
 }
 
-impl World<MemoryPool> {
+impl Rig<MemoryPool> {
     /// The model.
     pub async fn memory() -> Result<Self> {
         let clock = TestClock::default();
@@ -77,13 +77,13 @@ impl World<MemoryPool> {
     }
 }
 
-impl World<RedisPool> {
+impl Rig<RedisPool> {
     /// The scripts, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
         let (link, redis) = shared_link().await?;
-        let mut world = Self::over(link).await?;
-        world._redis = Some(redis);
-        Ok(world)
+        let mut rig = Self::over(link).await?;
+        rig._redis = Some(redis);
+        Ok(rig)
     }
 
     /// The scripts over this link, under its prefix.
@@ -93,7 +93,7 @@ impl World<RedisPool> {
     }
 }
 
-impl<P> World<P> {
+impl<P> Rig<P> {
     fn of(pools: P, time: ServerTime, redis: Option<SharedRedis>) -> Result<Self> {
         let shelf = Pool { kind: Kind::ReadWrite, name: LockName::new("shelf")? };
         let desks = Pool { kind: Kind::Semaphore, name: LockName::new("desks}%")? };
@@ -101,7 +101,7 @@ impl<P> World<P> {
     }
 }
 
-impl<P: PoolSteps> World<P> {
+impl<P: PoolSteps> Rig<P> {
     /// Acquires the read/write lock, which must be free; returns its fence and the signer.
     pub async fn enter(&self, ask: &Ask) -> Result<(Fence, Token)> {
         match self.pools.acquire(&self.shelf, ask).await? {

@@ -11,7 +11,7 @@ use evenkeel::testing::TestClock;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::steps::{
-    Append, Appended, Beat, Delivered, Delivery, GroupSpec, GroupStats, Joined, Mode, NewEntry, Opened, Outcome,
+    Append, Appended, Delivered, Delivery, GroupSpec, GroupStats, Heartbeat, Joined, Mode, NewEntry, Opened, Outcome,
     Position, ReadEntries, Reader, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
 };
 use evenkeel_protocol::stream::{MemoryStream, RedisStream};
@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicU64;
 pub const LEASE_MS: u64 = 30_000;
 
 /// A backend under test.
-pub struct World<S> {
+pub struct Rig<S> {
     /// The steps.
     pub streams: S,
     /// The server's clock.
@@ -35,7 +35,7 @@ pub struct World<S> {
     pub(super) _redis: Option<SharedRedis>,
 }
 
-impl World<MemoryStream> {
+impl Rig<MemoryStream> {
     /// The model.
     pub async fn memory() -> Result<Self> {
         let clock = TestClock::default();
@@ -45,7 +45,7 @@ impl World<MemoryStream> {
     }
 }
 
-impl World<RedisStream> {
+impl Rig<RedisStream> {
     /// The scripts, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
         let redis = park::redis().await?;
@@ -107,7 +107,7 @@ pub fn done<T>(reply: Reply<T>) -> Result<T> {
     }
 }
 
-impl<S: StreamSteps> World<S> {
+impl<S: StreamSteps> Rig<S> {
     /// Creates the group of the suite, from the beginning of the log.
     pub async fn open(&self, mode: Mode) -> Result<()> {
         self.open_group(&self.group, mode).await
@@ -157,13 +157,13 @@ impl<S: StreamSteps> World<S> {
     }
 
     /// Reads.
-    pub async fn look(&self, reader: Reader, want: usize) -> Result<ReadEntries> {
-        done(self.streams.read(&self.partition, &self.group, reader, want, LEASE_MS).await?)
+    pub async fn look(&self, reader: Reader, limit: usize) -> Result<ReadEntries> {
+        done(self.streams.read(&self.partition, &self.group, reader, limit, LEASE_MS).await?)
     }
 
     /// The entries of a read.
-    pub async fn read(&self, reader: Reader, want: usize) -> Result<Vec<Delivered>> {
-        Ok(self.look(reader, want).await?.entries)
+    pub async fn read(&self, reader: Reader, limit: usize) -> Result<Vec<Delivered>> {
+        Ok(self.look(reader, limit).await?.entries)
     }
 
     /// Settles one delivery.
@@ -174,9 +174,9 @@ impl<S: StreamSteps> World<S> {
     }
 
     /// A heartbeat for one delivery.
-    pub async fn beat(&self, reader: Reader, delivery: Delivery, alone: bool) -> Result<bool> {
-        let beats = [Beat { delivery, alone }];
-        Ok(done(self.streams.beat(&self.partition, &self.group, reader, LEASE_MS, &beats).await?)?[0])
+    pub async fn heartbeat(&self, reader: Reader, delivery: Delivery, alone: bool) -> Result<bool> {
+        let heartbeats = [Heartbeat { delivery, alone }];
+        Ok(done(self.streams.heartbeat(&self.partition, &self.group, reader, LEASE_MS, &heartbeats).await?)?[0])
     }
 
     /// The state of the group.
@@ -185,8 +185,8 @@ impl<S: StreamSteps> World<S> {
     }
 
     /// Removes what may be removed.
-    pub async fn trim(&self, groups: &[GroupName], keep_ms: u64) -> Result<Trimmed> {
-        let trim = Trim { groups: groups.to_vec(), keep_ms, limit: 500 };
+    pub async fn trim(&self, groups: &[GroupName], retain_ms: u64) -> Result<Trimmed> {
+        let trim = Trim { groups: groups.to_vec(), retain_ms, limit: 500 };
         Ok(self.streams.trim(&self.partition, &trim).await?)
     }
 }

@@ -9,7 +9,7 @@ use crate::sql::SqlError;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{crash_point, guard, ms};
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::job::{End, FORGET_MS, Job, JobId, Keep, Stamp};
+use evenkeel_protocol::queue::job::{CompletionRecord, End, FORGET_MS, Job, JobId, Retention};
 use evenkeel_protocol::queue::record::{Record, decode_error};
 use evenkeel_protocol::queue::steps::{Enqueued, Found, NewJob, Put, PutChange, Restored, State, When};
 use std::sync::Arc;
@@ -63,15 +63,19 @@ impl JobRows {
     pub(crate) async fn find(&self, id: JobId, in_store: Option<Found>) -> Result<Option<Found>, QueueError> {
         let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(in_store) };
         if !row.is_live {
-            let stamp =
-                Stamp { end: row.ended_as.unwrap_or(End::Done), until: None, version: row.version, ended_at: 0 };
+            let completion = CompletionRecord {
+                end: row.ended_as.unwrap_or(End::Done),
+                until: None,
+                version: row.version,
+                ended_at: 0,
+            };
             // The completion record in the store also has the time, if it is of the same end.
             if let Some(Found::Ended(held)) = &in_store
-                && (held.end, held.version) == (stamp.end, stamp.version)
+                && (held.end, held.version) == (completion.end, completion.version)
             {
                 return Ok(in_store);
             }
-            return Ok(Some(Found::Ended(stamp)));
+            return Ok(Some(Found::Ended(completion)));
         }
         if let Some(Found::Live { state, job, .. }) = &in_store
             && job.spec.version == Some(row.version)
@@ -141,9 +145,9 @@ impl JobRows {
         };
         let mut spec = job.spec.clone();
         // A generated id needs no deduplication, but the sweep must distinguish an ended job from a lost one.
-        let is_named = spec.keep != Keep::Nothing;
+        let is_named = spec.retention != Retention::Nothing;
         if !is_named {
-            spec.keep = Keep::AfterEnd(FORGET_MS);
+            spec.retention = Retention::AfterEnd(FORGET_MS);
         }
         spec.version = Some(u64::from(!is_named));
         Ok(JobPut {
@@ -152,7 +156,7 @@ impl JobRows {
             id: job.id,
             version: spec.version.unwrap_or(0),
             wish: JobWish::Run { due_at, spec: Box::new(spec) },
-            is_judged: true,
+            row_decides: true,
         })
     }
 }
@@ -183,8 +187,8 @@ fn step_of(put: &JobPut, until: u64) -> Option<Put> {
             let change = PutChange::Job(When::At(*due_at), spec.clone());
             Some(Put { id: put.id, version: put.version.max(1), change })
         }
-        JobWish::Withdraw(keep) => {
-            Some(Put { id: put.id, version: put.version.max(1), change: PutChange::Withdraw(*keep) })
+        JobWish::Withdraw(retention) => {
+            Some(Put { id: put.id, version: put.version.max(1), change: PutChange::Withdraw(*retention) })
         }
     }
 }
