@@ -110,11 +110,11 @@ impl Scene {
         for shard in [&shard, &other] {
             rig.queue.close(shard, Close { shards: 2, before: 1, inherits: None }).await?;
         }
-        rig.queue.give(&other, &[Item::Job(job("f").id)]).await?;
+        rig.queue.send_items(&other, &[Item::Job(job("f").id)]).await?;
         let adopted = rig.queue.leaving(&other, 0, 10).await?;
         ensure!(adopted.len() == 1);
         if step == Step::Gone {
-            rig.queue.give(&shard, &[Item::Job(of_the_other("g").id)]).await?;
+            rig.queue.send_items(&shard, &[Item::Job(of_the_other("g").id)]).await?;
         }
         if step == Step::Resume {
             rig.queue.pause(&shard, None).await?;
@@ -171,7 +171,7 @@ impl Scene {
             Step::Give => {
                 let items =
                     [Item::Job(of_the_other("e").id), Item::Schedule(SCHEDULE), Item::Job(of_the_other("g").id)];
-                queue.give(shard, &items).await.map(drop)
+                queue.send_items(shard, &items).await.map(drop)
             }
             Step::Adopt => queue.receive(shard, 1, &self.adopted).await.map(drop),
             Step::Gone => queue.gone(shard, 1, 1).await.map(drop),

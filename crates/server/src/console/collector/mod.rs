@@ -13,7 +13,7 @@ use super::source::Source;
 use crate::time::text;
 use evenkeel::clock::Clock;
 use evenkeel::queue::topic::{Topic, TopicStats};
-use evenkeel::sql::relay::operate::Stats;
+use evenkeel::sql::relay::operate::OutboxStats;
 use parking_lot::RwLock;
 use ring::Ring;
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub(crate) struct Snapshot {
     pub(crate) failed: Option<String>,
     pub(crate) topics: Vec<TopicFigures>,
     /// `None`: the source has no database, or it did not answer, as `outbox_failed` says.
-    pub(crate) outbox: Option<Stats>,
+    pub(crate) outbox: Option<OutboxStats>,
     pub(crate) outbox_failed: Option<String>,
     pub(crate) troubles: Vec<Trouble>,
 }

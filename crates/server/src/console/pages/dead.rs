@@ -104,7 +104,7 @@ async fn read(topic: &Topic, until: u64) -> Result<Read, Problem> {
     let (mut read, mut after, mut bytes, start) =
         (Read { until: topic.now_ms(), ..Read::default() }, None, 0, Instant::now());
     loop {
-        let page = topic.peek(Place::Dead, after, PAGE).await.map_err(queue_problem)?;
+        let page = topic.peek(JobState::Dead, after, PAGE).await.map_err(queue_problem)?;
         for seen in page.jobs.into_iter().filter(|seen| seen.score <= until) {
             let group = match &seen.job {
                 Ok(job) => job

@@ -50,9 +50,9 @@ pub(super) async fn show(
         };
     }
     let (place, below, time) = match search.state.as_str() {
-        "" | "waiting" => (Place::Waiting, "/jobs", "Due"),
-        "running" => (Place::Leased, "/jobs?state=running", "Lease ends"),
-        "dead" => (Place::Dead, "/jobs?state=dead", "Died"),
+        "" | "waiting" => (JobState::Waiting, "/jobs", "Due"),
+        "running" => (JobState::Leased, "/jobs?state=running", "Lease ends"),
+        "dead" => (JobState::Dead, "/jobs?state=dead", "Died"),
         _ => return Err(Problem::of_field(INVALID_INPUT, "state", "Use waiting, running or dead.")),
     };
     let found =

@@ -9,7 +9,7 @@ use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::queue::topic::Topic;
 use evenkeel::sql::SqlError;
-use evenkeel::sql::relay::operate::{Outbox, Stats};
+use evenkeel::sql::relay::operate::{Outbox, OutboxStats};
 use sqlx::pool::PoolOptions;
 use sqlx::{MySql, Pool, Postgres, Sqlite};
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl Database {
         })
     }
 
-    pub(crate) async fn outbox_stats(&self) -> Result<Stats, SqlError> {
+    pub(crate) async fn outbox_stats(&self) -> Result<OutboxStats, SqlError> {
         on!(self, pool => Outbox::new(pool).stats().await)
     }
 }
