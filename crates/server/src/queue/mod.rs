@@ -8,6 +8,7 @@ mod change;
 mod dead;
 mod grow;
 mod jobs;
+pub(crate) mod names;
 mod prefixes;
 mod stats;
 mod top;

@@ -8,6 +8,7 @@ use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, UNKNOWN_JOB};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use crate::output::printable;
+use crate::queue::names::class_text;
 use crate::time::{distance, read_span, text};
 use axum::extract::{Path, State};
 use axum::response::Redirect;
@@ -79,7 +80,7 @@ fn history(visitor: &Visitor, job: &Job) -> Markup {
         section.card { h2 { "History" }
             @if job.error_notes().next().is_none() { p.hint { "No attempt has failed." } }
             ol { @for note in &job.spec.notes { @match note {
-                Note::Error(error) => li { (text(error.at)) " attempt " (error.attempt) " " (format!("{:?}", error.class).to_lowercase()) ": " (jobs::error_text(visitor, &error.text, error.class)) },
+                Note::Error(error) => li { (text(error.at)) " attempt " (error.attempt) " " (class_text(error.class)) ": " (jobs::error_text(visitor, &error.text, error.class)) },
                 Note::Redriven { at, errors, .. } => li { (text(*at)) " redriven after " (errors) " errors" },
                 _ => {}
             } } }

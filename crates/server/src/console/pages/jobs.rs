@@ -9,6 +9,7 @@ use crate::console::kind::{INVALID_INPUT, UNKNOWN_JOB};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
 use crate::output::{printable, truncated};
+use crate::queue::names::class_text;
 use crate::time::distance;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -107,7 +108,7 @@ pub(super) fn body(app: &App, visitor: &Visitor, topic: &str, job: &Job) -> Stri
 
 /// The text of an error as this visitor may see it: viewers see its class only.
 pub(super) fn error_text(visitor: &Visitor, text: &[u8], class: ErrorClass) -> String {
-    if visitor.sees_bodies() && !text.is_empty() { printable(text) } else { format!("{class:?}").to_lowercase() }
+    if visitor.sees_bodies() && !text.is_empty() { printable(text) } else { class_text(class).to_owned() }
 }
 
 fn cursor(text: &str) -> Result<Listed, Problem> {
