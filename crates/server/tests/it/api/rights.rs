@@ -24,7 +24,10 @@ fn scope_of(action: &str) -> &'static str {
 async fn every_api_route_needs_its_scope() {
     let console = Console::start(true).await;
     let scopes = ["read", "bodies", "operate", "admin", "enqueue:mail", "work:mail", "lock:", "invalidate:mail"];
-    let keys: Vec<_> = scopes.iter().map(|scope| (scope, Caller::key(&console, scope, &["--scope", scope]))).collect();
+    let keys: Vec<_> = scopes
+        .iter()
+        .map(|scope| (scope, Caller::key(&console, &format!("key {scope}"), &["--scope", scope])))
+        .collect();
     let rows: Vec<Row> = routes().into_iter().filter(|(_, _, kind, _)| kind.starts_with("api-")).collect();
     assert!(rows.len() > 20);
     for (method, path, _, action) in &rows {
