@@ -11,3 +11,4 @@ mod outbox;
 mod program;
 mod queue;
 mod queue_rows;
+mod vectors;

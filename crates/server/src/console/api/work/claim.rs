@@ -26,6 +26,9 @@ const RESCUES: usize = 100;
 const CRASH_MAX: u8 = 3;
 const CRASH_DELAY_MS: u64 = 10_000;
 
+/// The place of a settlement among the verdicts, and what to settle.
+type Placed = (usize, (Receipt, Outcome));
+
 /// One call, as it goes to the shards.
 pub(super) struct Turn<'a> {
     app: &'a App,
@@ -33,8 +36,8 @@ pub(super) struct Turn<'a> {
     queue: RedisQueue,
     call: &'a Call,
     worker: Worker,
-    /// By shard, in the order of the call: the place among the verdicts, and what to settle.
-    settlements: BTreeMap<u16, Vec<(usize, (Receipt, Outcome))>>,
+    /// By shard, in the order of the call.
+    settlements: BTreeMap<u16, Vec<Placed>>,
 }
 
 /// What a call has got so far.
@@ -118,7 +121,7 @@ impl<'a> Turn<'a> {
         &self,
         shard: &Shard,
         look: &mut u64,
-        settlements: &[(usize, (Receipt, Outcome))],
+        settlements: &[Placed],
         limit: usize,
     ) -> Result<Claimed, Problem> {
         for _ in 0..3 {
