@@ -9,16 +9,18 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use web::Problem;
 
 /// The id of the codec JSON.
 pub(super) const JSON: u8 = 1;
 
 /// A body in a response.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 pub(super) struct Body {
     /// JSON, byte for byte; for viewers only the allowed fields.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub(super) body: Option<Box<RawValue>>,
     /// A body that is not JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
