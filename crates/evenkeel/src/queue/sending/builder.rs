@@ -54,16 +54,12 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         Self { queue, spec, when: When::In(0), id: None, name: None, unique: None, headers: BTreeMap::new() }
     }
 
-    /// Makes the job due at this time; a time in the past means now.
-    pub fn at(mut self, due: impl Into<UnixMs>) -> Self {
-        self.when = When::At(due.into().0);
-        self
-    }
+    setters! {
+        /// Makes the job due at this time; a time in the past means now.
+        pub fn at(due: impl Into<UnixMs>) => when = When::At(due.into().0);
 
-    /// Makes the job due this long after the server has accepted it.
-    pub fn delay(mut self, delay: Duration) -> Self {
-        self.when = When::In(ms(delay));
-        self
+        /// Makes the job due this long after the server has accepted it.
+        pub fn delay(delay: Duration) => when = When::In(ms(delay));
     }
 
     /// Gives the job an id derived from the caller's name of 1 to 60,000 bytes. Sending it again while the job exists, or within
