@@ -208,7 +208,7 @@
 pub struct Readme;
 
 #[macro_use]
-mod setters;
+mod tables;
 
 #[cfg(feature = "cache")]
 pub mod cache;

@@ -1,6 +1,6 @@
 //! [`Consumer`]: a handler and the settings under which it runs.
 
-use super::attempt::caught_call;
+use super::attempt::catch_panic_of_call;
 use super::batch::{Batch, BatchHandled};
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction};
@@ -295,9 +295,9 @@ fn each_with_reaction<T: 'static, E: Display + Send + 'static>(
 /// The reaction to an error, and the error's message. If the user's `on_error` panics, the reaction is a retry: in a batch only for the
 /// delivery of that error.
 fn reaction<E: Display>(on_error: &OnError<E>, error: &E) -> (Reaction, String) {
-    let text =
-        caught_call(|| error.to_string()).unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
-    match caught_call(|| on_error(error)) {
+    let text = catch_panic_of_call(|| error.to_string())
+        .unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
+    match catch_panic_of_call(|| on_error(error)) {
         Ok(reaction) => (reaction, text),
         Err(panic) => (Reaction::Retry, format!("{text} (`on_error` panicked: {panic})")),
     }

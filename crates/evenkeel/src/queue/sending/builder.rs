@@ -1,4 +1,4 @@
-//! [`Order`]: a job with its options, before it is enqueued.
+//! [`JobBuilder`]: a job with its options, before it is enqueued.
 
 use super::send;
 use crate::queue::queue::Queue;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// A job with its options. Nothing is sent until [`enqueue`](Self::enqueue) or [`Queue::enqueue_all`].
 #[must_use = "nothing is sent until `enqueue`"]
-pub struct Order<'a, T> {
+pub struct JobBuilder<'a, T> {
     queue: &'a Queue<T>,
     spec: Result<JobSpec, QueueError>,
     when: When,
@@ -42,7 +42,7 @@ impl Sent {
     }
 }
 
-impl<'a, T: Send + Sync + 'static> Order<'a, T> {
+impl<'a, T: Send + Sync + 'static> JobBuilder<'a, T> {
     pub(crate) fn new(queue: &'a Queue<T>, body: &T) -> Self {
         let core = queue.core();
         let spec = core.encode(body).map(|body| JobSpec {
