@@ -60,7 +60,10 @@ pub(crate) async fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// Connects to a database and reports that; `None` if it failed.
-async fn connect<O: ConnectOptions>(address: &Address, server: &mut Server) -> Option<O::Connection> {
+async fn connect<O: ConnectOptions>(address: &Address, server: &mut Server) -> Option<O::Connection>
+where
+    O::Connection: Sized,
+{
     let connected = match O::from_str(&address.url) {
         Ok(options) => tokio::time::timeout(CONNECT_MAX, options.connect()).await,
         Err(error) => Ok(Err(error)),
