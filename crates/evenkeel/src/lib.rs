@@ -207,6 +207,9 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
+#[macro_use]
+mod tables;
+
 #[cfg(feature = "cache")]
 pub mod cache;
 pub mod clock;

@@ -77,7 +77,7 @@ pub use evenkeel_protocol::queue::steps::{
 pub use queue::Queue;
 pub use schedule::cron::{Cron, NotCron};
 pub use schedule::periodic::{Missed, Periodic};
-pub use sending::builder::{Order, Sent};
+pub use sending::builder::{JobBuilder, Sent};
 #[cfg(feature = "sql")]
 pub(crate) use sending::for_work::{JobPut, JobWish, job_record};
 pub use settings::builder::QueueBuilder;

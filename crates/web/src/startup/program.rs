@@ -1,16 +1,28 @@
 //! The program's first output: usage errors, the address it listens on, and the log.
 
+use clap::Parser;
 use clap::error::ErrorKind;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
+/// Parses the flags of `program`, runs it, and prints the error if it cannot start.
+pub fn main<F: Parser>(program: &str, run: impl FnOnce(F) -> anyhow::Result<ExitCode>) -> ExitCode {
+    match F::try_parse().map(run) {
+        Err(error) => usage_error(program, &error),
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => {
+            eprintln!("{program}: {error:#}");
+            ExitCode::from(EXIT_NOT_STARTED)
+        }
+    }
+}
+
 /// Exit code of a program that could not start: a wrong flag or setting, a folder, a port, a server.
-pub const EXIT_NOT_STARTED: u8 = 2;
+const EXIT_NOT_STARTED: u8 = 2;
 
 /// Prints `--help` and `--version`, or a usage error in one line, and returns the exit code.
-#[must_use]
-pub fn usage_error(program: &str, error: &clap::Error) -> ExitCode {
+fn usage_error(program: &str, error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // Standard output may be closed.
         let _ = error.print();

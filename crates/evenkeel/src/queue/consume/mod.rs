@@ -13,7 +13,7 @@ mod handled;
 mod layer;
 mod shard;
 
-pub(super) use attempt::caught_call;
+pub(super) use attempt::catch_panic_of_call;
 pub use batch::{Batch, BatchHandled};
 pub use consumer::Consumer;
 pub use delivery::{Cancellation, Delivery};

@@ -113,28 +113,18 @@ impl Topic {
 }
 
 impl TopicRedrive {
-    /// Redrives only matching dead letters.
-    pub fn filter(mut self, filter: Filter) -> Self {
-        self.filter = filter;
-        self
-    }
+    setters! {
+        /// Redrives only matching dead letters.
+        pub fn filter(filter: Filter) => filter = filter;
 
-    /// Redrives only these jobs.
-    pub fn only(mut self, ids: impl IntoIterator<Item = JobId>) -> Self {
-        self.ids = Some(ids.into_iter().collect());
-        self
-    }
+        /// Redrives only these jobs.
+        pub fn only(ids: impl IntoIterator<Item = JobId>) => ids = Some(ids.into_iter().collect());
 
-    /// The number of redriven jobs that become due per second; later ones get a delay. Default: all are due at once.
-    pub fn per_second(mut self, letters: u32) -> Self {
-        self.per_second = Some(letters.max(1));
-        self
-    }
+        /// The number of redriven jobs that become due per second; later ones get a delay. Default: all are due at once.
+        pub fn per_second(letters: u32) => per_second = Some(letters.max(1));
 
-    /// Stops after this number of dead letters; a call with the same name continues with the next ones.
-    pub fn limit(mut self, letters: u64) -> Self {
-        self.limit = Some(letters);
-        self
+        /// Stops after this number of dead letters; a call with the same name continues with the next ones.
+        pub fn limit(letters: u64) => limit = Some(letters);
     }
 
     /// Counts the dead letters that [`run`](Self::run) would redrive now; changes nothing.

@@ -67,7 +67,7 @@ static PARK: Statement = Statement::new(
 
 // The prefix of the error of a row that was given back, by which it is found when its destination is available again.
 pub(super) const WAITS: &str = "waits: ";
-static LATER: Statement = Statement::new(
+static WAITING_ROWS: Statement = Statement::new(
     "SELECT id FROM evenkeel_outbox WHERE due_at > (SELECT {now}) AND due_at < ? AND state = 1 AND claim IS NULL \
      AND error LIKE 'waits: %' ORDER BY due_at LIMIT ? {skip locked}",
 );
@@ -76,7 +76,8 @@ static EXPEDITE: Lists = Lists::new("UPDATE evenkeel_outbox SET due_at = {now} W
 /// After a destination became available again, makes some rows that wait for one due now. Returns how many.
 pub(super) async fn expedite<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<u64, sqlx::Error> {
     let mut transaction = begin(connection).await?;
-    let rows = Row::<DB>::all(&mut transaction, &LATER, &[Value::count(NEVER), Value::count(LIST_MAX as u64)]).await?;
+    let rows =
+        Row::<DB>::all(&mut transaction, &WAITING_ROWS, &[Value::count(NEVER), Value::count(LIST_MAX as u64)]).await?;
     let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
     let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
     let expedited = EXPEDITE.execute::<DB>(&mut transaction, &[], &list).await?;

@@ -3,7 +3,7 @@
 //! The rest of the consumer treats a batched delivery like any other: its attempt waits here for its result, and may be dropped at any
 //! time. The batch runs in a task of its own, which ends early when all attempts of the batch were dropped.
 
-use super::caught;
+use super::catch_panic;
 use crate::queue::consume::batch::Batch;
 use crate::queue::consume::delivery::Delivery;
 use crate::queue::consume::shard::HandlerResult;
@@ -157,7 +157,7 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
         let answered = tokio::select! {
             biased;
             () = all_closed(&mut answers), if guard("queue_batch_cancel") => return,
-            answered = caught(async { (self.handler)(Batch { deliveries }).await }) => answered,
+            answered = catch_panic(async { (self.handler)(Batch { deliveries }).await }) => answered,
         };
         match answered {
             Ok(each) => answers.into_iter().zip(each).for_each(|(sender, answer)| drop(sender.send(Ok(answer)))),

@@ -13,17 +13,15 @@ use super::shard::{HandlerResult, Handling, ShardWorker};
 use crate::queue::consume::shard::heartbeat;
 use crate::queue::metrics::ConsumerMetrics;
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, panic_message};
 use evenkeel_protocol::codec::error::CodecError;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, Note};
 use evenkeel_protocol::queue::steps::{Delivered, Outcome, Receipt};
-use std::any::Any;
-use std::future::poll_fn;
+use futures_util::FutureExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::{Instrument, Span};
@@ -55,7 +53,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
         };
         // The user's code that decodes, handles and drops values may panic. An attempt without an outcome would hold its lease for the rest
         // of the process.
-        let ended = if guard("queue_attempt_caught") { caught(attempt).await } else { Ok(attempt.await) };
+        let ended = if guard("queue_attempt_caught") { catch_panic(attempt).await } else { Ok(attempt.await) };
         let outcome = match ended {
             Ok(outcome) => outcome,
             Err(panic) => {
@@ -157,7 +155,7 @@ fn decode<T: Send + Sync + 'static>(worker: &ShardWorker<T>, job: &Job) -> Resul
     if !guard("queue_decode_caught") {
         return decode();
     }
-    caught_call(decode).unwrap_or_else(|panic| Err(format!("decoding panicked: {panic}")))
+    catch_panic_of_call(decode).unwrap_or_else(|panic| Err(format!("decoding panicked: {panic}")))
 }
 
 /// Calls the handler; returns the time of the call and its result, or the message of a panic.
@@ -173,7 +171,7 @@ async fn handle<T: Send + Sync + 'static>(
         run.core.clock.now()
     };
     match &run.handling {
-        Handling::One(handler) => (started(), caught(async { handler(delivery).await }).await),
+        Handling::One(handler) => (started(), catch_panic(async { handler(delivery).await }).await),
         Handling::Batch(gatherer) => {
             let mut ticket = gatherer.join(delivery, is_suspect);
             ticket.began().await;
@@ -244,27 +242,13 @@ fn retry_delay(job: &Job) -> Option<evenkeel_protocol::queue::retry_delay::Retry
 }
 
 /// Runs a future; a panic in it becomes an error with the panic's message.
-pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
-    let mut future = std::pin::pin!(future);
-    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-        Ok(Poll::Pending) => Poll::Pending,
-        Err(panic) => Poll::Ready(Err(panic_message(panic))),
-    })
-    .await
+pub(super) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
+    AssertUnwindSafe(future).catch_unwind().await.map_err(panic_message)
 }
 
 /// Runs a callback of the user; a panic in it becomes an error with the panic's message.
-pub(in crate::queue) fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
+pub(in crate::queue) fn catch_panic_of_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(panic_message)
-}
-
-fn panic_message(panic: Box<dyn Any + Send>) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("the panic payload is not a string").to_owned();
-    // Dropping the user's payload may panic, too.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
-    text
 }
 
 /// Counts an attempt as running until it is dropped, also if its task is aborted.
