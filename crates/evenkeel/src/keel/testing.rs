@@ -44,6 +44,8 @@ impl Keel {
             caches,
             #[cfg(feature = "queue")]
             queues,
+            #[cfg(feature = "stream")]
+            streams: Arc::new(self.0.streams.another_process()),
             #[cfg(feature = "lock")]
             locks: self.0.locks.another_process(),
             context,

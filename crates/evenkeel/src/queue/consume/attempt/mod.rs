@@ -1,15 +1,16 @@
 //! One run of the handler, from delivery to outcome.
 
 pub(crate) mod body;
-pub(crate) mod gather;
 pub(crate) mod row_check;
 pub(crate) mod suspects;
 
 use self::row_check::RowCheck;
 use self::suspects::SuspectPermit;
-use super::delivery::{Cancellation, Delivery, Held, trace_of};
+use super::delivery::{Delivery, Held, trace_of};
 use super::handled::{Handled, Reaction, delay_ms, is_fence, message_of, outcome};
 use super::shard::{HandlerResult, Handling, ShardWorker};
+use crate::handling::cancellation::Cancellation;
+use crate::handling::caught::{caught, caught_call};
 use crate::queue::consume::shard::heartbeat;
 use crate::queue::metrics::ConsumerMetrics;
 use evenkeel_link::clock::Moment;
@@ -18,12 +19,8 @@ use evenkeel_protocol::codec::error::CodecError;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, Note};
 use evenkeel_protocol::queue::steps::{Delivered, Outcome, Receipt};
-use std::any::Any;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::{Instrument, Span};
@@ -241,30 +238,6 @@ fn undecodable<T>(worker: &ShardWorker<T>, receipt: &Receipt, message: &str) -> 
 
 fn retry_delay(job: &Job) -> Option<evenkeel_protocol::queue::retry_delay::RetryDelay> {
     job.spec.notes.iter().find_map(|note| if let Note::RetryDelay(delay) = note { Some(*delay) } else { None })
-}
-
-/// Runs a future; a panic in it becomes an error with the panic's message.
-pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
-    let mut future = std::pin::pin!(future);
-    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-        Ok(Poll::Pending) => Poll::Pending,
-        Err(panic) => Poll::Ready(Err(panic_message(panic))),
-    })
-    .await
-}
-
-/// Runs a callback of the user; a panic in it becomes an error with the panic's message.
-pub(in crate::queue) fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(panic_message)
-}
-
-fn panic_message(panic: Box<dyn Any + Send>) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("the panic payload is not a string").to_owned();
-    // Dropping the user's payload may panic, too.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
-    text
 }
 
 /// Counts an attempt as running until it is dropped, also if its task is aborted.
