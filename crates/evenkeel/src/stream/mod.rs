@@ -39,7 +39,7 @@
 //! * [`admin::StreamAdmin`] — the operator's handle on the same stream, independent of the type of its entries.
 //!
 //! A stream is as durable as its Redis: entries that Redis loses are lost. What is appended must be trimmed again, which consumers do: an
-//! entry is removed once every group has settled it and it is older than [`keep`](StreamBuilder::keep).
+//! entry is removed once every group has settled it and it is older than [`retention`](StreamBuilder::retention).
 //!
 //! docs/spec/stream.md specifies the protocol; the crate `evenkeel-protocol` has its atomic steps, their model and their scripts. The
 //! modules of this folder, in the order in which an entry passes through them:

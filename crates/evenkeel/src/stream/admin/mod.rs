@@ -190,9 +190,8 @@ impl StreamAdmin {
     pub async fn seek(&self, group: &str, to: SeekTo) -> Result<(), StreamError> {
         let group = GroupName::new(group)?;
         let position = match to {
-            SeekTo::Start => Position::After(EntryId::MIN),
+            SeekTo::Start | SeekTo::Time(UnixMs(0)) => Position::After(EntryId::MIN),
             SeekTo::End => Position::End,
-            SeekTo::Time(UnixMs(0)) => Position::After(EntryId::MIN),
             // After every entry of the millisecond before.
             SeekTo::Time(UnixMs(time)) => Position::After(EntryId { ms: time - 1, sequence: SEQUENCE_MAX - 1 }),
         };
@@ -203,13 +202,13 @@ impl StreamAdmin {
         Ok(())
     }
 
-    /// Removes entries that all groups have settled and that are older than `keep`; returns their number. Consumers do this from time to
+    /// Removes entries that all groups have settled and that are older than `retention`; returns their number. Consumers do this from time to
     /// time themselves. Nothing is removed from a partition in which a registered group is missing.
     ///
     /// # Errors
     /// [`StreamError::Invalid`] for a time above a hundred years; [`StreamError::Link`]; repeating the call is idempotent.
-    pub async fn trim(&self, keep: Duration) -> Result<u64, StreamError> {
-        trim(&self.base, ms(keep)).await
+    pub async fn trim(&self, retention: Duration) -> Result<u64, StreamError> {
+        trim(&self.base, ms(retention)).await
     }
 
     /// Removes a group from the register: it no longer keeps entries from being trimmed once it is gone from Redis, too. For a group that has

@@ -160,10 +160,15 @@ async fn call<T: Send + Sync + 'static>(
         run.metrics.latency_seconds.record(Duration::from_millis(late_ms));
     }
     let entry = Entry::new(value, worker.number, tokens.fence, delivered, record, cancellation);
-    let began = run.core.base.clock.now();
+    let mut began = run.core.base.clock.now();
     let answer = match &run.handling {
         Handling::One(handler) => caught(async { handler(entry).await }).await,
-        Handling::Batch(gatherer) => gatherer.join(entry, is_alone).answer().await,
+        Handling::Batch(gatherer) => {
+            let mut ticket = gatherer.join(entry, is_alone);
+            ticket.began().await;
+            began = run.core.base.clock.now();
+            ticket.answer().await
+        }
     };
     run.metrics.handler_seconds.record(run.core.base.clock.now().since(began));
     let answer = answer.unwrap_or_else(|panic| panicked(&panic));

@@ -65,7 +65,7 @@ async fn trim_and_sweep<T>(run: &Run<T>) -> Result<(), StreamError> {
 }
 
 async fn trim_core<T>(core: &Core<T>) -> Result<u64, StreamError> {
-    trim(&core.base, ms(core.settings.keep)).await
+    trim(&core.base, ms(core.settings.retention)).await
 }
 
 /// Removes the entries that every registered group has settled and that are older than `retain_ms`; returns their number.

@@ -64,8 +64,8 @@ impl<T, C> StreamBuilder<T, C> {
     }
 
     /// How long entries are kept at least, for replays. Consumers remove older ones that every group has settled. Default 24 h.
-    pub fn keep(mut self, age: Duration) -> Self {
-        self.settings.keep = age;
+    pub fn retention(mut self, age: Duration) -> Self {
+        self.settings.retention = age;
         self
     }
 

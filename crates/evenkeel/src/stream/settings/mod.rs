@@ -18,7 +18,7 @@ pub(crate) struct Settings {
     pub(crate) value_bytes_max: usize,
     pub(crate) entries_max: Option<u64>,
     pub(crate) producer_window: Duration,
-    pub(crate) keep: Duration,
+    pub(crate) retention: Duration,
 }
 
 impl Default for Settings {
@@ -28,7 +28,7 @@ impl Default for Settings {
             value_bytes_max: RECORD_BYTES_MAX - 1024,
             entries_max: None,
             producer_window: Duration::from_secs(3_600),
-            keep: Duration::from_secs(24 * 3_600),
+            retention: Duration::from_secs(24 * 3_600),
         }
     }
 }
@@ -46,8 +46,8 @@ impl Settings {
         if self.value_bytes_max > RECORD_BYTES_MAX {
             return refuse("`value_bytes_max` must be at most 1 MiB: larger values delay every other entry");
         }
-        if ms(self.producer_window) > SPAN_MS_MAX || ms(self.keep) > SPAN_MS_MAX {
-            return refuse("`producer_window` and `keep` must be at most a hundred years");
+        if ms(self.producer_window) > SPAN_MS_MAX || ms(self.retention) > SPAN_MS_MAX {
+            return refuse("`producer_window` and `retention` must be at most a hundred years");
         }
         Ok(())
     }

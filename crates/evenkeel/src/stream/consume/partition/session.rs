@@ -270,7 +270,7 @@ impl<T: Send + Sync + 'static> Session<T> {
     pub(super) fn on(&mut self, message: Option<Message>) {
         match message {
             Some(Message::Ended { session, delivery, outcome }) if session == self.number => {
-                self.end(delivery, outcome)
+                self.end(delivery, outcome);
             }
             Some(Message::Alone { session, delivery, alone, reply }) if session == self.number => {
                 if let Some(held) = self.running.get_mut(&delivery) {

@@ -117,7 +117,7 @@ async fn trim_keeps_what_a_group_has_not_settled(rig: Rig) {
 }
 
 async fn consumers_trim_what_all_groups_have_settled(rig: Rig) {
-    let orders = rig.orders_with(|builder| builder.retain_stale(Duration::from_secs(60))).await;
+    let orders = rig.orders_with(|builder| builder.retention(Duration::from_secs(60))).await;
     let desk = Desk::new();
     let office = open(desk.consumer(orders.group("billing")));
     append(&orders, "a", &["1", "2"]).await;

@@ -125,7 +125,7 @@ async fn lost_partition_is_created_again(rig: Rig) {
     if let crate::rig::Store::Redis { .. } = rig.store {
         let (_, partitions) = orders.steps();
         let tag = partitions[0].tag();
-        let keys = redis::cmd("DEL").arg(format!("{tag}:log")).arg(format!("{tag}:g:billing")).clone();
+        let keys = ::redis::cmd("DEL").arg(format!("{tag}:log")).arg(format!("{tag}:g:billing")).clone();
         rig.command(tag.as_bytes(), &keys).await;
     }
     append(&orders, "a", &["after"]).await;

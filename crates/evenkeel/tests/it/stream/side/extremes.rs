@@ -92,7 +92,7 @@ async fn stream_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     let keel = rig.process().await;
     let mut all: Vec<(String, Settings)> = Vec::new();
     for span in spans() {
-        all.push((format!("keep {span:?}"), Box::new(move |stream| stream.keep(span))));
+        all.push((format!("retention {span:?}"), Box::new(move |stream| stream.retention(span))));
         all.push((format!("producer_window {span:?}"), Box::new(move |stream| stream.producer_window(span))));
     }
     for limit in NUMBERS {
