@@ -141,6 +141,8 @@ impl Keel {
         let caches = Arc::new(Caches::new(context.clone(), max_bytes));
         #[cfg(feature = "queue")]
         let queues = Arc::new(Queues::new(&context));
+        #[cfg(feature = "stream")]
+        let streams = Arc::new(Streams::new(&context));
         Self(Arc::new(Inner {
             #[cfg(feature = "sql")]
             sql: Arc::new(Shared::new(
@@ -150,6 +152,8 @@ impl Keel {
                     caches: Arc::clone(&caches),
                     #[cfg(feature = "queue")]
                     queues: Arc::clone(&queues),
+                    #[cfg(feature = "stream")]
+                    streams: Arc::clone(&streams),
                 },
             )),
             #[cfg(feature = "cache")]
@@ -157,7 +161,7 @@ impl Keel {
             #[cfg(feature = "queue")]
             queues,
             #[cfg(feature = "stream")]
-            streams: Arc::new(Streams::new(&context)),
+            streams,
             #[cfg(feature = "lock")]
             locks: Locks::new(&context),
             context,

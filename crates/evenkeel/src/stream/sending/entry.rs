@@ -1,6 +1,8 @@
 //! [`NewEntry`]: an entry with its options, before it is appended.
 
 use super::send::{self, Appended};
+#[cfg(feature = "sql")]
+use crate::stream::Base;
 use crate::stream::stream::Stream;
 use bytes::Bytes;
 use evenkeel_protocol::stream::StreamError;
@@ -67,6 +69,22 @@ impl<'a, T: Send + Sync + 'static> NewEntry<'a, T> {
         let core = self.stream.core();
         let one = send::send(core, vec![self.into_entry()?]).await?;
         one.into_iter().next().unwrap_or_else(|| Err(StreamError::Invalid("no entry was sent".to_owned())))
+    }
+
+    /// The stream of the entry.
+    #[cfg(feature = "sql")]
+    pub(crate) fn base(&self) -> &'a Base {
+        &self.stream.core().base
+    }
+
+    /// Sets the trace context, if there is one and the caller has set none.
+    #[cfg(feature = "sql")]
+    pub(crate) fn trace_unless_set(self, traceparent: Option<&str>) -> Self {
+        let is_set = self.record.as_ref().is_ok_and(|record| !record.trace.is_empty());
+        match traceparent {
+            Some(traceparent) if !is_set => self.trace(traceparent),
+            _ => self,
+        }
     }
 
     /// The entry as the steps append it.

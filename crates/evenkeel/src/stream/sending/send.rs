@@ -11,7 +11,7 @@ use evenkeel_protocol::stream::steps::{self, Append, ITEMS_MAX, NewEntry, Sequen
 use std::time::Duration;
 
 /// How often a call without a reply is made.
-const ATTEMPTS: u32 = 4;
+const ATTEMPTS: u32 = 8;
 const AGAIN: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_millis(500) };
 /// The most bytes of one call.
 const CALL_BYTES_MAX: usize = 4 << 20;
@@ -122,6 +122,8 @@ async fn until_answered<T>(
     let base = &core.base;
     let place = &base.partitions[usize::from(partition)];
     let mut attempt = 1;
+    // An attempt whose reply was lost may have appended the entries, whatever becomes of those that follow.
+    let mut unknown: Option<StreamError> = None;
     loop {
         match base.store.append(place, append).await {
             Ok(Some(replies)) => return Ok(replies),
@@ -130,11 +132,17 @@ async fn until_answered<T>(
                 return base
                     .refuse("a partition is missing, although it was created again; does another program remove it?");
             }
-            Err(error) if attempt < ATTEMPTS && error.outcome_unknown() && guard("stream_append_repeated") => {
+            Err(error) => {
+                let is_unknown = error.outcome_unknown() || unknown.is_some() && error.is_retryable();
+                if error.outcome_unknown() {
+                    unknown = Some(error.clone());
+                }
+                if attempt == ATTEMPTS || !is_unknown || !guard("stream_append_repeated") {
+                    return Err(unknown.unwrap_or(error));
+                }
                 // The system clock, because the pause waits for a server.
                 Clock::system().sleep(AGAIN.delay(attempt)).await;
             }
-            Err(error) => return Err(error),
         }
         attempt += 1;
     }

@@ -62,6 +62,16 @@ impl StreamStore {
         Arc::clone(&self.steps)
     }
 
+    /// Whether the other one has the same streams.
+    #[cfg(feature = "sql")]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&self.place, &other.place) {
+            (Place::Memory(_), Place::Memory(_)) => Arc::ptr_eq(&self.steps, &other.steps),
+            (Place::Redis(here), Place::Redis(there)) => here.has_store_of(there),
+            _ => false,
+        }
+    }
+
     /// The link to Redis, if the streams are there.
     pub(crate) fn link(&self) -> Option<&Link> {
         match &self.place {

@@ -20,6 +20,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::faults::append_whose_reply_is_lost_is_in_the_log_once",
     ),
     mutant(
+        "stream_append_gap_closed",
+        "After an operator has skipped a message, no later entry of its key is appended.",
+        "stream::side::works::memory::gap_in_the_sequences_is_closed",
+    ),
+    mutant(
         "stream_free_slots",
         "A consumer reads entries that it cannot run, and their leases expire in it.",
         "stream::side::order::memory::unordered_consumer_reads_no_more_than_its_free_slots",

@@ -147,7 +147,9 @@ impl<T: Send + Sync + 'static> Session<T> {
             if phase == Phase::Over {
                 return self.stop(inbox).await;
             }
-            if self.leave_by.is_none() && run.share.give_up(&mut owned) && guard("stream_share_given_up") {
+            // At the shutdown the share is zero, and the end of the consumer's drain decides.
+            let is_excess = phase == Phase::Working && self.leave_by.is_none() && run.share.give_up(&mut owned);
+            if is_excess && guard("stream_share_given_up") {
                 self.leave_by = Some(self.now() + run.drain);
             }
             let is_draining = phase == Phase::Draining || self.leave_by.is_some();
@@ -155,11 +157,12 @@ impl<T: Send + Sync + 'static> Session<T> {
                 self.leave().await;
                 return End::Left;
             }
-            if self.leave_by.is_some_and(|by| by <= self.now()) {
+            if phase == Phase::Working && self.leave_by.is_some_and(|by| by <= self.now()) {
                 return End::Expires(run.settings.lease);
             }
             let (beat_at, settle_at) = (self.beat_at, self.settle_at);
-            let end_at = self.ends.into_iter().chain(self.leave_by).min();
+            let leave_by = self.leave_by.filter(|_| phase == Phase::Working);
+            let end_at = self.ends.into_iter().chain(leave_by).min();
             let (has_ready, has_settlements) = (self.lanes.has_ready(), !self.settlements.is_empty());
             tokio::select! {
                 biased;

@@ -32,3 +32,4 @@ mod order;
 mod owners;
 mod rig;
 mod suspects;
+mod works;
