@@ -1,14 +1,14 @@
 //! [`Consumer`]: a handler and the settings under which it runs.
 
-use super::attempt::catch_panic_of_call;
 use super::batch::{Batch, BatchHandled};
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction};
-use super::shard::{Handler, Handling, Run, ShardWorker};
+use super::shard::{Handler, HandlerResult, Handling, Run, ShardWorker};
+use crate::handling::panics::catch_panic_of_call;
+use crate::handling::gather::{BatchHandler, Gatherer};
+use crate::handling::phase::Phase;
 use crate::queue::consume::attempt::body::RecordBudget;
-use crate::queue::consume::attempt::gather::{BatchHandler, Gatherer};
 use crate::queue::consume::attempt::suspects::Suspects;
-use crate::queue::consume::shard::phase::Phase;
 use crate::queue::consume::shard::{heartbeat, rescue, work};
 use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::{Core, Queue};
@@ -272,10 +272,10 @@ fn with_reaction<T: 'static, E: Display + Send + 'static>(
 fn each_with_reaction<T: 'static, E: Display + Send + 'static>(
     handler: Arc<HandleBatch<T, E>>,
     on_error: OnError<E>,
-) -> BatchHandler<T> {
-    Arc::new(move |batch| {
-        let size = batch.deliveries.len();
-        let handled = handler(batch);
+) -> BatchHandler<Delivery<T>, HandlerResult> {
+    Arc::new(move |deliveries| {
+        let size = deliveries.len();
+        let handled = handler(Batch { deliveries });
         let on_error = Arc::clone(&on_error);
         Box::pin(async move {
             let react = |error: E| reaction(&on_error, &error);

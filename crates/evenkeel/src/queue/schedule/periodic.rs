@@ -4,7 +4,7 @@
 //! has the last enqueued tick; advancing it is a compare-and-set that enqueues the next ticks in the same step.
 
 use super::cron::Cron;
-use crate::queue::consume::catch_panic_of_call;
+use crate::handling::panics::catch_panic_of_call;
 use crate::queue::metrics::conflict;
 use crate::queue::queue::Queue;
 use crate::queue::sharding::router::no_shard;

@@ -1,15 +1,16 @@
 //! One run of the handler, from delivery to outcome.
 
 pub(crate) mod body;
-pub(crate) mod gather;
 pub(crate) mod row_check;
 pub(crate) mod suspects;
 
 use self::row_check::RowCheck;
 use self::suspects::SuspectPermit;
-use super::delivery::{Cancellation, Delivery, Held, trace_of};
+use super::delivery::{Delivery, Held, trace_of};
 use super::handled::{Handled, Reaction, delay_ms, is_fence, message_of, outcome};
 use super::shard::{HandlerResult, Handling, ShardWorker};
+use crate::handling::cancellation::Cancellation;
+use crate::handling::panics::{catch_panic, catch_panic_of_call};
 use crate::queue::consume::shard::heartbeat;
 use crate::queue::metrics::ConsumerMetrics;
 use evenkeel_link::clock::Moment;
@@ -18,8 +19,6 @@ use evenkeel_protocol::codec::error::CodecError;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, Note};
 use evenkeel_protocol::queue::steps::{Delivered, Outcome, Receipt};
-use futures_util::FutureExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -239,16 +238,6 @@ fn undecodable<T>(worker: &ShardWorker<T>, receipt: &Receipt, message: &str) -> 
 
 fn retry_delay(job: &Job) -> Option<evenkeel_protocol::queue::retry_delay::RetryDelay> {
     job.spec.notes.iter().find_map(|note| if let Note::RetryDelay(delay) = note { Some(*delay) } else { None })
-}
-
-/// Runs a future; a panic in it becomes an error with the panic's message.
-pub(super) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
-    AssertUnwindSafe(future).catch_unwind().await.map_err(panic_message)
-}
-
-/// Runs a callback of the user; a panic in it becomes an error with the panic's message.
-pub(in crate::queue) fn catch_panic_of_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(panic_message)
 }
 
 /// Counts an attempt as running until it is dropped, also if its task is aborted.

@@ -1,6 +1,8 @@
-//! [`Effects`]: the effects that a unit of work records for after its commit. Those of the cache and of the queue are in files of their
-//! own, because each is there with the feature of its capability.
+//! [`Effects`]: the effects that a unit of work records for after its commit. Those of the cache, of the queue and of streams are in files of
+//! their own, because each is there with the feature of its capability.
 
+#[cfg(feature = "stream")]
+mod appends;
 #[cfg(feature = "cache")]
 mod invalidate;
 #[cfg(feature = "queue")]
@@ -122,7 +124,7 @@ impl Effects {
     }
 }
 
-#[cfg(any(feature = "cache", feature = "queue"))]
+#[cfg(any(feature = "cache", feature = "queue", feature = "stream"))]
 fn of_another_keel(what: &str, name: &str) -> SqlError {
     SqlError::Effect(format!(
         "{what} `{name}` belongs to a Keel over another Redis (or prefix) than the one that began this unit of work, so its effect \

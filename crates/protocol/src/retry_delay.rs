@@ -1,4 +1,4 @@
-//! The delay between the attempts of a job.
+//! The delay between the attempts of a job or an entry.
 
 use evenkeel_link::support::ms;
 use std::time::Duration;

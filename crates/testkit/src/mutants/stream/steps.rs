@@ -1,6 +1,6 @@
-//! The guards of streams: lines of the scripts, and checks before a call is sent.
+//! The guards of the steps of streams: lines of the scripts, and checks before a call is sent.
 
-use super::{Mutant, mutant};
+use crate::mutants::{Mutant, mutant};
 
 /// In the order of the steps.
 pub(super) const ROWS: &[Mutant] = &[

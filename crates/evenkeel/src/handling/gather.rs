@@ -3,11 +3,8 @@
 //! The rest of the consumer treats a batched delivery like any other: its attempt waits here for its result, and may be dropped at any
 //! time. The batch runs in a task of its own, which ends early when all attempts of the batch were dropped.
 
-use super::catch_panic;
-use crate::queue::consume::batch::Batch;
-use crate::queue::consume::delivery::Delivery;
-use crate::queue::consume::shard::HandlerResult;
-use crate::queue::consume::shard::phase::{Phase, reached};
+use super::panics::catch_panic;
+use super::phase::{Phase, reached};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
 use parking_lot::{Mutex, MutexGuard};
@@ -16,42 +13,41 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
 
-/// The user's handler with its errors mapped to reactions: one result for each delivery.
-pub(crate) type BatchHandler<T> =
-    Arc<dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Vec<HandlerResult>> + Send>> + Send + Sync>;
+/// The user's handler with its errors mapped to reactions: one result `A` for each delivery `D`.
+pub(crate) type BatchHandler<D, A> = Arc<dyn Fn(Vec<D>) -> Pin<Box<dyn Future<Output = Vec<A>> + Send>> + Send + Sync>;
 
 /// The batches of one consumer.
-pub(crate) struct Gatherer<T> {
+pub(crate) struct Gatherer<D, A> {
     size: usize,
     fill: Duration,
-    handler: BatchHandler<T>,
+    handler: BatchHandler<D, A>,
     clock: Clock,
     phases: watch::Receiver<Phase>,
-    forming: Mutex<Option<Arc<Forming<T>>>>,
+    forming: Mutex<Option<Arc<Forming<D, A>>>>,
     /// The number of batches that form or run.
     at_work: watch::Sender<usize>,
 }
 
 /// A batch that deliveries may still join.
-struct Forming<T> {
-    members: Mutex<Vec<Member<T>>>,
+struct Forming<D, A> {
+    members: Mutex<Vec<Member<D, A>>>,
     full: Notify,
 }
 
-struct Member<T> {
-    delivery: Delivery<T>,
+struct Member<D, A> {
+    delivery: D,
     began: oneshot::Sender<()>,
     /// Closed when the delivery's attempt is dropped.
-    answer: oneshot::Sender<Result<HandlerResult, String>>,
+    answer: oneshot::Sender<Result<A, String>>,
 }
 
 /// The receivers of one delivery in a batch.
-pub(crate) struct Ticket {
+pub(crate) struct Ticket<A> {
     began: oneshot::Receiver<()>,
-    answer: oneshot::Receiver<Result<HandlerResult, String>>,
+    answer: oneshot::Receiver<Result<A, String>>,
 }
 
-impl Ticket {
+impl<A> Ticket<A> {
     /// Waits until the handler starts with the batch.
     pub(crate) async fn began(&mut self) {
         // An error means that the handler never starts; `answer` then returns an error.
@@ -59,12 +55,12 @@ impl Ticket {
     }
 
     /// Waits for this delivery's result; the message of the panic if the handler panicked.
-    pub(crate) async fn answer(self) -> Result<HandlerResult, String> {
+    pub(crate) async fn answer(self) -> Result<A, String> {
         self.answer.await.unwrap_or_else(|_| Err("its batch ended without a result".to_owned()))
     }
 }
 
-impl<T> Gatherer<T> {
+impl<D, A> Gatherer<D, A> {
     /// Waits until no batch forms or runs.
     pub(crate) async fn idle(&self) {
         // The sender is in `self`, so waiting cannot fail.
@@ -72,11 +68,11 @@ impl<T> Gatherer<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Gatherer<T> {
+impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
     pub(crate) fn new(
         size: usize,
         fill: Duration,
-        handler: BatchHandler<T>,
+        handler: BatchHandler<D, A>,
         clock: Clock,
         phases: watch::Receiver<Phase>,
     ) -> Arc<Self> {
@@ -85,7 +81,7 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
     }
 
     /// Adds a delivery to the forming batch, or starts a batch with this delivery alone.
-    pub(crate) fn join(self: &Arc<Self>, delivery: Delivery<T>, alone: bool) -> Ticket {
+    pub(crate) fn join(self: &Arc<Self>, delivery: D, alone: bool) -> Ticket<A> {
         let (began, has_begun) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
         let member = Member { delivery, began, answer };
@@ -107,7 +103,7 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
         Ticket { began: has_begun, answer: answered }
     }
 
-    fn form(self: &Arc<Self>, first: Member<T>) -> Arc<Forming<T>> {
+    fn form(self: &Arc<Self>, first: Member<D, A>) -> Arc<Forming<D, A>> {
         let forming = Arc::new(Forming { members: Mutex::new(vec![first]), full: Notify::new() });
         let at_work = AtWork::new(&self.at_work);
         let (gatherer, batch) = (Arc::clone(self), Arc::clone(&forming));
@@ -121,7 +117,7 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
     }
 
     /// Waits until the batch is due to start, and closes it for further deliveries.
-    async fn fill(&self, forming: &Arc<Forming<T>>) {
+    async fn fill(&self, forming: &Arc<Forming<D, A>>) {
         tokio::select! {
             () = forming.full.notified() => {}
             () = self.fill_time() => {}
@@ -142,7 +138,7 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
     }
 
     /// Runs the handler until it returns or all attempts of the batch were dropped.
-    async fn run(&self, members: Vec<Member<T>>) {
+    async fn run(&self, members: Vec<Member<D, A>>) {
         let still_held = members.into_iter().filter(|member| !member.answer.is_closed());
         let (mut deliveries, mut answers) = (Vec::new(), Vec::new());
         for member in still_held {
@@ -157,7 +153,7 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
         let answered = tokio::select! {
             biased;
             () = all_closed(&mut answers), if guard("queue_batch_cancel") => return,
-            answered = catch_panic(async { (self.handler)(Batch { deliveries }).await }) => answered,
+            answered = catch_panic(async { (self.handler)(deliveries).await }) => answered,
         };
         match answered {
             Ok(each) => answers.into_iter().zip(each).for_each(|(sender, answer)| drop(sender.send(Ok(answer)))),
@@ -165,19 +161,19 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, Option<Arc<Forming<T>>>> {
+    fn open(&self) -> MutexGuard<'_, Option<Arc<Forming<D, A>>>> {
         self.forming.lock()
     }
 }
 
-impl<T> Forming<T> {
-    fn members(&self) -> MutexGuard<'_, Vec<Member<T>>> {
+impl<D, A> Forming<D, A> {
+    fn members(&self) -> MutexGuard<'_, Vec<Member<D, A>>> {
         self.members.lock()
     }
 }
 
 /// Waits until every attempt of the batch was dropped.
-async fn all_closed(answers: &mut [oneshot::Sender<Result<HandlerResult, String>>]) {
+async fn all_closed<A>(answers: &mut [oneshot::Sender<Result<A, String>>]) {
     for answer in answers {
         answer.closed().await;
     }

@@ -5,11 +5,11 @@ use tokio::sync::watch;
 /// The phase of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
-    /// The consumer claims jobs.
+    /// The consumer takes work.
     Working,
-    /// The consumer claims no more jobs; running handlers may finish.
+    /// The consumer takes no more work; running handlers may finish.
     Draining,
-    /// The consumer releases the jobs that still run.
+    /// The consumer releases what still runs.
     Over,
 }
 
