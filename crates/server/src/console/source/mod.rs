@@ -47,7 +47,12 @@ macro_rules! on {
 impl Source {
     pub(crate) fn new(keel: Keel, database: Option<Database>) -> Self {
         let name = keel.link().map_or_else(|| "memory".to_owned(), |link| link.prefix().to_owned());
-        Self { name, keel, database }
+        Self::named(name, keel, database)
+    }
+
+    /// A source with a name of its own.
+    pub(crate) fn named(name: impl Into<String>, keel: Keel, database: Option<Database>) -> Self {
+        Self { name: name.into(), keel, database }
     }
 
     /// What the pages call it: the prefix.
