@@ -4,11 +4,13 @@
 //! * `security/` — what every request passes: host, forwarding, headers; cookies, tokens, redaction, the audit log.
 //! * `serving.rs` — the console from its first socket to its shutdown.
 //! * `source/` — the Redis and the database that it shows. `collector/` reads their figures for all pages together.
+//! * `operations.rs` — redrives that run on after their form was answered.
 //! * `pages/` — the pages and their forms.
 
 mod app;
 mod collector;
 mod kind;
+mod operations;
 mod pages;
 mod rights;
 mod route;

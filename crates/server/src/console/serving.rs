@@ -96,6 +96,7 @@ impl Console {
             source,
             security: Arc::new(security),
             audit: Arc::new(Audit::open(serving.audit_log.as_ref())?),
+            operations: Arc::default(),
             prometheus,
             stopping,
         };

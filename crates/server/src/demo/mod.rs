@@ -1,7 +1,7 @@
 //! `evenkeel demo`: a console over a made-up shop at work, in this process: nothing has to be installed.
 //!
 //! * `shop` — the keel, the database, and what the shop opens.
-//! * `trade` — orders, readers of the cache, and what went wrong before the doors opened: a parked row, a parked message, a paused topic.
+//! * `trade` — orders, readers of the cache, and what went wrong before it opened: a parked row, a parked message, a paused topic.
 //! * `work` — the consumers, whose jobs succeed, fail, are retried and die, and the contended lock.
 
 mod shop;

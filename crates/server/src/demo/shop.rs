@@ -75,7 +75,7 @@ impl Shop {
             insert.bind(id).bind(format!("Product {id}")).bind(499 + id * 25).execute(&db).await?;
         }
         let delay = RetryDelay::fixed(Duration::from_secs(2));
-        Ok(Self {
+        let shop = Self {
             products: keel.cache("product").ttl(Duration::from_secs(60)).open().await?,
             mail: keel.queue("order-mail").retries(2).retry_delay(delay).id_window(ID_WINDOW).open().await?,
             images: keel.queue("images").retries(3).open().await?,
@@ -85,7 +85,9 @@ impl Shop {
             clock: Clock::system(),
             keel,
             db,
-        })
+        };
+        trade::troubles(&shop).await?;
+        Ok(shop)
     }
 
     /// Starts everything that goes on in the shop. The tasks end with `stopped`, or when they are aborted.

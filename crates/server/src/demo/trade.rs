@@ -1,4 +1,4 @@
-//! Orders, the readers of the cache, the relay, and what went wrong before the doors opened.
+//! Orders, the readers of the cache, the relay, and what went wrong before the shop opened.
 
 use super::shop::{Image, Mail, PRODUCTS, Product, Shop, until};
 use anyhow::Result;
@@ -22,9 +22,8 @@ const ORDERS_MAX: i64 = 10_000;
 const LETTERS: u64 = 480;
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Opens the doors, then takes an order every 50 ms.
+/// Takes an order every 50 ms.
 pub(super) async fn orders(shop: Arc<Shop>) -> Result<()> {
-    troubles(&shop).await?;
     let mut rng = StdRng::seed_from_u64(SEED);
     for order in 1.. {
         take(&shop, order, popular(&mut rng)).await?;
@@ -90,8 +89,8 @@ fn popular(rng: &mut StdRng) -> i64 {
     product
 }
 
-/// What needs an operator from the first moment on.
-async fn troubles(shop: &Shop) -> Result<()> {
+/// What needs an operator from the first moment on. Before the relay runs, so that each message is tried once.
+pub(super) async fn troubles(shop: &Shop) -> Result<()> {
     for number in 0..LETTERS {
         let to = format!("customer-{number}@shop.example");
         shop.newsletter.now(&Mail { order: number, to, template: "newsletter".to_owned() }).await?;

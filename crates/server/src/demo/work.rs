@@ -38,11 +38,11 @@ async fn send(clock: Clock, job: Delivery<Mail>) -> Result<Handled, String> {
         return Ok(Handled::Done);
     }
     match order {
-        order if order % 300 == 11 => {
+        order if order % 1_500 == 11 => {
             Ok(Handled::Dead(format!("template {template}, line 12: order {order} has no field `gift_wrap`")))
         }
-        order if order % 200 == 7 => Err(format!("smtp refused 550: there is no mailbox for {to}")),
-        order if order % 150 == 3 => {
+        order if order % 1_200 == 7 => Err(format!("smtp refused 550: there is no mailbox for {to}")),
+        order if order % 900 == 3 => {
             Err(format!("timeout after {} ms: mail.shop.example did not answer", 5_000 + order))
         }
         order if order % 25 == 3 && job.attempt == 1 => Err("smtp refused 451: try again later".to_owned()),

@@ -309,6 +309,23 @@ async fn redrive_with_an_unknown_filter_takes_nothing() -> Result<()> {
     Ok(())
 }
 
+/// The jobs were not stored: who continued such a redrive without naming them took every matching letter.
+#[tokio::test]
+async fn redrive_of_some_jobs_is_not_continued_with_others() -> Result<()> {
+    let (_redis, keel, topic) = on_redis().await?;
+    let ids = letters(&keel, &topic).await?;
+    let some = || topic.redrive("some").only(ids.iter().copied().take(6));
+    assert_eq!(some().limit(2).run().await?.taken, 2);
+    let refused = [topic.redrive("some"), topic.redrive("some").only(ids.iter().copied().take(7))];
+    for redrive in refused {
+        let refused = redrive.run().await;
+        assert!(matches!(&refused, Err(QueueError::Invalid(text)) if text.contains("other jobs")), "{refused:?}");
+    }
+    let rest = some().run().await?;
+    assert_eq!((rest.taken, rest.taken_in_all, topic.stats().await?.total.dead), (4, 6, 6));
+    Ok(())
+}
+
 /// A record that this program cannot read (a newer one wrote it) hid the whole page.
 #[tokio::test]
 async fn unreadable_record_does_not_hide_others() -> Result<()> {

@@ -1,35 +1,53 @@
-//! `/queues/{topic}/jobs`: the jobs in one state, page by page, and the search by id.
-//!
-//! The list shows the oldest first, as the library lists them today; newest first belongs here once it can.
+//! `/queues/{topic}/jobs`: the jobs in one state, newest first and page by page, and the search.
 
 use super::layout::page;
-use super::{queue::tabs, topic_path};
+use super::rows::{Row, table};
+use super::{find, number, queue::tabs, topic_path};
 use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
-use crate::output::{printable, truncated};
-use crate::time::distance;
+use crate::time::{distance, text};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use evenkeel::queue::topic::{JobState, Seen};
-use evenkeel::queue::{ErrorClass, Job, JobId, Listed};
+use evenkeel::queue::topic::{JobState, Topic};
+use evenkeel::queue::{JobId, Listed, QueueError};
 use maud::{Markup, html};
+use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
 use web::{Problem, Query};
 
-/// Jobs of a page. Bodies are read whole.
+/// Jobs of a page.
 const PAGE: usize = 50;
+/// Characters of a text to search for.
+const TEXT_MAX: usize = 200;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Search {
     #[serde(default)]
     state: String,
-    after: Option<String>,
-    /// An id, or the id that the sender chose.
+    /// The last job of the page before.
+    before: Option<String>,
+    /// An id, the id that the sender chose, its unique key, or a text.
     q: Option<String>,
+    /// The last job that the search has read.
+    after: Option<String>,
 }
+
+/// A state with a list of its own.
+struct Place {
+    state: JobState,
+    name: &'static str,
+    /// What the time of its jobs means.
+    time: &'static str,
+}
+
+const PLACES: [Place; 3] = [
+    Place { state: JobState::Waiting, name: "waiting", time: "Due" },
+    Place { state: JobState::Leased, name: "running", time: "Lease ends" },
+    Place { state: JobState::Dead, name: "dead", time: "Died" },
+];
 
 pub(super) async fn show(
     State(app): State<App>,
@@ -39,75 +57,126 @@ pub(super) async fn show(
 ) -> Result<Response, Problem> {
     let topic = app.source.topic(&name).await?;
     let path = topic_path(&name);
-    if let Some(q) = search.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) {
-        let id = q.parse().unwrap_or_else(|_| JobId::named(q.as_bytes()));
-        return match topic.job(id).await.map_err(queue_problem)? {
-            Some(_) => Ok(Redirect::to(&format!("{path}/jobs/{id}")).into_response()),
-            None => Err(Problem::new(
-                UNKNOWN_JOB,
-                format!("No job of {name} has the id {q:?}, or its completion record has expired."),
-            )),
-        };
-    }
-    let (place, below, time) = match search.state.as_str() {
-        "" | "waiting" => (JobState::Waiting, "/jobs", "Due"),
-        "running" => (JobState::Leased, "/jobs?state=running", "Lease ends"),
-        "dead" => (JobState::Dead, "/jobs?state=dead", "Died"),
-        _ => return Err(Problem::of_field(INVALID_INPUT, "state", "Use waiting, running or dead.")),
+    let state = if search.state.is_empty() { "waiting" } else { &search.state };
+    let place = PLACES.iter().find(|place| place.name == state);
+    let place = place.ok_or_else(|| Problem::of_field(INVALID_INPUT, "state", "Use waiting, running or dead."))?;
+    let Some(q) = search.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) else {
+        return list(&app, &visitor, &topic, place, search.before.as_deref()).await.map(IntoResponse::into_response);
     };
-    let found =
-        topic.peek(place, search.after.as_deref().map(cursor).transpose()?, PAGE).await.map_err(queue_problem)?;
-    let separator = if below.contains('?') { '&' } else { '?' };
-    let next = found.next.map(|next| format!("{path}{below}{separator}after={}:{}", next.score, next.id));
+    if q.chars().count() > TEXT_MAX {
+        return Err(Problem::of_field(INVALID_INPUT, "q", format!("Search for at most {TEXT_MAX} characters.")));
+    }
+    if search.after.is_none()
+        && let Some(id) = by_id(&topic, q).await?
+    {
+        return Ok(Redirect::to(&format!("{path}/jobs/{id}")).into_response());
+    }
+    let after = search.after.as_deref().map(cursor).transpose()?;
+    let found = find::text(&app, &visitor, &topic, place.state, after, q).await?;
+    let body = html! { h1 { (name) } (tabs(&path, &below(place))) (form(&path, place, q)) (results(&app, &visitor, &topic, place, q, &found)) };
+    Ok(page(&app, &visitor, &format!("Search in {name}"), None, &body).into_response())
+}
+
+async fn list(
+    app: &App,
+    visitor: &Visitor,
+    topic: &Topic,
+    place: &Place,
+    before: Option<&str>,
+) -> Result<Markup, Problem> {
+    let (name, path) = (topic.name(), topic_path(topic.name()));
+    let found = topic.previews(place.state, before.map(cursor).transpose()?, PAGE).await.map_err(queue_problem)?;
+    let rows: Vec<Row> = found.jobs.iter().map(|job| Row::of_preview(app, visitor, name, job)).collect();
+    let first = format!("{path}/jobs?state={}", place.name);
+    let next = found.next.map(|next| format!("{first}&before={}:{}", next.score, next.id));
+    // A job due after now sorts before those that are due.
+    let due = format!("{first}&before={}:{}", topic.now_ms(), "f".repeat(32));
     let body = html! {
         h1 { (name) }
-        (tabs(&path, below))
-        form.inline method="get" action={ (path) "/jobs" } role="search" {
-            div.field { label for="q" { "Job id, or the sender's id" } input id="q" name="q" autocomplete="off"; }
-            button { "Find" }
-        }
+        (tabs(&path, &below(place)))
+        (form(&path, place, ""))
         section.card {
-            @if found.jobs.is_empty() { div.empty { h3 { "No jobs here" } p { code { "evenkeel queue add " (name) " '{}'" } " enqueues one." } } }
-            @else { (table(&app, &visitor, &name, &found.jobs, time, topic.now_ms())) }
-            @if let Some(next) = next { div.pages { a.button href=(next) { "Next " (PAGE) } } }
+            div.actions {
+                @if place.state == JobState::Waiting { a href=(due) { "Due now" } a href=(first) { "All, last due first" } }
+                @if before.is_some() && place.state != JobState::Waiting { a href=(first) { "Newest" } }
+            }
+            @if rows.is_empty() { (empty(place, name)) } @else { (table(name, &rows, place.time, topic.now_ms())) }
+            @if let Some(next) = next { div.pages { a.button href=(next) { "Older " (PAGE) } } }
         }
     };
-    Ok(page(&app, &visitor, &format!("Jobs of {name}"), None, &body).into_response())
+    Ok(page(app, visitor, &format!("Jobs of {name}"), None, &body))
 }
 
-/// Jobs as a table.
-pub(super) fn table(app: &App, visitor: &Visitor, topic: &str, jobs: &[Seen], time: &str, now: u64) -> Markup {
-    let path = topic_path(topic);
+fn empty(place: &Place, topic: &str) -> Markup {
     html! {
-        div.scroll { table.rows {
-            thead { tr { th scope="col" { "Id" } th scope="col" { (time) } th scope="col" { "Errors" } th scope="col" { "Body" } th scope="col" { "Last error" } } }
-            tbody { @for seen in jobs { tr {
-                td.id { a href={ (path) "/jobs/" (seen.id) } { (seen.id) } }
-                td data-label=(time) { (distance(seen.score, now)) }
-                @match &seen.job {
-                    Ok(job) => {
-                        td data-label="Errors" { (job.errors) }
-                        td data-label="Body" { (truncated(&body(app, visitor, topic, job), 64)) }
-                        td data-label="Last error" { (job.error_notes().last().map(|error| truncated(&error_text(visitor, &error.text, error.class), 64)).unwrap_or_default()) }
-                    }
-                    Err(unreadable) => { td colspan="3" { (unreadable) } }
-                }
-            } } }
-        } }
+        div.empty { h3 { "No " (place.name) " jobs here" }
+            @match place.state {
+                JobState::Waiting => p { code { "evenkeel queue add " (topic) " '{}'" } " enqueues one." },
+                JobState::Leased => p { "A job is here while a consumer runs it." },
+                JobState::Dead => p { "A job is here after its last attempt has failed." },
+            }
+        }
     }
 }
 
-/// A body as this visitor may see it.
-pub(super) fn body(app: &App, visitor: &Visitor, topic: &str, job: &Job) -> String {
-    if !visitor.sees_bodies() {
-        return app.security.redaction.body(topic, &job.spec.body).to_string();
+fn form(path: &str, place: &Place, q: &str) -> Markup {
+    html! {
+        form.inline method="get" action={ (path) "/jobs" } role="search" {
+            div.field { label for="q" { "Id, sender's id, unique key, or a text in " (place.name) " jobs" } input id="q" name="q" value=(q) maxlength=(TEXT_MAX) autocomplete="off"; }
+            input type="hidden" name="state" value=(place.name);
+            button { "Find" }
+        }
     }
-    printable(&job.spec.body)
 }
 
-/// The text of an error as this visitor may see it: viewers see its class only.
-pub(super) fn error_text(visitor: &Visitor, text: &[u8], class: ErrorClass) -> String {
-    if visitor.sees_bodies() && !text.is_empty() { printable(text) } else { format!("{class:?}").to_lowercase() }
+fn results(app: &App, visitor: &Visitor, topic: &Topic, place: &Place, q: &str, search: &find::Search) -> Markup {
+    let (name, now) = (topic.name(), topic.now_ms());
+    let rows: Vec<Row> = search.found.iter().map(|seen| Row::of_seen(app, visitor, name, seen)).collect();
+    let snapshot = app.collector.snapshot();
+    let stats = snapshot.topics.iter().find(|figures| figures.name == name).map(|figures| match place.state {
+        JobState::Waiting => figures.stats.waiting(),
+        JobState::Leased => figures.stats.running(),
+        JobState::Dead => figures.stats.dead(),
+    });
+    let on = search.next.map(|next| {
+        let q = utf8_percent_encode(q, super::SEGMENT);
+        format!("{}/jobs?state={}&q={q}&after={}:{}", topic_path(name), place.name, next.score, next.id)
+    });
+    html! {
+        section.card {
+            p role="status" {
+                "Searched " (number(search.read as u64)) @if let Some(all) = stats { " of " (number(all)) } " " (place.name) " jobs"
+                @if let Some((first, last)) = search.times { " (" (place.time.to_lowercase()) " " (text(first)) " to " (distance(last, now)) ")" }
+                ", " (number(rows.len() as u64)) " found."
+            }
+            @if rows.is_empty() { div.empty { h3 { "Nothing found here" } p { "Ids are found in every state; a text only in the state that is searched." } } }
+            @else { (table(name, &rows, place.time, now)) }
+            @if let Some(on) = on { div.pages { a.button href=(on) { "Search on" } } }
+        }
+    }
+}
+
+/// The job with this id, sender's id, or unique key.
+async fn by_id(topic: &Topic, q: &str) -> Result<Option<JobId>, Problem> {
+    let own = q.parse().ok();
+    for id in own.into_iter().chain([JobId::named(q.as_bytes()), JobId::of_unique_key(q.as_bytes())]) {
+        match topic.job(id).await {
+            Ok(Some(_)) => return Ok(Some(id)),
+            // Its page says so.
+            Err(QueueError::Unreadable(_)) => return Ok(Some(id)),
+            Ok(None) => {}
+            Err(QueueError::NeedsDatabase { .. }) => return Err(Problem::plain(NEEDS_DATABASE)),
+            Err(error) => return Err(queue_problem(error)),
+        }
+    }
+    Ok(None)
+}
+
+fn below(place: &Place) -> String {
+    match place.state {
+        JobState::Waiting => "/jobs".to_owned(),
+        _ => format!("/jobs?state={}", place.name),
+    }
 }
 
 fn cursor(text: &str) -> Result<Listed, Problem> {

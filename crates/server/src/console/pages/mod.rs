@@ -2,13 +2,18 @@
 
 mod chart;
 mod dead;
+mod find;
 mod job;
 mod jobs;
 mod layout;
+mod letter;
 mod live;
 mod login;
+mod operation;
 mod overview;
 mod queue;
+mod rows;
+mod why;
 
 pub(crate) use layout::problem_page;
 
@@ -40,6 +45,12 @@ pub(crate) fn routes(table: Table) -> Table {
         .form("/queues/{topic}/jobs/{id}/run", Action::Run, job::run_now)
         .form("/queues/{topic}/jobs/{id}/reschedule", Action::Reschedule, job::reschedule)
         .form("/queues/{topic}/jobs/{id}/revoke", Action::Revoke, job::revoke)
+        .form("/queues/{topic}/jobs/{id}/edit", Action::Edit, letter::edit)
+        .form("/queues/{topic}/jobs/{id}/redrive", Action::Redrive, letter::redrive)
+        .form("/queues/{topic}/jobs/{id}/delete", Action::Delete, letter::delete)
+        .page("/operations", Action::Read, operation::list)
+        .page("/operations/{id}", Action::Read, operation::show)
+        .form("/operations/{id}/stop", Action::Redrive, operation::stop)
         .page("/queues/{topic}/dead", Action::Read, dead::show)
         .form("/queues/{topic}/dead/redrive", Action::Redrive, dead::redrive)
         .form("/queues/{topic}/dead/delete", Action::Delete, dead::delete)

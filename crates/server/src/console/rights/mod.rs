@@ -40,6 +40,8 @@ pub(crate) enum Action {
     Revoke,
     /// Send dead letters back, or stop that.
     Redrive,
+    /// Edit the body of a job.
+    Edit,
     /// Delete dead letters.
     Delete,
 }
@@ -50,7 +52,9 @@ impl Action {
         match self {
             Self::Public => None,
             Self::Read => Some(Role::Viewer),
-            Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive => Some(Role::Operator),
+            Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive | Self::Edit => {
+                Some(Role::Operator)
+            }
             Self::Delete => Some(Role::Admin),
         }
     }
@@ -65,6 +69,7 @@ impl Action {
             Self::Reschedule => "reschedule a job",
             Self::Revoke => "revoke a job",
             Self::Redrive => "redrive dead letters",
+            Self::Edit => "edit the body of a job",
             Self::Delete => "delete dead letters",
         }
     }

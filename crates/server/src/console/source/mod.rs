@@ -13,6 +13,7 @@ use evenkeel::sql::relay::operate::{Outbox, OutboxStats};
 use sqlx::pool::PoolOptions;
 use sqlx::{MySql, Pool, Postgres, Sqlite};
 use std::time::Duration;
+use tokio::sync::Mutex;
 use web::Problem;
 
 /// Connections to the database, and how long a page waits for one.
@@ -24,6 +25,8 @@ pub(crate) struct Source {
     name: String,
     pub(crate) keel: Keel,
     pub(crate) database: Option<Database>,
+    /// Held by the one search that may run.
+    pub(crate) searching: Mutex<()>,
 }
 
 /// A database of one of the three kinds.
@@ -52,7 +55,7 @@ impl Source {
 
     /// A source with a name of its own.
     pub(crate) fn named(name: impl Into<String>, keel: Keel, database: Option<Database>) -> Self {
-        Self { name: name.into(), keel, database }
+        Self { name: name.into(), keel, database, searching: Mutex::default() }
     }
 
     /// What the pages call it: the prefix.

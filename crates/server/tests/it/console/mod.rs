@@ -1,5 +1,6 @@
 //! `evenkeel serve` against a real Redis.
 
+mod demo;
 mod pages;
 mod routes;
 mod server;

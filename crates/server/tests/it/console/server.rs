@@ -29,6 +29,14 @@ pub(super) struct Response {
     pub(super) text: String,
 }
 
+/// The address on which a program says that it listens.
+pub(super) fn announced(child: &mut Child) -> String {
+    let mut first = String::new();
+    BufReader::new(child.take_output().unwrap()).read_line(&mut first).unwrap();
+    let address = first.trim_end().strip_prefix("listening on http://");
+    address.unwrap_or_else(|| unreachable!("{first:?}\n{}", child.log_tail())).to_owned()
+}
+
 impl Console {
     pub(super) async fn start(with_login: bool) -> Self {
         let redis = park::redis().await.unwrap();
@@ -51,10 +59,7 @@ impl Console {
             launch = launch.argument("--tokens").argument(&file);
         }
         let mut child = launch.start().unwrap();
-        let mut first = String::new();
-        BufReader::new(child.take_output().unwrap()).read_line(&mut first).unwrap();
-        let address = first.trim_end().strip_prefix("listening on http://");
-        let address = address.unwrap_or_else(|| unreachable!("{first:?}\n{}", child.log_tail())).to_owned();
+        let address = announced(&mut child);
         Self { _child: child, _redis: redis, folder, address, keel, tokens }
     }
 
