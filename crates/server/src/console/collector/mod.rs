@@ -10,7 +10,7 @@ pub(crate) use problems::Trouble;
 pub(crate) use ring::Series;
 
 use super::source::Source;
-use crate::time::text;
+use crate::time::span;
 use evenkeel::clock::Clock;
 use evenkeel::queue::topic::{Topic, TopicStats};
 use evenkeel::sql::relay::operate::OutboxStats;
@@ -192,12 +192,12 @@ impl Collector {
         Ok(TopicFigures { name, stats: Arc::new(stats), done_rate, needs_database })
     }
 
-    /// Sets since when each trouble stands.
+    /// Sets for how long each trouble has stood.
     fn date(&self, troubles: &mut [Trouble]) {
         let (now, mut since) = (self.now(), self.since.write());
         since.retain(|id, _| troubles.iter().any(|trouble| trouble.id == *id));
         for trouble in troubles {
-            trouble.since = text(*since.entry(trouble.id.clone()).or_insert(now));
+            trouble.since = span(now.saturating_sub(*since.entry(trouble.id.clone()).or_insert(now)));
         }
     }
 }

@@ -88,7 +88,11 @@ impl Ring {
     }
 }
 
+/// A paused topic is late on purpose.
 fn late(stats: &TopicStats) -> f32 {
+    if stats.total.paused_until.is_some() {
+        return 0.0;
+    }
     stats.late_ms() as f32 / 1_000.0
 }
 

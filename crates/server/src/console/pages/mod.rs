@@ -1,19 +1,16 @@
 //! The pages. Rendered on the server; they work without JavaScript, which only updates figures.
 
 mod chart;
-mod dead;
-mod find;
-mod job;
-mod jobs;
 mod layout;
-mod letter;
+mod link;
 mod live;
+mod locks;
+mod log;
 mod login;
 mod operation;
+mod outbox;
 mod overview;
-mod queue;
-mod rows;
-mod why;
+mod queues;
 
 pub(crate) use layout::problem_page;
 
@@ -21,6 +18,7 @@ use super::rights::{Action, Table};
 use crate::console::kind::UNKNOWN_JOB;
 use evenkeel::queue::JobId;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use queues::{dead, job, jobs, letter, queue};
 use rust_embed::RustEmbed;
 use web::{Problem, asset};
 
@@ -54,6 +52,14 @@ pub(crate) fn routes(table: Table) -> Table {
         .page("/queues/{topic}/dead", Action::Read, dead::show)
         .form("/queues/{topic}/dead/redrive", Action::Redrive, dead::redrive)
         .form("/queues/{topic}/dead/delete", Action::Delete, dead::delete)
+        .page("/locks", Action::Read, locks::show)
+        .page("/link", Action::Read, link::show)
+        .page("/log", Action::Log, log::show)
+        .page("/outbox", Action::Read, outbox::show)
+        .form("/outbox/resend", Action::Resend, outbox::resend)
+        .form("/outbox/skip", Action::Skip, outbox::skip)
+        .form("/inbox/resend", Action::Resend, outbox::run_message)
+        .form("/inbox/skip", Action::Skip, outbox::skip_message)
         .page("/login", Action::Public, login::show)
         .form("/login", Action::Public, login::login)
         .form("/logout", Action::Public, login::logout)

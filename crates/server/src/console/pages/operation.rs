@@ -1,7 +1,7 @@
 //! `/operations`: redrives that this console has begun; how far one is, and Stop.
 
 use super::layout::{csrf, page};
-use super::queue::Done;
+use super::queues::queue::Done;
 use super::{answered, number, topic_path};
 use crate::console::app::App;
 use crate::console::kind::UNKNOWN_OPERATION;

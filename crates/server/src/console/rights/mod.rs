@@ -18,7 +18,7 @@ pub(crate) enum Role {
     Viewer,
     /// Reads everything, and acts on jobs
     Operator,
-    /// Also deletes dead letters
+    /// Also deletes dead letters and gives up parked rows
     Admin,
 }
 
@@ -42,6 +42,12 @@ pub(crate) enum Action {
     Redrive,
     /// Edit the body of a job.
     Edit,
+    /// Let a relay try a parked row again, or a consumer process a parked message.
+    Resend,
+    /// Give up a parked row or message.
+    Skip,
+    /// Read who did what.
+    Log,
     /// Delete dead letters.
     Delete,
 }
@@ -52,10 +58,10 @@ impl Action {
         match self {
             Self::Public => None,
             Self::Read => Some(Role::Viewer),
-            Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive | Self::Edit => {
+            Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive | Self::Edit | Self::Resend => {
                 Some(Role::Operator)
             }
-            Self::Delete => Some(Role::Admin),
+            Self::Delete | Self::Skip | Self::Log => Some(Role::Admin),
         }
     }
 
@@ -70,6 +76,9 @@ impl Action {
             Self::Revoke => "revoke a job",
             Self::Redrive => "redrive dead letters",
             Self::Edit => "edit the body of a job",
+            Self::Resend => "release parked rows and messages",
+            Self::Skip => "give up parked rows and messages",
+            Self::Log => "read the audit log",
             Self::Delete => "delete dead letters",
         }
     }

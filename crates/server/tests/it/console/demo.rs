@@ -21,6 +21,17 @@ async fn demo_in_memory_shows_moving_figures_and_three_errors() {
     }
     browser.goto(&format!("http://{address}/")).await.unwrap();
     browser.wait_for_text(".troubles", "Outbox: 2 parked").await.unwrap();
+    browser.goto(&format!("http://{address}/outbox")).await.unwrap();
+    browser.wait_for_text("section.card:nth-of-type(2)", "the price: it has a comma").await.unwrap();
+    browser.click("form[action='/outbox/resend'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "Released").await.unwrap();
+    browser.click("form[action='/inbox/resend'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "processed at its next delivery").await.unwrap();
+    browser.goto(&format!("http://{address}/locks?scan=1")).await.unwrap();
+    browser.wait_for_text("table", "pricing/leader").await.unwrap();
+    // By keyboard: queues, then the first row.
+    browser.type_text("h1 ~ form button", "gq").await.unwrap();
+    browser.wait_for_text("h1", "Overview").await.unwrap();
     assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());
 }
 

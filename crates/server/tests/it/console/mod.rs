@@ -4,3 +4,4 @@ mod demo;
 mod pages;
 mod routes;
 mod server;
+mod walk;

@@ -32,7 +32,7 @@ async fn every_route_needs_its_role() {
         for (rank, token) in console.tokens.iter().enumerate().filter(|_| !is_public) {
             let needed = match action.as_str() {
                 "read" => 0,
-                "delete" => 2,
+                "delete" | "skip" | "log" => 2,
                 _ => 1,
             };
             let response = console.send(method, path, &format!("authorization: Bearer {token}\r\n"), "").await;
@@ -167,4 +167,6 @@ async fn actions_are_in_the_audit_log() {
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((lines.len(), &lines[0]["action"], &lines[0]["outcome"]), (2, &json!("pause"), &json!("begun")));
     assert_eq!((&lines[1]["outcome"], &lines[1]["id"]), (&json!("done"), &lines[0]["id"]));
+    let page = console.get("/log", "").await.text;
+    assert!(page.contains("done: Paused: consumers get no jobs until Resume."), "{page}");
 }

@@ -65,15 +65,30 @@ impl Console {
 
     /// Makes a dead letter of this body with this error.
     pub(super) async fn add_dead(&self, body: Value, error: &'static str) {
+        self.add_letters(1, &body, error).await;
+    }
+
+    /// Makes dead letters with this error.
+    pub(super) async fn add_dead_many(&self, count: usize, error: &'static str) {
+        self.add_letters(count, &Value::Null, error).await;
+    }
+
+    async fn add_letters(&self, count: usize, body: &Value, error: &'static str) {
         let mail = self.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
-        mail.job(&body).enqueue().await.unwrap();
-        let (ended, end) = tokio::sync::oneshot::channel();
-        let ended = std::sync::Mutex::new(Some(ended));
+        for _ in 0..count {
+            mail.job(body).enqueue().await.unwrap();
+        }
+        let (ended, mut ends) = tokio::sync::mpsc::unbounded_channel();
         let consumer = mail.consume(move |_: Delivery<Value>| {
-            let _ = ended.lock().unwrap().take().map(|ended| ended.send(()));
+            let _ = ended.send(());
             async move { Err::<Handled, _>(error) }
         });
-        consumer.run(async { end.await.unwrap() }).await.unwrap();
+        let all = async {
+            for _ in 0..count {
+                ends.recv().await.unwrap();
+            }
+        };
+        consumer.run(all).await.unwrap();
     }
 
     pub(super) async fn get(&self, path: &str, headers: &str) -> Response {

@@ -3,13 +3,13 @@
 //! The page reads the newest 10,000 at most, without their bodies, and says so. An action takes what the page has shown: letters that died since
 //! are not touched.
 
-use super::layout::{csrf, page};
 use super::queue::{Done, tabs};
 use super::rows::{Row, table};
-use super::{answered, number, topic_path};
 use crate::console::app::App;
 use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED};
 use crate::console::operations::Plan;
+use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::{answered, number, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
 use crate::console::source::queue_problem;
@@ -37,7 +37,7 @@ const AT_ONCE_MAX: usize = 500;
 const RATE_MAX: u32 = 10_000;
 
 #[derive(Deserialize)]
-pub(super) struct Choice {
+pub(in crate::console::pages) struct Choice {
     /// The group, as the page names it.
     group: String,
     /// Only letters that died until this time, in ms since 1970.
@@ -63,7 +63,7 @@ struct Read {
     until: u64,
 }
 
-pub(super) async fn show(
+pub(in crate::console::pages) async fn show(
     State(app): State<App>,
     visitor: Visitor,
     Path(name): Path<String>,
@@ -100,7 +100,7 @@ fn group_row(visitor: &Visitor, path: &str, topic: &str, group: &str, count: usi
             h3 { (group) " " span.badge { (number(count as u64)) } }
             @if visitor.may(Action::Redrive) {
                 form method="post" action={ (path) "/dead/redrive" } { (hidden) input type="hidden" name="name" value=(name);
-                    div.field { label { "Per second " small { "(empty: at once)" } " " input name="rate" inputmode="numeric" autocomplete="off" size="6"; } }
+                    div.field.rate { label { "Per second " small { "(empty: at once)" } " " input name="rate" inputmode="numeric" autocomplete="off" size="6"; } }
                     button { "Redrive " (number(count as u64)) } }
             }
             @if visitor.may(Action::Delete) {
@@ -166,7 +166,7 @@ fn fingerprint(error: &str) -> String {
     if text.is_empty() { "no message".to_owned() } else { text }
 }
 
-pub(super) async fn redrive(
+pub(in crate::console::pages) async fn redrive(
     State(app): State<App>,
     visitor: Visitor,
     Path(topic): Path<String>,
@@ -213,7 +213,7 @@ fn rate(text: &str) -> Result<Option<u32>, Problem> {
     }
 }
 
-pub(super) async fn delete(
+pub(in crate::console::pages) async fn delete(
     State(app): State<App>,
     visitor: Visitor,
     Path(topic): Path<String>,

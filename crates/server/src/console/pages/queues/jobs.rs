@@ -1,10 +1,11 @@
 //! `/queues/{topic}/jobs`: the jobs in one state, newest first and page by page, and the search.
 
-use super::layout::page;
 use super::rows::{Row, table};
-use super::{find, number, queue::tabs, topic_path};
+use super::{find, queue::tabs};
 use crate::console::app::App;
 use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE};
+use crate::console::pages::layout::page;
+use crate::console::pages::{SEGMENT, number, topic_path};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
 use crate::time::{distance, text};
@@ -24,7 +25,7 @@ const TEXT_MAX: usize = 200;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Search {
+pub(in crate::console::pages) struct Search {
     #[serde(default)]
     state: String,
     /// The last job of the page before.
@@ -49,7 +50,7 @@ const PLACES: [Place; 3] = [
     Place { state: JobState::Dead, name: "dead", time: "Died" },
 ];
 
-pub(super) async fn show(
+pub(in crate::console::pages) async fn show(
     State(app): State<App>,
     visitor: Visitor,
     Path(name): Path<String>,
@@ -139,7 +140,7 @@ fn results(app: &App, visitor: &Visitor, topic: &Topic, place: &Place, q: &str, 
         JobState::Dead => figures.stats.dead(),
     });
     let on = search.next.map(|next| {
-        let q = utf8_percent_encode(q, super::SEGMENT);
+        let q = utf8_percent_encode(q, SEGMENT);
         format!("{}/jobs?state={}&q={q}&after={}:{}", topic_path(name), place.name, next.score, next.id)
     });
     html! {

@@ -1,7 +1,7 @@
 //! Jobs as a table, from whole jobs or from their previews.
 
-use super::topic_path;
 use crate::console::app::App;
+use crate::console::pages::topic_path;
 use crate::console::rights::Visitor;
 use crate::output::{printable, truncated};
 use crate::time::distance;
@@ -13,9 +13,9 @@ use maud::{Markup, html};
 const CELL: usize = 64;
 
 /// One row, as this visitor may see it.
-pub(super) struct Row {
-    pub(super) id: JobId,
-    pub(super) score: u64,
+pub(in crate::console::pages) struct Row {
+    pub(in crate::console::pages) id: JobId,
+    pub(in crate::console::pages) score: u64,
     job: Result<Cells, String>,
 }
 
@@ -26,13 +26,18 @@ struct Cells {
 }
 
 impl Row {
-    pub(super) fn of_seen(app: &App, visitor: &Visitor, topic: &str, seen: &Seen) -> Self {
+    pub(in crate::console::pages) fn of_seen(app: &App, visitor: &Visitor, topic: &str, seen: &Seen) -> Self {
         let cells = |job: &Job| Cells::new(app, visitor, topic, job);
         let job = seen.job.as_ref().map(|job| cells(job)).map_err(ToString::to_string);
         Self { id: seen.id, score: seen.score, job }
     }
 
-    pub(super) fn of_preview(app: &App, visitor: &Visitor, topic: &str, previewed: &Previewed) -> Self {
+    pub(in crate::console::pages) fn of_preview(
+        app: &App,
+        visitor: &Visitor,
+        topic: &str,
+        previewed: &Previewed,
+    ) -> Self {
         let Listed { id, score } = previewed.listed;
         let job = match &previewed.preview {
             Preview::Live { job, .. } => Ok(Cells::new(app, visitor, topic, job)),
@@ -53,7 +58,7 @@ impl Cells {
 }
 
 /// `time` is what the time of a row means.
-pub(super) fn table(topic: &str, rows: &[Row], time: &str, now: u64) -> Markup {
+pub(in crate::console::pages) fn table(topic: &str, rows: &[Row], time: &str, now: u64) -> Markup {
     let path = topic_path(topic);
     html! {
         div.scroll { table.rows {
@@ -75,7 +80,7 @@ pub(super) fn table(topic: &str, rows: &[Row], time: &str, now: u64) -> Markup {
 }
 
 /// A body as this visitor may see it.
-pub(super) fn body(app: &App, visitor: &Visitor, topic: &str, job: &Job) -> String {
+pub(in crate::console::pages) fn body(app: &App, visitor: &Visitor, topic: &str, job: &Job) -> String {
     if !visitor.sees_bodies() {
         return app.security.redaction.body(topic, &job.spec.body).to_string();
     }
@@ -83,6 +88,6 @@ pub(super) fn body(app: &App, visitor: &Visitor, topic: &str, job: &Job) -> Stri
 }
 
 /// The text of an error as this visitor may see it: viewers see its class only.
-pub(super) fn error_text(visitor: &Visitor, text: &[u8], class: ErrorClass) -> String {
+pub(in crate::console::pages) fn error_text(visitor: &Visitor, text: &[u8], class: ErrorClass) -> String {
     if visitor.sees_bodies() && !text.is_empty() { printable(text) } else { format!("{class:?}").to_lowercase() }
 }

@@ -1,9 +1,9 @@
 //! What an operator does with one dead letter, and with the body of a job: redrive, delete, edit.
 
-use super::layout::csrf;
-use super::{answered, job_id, topic_path};
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, NOT_CONFIRMED, UNKNOWN_JOB};
+use crate::console::pages::layout::csrf;
+use crate::console::pages::{answered, job_id, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
 use crate::console::source::queue_problem;
@@ -26,20 +26,27 @@ const JSON: u8 = 1;
 type At = Path<(String, String)>;
 
 #[derive(Deserialize)]
-pub(super) struct Edit {
+pub(in crate::console::pages) struct Edit {
     body: String,
     /// The digest of the body that the form has shown.
     seen: String,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Confirmed {
+pub(in crate::console::pages) struct Confirmed {
     #[serde(default)]
     confirm: String,
 }
 
-/// The form that edits the body of a waiting job or a dead letter. `text` is the body as it is shown.
-pub(super) fn editor(visitor: &Visitor, topic: &Topic, path: &str, state: JobState, body: &[u8], text: &str) -> Markup {
+/// The form that edits the body of a waiting job or a dead letter. `text` is the body as it is stored: the order of its fields stays.
+pub(in crate::console::pages) fn editor(
+    visitor: &Visitor,
+    topic: &Topic,
+    path: &str,
+    state: JobState,
+    body: &[u8],
+    text: &str,
+) -> Markup {
     let is_editable = topic.codec() == JSON && body.len() <= EDITABLE_MAX && state != JobState::Leased;
     html! {
         @if visitor.may(Action::Edit) && visitor.sees_bodies() && is_editable {
@@ -55,7 +62,7 @@ pub(super) fn editor(visitor: &Visitor, topic: &Topic, path: &str, state: JobSta
 }
 
 /// The forms of a dead letter.
-pub(super) fn actions(visitor: &Visitor, path: &str, topic: &str) -> Markup {
+pub(in crate::console::pages) fn actions(visitor: &Visitor, path: &str, topic: &str) -> Markup {
     html! {
         section.card { h2 { "Actions" } div.forms {
             @if visitor.may(Action::Redrive) {
@@ -73,7 +80,7 @@ pub(super) fn actions(visitor: &Visitor, path: &str, topic: &str) -> Markup {
     }
 }
 
-pub(super) async fn edit(
+pub(in crate::console::pages) async fn edit(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, id)): At,
@@ -121,7 +128,7 @@ async fn store(topic: &Topic, id: JobId, seen: &str, body: Bytes) -> Result<Stri
     }
 }
 
-pub(super) async fn redrive(
+pub(in crate::console::pages) async fn redrive(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, id)): At,
@@ -141,7 +148,7 @@ pub(super) async fn redrive(
     Ok(Redirect::to(&answered(&format!("{}/jobs/{id}", topic_path(&name)), &answer)))
 }
 
-pub(super) async fn delete(
+pub(in crate::console::pages) async fn delete(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, id)): At,

@@ -1,10 +1,11 @@
 //! `/queues/{topic}/jobs/{id}`: one job, why it is where it is, and what can be done to it.
 
-use super::layout::{csrf, page};
 use super::queue::{Done, tabs};
-use super::{answered, job_id, letter, number, rows, topic_path, why};
+use super::{letter, rows, why};
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::{answered, job_id, number, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use crate::output::printable;
@@ -23,11 +24,11 @@ use web::{Form, Problem, Query};
 const SHOWN_MAX: usize = 65_536;
 
 #[derive(Deserialize)]
-pub(super) struct Delay {
+pub(in crate::console::pages) struct Delay {
     delay: String,
 }
 
-pub(super) async fn show(
+pub(in crate::console::pages) async fn show(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, id)): Path<(String, String)>,
@@ -96,13 +97,14 @@ fn history(visitor: &Visitor, job: &Job) -> Markup {
 
 /// The body as this visitor may see it, and the form that edits it.
 fn body_of(app: &App, visitor: &Visitor, topic: &Topic, path: &str, state: JobState, job: &Job) -> Markup {
-    let text = pretty(&rows::body(app, visitor, topic.name(), job));
+    let stored = rows::body(app, visitor, topic.name(), job);
+    let text = pretty(&stored);
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     html! {
         section.card { h2 { "Body " small { (number(job.spec.body.len() as u64)) " bytes" } }
             pre { (shown) }
             @if shown.len() < text.len() { p.hint { "Cut after " (number(SHOWN_MAX as u64)) " characters." } }
-            (letter::editor(visitor, topic, path, state, &job.spec.body, &text))
+            (letter::editor(visitor, topic, path, state, &job.spec.body, &stored))
         }
     }
 }
@@ -133,11 +135,15 @@ fn pretty(text: &str) -> String {
 
 type At = Path<(String, String)>;
 
-pub(super) async fn run_now(State(app): State<App>, visitor: Visitor, at: At) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn run_now(
+    State(app): State<App>,
+    visitor: Visitor,
+    at: At,
+) -> Result<Redirect, Problem> {
     change(&app, &visitor, at, "run", When::In(0)).await
 }
 
-pub(super) async fn reschedule(
+pub(in crate::console::pages) async fn reschedule(
     State(app): State<App>,
     visitor: Visitor,
     at: At,
@@ -167,7 +173,7 @@ async fn change(app: &App, visitor: &Visitor, at: At, action: &'static str, when
     Ok(Redirect::to(&answered(&format!("{}/jobs/{id}", topic_path(&name)), &answer)))
 }
 
-pub(super) async fn revoke(
+pub(in crate::console::pages) async fn revoke(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, id)): At,

@@ -24,17 +24,17 @@ const CALL_RECORDS_MAX: usize = 200;
 const PAUSES: u32 = 9;
 
 /// What a search found.
-pub(super) struct Search {
-    pub(super) found: Vec<Seen>,
+pub(in crate::console::pages) struct Search {
+    pub(in crate::console::pages) found: Vec<Seen>,
     /// The records that this request read, and the times of the first and the last.
-    pub(super) read: usize,
-    pub(super) times: Option<(u64, u64)>,
+    pub(in crate::console::pages) read: usize,
+    pub(in crate::console::pages) times: Option<(u64, u64)>,
     /// Where to go on; `None`: all were read.
-    pub(super) next: Option<Listed>,
+    pub(in crate::console::pages) next: Option<Listed>,
 }
 
 /// Searches from `after` on, oldest first, what this visitor may see.
-pub(super) async fn text(
+pub(in crate::console::pages) async fn text(
     app: &App,
     visitor: &Visitor,
     topic: &Topic,
