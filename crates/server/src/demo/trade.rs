@@ -8,7 +8,7 @@ use evenkeel::sql::{Message, MessageId};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -20,6 +20,8 @@ const READ_EVERY: Duration = Duration::from_millis(10);
 const ORDERS_MAX: i64 = 10_000;
 /// Letters of the paused topic.
 const LETTERS: u64 = 480;
+/// Attempts after which the relay parks a unit of work.
+const ATTEMPTS_MAX: u32 = 3;
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Takes an order every 50 ms.
@@ -112,20 +114,24 @@ pub(super) async fn troubles(shop: &Shop) -> Result<()> {
 }
 
 pub(super) async fn relay(shop: Arc<Shop>, stopped: watch::Receiver<bool>) -> Result<()> {
-    let relay = shop.keel.relay(&shop.db).sinks(Sinks::to(Partners::default()));
+    let relay = shop.keel.relay(&shop.db).sinks(Sinks::to(Partners::default())).attempts_max(ATTEMPTS_MAX);
     relay.retention(Duration::from_secs(600)).run(until(stopped)).await;
     Ok(())
 }
 
-/// The receivers of messages. The first two messages to the partner are rejected; a released one is accepted.
+/// The receivers of messages. The partner rejects both messages until they are parked; a released one is accepted.
 #[derive(Default)]
 struct Partners {
-    rejected: AtomicUsize,
+    rejected: AtomicU32,
+    rejected_with_key: AtomicU32,
 }
 
 impl Sink for Partners {
     async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
-        if message.topic == "partner-feed" && self.rejected.fetch_add(1, Ordering::Relaxed) < 2 {
+        // A key is parked at once, a unit of work after its attempts.
+        let (rejected, until) =
+            if message.order.is_some() { (&self.rejected_with_key, 1) } else { (&self.rejected, ATTEMPTS_MAX) };
+        if message.topic == "partner-feed" && rejected.fetch_add(1, Ordering::Relaxed) < until {
             return Err(SinkError::Poison("the partner rejects the price: it has a comma".to_owned()));
         }
         Ok(Confirmed::Accepted)

@@ -81,7 +81,7 @@ fn works(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
                 @let hidden = html! { (csrf(visitor)) input type="hidden" name="work" value=(work.id); };
                 div.forms {
                     h3.id { (work.id) }
-                    p { (number(work.attempts)) " attempts, begun " (distance(work.created_ms, now)) @if visitor.sees_bodies() { ": " (work.effects.iter().map(|effect| truncated(effect, 80)).collect::<Vec<_>>().join(", ")) } }
+                    p { "Attempts: " (number(work.attempts)) ", begun " (distance(work.created_ms, now)) @if visitor.sees_bodies() { ": " (work.effects.iter().map(|effect| truncated(effect, 80)).collect::<Vec<_>>().join(", ")) } }
                     (error(visitor, work.error.as_deref()))
                     (decide(visitor, "/outbox", "Resend", "its effects never happen", &work.id.to_string()[..8], &hidden))
                 }
@@ -98,7 +98,7 @@ fn keys(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
                 @let hidden = html! { (csrf(visitor)) input type="hidden" name="topic" value=(key.topic); input type="hidden" name="key" value=(key.key); };
                 div.forms {
                     h3 { (key.topic) " / " (key.key) }
-                    p { "Message " (number(key.sent + 1)) " of " (number(key.last)) ", " (number(key.attempts)) " attempts" @if let Some(at) = key.parked_ms { ", parked " (distance(at, now)) } }
+                    p { "Message " (number(key.sent + 1)) " of " (number(key.last)) "; attempts: " (number(key.attempts)) @if let Some(at) = key.parked_ms { ", parked " (distance(at, now)) } }
                     (error(visitor, key.error.as_deref()))
                     (decide(visitor, "/outbox", "Resend", "this message is never sent", &key.topic, &hidden))
                 }
@@ -115,7 +115,7 @@ fn messages(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
                 @let hidden = html! { (csrf(visitor)) input type="hidden" name="group" value=(message.group); input type="hidden" name="message" value=(hex(&message.message)); };
                 div.forms {
                     h3 { (message.group) " / " (printable(&message.message)) }
-                    p { "Delivered " (number(message.met)) " times, parked " (distance(message.parked_at.0, now)) }
+                    p { "Deliveries: " (number(message.met)) ", parked " (distance(message.parked_at.0, now)) }
                     (decide(visitor, "/inbox", "Run at its next delivery", "it is never processed", &message.group, &hidden))
                 }
             }

@@ -24,7 +24,7 @@ async fn dead_job_is_found_edited_redriven_and_done_in_the_browser() {
     browser.wait_for_text(".notice.good", "new body is stored").await.unwrap();
     browser.click("form[action$='/redrive'] button").await.unwrap();
     browser.wait_for_text(".notice.good", "Redriven").await.unwrap();
-    browser.wait_for_text(".notice:not(.good)", "no consumer is running").await.unwrap();
+    browser.wait_for_text(".notice:not(.good)", "A free consumer claims it now").await.unwrap();
 
     let mail = console.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
     let (sender, mut bodies) = mpsc::unbounded_channel();

@@ -8,7 +8,7 @@ use crate::console::pages::layout::page;
 use crate::console::pages::{SEGMENT, number, topic_path};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
-use crate::time::{distance, text};
+use crate::time::distance;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use evenkeel::queue::topic::{JobState, Topic};
@@ -74,7 +74,7 @@ pub(in crate::console::pages) async fn show(
     }
     let after = search.after.as_deref().map(cursor).transpose()?;
     let found = find::text(&app, &visitor, &topic, place.state, after, q).await?;
-    let body = html! { h1 { (name) } (tabs(&path, &below(place))) (form(&path, place, q)) (results(&app, &visitor, &topic, place, q, &found)) };
+    let body = html! { h1 { (name) } (tabs(&path, below(place))) (form(&path, place, q)) (results(&app, &visitor, &topic, place, q, &found)) };
     Ok(page(&app, &visitor, &format!("Search in {name}"), None, &body).into_response())
 }
 
@@ -94,7 +94,7 @@ async fn list(
     let due = format!("{first}&before={}:{}", topic.now_ms(), "f".repeat(32));
     let body = html! {
         h1 { (name) }
-        (tabs(&path, &below(place)))
+        (tabs(&path, below(place)))
         (form(&path, place, ""))
         section.card {
             div.actions {
@@ -147,7 +147,7 @@ fn results(app: &App, visitor: &Visitor, topic: &Topic, place: &Place, q: &str, 
         section.card {
             p role="status" {
                 "Searched " (number(search.read as u64)) @if let Some(all) = stats { " of " (number(all)) } " " (place.name) " jobs"
-                @if let Some((first, last)) = search.times { " (" (place.time.to_lowercase()) " " (text(first)) " to " (distance(last, now)) ")" }
+                @if let Some((first, last)) = search.times { " (" (place.time.to_lowercase()) " " (distance(first, now)) " to " (distance(last, now)) ")" }
                 ", " (number(rows.len() as u64)) " found."
             }
             @if rows.is_empty() { div.empty { h3 { "Nothing found here" } p { "Ids are found in every state; a text only in the state that is searched." } } }
@@ -173,10 +173,12 @@ async fn by_id(topic: &Topic, q: &str) -> Result<Option<JobId>, Problem> {
     Ok(None)
 }
 
-fn below(place: &Place) -> String {
+/// The tab of a place.
+fn below(place: &Place) -> &'static str {
     match place.state {
-        JobState::Waiting => "/jobs".to_owned(),
-        _ => format!("/jobs?state={}", place.name),
+        JobState::Waiting => "/jobs",
+        JobState::Leased => "/jobs?state=running",
+        JobState::Dead => "/dead",
     }
 }
 
