@@ -147,7 +147,7 @@ pub(super) async fn resend(
     Form(choice): Form<Choice>,
 ) -> Result<Redirect, Problem> {
     let (what, target) = choice.of_outbox()?;
-    change(&app, &visitor, "resend", target, release(&app, &what, ParkedDecision::Resend)).await
+    change(&app, &visitor, "resend", target, Box::pin(release(&app, &what, ParkedDecision::Resend))).await
 }
 
 pub(super) async fn skip(
@@ -160,7 +160,7 @@ pub(super) async fn skip(
         OutboxItem::Work(_) => choice.work.get(..8).unwrap_or_default(),
         OutboxItem::Key(topic, _) => topic,
     })?;
-    change(&app, &visitor, "skip", target, release(&app, &what, ParkedDecision::Skip)).await
+    change(&app, &visitor, "skip", target, Box::pin(release(&app, &what, ParkedDecision::Skip))).await
 }
 
 pub(super) async fn run_message(
@@ -169,7 +169,7 @@ pub(super) async fn run_message(
     Form(choice): Form<Choice>,
 ) -> Result<Redirect, Problem> {
     let (message, target) = choice.of_inbox()?;
-    let act = release_message(&app, &choice.group, &message, ParkedMessageDecision::Run);
+    let act = Box::pin(release_message(&app, &choice.group, &message, ParkedMessageDecision::Run));
     change(&app, &visitor, "resend", target, act).await
 }
 
@@ -180,7 +180,7 @@ pub(super) async fn skip_message(
 ) -> Result<Redirect, Problem> {
     let (message, target) = choice.of_inbox()?;
     choice.check(&choice.group)?;
-    let act = release_message(&app, &choice.group, &message, ParkedMessageDecision::Skip);
+    let act = Box::pin(release_message(&app, &choice.group, &message, ParkedMessageDecision::Skip));
     change(&app, &visitor, "skip", target, act).await
 }
 

@@ -162,9 +162,8 @@ async fn by_id(topic: &Topic, q: &str) -> Result<Option<JobId>, Problem> {
     let own = q.parse().ok();
     for id in own.into_iter().chain([JobId::named(q.as_bytes()), JobId::of_unique_key(q.as_bytes())]) {
         match topic.job(id).await {
-            Ok(Some(_)) => return Ok(Some(id)),
-            // Its page says so.
-            Err(QueueError::Unreadable(_)) => return Ok(Some(id)),
+            // The page of an unreadable job says so.
+            Ok(Some(_)) | Err(QueueError::Unreadable(_)) => return Ok(Some(id)),
             Ok(None) => {}
             Err(QueueError::NeedsDatabase { .. }) => return Err(Problem::plain(NEEDS_DATABASE)),
             Err(error) => return Err(queue_problem(error)),
