@@ -5,8 +5,9 @@
 //! * `serving.rs` — the console from its first socket to its shutdown.
 //! * `source/` — the Redis and the database that it shows. `collector/` reads their figures for all pages together.
 //! * `operations.rs` — redrives that run on after their form was answered.
-//! * `pages/` — the pages and their forms.
+//! * `pages/` — the pages and their forms. `api/` — the JSON API.
 
+mod api;
 mod app;
 mod collector;
 mod kind;
@@ -73,7 +74,7 @@ async fn serve(serving: Serving, addresses: &[crate::address::Address]) -> Resul
 }
 
 fn table(app: &App) -> Table {
-    pages::routes(Table::new(app.clone()))
+    api::routes(pages::routes(Table::new(app.clone())))
         .plain("/health/live", Action::Public, async || "live\n")
         .plain("/health/ready", Action::Public, ready)
         .plain("/metrics", Action::Read, web::probes::metrics)

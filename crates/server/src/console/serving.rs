@@ -1,5 +1,6 @@
 //! [`Console`]: a console from its first socket to its shutdown, over any source.
 
+use super::api::Api;
 use super::app::App;
 use super::collector::Collector;
 use super::security::Security;
@@ -84,6 +85,7 @@ impl Console {
     pub(crate) async fn serve(self, source: Source, step: Duration) -> Result<()> {
         let Self { serving, listener, listen, login, prometheus } = self;
         let source = Arc::new(source);
+        let clock = Clock::system();
         let (stop_sender, stopping) = watch::channel(false);
         let security = Security {
             hosts: Hosts::new(listen, serving.public_url.clone()),
@@ -92,7 +94,8 @@ impl Console {
             process_key: rand::random(),
         };
         let app = App {
-            collector: Collector::new(Arc::clone(&source), Clock::system(), step),
+            api: Arc::new(Api::new(&source.keel, clock.clone())),
+            collector: Collector::new(Arc::clone(&source), clock, step),
             source,
             security: Arc::new(security),
             audit: Arc::new(Audit::open(serving.audit_log.as_ref())?),

@@ -1,6 +1,7 @@
 //! Tests of the program `evenkeel` as a child process.
 #![expect(clippy::unwrap_used, reason = "a test fails at the first error")]
 
+mod api;
 mod console;
 mod doctor;
 mod hermetic;
@@ -10,3 +11,4 @@ mod outbox;
 mod program;
 mod queue;
 mod queue_rows;
+mod vectors;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// The field of the stored selection with the digest of the jobs of [`TopicRedrive::only`].
+/// The field of the stored selection that says that jobs were named ([`TopicRedrive::only`]).
 const ONLY: &str = "only";
 
 /// Selects the dead letters of a redrive. A dead letter must match all set fields; the default matches all.
@@ -124,8 +124,8 @@ impl TopicRedrive {
         self
     }
 
-    /// Redrives only these jobs. A digest of their ids is stored with the filter: a call with the same name and other jobs, or without
-    /// `only`, fails instead of redriving what the first call did not request.
+    /// Redrives only these jobs. That jobs were named is stored with the filter: a call with the same name and without `only` fails,
+    /// instead of redriving every matching dead letter.
     pub fn only(mut self, ids: impl IntoIterator<Item = JobId>) -> Self {
         self.ids = Some(ids.into_iter().collect());
         self
@@ -169,7 +169,7 @@ impl TopicRedrive {
     /// # Errors
     /// [`QueueError::Link`], [`QueueError::Database`]: some dead letters were redriven; a call with the same name continues.
     /// [`QueueError::NeedsDatabase`]: none was redriven. [`QueueError::Invalid`]: the redrive of this name has a filter that this program
-    /// does not know, or began with other jobs ([`only`](Self::only)); none was redriven.
+    /// does not know, or began with named jobs ([`only`](Self::only)) and this call names none; none was redriven.
     pub async fn run(&self) -> Result<RedriveReport, QueueError> {
         self.run_with(|_| {}).await
     }
@@ -212,29 +212,22 @@ impl TopicRedrive {
         };
         let unknown = |error: serde_json::Error| refused(format!("a filter that this program does not know ({error})"));
         let mut stored: Value = serde_json::from_slice(&begun.filter).map_err(unknown)?;
-        let only = stored.as_object_mut().and_then(|fields| fields.remove(ONLY));
-        if only.is_some_and(|only| only.as_str() != self.digest().as_deref()) && guard("queue_redrive_same_jobs") {
-            return Err(refused("other jobs".to_owned()));
+        let named = stored.as_object_mut().and_then(|fields| fields.remove(ONLY));
+        if named.is_some() && self.ids.is_none() && guard("queue_redrive_named_jobs") {
+            return Err(refused("named jobs, and this call names none".to_owned()));
         }
         Ok((begun.cutoff, serde_json::from_value(stored).map_err(unknown)?, begun.taken))
     }
 
-    /// The selection as the store keeps it: the filter, and the digest of the jobs. A program that does not know the digest refuses it, as it
-    /// does every unknown field.
+    /// The selection as the store keeps it: the filter, and whether jobs were named. A program that does not know that field refuses it, as it
+    /// does every unknown one.
     fn stored(&self) -> Result<Bytes, QueueError> {
         let invalid = |error: serde_json::Error| QueueError::Invalid(error.to_string());
         let mut stored = serde_json::to_value(&self.filter).map_err(invalid)?;
-        if let (Some(fields), Some(digest)) = (stored.as_object_mut(), self.digest()) {
-            fields.insert(ONLY.to_owned(), Value::String(digest));
+        if let (Some(fields), Some(_)) = (stored.as_object_mut(), &self.ids) {
+            fields.insert(ONLY.to_owned(), Value::Bool(true));
         }
         Ok(serde_json::to_vec(&stored).map_err(invalid)?.into())
-    }
-
-    /// A digest of the jobs of [`only`](Self::only).
-    fn digest(&self) -> Option<String> {
-        let mut ids: Vec<[u8; 16]> = self.ids.as_ref()?.iter().map(|id| id.0).collect();
-        ids.sort_unstable();
-        Some(JobId::named(&ids.concat()).to_string())
     }
 
     async fn run_shard(

@@ -10,7 +10,7 @@ mod login;
 mod operation;
 mod outbox;
 mod overview;
-mod queues;
+pub(in crate::console) mod queues;
 
 pub(crate) use layout::problem_page;
 

@@ -2,6 +2,6 @@
 
 mod demo;
 mod pages;
-mod routes;
-mod server;
+pub(crate) mod routes;
+pub(crate) mod server;
 mod walk;

@@ -230,8 +230,8 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::topic::watch_reports_an_unreachable_redis_once",
     ),
     mutant(
-        "queue_redrive_same_jobs",
+        "queue_redrive_named_jobs",
         "Who continues a redrive of some jobs without naming them takes every matching dead letter.",
-        "queue::topic::redrive_of_some_jobs_is_not_continued_with_others",
+        "queue::topic::redrive_of_named_jobs_is_not_continued_without_names",
     ),
 ];

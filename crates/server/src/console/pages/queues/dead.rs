@@ -29,7 +29,7 @@ use web::{Form, Problem, Query};
 const LETTERS_MAX: usize = 10_000;
 const TIME_MAX: Duration = Duration::from_secs(2);
 /// A page of previews reads at most 4 MiB.
-const PAGE: usize = 500;
+pub(in crate::console) const PAGE: usize = 500;
 /// Letters that are sent back before the form is answered; more are an operation.
 /// Letters that are listed below the groups.
 const FIRST: usize = 20;
@@ -55,12 +55,12 @@ pub(in crate::console::pages) struct Choice {
 
 /// What was read.
 #[derive(Default)]
-struct Read {
-    groups: BTreeMap<String, Vec<JobId>>,
+pub(in crate::console) struct Read {
+    pub(in crate::console) groups: BTreeMap<String, Vec<JobId>>,
     first: Vec<Previewed>,
-    read: usize,
-    is_cut: bool,
-    until: u64,
+    pub(in crate::console) read: usize,
+    pub(in crate::console) is_cut: bool,
+    pub(in crate::console) until: u64,
 }
 
 pub(in crate::console::pages) async fn show(
@@ -115,7 +115,7 @@ fn group_row(visitor: &Visitor, path: &str, topic: &str, group: &str, count: usi
 }
 
 /// Reads the newest dead letters that died until `until`, within the bounds.
-async fn read(topic: &Topic, until: u64) -> Result<Read, Problem> {
+pub(in crate::console) async fn read(topic: &Topic, until: u64) -> Result<Read, Problem> {
     let now = topic.now_ms();
     let (mut read, start) = (Read { until: now.min(until), ..Read::default() }, Instant::now());
     // Jobs that died at `until` itself count.

@@ -1,6 +1,6 @@
 //! The pages of one topic: its figures, its jobs, one job, its dead letters.
 
-pub(super) mod dead;
+pub(in crate::console) mod dead;
 mod find;
 pub(super) mod job;
 pub(super) mod jobs;

@@ -55,7 +55,14 @@ mod tests {
     use evenkeel::queue::topic::Why;
 
     fn visitor(role: Role) -> Visitor {
-        Visitor { name: String::new(), role: Some(role), via: Via::Cookie, csrf: String::new() }
+        Visitor {
+            name: String::new(),
+            role: Some(role),
+            scopes: Vec::new(),
+            per_second: None,
+            via: Via::Cookie,
+            csrf: String::new(),
+        }
     }
 
     #[test]
