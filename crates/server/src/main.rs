@@ -3,6 +3,7 @@
 mod address;
 mod connect;
 mod console;
+mod demo;
 mod doctor;
 mod inbox;
 mod lock;
@@ -24,6 +25,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Serve a console over a made-up shop at work; needs no server
+    Demo(demo::Arguments),
     /// Check that a Redis or a database meets Evenkeel's requirements
     Doctor(doctor::Arguments),
     /// List parked inbox messages, and release or skip them
@@ -44,7 +47,7 @@ enum Command {
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
     let mut runtime = match command {
-        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        Command::Demo(_) | Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     match runtime.enable_all().build() {
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
 
 async fn run(command: Command) -> ExitCode {
     match command {
+        Command::Demo(arguments) => demo::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(&arguments).await,
         Command::Inbox(arguments) => inbox::run(arguments).await,
         Command::Lock(arguments) => lock::run(arguments).await,

@@ -14,7 +14,7 @@ use crate::handling::panics::{catch_panic, catch_panic_of_call};
 use crate::queue::consume::shard::heartbeat;
 use crate::queue::metrics::ConsumerMetrics;
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::{guard, panic_message};
+use evenkeel_link::support::guard;
 use evenkeel_protocol::codec::error::CodecError;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, Note};

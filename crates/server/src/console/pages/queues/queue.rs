@@ -1,9 +1,9 @@
 //! `/queues/{topic}`: the figures of a topic; pause and resume.
 
-use super::layout::{csrf, page};
-use super::overview::{FIGURES, key, value};
-use super::{answered, chart, number, topic_path};
 use crate::console::app::App;
+use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::overview::{FIGURES, key, value};
+use crate::console::pages::{answered, chart, number, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use axum::extract::{Path, State};
@@ -16,11 +16,11 @@ use web::{Problem, Query};
 /// The answer of the action that led to a page.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Done {
-    pub(super) done: Option<String>,
+pub(in crate::console::pages) struct Done {
+    pub(in crate::console::pages) done: Option<String>,
 }
 
-pub(super) async fn show(
+pub(in crate::console::pages) async fn show(
     State(app): State<App>,
     visitor: Visitor,
     Path(name): Path<String>,
@@ -57,14 +57,14 @@ pub(super) async fn show(
 }
 
 /// The links between the pages of a topic.
-pub(super) fn tabs(path: &str, current: &str) -> Markup {
+pub(in crate::console::pages) fn tabs(path: &str, current: &str) -> Markup {
     let tab = |below: &str, label: &str| {
         html! { a href={ (path) (below) } aria-current=[(below == current).then_some("page")] { (label) } }
     };
     html! { nav.actions aria-label="Topic" { (tab("", "Figures")) (tab("/jobs", "Waiting")) (tab("/jobs?state=running", "Running")) (tab("/dead", "Dead letters")) } }
 }
 
-pub(super) async fn pause(
+pub(in crate::console::pages) async fn pause(
     State(app): State<App>,
     visitor: Visitor,
     Path(name): Path<String>,
@@ -82,7 +82,7 @@ pub(super) async fn pause(
     Ok(Redirect::to(&answered(&topic_path(&name), &answer)))
 }
 
-pub(super) async fn resume(
+pub(in crate::console::pages) async fn resume(
     State(app): State<App>,
     visitor: Visitor,
     Path(name): Path<String>,

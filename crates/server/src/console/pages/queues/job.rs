@@ -1,10 +1,11 @@
-//! `/queues/{topic}/jobs/{id}`: one job, and what can be done to it. Why it is where it is belongs here once the library can tell.
+//! `/queues/{topic}/jobs/{id}`: one job, why it is where it is, and what can be done to it.
 
-use super::layout::{csrf, page};
 use super::queue::{Done, tabs};
-use super::{answered, job_id, jobs, topic_path};
+use super::{letter, rows, why};
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::{answered, job_id, number, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use crate::output::printable;
@@ -12,6 +13,7 @@ use crate::queue::names::class_text;
 use crate::time::{distance, read_span, text};
 use axum::extract::{Path, State};
 use axum::response::Redirect;
+use evenkeel::queue::topic::Topic;
 use evenkeel::queue::{Found, Job, Note, Rescheduled, Revoked, State as JobState, When};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -19,12 +21,15 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use web::{Form, Problem, Query};
 
+/// Characters of a body on a page.
+const SHOWN_MAX: usize = 65_536;
+
 #[derive(Deserialize)]
-pub(super) struct Delay {
+pub(in crate::console::pages) struct Delay {
     delay: String,
 }
 
-pub(super) async fn show(
+pub(in crate::console::pages) async fn show(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, id)): Path<(String, String)>,
@@ -34,10 +39,12 @@ pub(super) async fn show(
     let id = job_id(&id)?;
     let found = topic.job(id).await.map_err(queue_problem)?;
     let found = found.ok_or_else(|| Problem::plain(UNKNOWN_JOB))?;
+    let reason = why::sentence(&topic.why(id).await.map_err(queue_problem)?, &visitor);
     let (path, now) = (topic_path(&name), topic.now_ms());
     let body = html! {
         h1 { (name) " / " span.id { (id) } }
         (tabs(&path, "-"))
+        div.notice { p { strong { "Why is it here? " } (reason) } }
         @match &found {
             Found::Ended(completion) => section.card { dl.facts {
                 dt { "State" } dd { "ended: " (format!("{:?}", completion.end)) }
@@ -46,8 +53,9 @@ pub(super) async fn show(
             Found::Live { state, score, job } => {
                 (facts(*state, *score, job, now))
                 (history(&visitor, job))
-                section.card { h2 { "Body" } pre { (pretty(&jobs::body(&app, &visitor, &name, job))) } }
-                (actions(&visitor, &format!("{path}/jobs/{id}"), &path, *state))
+                (body_of(&app, &visitor, &topic, &format!("{path}/jobs/{id}"), *state, job))
+                @if *state == JobState::Dead { (letter::actions(&visitor, &format!("{path}/jobs/{id}"), &name)) }
+                @else { (actions(&visitor, &format!("{path}/jobs/{id}"), *state)) }
             }
         }
     };
@@ -80,7 +88,7 @@ fn history(visitor: &Visitor, job: &Job) -> Markup {
         section.card { h2 { "History" }
             @if job.error_notes().next().is_none() { p.hint { "No attempt has failed." } }
             ol { @for note in &job.spec.notes { @match note {
-                Note::Error(error) => li { (text(error.at)) " attempt " (error.attempt) " " (class_text(error.class)) ": " (jobs::error_text(visitor, &error.text, error.class)) },
+                Note::Error(error) => li { (text(error.at)) " attempt " (error.attempt) " " (class_text(error.class)) ": " (rows::error_text(visitor, &error.text, error.class)) },
                 Note::Redriven { at, errors, .. } => li { (text(*at)) " redriven after " (errors) " errors" },
                 _ => {}
             } } }
@@ -88,7 +96,21 @@ fn history(visitor: &Visitor, job: &Job) -> Markup {
     }
 }
 
-fn actions(visitor: &Visitor, path: &str, topic: &str, state: JobState) -> Markup {
+/// The body as this visitor may see it, and the form that edits it.
+fn body_of(app: &App, visitor: &Visitor, topic: &Topic, path: &str, state: JobState, job: &Job) -> Markup {
+    let stored = rows::body(app, visitor, topic.name(), job);
+    let text = pretty(&stored);
+    let shown: String = text.chars().take(SHOWN_MAX).collect();
+    html! {
+        section.card { h2 { "Body " small { (number(job.spec.body.len() as u64)) " bytes" } }
+            pre { (shown) }
+            @if shown.len() < text.len() { p.hint { "Cut after " (number(SHOWN_MAX as u64)) " characters." } }
+            (letter::editor(visitor, topic, path, state, &job.spec.body, &stored))
+        }
+    }
+}
+
+fn actions(visitor: &Visitor, path: &str, state: JobState) -> Markup {
     html! {
         @if matches!(state, JobState::Waiting(_)) && visitor.may(Action::Run) {
             section.card { h2 { "Actions" } div.forms {
@@ -99,7 +121,6 @@ fn actions(visitor: &Visitor, path: &str, topic: &str, state: JobState) -> Marku
                 form method="post" action={ (path) "/revoke" } { (csrf(visitor)) button.danger { "Revoke: it never starts" } }
             } }
         }
-        @if state == JobState::Dead { p { "Redrive or delete it with its group: " a href={ (topic) "/dead" } { "dead letters" } "." } }
     }
 }
 
@@ -115,11 +136,15 @@ fn pretty(text: &str) -> String {
 
 type At = Path<(String, String)>;
 
-pub(super) async fn run_now(State(app): State<App>, visitor: Visitor, at: At) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn run_now(
+    State(app): State<App>,
+    visitor: Visitor,
+    at: At,
+) -> Result<Redirect, Problem> {
     change(&app, &visitor, at, "run", When::In(0)).await
 }
 
-pub(super) async fn reschedule(
+pub(in crate::console::pages) async fn reschedule(
     State(app): State<App>,
     visitor: Visitor,
     at: At,
@@ -149,7 +174,7 @@ async fn change(app: &App, visitor: &Visitor, at: At, action: &'static str, when
     Ok(Redirect::to(&answered(&format!("{}/jobs/{id}", topic_path(&name)), &answer)))
 }
 
-pub(super) async fn revoke(
+pub(in crate::console::pages) async fn revoke(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, id)): At,
