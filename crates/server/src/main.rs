@@ -1,6 +1,7 @@
 //! The program `evenkeel`: checks servers, operates queues, locks, outboxes and inboxes, and serves a console.
 
 mod address;
+mod alerts;
 mod connect;
 mod console;
 mod doctor;
@@ -10,6 +11,7 @@ mod outbox;
 mod output;
 mod queue;
 mod time;
+mod webhook;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -24,6 +26,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Evaluate the alert rules and notify a webhook, or print them for Prometheus
+    Alerts(alerts::Arguments),
     /// Check that a Redis or a database meets Evenkeel's requirements
     Doctor(doctor::Arguments),
     /// List parked inbox messages, and release or skip them
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
 
 async fn run(command: Command) -> ExitCode {
     match command {
+        Command::Alerts(arguments) => alerts::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(&arguments).await,
         Command::Inbox(arguments) => inbox::run(arguments).await,
         Command::Lock(arguments) => lock::run(arguments).await,

@@ -12,7 +12,7 @@ mod pages;
 mod rights;
 mod route;
 mod security;
-mod source;
+pub(crate) mod source;
 pub(crate) mod token;
 
 use crate::connect::{database_address, exit_code, redis_address};

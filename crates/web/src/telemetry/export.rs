@@ -80,9 +80,9 @@ where
 /// Spans of the library at `debug`, those of the programs at `info`. Events stay in the log.
 fn is_exported(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
-    let level = match target.split("::").next() {
-        Some("evenkeel") => Level::DEBUG,
-        Some("web" | "shortlink" | "stockroom" | "evenkeel_server") => Level::INFO,
+    let level = match target.split("::").next().unwrap_or_default() {
+        "evenkeel" => Level::DEBUG,
+        "web" | "shortlink" | "stockroom" => Level::INFO,
         _ => return false,
     };
     !metadata.is_event() && *metadata.level() <= level
