@@ -181,7 +181,9 @@ mod tests {
         assert!(context.is_sampled() && context.is_remote());
         assert!(parse(&format!("{good}-of-a-later-version")).is_some());
         let zero = "00-00000000000000000000000000000000-b7ad6b7169203331-01";
-        for bad in ["", "00", "00-1-2-03", zero, "00-zz-zz-zz", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333é-01"] {
+        for bad in
+            ["", "00", "00-1-2-03", zero, "00-zz-zz-zz", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333é-01"]
+        {
             assert!(parse(bad).is_none(), "{bad}");
         }
     }

@@ -10,10 +10,11 @@ mod lock;
 mod outbox;
 mod output;
 mod queue;
+mod shell;
 mod time;
 mod webhook;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Operate and inspect Evenkeel's queues, locks, outbox and inbox.
@@ -40,6 +41,10 @@ enum Command {
     Queue(queue::Arguments),
     /// Serve the console: queues, jobs and dead letters in a browser
     Serve(console::Arguments),
+    /// Print the completions of a shell, for example `evenkeel completions bash > /etc/bash_completion.d/evenkeel`
+    Completions(shell::CompletionsArguments),
+    /// Print the manual page, or write those of all commands into a folder
+    Man(shell::ManArguments),
     /// Create tokens for the login of the console
     #[command(subcommand)]
     Token(console::token::Command),
@@ -66,6 +71,8 @@ async fn run(command: Command) -> ExitCode {
         Command::Outbox(arguments) => outbox::run(arguments).await,
         Command::Queue(arguments) => queue::run(arguments).await,
         Command::Serve(arguments) => console::run(arguments).await,
+        Command::Completions(arguments) => shell::completions(&arguments, &mut Arguments::command()),
+        Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
         Command::Token(command) => console::token::run(&command),
     }
 }

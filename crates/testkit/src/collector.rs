@@ -120,8 +120,9 @@ async fn serve(stream: TcpStream, spans: &watch::Sender<Vec<ExportedSpan>>) -> R
         }
         _ => "400 Bad Request",
     };
-    let response =
-        format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}");
+    let response = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}"
+    );
     Ok(stream.write_all(response.as_bytes()).await?)
 }
 

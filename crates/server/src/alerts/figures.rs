@@ -60,8 +60,7 @@ impl Servers {
             let late_ms = if is_paused { 0 } else { stats.late_ms() };
             let idle = if total.workers == 0 && !is_paused { total.ready } else { 0 };
             let subject = topic.name().to_owned();
-            let mut add =
-                |figure, value| samples.push(Sample { figure, subject: subject.clone(), value });
+            let mut add = |figure, value| samples.push(Sample { figure, subject: subject.clone(), value });
             add(Figure::QueueLate, late_ms as f64 / 1_000.0);
             add(Figure::QueueBacklog, total.ready as f64);
             add(Figure::QueueIdle, idle as f64);

@@ -159,7 +159,8 @@ mod tests {
         for metric in &metrics {
             assert!(matches!(metric.kind, "counter" | "gauge" | "histogram"), "{}: {}", metric.name, metric.kind);
         }
-        let hits = metrics.iter().find(|metric| metric.name == "evenkeel_cache_hits_total").map(|metric| &metric.labels);
+        let hits =
+            metrics.iter().find(|metric| metric.name == "evenkeel_cache_hits_total").map(|metric| &metric.labels);
         assert_eq!(hits, Some(&vec!["cache", "tier", "state"]));
     }
 
@@ -171,8 +172,11 @@ mod tests {
         for rule in RULES {
             assert!(!names.contains(&rule.name), "{} is there twice", rule.name);
             names.push(rule.name);
-            let series: Vec<&str> =
-                rule.series.split(is_word).filter(|word| word.contains("evenkeel_") || word.starts_with("shortlink_")).collect();
+            let series: Vec<&str> = rule
+                .series
+                .split(is_word)
+                .filter(|word| word.contains("evenkeel_") || word.starts_with("shortlink_"))
+                .collect();
             assert!(!series.is_empty(), "{}", rule.name);
             for name in series {
                 assert!(known.contains(&name.trim_end_matches("_bucket")), "{}: {name} is no metric", rule.name);

@@ -182,7 +182,15 @@ mod tests {
         let change = Change { rule: "QueueLate", limit: 120.0, hold_s: Some(300) };
         assert_eq!(read_change("QueueLate=120,5m"), Ok(change.clone()));
         assert_eq!(read_change("DeadLetters=3"), Ok(Change { rule: "DeadLetters", limit: 3.0, hold_s: None }));
-        for wrong in ["QueueLate", "QueueLate=", "QueueLate=much", "QueueLate=NaN", "Nothing=1", "HitRatioLow=1", "QueueLate=1,soon"] {
+        for wrong in [
+            "QueueLate",
+            "QueueLate=",
+            "QueueLate=much",
+            "QueueLate=NaN",
+            "Nothing=1",
+            "HitRatioLow=1",
+            "QueueLate=1,soon",
+        ] {
             assert!(read_change(wrong).is_err(), "{wrong}");
         }
         let rules = changed(&[change], false);

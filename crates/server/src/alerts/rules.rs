@@ -257,7 +257,7 @@ pub(super) const RULES: &[Rule] = &[
         figure: Some(Figure::DeadLetters),
         meaning: "Jobs used up their attempts and wait for a decision.",
         page: "/queues/TOPIC/dead",
-        action: "`evenkeel queue dead ls TOPIC` groups them; mend the handler, then `evenkeel queue dead redrive TOPIC --all`.",
+        action: "`evenkeel queue dead ls TOPIC` shows their errors; mend the handler, then `evenkeel queue dead redrive TOPIC`.",
     },
     Rule {
         name: "LeasesLost",
@@ -293,7 +293,7 @@ pub(super) const RULES: &[Rule] = &[
         figure: Some(Figure::OutboxParked),
         meaning: "Effects used up their attempts; a relay no longer tries them.",
         page: "/outbox",
-        action: "`evenkeel outbox park ls` shows the errors; then `evenkeel outbox release` with `--retry` or `--skip`.",
+        action: "`evenkeel outbox park ls` shows the errors; then `evenkeel outbox release ID` with `--resend` or `--skip`.",
     },
     Rule {
         name: "RelayStuck",

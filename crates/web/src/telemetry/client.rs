@@ -35,7 +35,9 @@ impl Client {
         let has_failed = failure.is_some();
         let was_failing = self.is_failing.swap(has_failed, Ordering::Relaxed);
         match failure {
-            Some(error) if !was_failing => tracing::warn!(error, "spans cannot be exported; they are dropped until the collector accepts them"),
+            Some(error) if !was_failing => {
+                tracing::warn!(error, "spans cannot be exported; they are dropped until the collector accepts them")
+            }
             None if was_failing => tracing::info!("the collector accepts spans again"),
             _ => {}
         }

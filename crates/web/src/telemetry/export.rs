@@ -55,7 +55,8 @@ pub(super) fn start(program: &str, url: &str) -> Result<Exporter> {
         .with_tracked_inactivity(false);
     // A read of a cache is part of a request's trace; by itself it would be one trace per read.
     let exported = dynamic_filter_fn(|metadata, context| {
-        is_exported(metadata) && (!metadata.target().starts_with("evenkeel::cache") || context.lookup_current().is_some())
+        is_exported(metadata)
+            && (!metadata.target().starts_with("evenkeel::cache") || context.lookup_current().is_some())
     });
     let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
@@ -118,7 +119,8 @@ mod tests {
         assert_eq!(endpoint("http://127.0.0.1:4318").unwrap(), "http://127.0.0.1:4318/v1/traces");
         assert_eq!(endpoint("http://otel/base/").unwrap(), "http://otel/base/v1/traces");
         assert_eq!(endpoint("http://otel/v1/traces").unwrap(), "http://otel/v1/traces");
-        for wrong in ["", "otel:4318", "ftp://otel", "http://", "http://user@otel", "http://otel?key=1", "https://otel"] {
+        for wrong in ["", "otel:4318", "ftp://otel", "http://", "http://user@otel", "http://otel?key=1", "https://otel"]
+        {
             let error = format!("{:#}", endpoint(wrong).unwrap_err());
             assert!(error.contains("the setting \"otlp\" is wrong") && !error.contains('\n'), "{error}");
         }

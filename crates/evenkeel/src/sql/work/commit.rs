@@ -202,12 +202,7 @@ impl PostCommit {
         Box::pin(self.carry_out_now(work, windows, pool)).instrument(span).await
     }
 
-    async fn carry_out_now<DB: Database>(
-        &self,
-        work: WorkId,
-        windows: Windows,
-        pool: &Pool<DB>,
-    ) -> (Committed, bool) {
+    async fn carry_out_now<DB: Database>(&self, work: WorkId, windows: Windows, pool: &Pool<DB>) -> (Committed, bool) {
         let clock = &self.shared.clock;
         let began = clock.now();
         let window = windows.end().await;

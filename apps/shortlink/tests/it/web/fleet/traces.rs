@@ -31,8 +31,7 @@ fn tree(spans: &[ExportedSpan]) -> Option<Vec<ExportedSpan>> {
     let of_job = child(spans, &job.id, "transaction", CLIENT)?;
     let outbox_of_job = child(spans, &of_job.id, "send evenkeel_outbox", PRODUCER)?;
     let invalidation_of_job = child(spans, &outbox_of_job.id, "invalidate", CLIENT)?;
-    let all =
-        [request, transaction, outbox, invalidation, enqueue, job, of_job, outbox_of_job, invalidation_of_job];
+    let all = [request, transaction, outbox, invalidation, enqueue, job, of_job, outbox_of_job, invalidation_of_job];
     Some(all.into_iter().cloned().collect())
 }
 
@@ -70,7 +69,8 @@ async fn edit_is_one_trace_from_request_to_expiry_job() {
     let missing = server.client.get("/api/links/none-such").await;
     assert_eq!(missing.status, 404);
     assert!(server.terminate().await.success(), "{}", server.log());
-    let is_of_last = |span: &ExportedSpan| span.attributes.get("url.path").is_some_and(|path| path.ends_with("none-such"));
+    let is_of_last =
+        |span: &ExportedSpan| span.attributes.get("url.path").is_some_and(|path| path.ends_with("none-such"));
     let last = collector.wait_for(|spans| spans.iter().find(|span| is_of_last(span)).cloned()).await.unwrap();
     assert_eq!((&*last.name, &*last.parent, last.status), ("GET /api/links/{code}", "", 0));
 }
