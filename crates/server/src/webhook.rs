@@ -67,13 +67,11 @@ impl Webhook {
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::USER_AGENT, concat!("evenkeel/", env!("CARGO_PKG_VERSION")))
             .body(Full::new(Bytes::from(body)))?;
-        let response = tokio::select! {
-            response = sender.send_request(request) => response?,
-            ended = connection => {
-                ended?;
-                bail!("the connection was closed without a response");
-            }
-        };
+        // In a task of its own: a receiver that closes the connection with its response must not hide the response.
+        let connection = tokio::spawn(connection);
+        let response = sender.send_request(request).await;
+        connection.abort();
+        let response = response?;
         if !response.status().is_success() {
             bail!("status {}", response.status());
         }

@@ -17,11 +17,13 @@ pub(super) struct Notifier {
     webhook: Webhook,
     clock: Clock,
     waiting: VecDeque<(Notice, Moment)>,
+    /// So that a receiver that is away is reported once.
+    is_failing: bool,
 }
 
 impl Notifier {
     pub(super) fn new(webhook: Webhook, clock: Clock) -> Self {
-        Self { webhook, clock, waiting: VecDeque::new() }
+        Self { webhook, clock, waiting: VecDeque::new(), is_failing: false }
     }
 
     pub(super) fn add(&mut self, notice: Notice) {
@@ -40,11 +42,16 @@ impl Notifier {
             };
             if let Err(error) = sent {
                 let is_over = self.clock.now().since(*since) >= RETRY_MAX;
-                let end = if is_over { "giving up" } else { "retrying" };
-                eprintln!("the webhook did not accept {}: {error:#}; {end}", notice.id);
+                if is_over || !self.is_failing {
+                    let end = if is_over { "giving up" } else { "retrying for ten minutes" };
+                    eprintln!("the webhook did not accept {}: {error:#}; {end}", notice.id);
+                }
+                self.is_failing = true;
                 if !is_over {
                     return;
                 }
+            } else {
+                self.is_failing = false;
             }
             self.waiting.pop_front();
         }
