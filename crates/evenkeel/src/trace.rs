@@ -65,13 +65,13 @@ fn parse(traceparent: &str) -> Option<SpanContext> {
 
 /// Marks `span` as failed.
 #[cfg(feature = "otel")]
-pub(crate) fn failed(span: &Span, error: impl ToString) {
+pub(crate) fn failed(span: &Span, error: &impl std::fmt::Display) {
     span.set_status(Status::error(error.to_string()));
 }
 
 /// Without the feature `otel` no span is exported.
 #[cfg(not(feature = "otel"))]
-pub(crate) fn failed(_: &Span, _: impl ToString) {}
+pub(crate) fn failed(_: &Span, _: &impl std::fmt::Display) {}
 
 /// The span of a transaction, from its begin to the end of its commit or rollback.
 #[cfg(feature = "sql")]

@@ -60,7 +60,6 @@ fn filter() -> EnvFilter {
 
 impl Telemetry {
     /// Exports the spans that have ended. Takes at most five seconds.
-    #[cfg_attr(not(feature = "otel"), expect(clippy::unused_async, reason = "with the feature `otel` it waits"))]
     pub async fn close(self) {
         #[cfg(feature = "otel")]
         if let Some(exporter) = self.exporter {

@@ -73,7 +73,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
             }
         };
         if let Some(Outcome::Failed { error, .. } | Outcome::Dead { reason: error }) = &outcome {
-            crate::trace::failed(&its_span, String::from_utf8_lossy(error));
+            crate::trace::failed(&its_span, &String::from_utf8_lossy(error));
         }
         drop((running, check));
         its_worker.ended(&receipt, outcome);
