@@ -1,5 +1,6 @@
 //! [`App`]: the state of all handlers.
 
+use super::api::Api;
 use super::collector::Collector;
 use super::kind::INVALID_INPUT;
 use super::rights::Visitor;
@@ -8,6 +9,7 @@ use super::security::audit::{Audit, Deed};
 use super::source::Source;
 use axum::extract::FromRef;
 use metrics_exporter_prometheus::PrometheusHandle;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::future::Future;
 use std::sync::Arc;
@@ -21,20 +23,21 @@ pub(crate) struct App {
     pub(crate) collector: Arc<Collector>,
     pub(crate) security: Arc<Security>,
     pub(crate) audit: Arc<Audit>,
+    pub(crate) api: Arc<Api>,
     pub(crate) prometheus: PrometheusHandle,
     /// Becomes true at the shutdown, which ends event streams.
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
 impl App {
-    /// Does something, written to the audit log before and after it. `act` returns what it did, as one sentence.
-    pub(crate) async fn act(
+    /// Does something, written to the audit log before and after it. `act` returns what it did.
+    pub(crate) async fn act<R: Serialize>(
         &self,
         visitor: &Visitor,
         action: &'static str,
         target: Value,
-        act: impl Future<Output = Result<String, Problem>>,
-    ) -> Result<String, Problem> {
+        act: impl Future<Output = Result<R, Problem>>,
+    ) -> Result<R, Problem> {
         let deed = Deed { source: self.source.name(), action, target };
         let begun = self.audit.begin(visitor, &deed).map_err(|error| {
             Problem::new(
@@ -44,7 +47,7 @@ impl App {
         })?;
         let done = act.await;
         match &done {
-            Ok(text) => begun.end("done", &json!({ "answer": text })),
+            Ok(answer) => begun.end("done", &json!({ "answer": answer })),
             Err(problem) if problem.status().is_server_error() => {
                 begun.end("unknown", &json!({ "problem": problem.detail() }));
             }

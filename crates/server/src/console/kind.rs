@@ -83,3 +83,31 @@ pub(crate) const NO_AUDIT: Kind = Kind::new(
     "Audit log unavailable",
     "The audit log could not be written, so the action was refused. Nothing was changed.",
 );
+/// The source of an API call is unknown.
+pub(crate) const UNKNOWN_SOURCE: Kind = Kind::new(
+    StatusCode::NOT_FOUND,
+    "unknown-source",
+    "Unknown source",
+    "The console has no source of this name. `GET /api/v1/sources` lists them.",
+);
+/// An action on several shards or jobs failed after a part of it.
+pub(crate) const PARTIAL: Kind = Kind::new(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "partly-done",
+    "Partly done",
+    "A part may have been done before an error. Send the same request again: it does the rest.",
+);
+/// A later call of the worker was executed first.
+pub(crate) const STALE_CALL: Kind = Kind::new(
+    StatusCode::CONFLICT,
+    "stale-call",
+    "Later call executed",
+    "A call of this worker with a higher sequence was executed before. A worker that starts draws a new random `worker`.",
+);
+/// Workers over HTTP cannot work on the topic.
+pub(crate) const ROWS_DECIDE: Kind = Kind::new(
+    StatusCode::CONFLICT,
+    "rows-decide",
+    "Rows decide",
+    "Rows in a SQL database decide about the jobs of this topic; only consumers of the library work on them. Nothing was changed.",
+);

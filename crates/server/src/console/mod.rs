@@ -3,8 +3,9 @@
 //! * `rights/` — who may do what; every route is in its table with the action that it needs.
 //! * `security/` — what every request passes: host, forwarding, headers; cookies, tokens, redaction, the audit log.
 //! * `source/` — the Redis and the database that it shows. `collector/` reads their figures for all pages together.
-//! * `pages/` — the pages and their forms.
+//! * `pages/` — the pages and their forms. `api/` — the JSON API.
 
+mod api;
 mod app;
 mod collector;
 mod kind;
@@ -17,6 +18,7 @@ pub(crate) mod token;
 
 use crate::connect::{database_address, exit_code, redis_address};
 use anyhow::{Context, Result, bail, ensure};
+use api::Api;
 use app::App;
 use axum::extract::State;
 use axum::middleware::from_fn_with_state;
@@ -114,6 +116,7 @@ async fn serve(arguments: &Arguments, addresses: &[crate::address::Address]) -> 
         process_key: rand::random(),
     };
     let app = App {
+        api: Arc::new(Api::new(&source.keel, clock.clone())),
         collector: Collector::new(Arc::clone(&source), clock),
         source,
         security: Arc::new(security),
@@ -166,7 +169,7 @@ fn shown(fields: &[(String, String)]) -> HashMap<String, Vec<String>> {
 }
 
 fn table(app: &App) -> Table {
-    pages::routes(Table::new(app.clone()))
+    api::routes(pages::routes(Table::new(app.clone())))
         .plain("/health/live", Action::Public, async || "live\n")
         .plain("/health/ready", Action::Public, ready)
         .plain("/metrics", Action::Read, web::probes::metrics)

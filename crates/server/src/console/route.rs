@@ -7,6 +7,8 @@ use web::RouteGroup;
 pub(super) enum Route {
     /// Pages, forms, assets.
     Page,
+    /// The JSON API.
+    Api,
     /// Health and metrics.
     Probe,
     /// No route matched.
@@ -14,7 +16,7 @@ pub(super) enum Route {
 }
 
 impl RouteGroup for Route {
-    const ALL: &'static [Self] = &[Route::Page, Route::Probe, Route::Unknown];
+    const ALL: &'static [Self] = &[Route::Page, Route::Api, Route::Probe, Route::Unknown];
     const REQUESTS: &'static str = "evenkeel_console_requests_total";
     const SECONDS: &'static str = "evenkeel_console_request_seconds";
 
@@ -22,6 +24,7 @@ impl RouteGroup for Route {
         match matched {
             None => Route::Unknown,
             Some(path) if path.starts_with("/health/") || path == "/metrics" => Route::Probe,
+            Some(path) if path.starts_with("/api/") => Route::Api,
             Some(_) => Route::Page,
         }
     }
@@ -33,6 +36,7 @@ impl RouteGroup for Route {
     fn name(self) -> &'static str {
         match self {
             Route::Page => "page",
+            Route::Api => "api",
             Route::Probe => "probe",
             Route::Unknown => "unknown",
         }

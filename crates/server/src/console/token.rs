@@ -1,7 +1,7 @@
-//! `evenkeel token new`: creates a token for the login of the console.
+//! `evenkeel token new`: creates a token for the login of the console, or an API key.
 
-use super::rights::Role;
-use super::security::tokens::Tokens;
+use super::rights::{Role, Scope};
+use super::security::tokens::{Grant, Tokens};
 use crate::connect::exit_code;
 use crate::output::write;
 use anyhow::Result;
@@ -14,9 +14,15 @@ pub(crate) enum Command {
     New {
         /// Who gets the token; the audit log shows this name
         name: String,
-        /// Role
-        #[arg(long, value_enum, default_value = "viewer")]
-        role: Role,
+        /// Role of a person; the default is viewer, unless there are scopes
+        #[arg(long, value_enum, conflicts_with = "scope")]
+        role: Option<Role>,
+        /// A scope of a program's API key: read, bodies, operate, admin, enqueue:TOPIC, work:TOPIC, lock:PREFIX, invalidate:CACHE; can be repeated
+        #[arg(long)]
+        scope: Vec<Scope>,
+        /// Requests to the API per second, at most
+        #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        per_second: Option<u32>,
         /// The token file; it is created with mode 0600
         #[arg(long, value_name = "FILE")]
         tokens: PathBuf,
@@ -24,8 +30,10 @@ pub(crate) enum Command {
 }
 
 pub(crate) fn run(command: &Command) -> ExitCode {
-    let Command::New { name, role, tokens } = command;
+    let Command::New { name, role, scope, per_second, tokens } = command;
+    let role = role.or(scope.is_empty().then_some(Role::Viewer));
+    let grant = Grant { role, scopes: scope.clone(), per_second: *per_second };
     let made: Result<bool> =
-        Tokens::add(tokens, name, *role).and_then(|token| write(&format!("{token}\n"))).map(|()| true);
+        Tokens::add(tokens, name, grant).and_then(|token| write(&format!("{token}\n"))).map(|()| true);
     exit_code(made, &[])
 }

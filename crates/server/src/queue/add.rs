@@ -69,6 +69,7 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: Arguments, output: Out
         body: arguments.body.into_bytes().into(),
         when: time::when(arguments.at, arguments.after).unwrap_or(When::In(0)),
         name: arguments.id,
+        unique: None,
         priority: arguments.priority.into(),
         retries: arguments.retries.map(Retries::Limited),
     };

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails at the first error")]
 
 mod alerts;
+mod api;
 mod console;
 mod doctor;
 mod hermetic;
@@ -11,3 +12,4 @@ mod outbox;
 mod program;
 mod queue;
 mod queue_rows;
+mod vectors;

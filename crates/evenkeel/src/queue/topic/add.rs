@@ -5,6 +5,7 @@ use bytes::Bytes;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{JobId, JobSpec, Note, Priority, Retention, Retries};
 use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard, When};
+use std::time::Duration;
 
 /// A job of unknown type, with a body that is encoded already.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub struct NewTopicJob {
     pub when: When,
     /// The caller's id, which makes adding the job idempotent. Without it the job gets a generated id.
     pub name: Option<String>,
+    /// Instead of a name: further jobs with this key are rejected for this long from now.
+    pub unique: Option<(String, Duration)>,
     /// The priority among due jobs.
     pub priority: Priority,
     /// How many attempts follow a failed first one; `None`: the topic's default.
@@ -25,23 +28,26 @@ impl Topic {
     /// Adds a job, and returns its id and the result.
     ///
     /// # Errors
-    /// [`QueueError::NeedsDatabase`]: nothing was added. [`QueueError::Link`], [`QueueError::Database`]: with a name, repeat the call;
+    /// [`QueueError::Invalid`] (a name and a unique key), [`QueueError::NeedsDatabase`]: nothing was added. [`QueueError::Link`], [`QueueError::Database`]: with a name, repeat the call;
     /// without one, the job may have been added although the call failed.
     pub async fn add(&self, new: NewTopicJob) -> Result<(JobId, Enqueued), QueueError> {
-        let id = match &new.name {
-            Some(name) => JobId::named(name.as_bytes()),
-            None => JobId::generate(self.store.now_ms()),
+        let (id, retention) = match (&new.name, &new.unique) {
+            (Some(name), None) => (JobId::named(name.as_bytes()), Retention::AfterEnd(self.record.id_window_ms)),
+            (None, Some((key, window))) => (
+                JobId::of_unique_key(key.as_bytes()),
+                Retention::FromEnqueue(window.as_millis().try_into().unwrap_or(u64::MAX)),
+            ),
+            (None, None) => (JobId::generate(self.store.now_ms()), Retention::Nothing),
+            (Some(_), Some(_)) => {
+                return Err(QueueError::Invalid("a job has a name or a unique key, not both; omit one".to_owned()));
+            }
         };
         let of_topic = self.record.retries.map_or(Retries::Unlimited, Retries::Limited);
         let spec = JobSpec {
             priority: new.priority,
             retries: new.retries.unwrap_or(of_topic),
             discard_exhausted: self.record.discard_exhausted,
-            retention: if new.name.is_some() {
-                Retention::AfterEnd(self.record.id_window_ms)
-            } else {
-                Retention::Nothing
-            },
+            retention,
             notes: new.name.map(|name| Note::Name(name.into_bytes().into())).into_iter().collect(),
             codec: Some(self.record.codec),
             ..JobSpec::new(new.body)

@@ -38,6 +38,7 @@ fn new(body: &str, when: When) -> NewTopicJob {
         body: Bytes::copy_from_slice(body.as_bytes()),
         when,
         name: Some(body.to_owned()),
+        unique: None,
         priority: Priority::Normal,
         retries: None,
     }

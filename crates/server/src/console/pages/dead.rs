@@ -25,7 +25,7 @@ use web::{Form, Problem, Query};
 const LETTERS_MAX: usize = 10_000;
 const BYTES_MAX: usize = 64 << 20;
 const TIME_MAX: Duration = Duration::from_secs(2);
-const PAGE: usize = 100;
+pub(in crate::console) const PAGE: usize = 100;
 
 #[derive(Deserialize)]
 pub(super) struct Choice {
@@ -43,12 +43,12 @@ pub(super) struct Choice {
 
 /// What was read.
 #[derive(Default)]
-struct Read {
-    groups: BTreeMap<String, Vec<JobId>>,
+pub(in crate::console) struct Read {
+    pub(in crate::console) groups: BTreeMap<String, Vec<JobId>>,
     first: Vec<Seen>,
-    read: usize,
-    is_cut: bool,
-    until: u64,
+    pub(in crate::console) read: usize,
+    pub(in crate::console) is_cut: bool,
+    pub(in crate::console) until: u64,
 }
 
 pub(super) async fn show(
@@ -100,7 +100,7 @@ fn group_row(visitor: &Visitor, path: &str, topic: &str, group: &str, count: usi
 }
 
 /// Reads the dead letters that died until `until`, within the bounds.
-async fn read(topic: &Topic, until: u64) -> Result<Read, Problem> {
+pub(in crate::console) async fn read(topic: &Topic, until: u64) -> Result<Read, Problem> {
     let (mut read, mut after, mut bytes, start) =
         (Read { until: topic.now_ms(), ..Read::default() }, None, 0, Instant::now());
     loop {

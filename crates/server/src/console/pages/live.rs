@@ -42,7 +42,9 @@ pub(super) async fn stream(
 
 fn may_still_read(app: &App, visitor: &Visitor, cookie: &Cookie) -> bool {
     match (&app.security.login, visitor.via) {
-        (Some(login), Via::Cookie) => login.entry_of_cookie(cookie).is_some_and(|entry| entry.role.may(Action::Read)),
+        (Some(login), Via::Cookie) => {
+            login.entry_of_cookie(cookie).is_some_and(|entry| entry.role.is_some_and(|role| role.may(Action::Read)))
+        }
         _ => true,
     }
 }

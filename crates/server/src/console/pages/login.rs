@@ -44,7 +44,9 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, Query(Next { 
 
 pub(super) async fn login(State(app): State<App>, Form(input): Form<Input>) -> Result<Response, Problem> {
     let Some(login) = &app.security.login else { return Ok(Redirect::to("/").into_response()) };
-    let Some(entry) = login.entry_of_token(input.token.trim()) else { return Ok(refuse(login.fail())) };
+    // An API key of a program has no role, and does not log in.
+    let entry = login.entry_of_token(input.token.trim()).filter(|entry| entry.role.is_some());
+    let Some(entry) = entry else { return Ok(refuse(login.fail())) };
     let cookie = session::Cookie::login(&cookie_id(&entry));
     let mut response = Redirect::to(own_path(&input.next)).into_response();
     if let Some(value) = session::set(&cookie, &app.security) {

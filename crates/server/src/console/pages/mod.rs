@@ -1,7 +1,7 @@
 //! The pages. Rendered on the server; they work without JavaScript, which only updates figures.
 
 mod chart;
-mod dead;
+pub(in crate::console) mod dead;
 mod job;
 mod jobs;
 mod layout;

@@ -2,6 +2,7 @@
 
 use super::table::{Kind as RouteKind, Row};
 use super::{Action, Via, Visitor};
+use crate::console::api::too_many;
 use crate::console::app::App;
 use crate::console::kind::{FORBIDDEN, NOT_OUR_PAGE, UNAUTHORIZED};
 use crate::console::security::session::{self, Cookie};
@@ -41,6 +42,11 @@ pub(super) async fn guard(State(gate): State<Gate>, request: Request, next: Next
         Ok(request) => request,
         Err(problem) => return problem.into_response(),
     };
+    if gate.row.kind.is_api()
+        && let Err(wait) = gate.app.api.rates.take(&visitor)
+    {
+        return too_many("Too many requests of this key.", wait);
+    }
     let mut request = request;
     request.extensions_mut().insert(visitor);
     request.extensions_mut().insert(cookie.clone());
@@ -62,9 +68,17 @@ fn recognize(gate: &Gate, headers: &HeaderMap, cookie: &Cookie) -> Result<Visito
     let csrf = session::csrf(cookie, security);
     let Some(login) = &security.login else {
         let role = Some(super::Role::Admin);
-        return Ok(Visitor { name: "local".to_owned(), role, via: Via::Loopback, csrf });
+        return Ok(Visitor {
+            name: "local".to_owned(),
+            role,
+            via: Via::Loopback,
+            scopes: Vec::new(),
+            per_second: None,
+            csrf,
+        });
     };
-    let nobody = Visitor { name: String::new(), role: None, via: Via::Nobody, csrf };
+    let (scopes, per_second) = (Vec::new(), None);
+    let nobody = Visitor { name: String::new(), role: None, via: Via::Nobody, scopes, per_second, csrf };
     if gate.row.action == Action::Public {
         return Ok(nobody);
     }
@@ -72,22 +86,32 @@ fn recognize(gate: &Gate, headers: &HeaderMap, cookie: &Cookie) -> Result<Visito
         let entry = login.entry_of_header(value).ok_or_else(|| {
             Problem::new(UNAUTHORIZED, "The token in `Authorization` is not valid. Send `Authorization: Bearer TOKEN`.")
         })?;
-        return Ok(Visitor { name: entry.name, role: Some(entry.role), via: Via::Token, ..nobody });
+        let (scopes, per_second) = (entry.scopes, entry.per_second);
+        return Ok(Visitor { name: entry.name, role: entry.role, via: Via::Token, scopes, per_second, ..nobody });
+    }
+    if gate.row.kind.is_api() {
+        // A cookie does not count: a browser sends it along with requests that other sites make.
+        return Err(Problem::new(UNAUTHORIZED, "The API needs a token. Send `Authorization: Bearer TOKEN`."));
     }
     match login.entry_of_cookie(cookie) {
-        Some(entry) => Ok(Visitor { name: entry.name, role: Some(entry.role), via: Via::Cookie, ..nobody }),
+        Some(entry) => Ok(Visitor { name: entry.name, role: entry.role, via: Via::Cookie, ..nobody }),
         None => Err(Problem::new(UNAUTHORIZED, "Log in first.")),
     }
 }
 
-fn forbidden(action: Action, visitor: &Visitor) -> Problem {
-    let needed = action.least().map(|role| role.to_string()).unwrap_or_default();
-    let has = visitor.role.map(|role| role.to_string()).unwrap_or_default();
-    let what = action.phrase();
-    Problem::new(
-        FORBIDDEN,
-        format!("To {what}, you need the role {needed}; {} has the role {has}. Nothing was changed.", visitor.name),
-    )
+/// Names what is missing: a role for people, a scope for API keys and for what only programs do.
+pub(super) fn forbidden(action: Action, visitor: &Visitor) -> Problem {
+    let (what, name) = (action.phrase(), &visitor.name);
+    let detail = match (action.least(), visitor.role) {
+        (Some(needed), Some(has)) => {
+            format!("To {what}, you need the role {needed}; {name} has the role {has}. Nothing was changed.")
+        }
+        _ => format!(
+            "To {what}, a key needs the scope `{}`; {name} does not have it. Nothing was changed.",
+            action.scope()
+        ),
+    };
+    Problem::new(FORBIDDEN, detail)
 }
 
 /// A page redirects to the login; everything else gets the problem.
@@ -109,8 +133,30 @@ fn refused(gate: &Gate, request: &Request, problem: Problem) -> Response {
 async fn prove(gate: &Gate, visitor: &Visitor, request: Request) -> Result<Request, Problem> {
     match gate.row.kind {
         RouteKind::Form => prove_form(gate, visitor, request).await,
+        RouteKind::ApiRead | RouteKind::ApiAct => prove_api(gate, visitor, &request).map(|()| request),
         RouteKind::Page | RouteKind::Stream | RouteKind::Plain => Ok(request),
     }
+}
+
+/// A token in `Authorization` proves a call of the API, because no page can make a browser send it. Without a login a page of another site
+/// must not act: it can send neither JSON without asking first, nor hide its `Origin`.
+fn prove_api(gate: &Gate, visitor: &Visitor, request: &Request) -> Result<(), Problem> {
+    if visitor.via != Via::Loopback {
+        return Ok(());
+    }
+    let headers = request.headers();
+    let is_own = |origin| gate.app.security.hosts.is_own_origin(origin, headers);
+    if !headers.get(header::ORIGIN).is_none_or(is_own) {
+        let detail = "The check of `Origin` failed: a page of another site sent this request. Nothing was changed.";
+        return Err(Problem::new(NOT_OUR_PAGE, detail));
+    }
+    let media_type = headers.get(header::CONTENT_TYPE).map(|value| value.as_bytes().to_ascii_lowercase());
+    let is_json = media_type.is_some_and(|value| value.starts_with(b"application/json"));
+    if gate.row.kind == RouteKind::ApiAct && !is_json {
+        let detail = "The check of `Content-Type` failed: send `Content-Type: application/json`. Nothing was changed.";
+        return Err(Problem::new(NOT_OUR_PAGE, detail));
+    }
+    Ok(())
 }
 
 /// A form needs our own `Origin` and the CSRF token of its cookie.

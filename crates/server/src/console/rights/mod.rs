@@ -1,10 +1,12 @@
 //! Who may do what: one table for pages, forms, API and event streams.
 
 mod guard;
+mod scope;
 mod table;
 mod visitor;
 
-pub(crate) use table::Table;
+pub(crate) use scope::Scope;
+pub(crate) use table::{API_BODY_BYTES_MAX, Table};
 pub(crate) use visitor::{Via, Visitor};
 
 use serde::{Deserialize, Serialize};
@@ -42,16 +44,50 @@ pub(crate) enum Action {
     Redrive,
     /// Delete dead letters.
     Delete,
+    /// The body of a job, byte for byte.
+    Bodies,
+    /// Give a waiting job or a dead letter another body.
+    Edit,
+    /// Mark an entry of a cache as outdated.
+    Invalidate,
+    /// Add jobs to a topic.
+    Enqueue,
+    /// Claim, extend and settle jobs of a topic.
+    Work,
+    /// Acquire, renew and release locks.
+    Lock,
 }
 
 impl Action {
-    /// The least role that may do it; `None`: anybody, also without a login.
+    /// The least role that may do it; `None`: no role decides. Everybody may do what is public, and only a key with a scope what is for
+    /// programs.
     pub(crate) fn least(self) -> Option<Role> {
         match self {
-            Self::Public => None,
+            Self::Public | Self::Enqueue | Self::Work | Self::Lock => None,
             Self::Read => Some(Role::Viewer),
-            Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive => Some(Role::Operator),
+            Self::Pause
+            | Self::Run
+            | Self::Reschedule
+            | Self::Revoke
+            | Self::Redrive
+            | Self::Bodies
+            | Self::Edit
+            | Self::Invalidate => Some(Role::Operator),
             Self::Delete => Some(Role::Admin),
+        }
+    }
+
+    /// The scope of an API key that permits it.
+    pub(crate) fn scope(self) -> &'static str {
+        match self {
+            Self::Public | Self::Read => "read",
+            Self::Bodies => "bodies",
+            Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive | Self::Edit => "operate",
+            Self::Delete => "admin",
+            Self::Invalidate => "invalidate:CACHE",
+            Self::Enqueue => "enqueue:TOPIC",
+            Self::Work => "work:TOPIC",
+            Self::Lock => "lock:PREFIX",
         }
     }
 
@@ -66,6 +102,12 @@ impl Action {
             Self::Revoke => "revoke a job",
             Self::Redrive => "redrive dead letters",
             Self::Delete => "delete dead letters",
+            Self::Bodies => "read bodies",
+            Self::Edit => "edit the body of a job",
+            Self::Invalidate => "invalidate an entry of a cache",
+            Self::Enqueue => "enqueue jobs",
+            Self::Work => "work on jobs",
+            Self::Lock => "use locks",
         }
     }
 }
@@ -78,7 +120,7 @@ impl Role {
 
     /// Whether this role may do this.
     pub(crate) fn may(self, action: Action) -> bool {
-        action.least().is_none_or(|least| self >= least)
+        action == Action::Public || action.least().is_some_and(|least| self >= least)
     }
 }
 
@@ -100,6 +142,13 @@ mod tests {
     fn destructive_actions_need_an_admin() {
         assert!(!Role::Operator.may(Action::Delete) && Role::Admin.may(Action::Delete));
         assert!(Role::Operator.may(Action::Redrive) && !Role::Viewer.may(Action::Redrive));
-        assert!(Role::Viewer.may(Action::Read) && !Role::Viewer.sees_bodies());
+        assert!(Role::Viewer.may(Action::Read) && !Role::Viewer.sees_bodies() && !Role::Viewer.may(Action::Bodies));
+    }
+
+    #[test]
+    fn no_role_may_do_what_is_for_programs() {
+        for action in [Action::Enqueue, Action::Work, Action::Lock] {
+            assert!(!Role::Admin.may(action), "{action:?}");
+        }
     }
 }

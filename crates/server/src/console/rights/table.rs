@@ -7,11 +7,15 @@ use super::Action;
 use super::guard::{Gate, guard};
 use crate::console::app::App;
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, get, post};
 use serde::Serialize;
+
+/// Maximum size of the body of a call of the API. Forms are smaller.
+pub(crate) const API_BODY_BYTES_MAX: usize = 8 << 20;
 
 /// How a route is called, which decides how an unsafe request proves where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -25,6 +29,17 @@ pub(crate) enum Kind {
     Stream,
     /// Health checks, metrics, assets.
     Plain,
+    /// `GET` of the JSON API.
+    ApiRead,
+    /// `POST` of the JSON API: with a token in `Authorization`, or on loopback as JSON that no page of another site sends.
+    ApiAct,
+}
+
+impl Kind {
+    /// Whether a program calls it, and not a browser.
+    pub(super) fn is_api(self) -> bool {
+        matches!(self, Self::ApiRead | Self::ApiAct)
+    }
 }
 
 /// One route.
@@ -66,6 +81,27 @@ impl Table {
     /// `GET` of something that is neither a page nor the API.
     pub(crate) fn plain<H: Handler<T, App>, T: 'static>(self, path: &'static str, action: Action, handler: H) -> Self {
         self.add("GET", path, Kind::Plain, action, get(handler))
+    }
+
+    /// `GET` of the JSON API.
+    pub(crate) fn api_read<H: Handler<T, App>, T: 'static>(
+        self,
+        path: &'static str,
+        action: Action,
+        handler: H,
+    ) -> Self {
+        self.add("GET", path, Kind::ApiRead, action, get(handler))
+    }
+
+    /// `POST` of the JSON API.
+    pub(crate) fn api_act<H: Handler<T, App>, T: 'static>(
+        self,
+        path: &'static str,
+        action: Action,
+        handler: H,
+    ) -> Self {
+        let limit = DefaultBodyLimit::max(API_BODY_BYTES_MAX);
+        self.add("POST", path, Kind::ApiAct, action, post(handler).layer(limit))
     }
 
     fn add(

@@ -1,6 +1,7 @@
 //! [`Visitor`]: who sent a request.
 
-use super::{Action, Role};
+use super::guard::forbidden;
+use super::{Action, Role, Scope};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use web::{Kind, Problem};
@@ -25,6 +26,10 @@ pub(crate) struct Visitor {
     pub(crate) name: String,
     /// The role; `None` before the login.
     pub(crate) role: Option<Role>,
+    /// The scopes of an API key.
+    pub(crate) scopes: Vec<Scope>,
+    /// The requests that an API key may send per second; `None`: the default.
+    pub(crate) per_second: Option<u32>,
     pub(crate) via: Via,
     /// The CSRF token for the forms of the page.
     pub(crate) csrf: String,
@@ -33,12 +38,25 @@ pub(crate) struct Visitor {
 impl Visitor {
     /// Whether the visitor may do this.
     pub(crate) fn may(&self, action: Action) -> bool {
-        action.least().is_none() || self.role.is_some_and(|role| role.may(action))
+        self.may_on(action, None)
+    }
+
+    /// Whether the visitor may do this to `target`: a topic, a cache, the name of a lock.
+    pub(crate) fn may_on(&self, action: Action, target: Option<&str>) -> bool {
+        action == Action::Public
+            || self.via == Via::Loopback
+            || self.role.is_some_and(|role| role.may(action))
+            || self.scopes.iter().any(|scope| scope.allows(action, target))
+    }
+
+    /// Refuses what the visitor may not do to `target`. The guard has checked that they may do it to some.
+    pub(crate) fn check(&self, action: Action, target: &str) -> Result<(), Problem> {
+        if self.may_on(action, Some(target)) { Ok(()) } else { Err(forbidden(action, self)) }
     }
 
     /// Whether the visitor may see bodies and the texts of errors.
     pub(crate) fn sees_bodies(&self) -> bool {
-        self.role.is_some_and(Role::sees_bodies)
+        self.role.is_some_and(Role::sees_bodies) || self.scopes.contains(&Scope::Bodies)
     }
 }
 

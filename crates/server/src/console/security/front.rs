@@ -1,5 +1,6 @@
 //! The middleware in front of all routes: `Host`, forwarded requests, and the headers of every response.
 
+use crate::console::api::with_outcome;
 use crate::console::app::App;
 use crate::console::kind::FORWARDED;
 use axum::extract::{Request, State};
@@ -16,10 +17,14 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
 static SAME_ORIGIN_OPENER: HeaderValue = HeaderValue::from_static("same-origin");
 
 pub(crate) async fn front(State(app): State<App>, request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api/");
     let mut response = match check(&app, request.headers()) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     };
+    if is_api {
+        response = with_outcome(response);
+    }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
     headers.insert(header::REFERRER_POLICY, SAME_ORIGIN_OPENER.clone());

@@ -62,7 +62,7 @@ impl Login {
     pub(crate) fn entry_of_cookie(&self, cookie: &Cookie) -> Option<Entry> {
         self.refresh();
         let state = self.state.lock();
-        state.tokens.entries.iter().find(|entry| cookie_id(entry) == cookie.entry).cloned()
+        state.tokens.entries.iter().find(|entry| entry.role.is_some() && cookie_id(entry) == cookie.entry).cloned()
     }
 
     /// A failed login: the time until the next wrong token is checked, if the caller has to wait.

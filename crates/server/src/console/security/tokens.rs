@@ -1,6 +1,6 @@
 //! The token file: who may log in, with which role. It keeps hashes, not tokens.
 
-use super::super::rights::Role;
+use super::super::rights::{Role, Scope};
 use super::session::hex;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -23,13 +23,29 @@ pub(crate) struct Tokens {
     pub(super) entries: Vec<Entry>,
 }
 
+/// What a new token may do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Grant {
+    pub(crate) role: Option<Role>,
+    pub(crate) scopes: Vec<Scope>,
+    pub(crate) per_second: Option<u32>,
+}
+
 /// One token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     /// Who has it; the audit log shows this name.
     pub(crate) name: String,
-    pub(crate) role: Role,
+    /// The role of a person; an API key of a program has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) role: Option<Role>,
+    /// The scopes of an API key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) scopes: Vec<Scope>,
+    /// The requests to the API per second; without it, the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) per_second: Option<u32>,
     /// The SHA-256 of the token, in hexadecimal.
     pub(super) sha256: String,
 }
@@ -72,7 +88,7 @@ impl Tokens {
     }
 
     /// Adds a token for `name` to the file, which is created if it does not exist, and returns the token.
-    pub(crate) fn add(path: &Path, name: &str, role: Role) -> Result<String> {
+    pub(crate) fn add(path: &Path, name: &str, grant: Grant) -> Result<String> {
         ensure!(!name.is_empty() && name.len() <= 64, "the name must have 1 to 64 characters");
         let mut tokens = if path.exists() { Self::read(path)? } else { Self::default() };
         if tokens.key.is_empty() {
@@ -81,8 +97,9 @@ impl Tokens {
         if tokens.entries.iter().any(|entry| entry.name == name) {
             bail!("{} already has a token for {name}; delete that entry first, or choose another name", path.display());
         }
+        let Grant { role, scopes, per_second } = grant;
         let token = format!("ek_{}", hex(&rand::random::<[u8; 32]>()));
-        tokens.entries.push(Entry { name: name.to_owned(), role, sha256: hash(&token) });
+        tokens.entries.push(Entry { name: name.to_owned(), role, scopes, per_second, sha256: hash(&token) });
         write(path, &toml::to_string(&tokens)?)?;
         Ok(token)
     }
@@ -110,25 +127,46 @@ fn write(path: &Path, text: &str) -> Result<()> {
 mod tests {
     use super::*;
 
+    fn person(role: Role) -> Grant {
+        Grant { role: Some(role), ..Grant::default() }
+    }
+
     #[test]
     fn new_token_is_kept_as_a_hash_in_a_private_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        let token = Tokens::add(&path, "ada", Role::Operator).unwrap();
-        let other = Tokens::add(&path, "ben", Role::Viewer).unwrap();
+        let token = Tokens::add(&path, "ada", person(Role::Operator)).unwrap();
+        let other = Tokens::add(&path, "ben", person(Role::Viewer)).unwrap();
         assert_ne!(token, other);
         let text = fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&token[3..]) && text.contains(&hash(&token)), "{text}");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(Tokens::read(&path).unwrap().entries.len(), 2);
-        assert!(Tokens::add(&path, "ada", Role::Admin).unwrap_err().to_string().contains("already has a token"));
+        assert!(
+            Tokens::add(&path, "ada", person(Role::Admin)).unwrap_err().to_string().contains("already has a token")
+        );
+    }
+
+    #[test]
+    fn key_of_a_program_keeps_its_scopes_and_rate() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        let scopes = vec![Scope::Read, Scope::Enqueue("mail".to_owned())];
+        let key = Grant { scopes: scopes.clone(), per_second: Some(5), role: None };
+        Tokens::add(&path, "shop", key).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("enqueue:mail"), "{text}");
+        let read = Tokens::read(&path).unwrap();
+        assert_eq!((&read.entries[0].scopes, read.entries[0].per_second), (&scopes, Some(5)));
+        fs::write(&path, text.replace("enqueue:mail", "write")).unwrap();
+        assert!(Tokens::read(&path).unwrap_err().to_string().contains("unknown scope"));
     }
 
     #[test]
     fn readable_or_damaged_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        Tokens::add(&path, "ada", Role::Operator).unwrap();
+        Tokens::add(&path, "ada", person(Role::Operator)).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(Tokens::read(&path).unwrap_err().to_string().contains("chmod 600"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();

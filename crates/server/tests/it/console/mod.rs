@@ -1,5 +1,5 @@
 //! `evenkeel serve` against a real Redis.
 
 mod pages;
-mod routes;
-mod server;
+pub(crate) mod routes;
+pub(crate) mod server;

@@ -12,29 +12,39 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// The console of a Redis with a topic `mail`.
-pub(super) struct Console {
+pub(crate) struct Console {
     _child: Child,
-    _redis: SharedRedis,
-    pub(super) folder: TempDir,
-    pub(super) address: String,
-    pub(super) keel: Keel,
+    _redis: Option<SharedRedis>,
+    url: String,
+    pub(crate) folder: TempDir,
+    pub(crate) address: String,
+    pub(crate) keel: Keel,
     /// The tokens of a viewer, an operator and an admin; empty without a login.
-    pub(super) tokens: Vec<String>,
+    pub(crate) tokens: Vec<String>,
 }
 
 /// A response.
-pub(super) struct Response {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) text: String,
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) text: String,
 }
 
 impl Console {
-    pub(super) async fn start(with_login: bool) -> Self {
+    pub(crate) async fn start(with_login: bool) -> Self {
         let redis = park::redis().await.unwrap();
         let url = format!("{}?prefix={}", redis.url, redis.prefix);
         let keel = Keel::connect(&url).await.unwrap();
         keel.queue::<Value>("mail").retries(0).open().await.unwrap();
+        Self::serve(Some(redis), url, keel, with_login)
+    }
+
+    /// Another console of the same Redis.
+    pub(crate) async fn another(&self) -> Self {
+        Self::serve(None, self.url.clone(), self.keel.clone(), false)
+    }
+
+    fn serve(redis: Option<SharedRedis>, url: String, keel: Keel, with_login: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (file, audit) = (folder.path().join("tokens"), folder.path().join("audit"));
         let mut tokens = Vec::new();
@@ -55,11 +65,11 @@ impl Console {
         BufReader::new(child.take_output().unwrap()).read_line(&mut first).unwrap();
         let address = first.trim_end().strip_prefix("listening on http://");
         let address = address.unwrap_or_else(|| unreachable!("{first:?}\n{}", child.log_tail())).to_owned();
-        Self { _child: child, _redis: redis, folder, address, keel, tokens }
+        Self { _child: child, _redis: redis, url, folder, address, keel, tokens }
     }
 
     /// Makes a dead letter of this body with this error.
-    pub(super) async fn add_dead(&self, body: Value, error: &'static str) {
+    pub(crate) async fn add_dead(&self, body: Value, error: &'static str) {
         let mail = self.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
         mail.job(&body).enqueue().await.unwrap();
         let (ended, end) = tokio::sync::oneshot::channel();
@@ -71,11 +81,11 @@ impl Console {
         consumer.run(async { end.await.unwrap() }).await.unwrap();
     }
 
-    pub(super) async fn get(&self, path: &str, headers: &str) -> Response {
+    pub(crate) async fn get(&self, path: &str, headers: &str) -> Response {
         self.send("GET", path, headers, "").await
     }
 
-    pub(super) async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Response {
+    pub(crate) async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Response {
         let host = if headers.starts_with("host:") { String::new() } else { format!("host: {}\r\n", self.address) };
         let length = body.len();
         let request = format!(
@@ -92,7 +102,7 @@ impl Console {
     }
 
     /// `Cookie` and CSRF token of a first visit to this page.
-    pub(super) async fn visit(&self, path: &str, headers: &str) -> (String, String) {
+    pub(crate) async fn visit(&self, path: &str, headers: &str) -> (String, String) {
         let page = self.get(path, headers).await;
         let cookie = page.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
         let cookie = cookie.split(';').next().unwrap().to_owned();
@@ -102,7 +112,7 @@ impl Console {
     }
 
     /// The header lines of a form of the console.
-    pub(super) fn form(&self, cookie: &str) -> String {
+    pub(crate) fn form(&self, cookie: &str) -> String {
         format!(
             "origin: http://{}\r\ncookie: {cookie}\r\ncontent-type: application/x-www-form-urlencoded\r\n",
             self.address

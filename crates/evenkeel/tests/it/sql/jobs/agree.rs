@@ -138,6 +138,7 @@ impl Desk {
                     body: "3".into(),
                     when: When::In(2 * 3_600_000),
                     name: None,
+                    unique: None,
                     priority: Default::default(),
                     retries: None,
                 };

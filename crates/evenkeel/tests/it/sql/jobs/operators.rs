@@ -222,6 +222,7 @@ async fn added_job_runs_after_flush<DB: Tested>(place: TestDatabase<DB>) {
             body: number.to_string().into(),
             when: When::In(0),
             name: Some(format!("added {number}")),
+            unique: None,
             priority: Default::default(),
             retries: Some(Retries::Limited(0)),
         };
@@ -260,6 +261,7 @@ async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: Test
             body: "3".into(),
             when: When::In(0),
             name: None,
+            unique: None,
             priority: Default::default(),
             retries: None,
         };

@@ -1,0 +1,143 @@
+//! What an operator does to one job: run, reschedule, revoke, edit.
+
+use super::body::sent;
+use super::jobs::{AtJob, etag, found, job_id};
+use super::source;
+use super::topics::Nothing;
+use super::wide::Wide;
+use crate::console::app::App;
+use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT};
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::queue_problem;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, header};
+use evenkeel::queue::topic::Amended;
+use evenkeel::queue::{Found, Rescheduled, Revoked, State as Standing, When};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use web::{JsonBody, Problem};
+
+/// A time, or a delay from now.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Due {
+    /// In ms since 1970.
+    at: Option<Wide>,
+    delay_ms: Option<Wide>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Edit {
+    body: Option<Box<RawValue>>,
+    body_base64: Option<String>,
+}
+
+pub(super) async fn run(
+    State(app): State<App>,
+    visitor: Visitor,
+    at: AtJob,
+    JsonBody(Nothing {}): JsonBody<Nothing>,
+) -> Result<Json<Value>, Problem> {
+    reschedule_to(&app, &visitor, at, (Action::Run, "run"), When::In(0)).await
+}
+
+pub(super) async fn reschedule(
+    State(app): State<App>,
+    visitor: Visitor,
+    at: AtJob,
+    JsonBody(due): JsonBody<Due>,
+) -> Result<Json<Value>, Problem> {
+    let when = match (due.at, due.delay_ms) {
+        (Some(Wide(at)), None) => When::At(at),
+        (None, Some(Wide(delay))) => When::In(delay),
+        _ => return Err(Problem::of_field(INVALID_INPUT, "at", "Send exactly one of `at` and `delay_ms`.")),
+    };
+    reschedule_to(&app, &visitor, at, (Action::Reschedule, "reschedule"), when).await
+}
+
+async fn reschedule_to(
+    app: &App,
+    visitor: &Visitor,
+    Path((name, topic, id)): AtJob,
+    (action, verb): (Action, &'static str),
+    when: When,
+) -> Result<Json<Value>, Problem> {
+    visitor.check(action, &topic)?;
+    let (handle, id) = (source(app, &name)?.topic(&topic).await?, job_id(&id)?);
+    let act = async { changed(handle.reschedule(id, when).await.map_err(queue_problem)?) };
+    let target = json!({ "topic": topic, "job": id.to_string(), "when": format!("{when:?}") });
+    app.act(visitor, verb, target, act).await.map(Json)
+}
+
+/// What a change of a waiting job did.
+fn changed(answer: Rescheduled) -> Result<Value, Problem> {
+    match answer {
+        Rescheduled::Changed => Ok(json!({ "result": "changed" })),
+        Rescheduled::ChangedAfterLeaseExpiry => Ok(json!({ "result": "changed-after-lease-expiry" })),
+        other => Err(not_waiting(&format!("{other:?}"))),
+    }
+}
+
+fn not_waiting(found: &str) -> Problem {
+    Problem::new(CHANGED_MEANWHILE, format!("The job is not waiting ({found}). Nothing was changed."))
+}
+
+pub(super) async fn revoke(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, topic, id)): AtJob,
+    JsonBody(Nothing {}): JsonBody<Nothing>,
+) -> Result<Json<Value>, Problem> {
+    visitor.check(Action::Revoke, &topic)?;
+    let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
+    let act = async {
+        match handle.revoke(&[id]).await.map_err(queue_problem)?.first() {
+            Some(Revoked::Revoked) => Ok(json!({ "result": "revoked" })),
+            Some(Revoked::RevokedAfterLeaseExpiry) => Ok(json!({ "result": "revoked-after-lease-expiry" })),
+            other => Err(not_waiting(&other.map(|other| format!("{other:?}")).unwrap_or_default())),
+        }
+    };
+    app.act(&visitor, "revoke", json!({ "topic": topic, "job": id.to_string() }), act).await.map(Json)
+}
+
+pub(super) async fn edit(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, topic, id)): AtJob,
+    headers: HeaderMap,
+    JsonBody(edit): JsonBody<Edit>,
+) -> Result<Json<Value>, Problem> {
+    visitor.check(Action::Edit, &topic)?;
+    let Some(seen) = headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok()) else {
+        let detail = "Send `If-Match` with the `ETag` of the body that you have read, so that no other edit is lost.";
+        return Err(Problem::of_field(INVALID_INPUT, "If-Match", detail));
+    };
+    let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
+    let body = sent(edit.body.as_deref(), edit.body_base64.as_deref(), handle.codec())?;
+    let Found::Live { state, job, .. } = found(&handle, id).await? else { return Err(not_waiting("Ended")) };
+    let (before, after) = (etag(&job.spec.body), etag(&body));
+    // A repeat finds the new body.
+    if before != seen && before != after {
+        return Err(Problem::new(
+            CHANGED_MEANWHILE,
+            "The body is another one by now. Read it again. Nothing was changed.",
+        ));
+    }
+    let target = json!({ "topic": topic, "job": id.to_string(), "before": before, "after": after });
+    let act = async {
+        if state != Standing::Dead {
+            return changed(handle.edit(id, body).await.map_err(queue_problem)?);
+        }
+        match handle.amend(id, job.spec.body.clone(), body).await.map_err(queue_problem)? {
+            Amended::Changed => Ok(json!({ "result": "changed" })),
+            other => Err(Problem::new(
+                CHANGED_MEANWHILE,
+                format!("The dead letter is not as it was ({other:?}). Nothing was changed."),
+            )),
+        }
+    };
+    app.act(&visitor, "edit", target, act).await.map(Json)
+}

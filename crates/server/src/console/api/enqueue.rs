@@ -1,0 +1,152 @@
+//! Adds jobs.
+
+use super::body::sent;
+use super::dead::idempotency_name;
+use super::source;
+use super::topics::At;
+use super::wide::Wide;
+use crate::console::app::App;
+use crate::console::kind::{INVALID_INPUT, PARTIAL};
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::queue_problem;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use evenkeel::queue::topic::{NewTopicJob, Topic};
+use evenkeel::queue::{Enqueued, Priority, Retries, When};
+use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::time::Duration;
+use web::{JsonBody, Problem};
+
+/// Jobs of one request.
+const JOBS_MAX: usize = 100;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Jobs {
+    jobs: Vec<New>,
+}
+
+/// A new job.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct New {
+    body: Option<Box<RawValue>>,
+    body_base64: Option<String>,
+    /// The sender's id: the same job is added once.
+    id: Option<String>,
+    /// Instead of an id: no other job with this key for a time.
+    unique: Option<Unique>,
+    /// In ms since 1970.
+    at: Option<Wide>,
+    delay_ms: Option<Wide>,
+    priority: Option<Urgency>,
+    retries: Option<u16>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unique {
+    key: String,
+    window_ms: Wide,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Urgency {
+    Urgent,
+    High,
+    Normal,
+    Low,
+}
+
+/// What has become of each job, in order.
+#[derive(Serialize)]
+pub(super) struct Added {
+    jobs: Vec<One>,
+}
+
+#[derive(Serialize)]
+struct One {
+    id: String,
+    /// `created`; `duplicate`, `dead`, `ended`: a job of this id exists or has ended; `taken`: another one has the key; `full`,
+    /// `elsewhere`: not added, send it again later.
+    result: &'static str,
+}
+
+pub(super) async fn enqueue(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, topic)): At,
+    headers: HeaderMap,
+    JsonBody(Jobs { jobs }): JsonBody<Jobs>,
+) -> Result<Json<Added>, Problem> {
+    visitor.check(Action::Enqueue, &topic)?;
+    if !(1..=JOBS_MAX).contains(&jobs.len()) {
+        return Err(Problem::of_field(INVALID_INPUT, "jobs", format!("Send 1 to {JOBS_MAX} jobs in a request.")));
+    }
+    let handle = source(&app, &name)?.topic(&topic).await?;
+    let once = idempotency_name(&visitor, &headers)?;
+    let jobs: Vec<NewTopicJob> = jobs
+        .into_iter()
+        .enumerate()
+        .map(|(place, new)| checked(new, place, once.as_deref(), &handle))
+        .collect::<Result<_, _>>()?;
+    let is_one = jobs.len() == 1;
+    let answers = join_all(jobs.into_iter().map(|job| handle.add(job))).await;
+    let added: Result<Vec<One>, Problem> = answers
+        .into_iter()
+        .map(|answer| {
+            answer.map(|(id, answer)| One { id: id.to_string(), result: word(answer) }).map_err(queue_problem)
+        })
+        .collect();
+    match added {
+        Ok(jobs) => Ok(Json(Added { jobs })),
+        Err(problem) if is_one || problem.status().is_client_error() => Err(problem),
+        Err(problem) => Err(Problem::new(
+            PARTIAL,
+            format!(
+                "{} Some jobs may have been added. With ids or `Idempotency-Key`, send the same request again.",
+                problem.detail()
+            ),
+        )),
+    }
+}
+
+/// The place in the request tells the jobs of one `Idempotency-Key` apart.
+fn checked(new: New, place: usize, once: Option<&str>, topic: &Topic) -> Result<NewTopicJob, Problem> {
+    let when = match (new.at, new.delay_ms) {
+        (Some(Wide(at)), None) => When::At(at),
+        (None, delay) => When::In(delay.unwrap_or_default().0),
+        _ => return Err(Problem::of_field(INVALID_INPUT, "at", "Send at most one of `at` and `delay_ms`.")),
+    };
+    let unique = new.unique.map(|unique| (unique.key, Duration::from_millis(unique.window_ms.0)));
+    let name = new.id.or_else(|| once.filter(|_| unique.is_none()).map(|once| format!("{once}/{place}")));
+    Ok(NewTopicJob {
+        body: sent(new.body.as_deref(), new.body_base64.as_deref(), topic.codec())?,
+        when,
+        name,
+        unique,
+        priority: match new.priority.unwrap_or(Urgency::Normal) {
+            Urgency::Urgent => Priority::Urgent,
+            Urgency::High => Priority::High,
+            Urgency::Normal => Priority::Normal,
+            Urgency::Low => Priority::Low,
+        },
+        retries: new.retries.map(Retries::Limited),
+    })
+}
+
+fn word(answer: Enqueued) -> &'static str {
+    match answer {
+        Enqueued::Created => "created",
+        Enqueued::Duplicate => "duplicate",
+        Enqueued::Taken(_) => "taken",
+        Enqueued::Dead => "dead",
+        Enqueued::Ended(_) => "ended",
+        Enqueued::Full => "full",
+        Enqueued::Elsewhere => "elsewhere",
+    }
+}

@@ -1,0 +1,250 @@
+//! Jobs: lists, one job with the reason why it is where it is, and its body.
+
+use super::body::{Body, JSON};
+use super::source;
+use super::topics::At;
+use super::wide::Wide;
+use crate::console::app::App;
+use crate::console::kind::{INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::rights::Visitor;
+use crate::console::security::redact::HIDDEN;
+use crate::console::source::queue_problem;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use evenkeel::queue::topic::{JobState, Preview, Previewed, Topic, Why};
+use evenkeel::queue::{CompletionRecord, ErrorClass, Found, Job, JobId, Listed, Note, State as Standing};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use web::{Problem, Query};
+
+/// Jobs of a page.
+const LIMIT: usize = 50;
+const LIMIT_MAX: usize = 500;
+
+/// Source, topic and job in a path.
+pub(super) type AtJob = Path<(String, String, String)>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Listing {
+    /// `waiting`, `running` or `dead`.
+    state: Option<String>,
+    /// The cursor that the page before returned as `next`.
+    after: Option<String>,
+    limit: Option<usize>,
+    /// Only the job with this id of its sender.
+    sender_id: Option<String>,
+}
+
+/// A page of jobs, the latest first.
+#[derive(Serialize)]
+pub(super) struct Jobs {
+    jobs: Vec<JobView>,
+    /// The cursor of the next page; absent: this is the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// A job.
+#[derive(Default, Serialize)]
+pub(super) struct JobView {
+    id: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender_id: Option<String>,
+    /// When it is due, its lease ends, it died, or it ended: in ms since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Wide>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enqueued_at: Option<Wide>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Wide>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crashes: Option<u8>,
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    history: Vec<Attempt>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_bytes: Option<Wide>,
+    #[serde(flatten)]
+    body: Body,
+    /// Why it is where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+/// A failed attempt, or a redrive.
+#[derive(Serialize)]
+struct Attempt {
+    at: Wide,
+    attempt: u16,
+    class: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub(super) async fn list(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, topic)): At,
+    Query(listing): Query<Listing>,
+) -> Result<Json<Jobs>, Problem> {
+    let handle = source(&app, &name)?.topic(&topic).await?;
+    if let Some(sender_id) = &listing.sender_id {
+        let id = JobId::named(sender_id.as_bytes());
+        let found = handle.job(id).await.map_err(queue_problem)?;
+        let jobs = found.map(|found| whole(&app, &visitor, &topic, id, &found)).into_iter().collect();
+        return Ok(Json(Jobs { jobs, next: None }));
+    }
+    let place = match listing.state.as_deref() {
+        None | Some("waiting") => JobState::Waiting,
+        Some("running") => JobState::Leased,
+        Some("dead") => JobState::Dead,
+        Some(_) => return Err(Problem::of_field(INVALID_INPUT, "state", "Use waiting, running or dead.")),
+    };
+    let limit = listing.limit.unwrap_or(LIMIT);
+    if !(1..=LIMIT_MAX).contains(&limit) {
+        return Err(Problem::of_field(INVALID_INPUT, "limit", format!("Use 1 to {LIMIT_MAX}.")));
+    }
+    let after = listing.after.as_deref().map(cursor).transpose()?;
+    let page = handle.previews(place, after, limit).await.map_err(queue_problem)?;
+    let jobs = page.jobs.iter().map(|job| preview(&app, &visitor, &topic, job)).collect();
+    Ok(Json(Jobs { jobs, next: page.next.map(|next| format!("{}:{}", next.score, next.id)) }))
+}
+
+fn cursor(text: &str) -> Result<Listed, Problem> {
+    let parsed =
+        text.split_once(':').and_then(|(score, id)| Some(Listed { score: score.parse().ok()?, id: id.parse().ok()? }));
+    parsed.ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the value of `next` of the page before."))
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, topic, id)): AtJob,
+) -> Result<Response, Problem> {
+    let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
+    let found = found(&handle, id).await?;
+    let why = handle.why(id).await.map_err(queue_problem)?;
+    let view = JobView { why: Some(reason(&visitor, why)), ..whole(&app, &visitor, &topic, id, &found) };
+    let tag = match &found {
+        Found::Live { job, .. } if visitor.sees_bodies() => Some([(header::ETAG, etag(&job.spec.body))]),
+        _ => None,
+    };
+    Ok((tag, Json(view)).into_response())
+}
+
+/// The body, byte for byte.
+pub(super) async fn body(State(app): State<App>, Path((name, topic, id)): AtJob) -> Result<Response, Problem> {
+    let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
+    match found(&handle, id).await? {
+        Found::Live { job, .. } => {
+            let is_json = job.spec.codec.unwrap_or(handle.codec()) == JSON;
+            let media_type = if is_json { "application/json" } else { "application/octet-stream" };
+            let headers = [(header::CONTENT_TYPE, media_type.to_owned()), (header::ETAG, etag(&job.spec.body))];
+            Ok((headers, job.spec.body).into_response())
+        }
+        Found::Ended(_) => Err(Problem::new(UNKNOWN_JOB, "The job has ended; its body is not kept.")),
+    }
+}
+
+/// The job, or the problem that it is unknown.
+pub(super) async fn found(topic: &Topic, id: JobId) -> Result<Found, Problem> {
+    topic.job(id).await.map_err(queue_problem)?.ok_or_else(|| Problem::plain(UNKNOWN_JOB))
+}
+
+/// The id in a path: the 32 digits, never a sender's id.
+pub(super) fn job_id(text: &str) -> Result<JobId, Problem> {
+    text.parse().map_err(|_| Problem::new(UNKNOWN_JOB, "The id of a job in a path is its 32 hexadecimal digits."))
+}
+
+/// Identifies a body, so that an edit names the one that it replaces.
+pub(super) fn etag(body: &[u8]) -> String {
+    let digest = crate::console::security::session::hex(&Sha256::digest(body));
+    format!("\"{}\"", &digest[..32])
+}
+
+fn preview(app: &App, visitor: &Visitor, topic: &str, previewed: &Previewed) -> JobView {
+    let id = previewed.listed.id;
+    match &previewed.preview {
+        Preview::Live { state, score, job, body_bytes } => {
+            let is_whole = Wide::from(job.spec.body.len()) == Wide(*body_bytes);
+            let body = if is_whole { Body::seen_by(app, visitor, topic, &job.spec.body) } else { Body::default() };
+            JobView { body, body_bytes: Some(Wide(*body_bytes)), ..live(visitor, id, *state, *score, job) }
+        }
+        Preview::Ended(completion) => ended(id, completion),
+        Preview::Unreadable(_) => JobView { id: id.to_string(), state: "unreadable", ..JobView::default() },
+    }
+}
+
+fn whole(app: &App, visitor: &Visitor, topic: &str, id: JobId, found: &Found) -> JobView {
+    match found {
+        Found::Ended(completion) => ended(id, completion),
+        Found::Live { state, score, job } => JobView {
+            body: Body::seen_by(app, visitor, topic, &job.spec.body),
+            body_bytes: Some(Wide::from(job.spec.body.len())),
+            ..live(visitor, id, *state, *score, job)
+        },
+    }
+}
+
+fn ended(id: JobId, completion: &CompletionRecord) -> JobView {
+    let end = Some(format!("{:?}", completion.end).to_lowercase());
+    JobView { id: id.to_string(), state: "ended", at: Some(Wide(completion.ended_at)), end, ..JobView::default() }
+}
+
+fn live(visitor: &Visitor, id: JobId, state: Standing, score: u64, job: &Job) -> JobView {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let sender_id =
+        job.spec.notes.iter().find_map(|note| if let Note::Name(name) = note { Some(text(name)) } else { None });
+    let history = job.error_notes().map(|error| Attempt {
+        at: Wide(error.at),
+        attempt: error.attempt,
+        class: class(error.class).to_owned(),
+        error: visitor.sees_bodies().then(|| text(&error.text)),
+    });
+    JobView {
+        id: id.to_string(),
+        state: match state {
+            Standing::Waiting(_) => "waiting",
+            Standing::Leased => "running",
+            Standing::Dead => "dead",
+        },
+        sender_id,
+        at: Some(Wide(score)),
+        enqueued_at: Some(Wide(job.enqueued_at)),
+        expires_at: job.expires_at.map(Wide),
+        priority: Some(format!("{:?}", job.spec.priority).to_lowercase()),
+        errors: Some(job.errors),
+        crashes: Some(job.crashes),
+        history: history.collect(),
+        ..JobView::default()
+    }
+}
+
+fn class(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Failed => "failed",
+        ErrorClass::Crashed => "crashed",
+        ErrorClass::LeaseExpired => "lease-expired",
+        ErrorClass::Dead => "dead",
+    }
+}
+
+/// The reason, without the text of an error for those who may not see it.
+fn reason(visitor: &Visitor, mut why: Why) -> String {
+    if !visitor.sees_bodies()
+        && let Why::Dead { error, .. } | Why::Retrying { error, .. } = &mut why
+    {
+        HIDDEN.clone_into(error);
+    }
+    why.to_string()
+}

@@ -1,0 +1,191 @@
+//! Locks: acquire, renew, release. The owner is a token that the client draws, so that a resend gets the same fence.
+
+use super::wide::Wide;
+use super::{source, too_many};
+use crate::console::app::App;
+use crate::console::kind::INVALID_INPUT;
+use crate::console::rights::{Action, Visitor};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use evenkeel::lock::{LockError, LockName};
+use evenkeel_link::Token;
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::time::Duration;
+use web::{JsonBody, Kind, Problem};
+
+const TTL_MS: std::ops::RangeInclusive<u32> = 1_000..=86_400_000;
+const WAIT_MS_MAX: u32 = 20_000;
+/// The pause between two attempts of a call that waits.
+const PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Acquisition {
+    name: String,
+    /// 32 hexadecimal digits, drawn at random for this acquisition; the same for a repeat.
+    owner: String,
+    ttl_ms: u32,
+    #[serde(default)]
+    wait_ms: u32,
+    /// What operators see of the holder.
+    #[serde(default)]
+    metadata: String,
+    /// A fence that was seen elsewhere: the new one is above it.
+    #[serde(default)]
+    fence_above: Wide,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Renewal {
+    name: String,
+    owner: String,
+    ttl_ms: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Freeing {
+    name: String,
+    owner: String,
+}
+
+/// The reply to an acquisition.
+#[derive(Serialize)]
+struct Granted {
+    is_granted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fence: Option<Wide>,
+    /// The lease ends at the time when the call was sent + `waited_ms` + this, at the earliest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease_ms: Option<u64>,
+    waited_ms: u64,
+    /// When the lock may be free, unless it is released before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_in_ms: Option<u64>,
+}
+
+pub(super) async fn acquire(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(from): Path<String>,
+    JsonBody(call): JsonBody<Acquisition>,
+) -> Result<Response, Problem> {
+    visitor.check(Action::Lock, &call.name)?;
+    source(&app, &from)?;
+    let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
+    checked_ttl(call.ttl_ms)?;
+    if call.wait_ms > WAIT_MS_MAX {
+        return Err(Problem::of_field(INVALID_INPUT, "wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}.")));
+    }
+    let locks = app.api.locks()?;
+    let permit = if call.wait_ms > 0 { app.api.waiting.try_acquire().ok() } else { None };
+    if call.wait_ms > 0 && permit.is_none() {
+        return Ok(too_many("Too many calls wait.", Duration::from_secs(1)));
+    }
+    let step = Acquire {
+        owner,
+        process: owner,
+        lease_ms: call.ttl_ms.into(),
+        cooling_ms: 0,
+        hold_ms_max: None,
+        fence_floor: call.fence_above.0,
+        // A place among the waiters would reserve the lock for a client that may have gone.
+        waits: false,
+        words: Bytes::from(call.metadata),
+    };
+    let arrived = app.api.clock.now();
+    let until = arrived + Duration::from_millis(call.wait_ms.into());
+    loop {
+        let began = app.api.clock.now();
+        let waited_ms = u64::try_from(began.since(arrived).as_millis()).unwrap_or(u64::MAX);
+        match locks.acquire(&name, &step).await.map_err(|error| lock_problem(&error))? {
+            Acquired::Granted { fence, lease_left_ms } => {
+                let (fence, lease_ms) = (Some(Wide(fence.0)), Some(lease_left_ms));
+                return Ok(
+                    Json(Granted { is_granted: true, fence, lease_ms, waited_ms, free_in_ms: None }).into_response()
+                );
+            }
+            Acquired::Taken { free_in_ms } if app.api.clock.now() >= until || *app.stopping.borrow() => {
+                let free_in_ms = Some(free_in_ms);
+                let taken = Granted { is_granted: false, fence: None, lease_ms: None, waited_ms, free_in_ms };
+                return Ok(Json(taken).into_response());
+            }
+            Acquired::Taken { .. } => app.api.clock.sleep(PAUSE.min(until.since(app.api.clock.now()))).await,
+        }
+    }
+}
+
+pub(super) async fn renew(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(from): Path<String>,
+    JsonBody(call): JsonBody<Renewal>,
+) -> Result<Json<Value>, Problem> {
+    visitor.check(Action::Lock, &call.name)?;
+    source(&app, &from)?;
+    checked_ttl(call.ttl_ms)?;
+    let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
+    let renewed = app.api.locks()?.renew(&name, owner, call.ttl_ms.into()).await;
+    Ok(Json(match renewed.map_err(|error| lock_problem(&error))? {
+        Renewed::Renewed { lease_left_ms } | Renewed::Held { lease_left_ms } => {
+            json!({ "is_held": true, "lease_ms": lease_left_ms })
+        }
+        Renewed::Lost => json!({ "is_held": false }),
+    }))
+}
+
+pub(super) async fn release(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(from): Path<String>,
+    JsonBody(call): JsonBody<Freeing>,
+) -> Result<Json<Value>, Problem> {
+    visitor.check(Action::Lock, &call.name)?;
+    source(&app, &from)?;
+    let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
+    let release = Release { owner, process: owner, waits: false };
+    let released = app.api.locks()?.release(&name, release).await.map_err(|error| lock_problem(&error))?;
+    let result = match released {
+        Released::Released { .. } => "released",
+        Released::Lost => "lost",
+        Released::Nothing => "free",
+    };
+    Ok(Json(json!({ "result": result })))
+}
+
+fn lock_name(name: &str) -> Result<LockName, Problem> {
+    LockName::new(name).map_err(|error| Problem::of_field(INVALID_INPUT, "name", format!("{error}.")))
+}
+
+fn owner_of(text: &str) -> Result<Token, Problem> {
+    let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex);
+    let detail = "`owner` must have 32 hexadecimal digits, drawn at random for each acquisition.";
+    number
+        .map(|number| Token::from(number.to_be_bytes()))
+        .ok_or_else(|| Problem::of_field(INVALID_INPUT, "owner", detail))
+}
+
+fn checked_ttl(ttl_ms: u32) -> Result<(), Problem> {
+    if TTL_MS.contains(&ttl_ms) {
+        return Ok(());
+    }
+    let detail = format!("`ttl_ms` must be from {} to {}.", TTL_MS.start(), TTL_MS.end());
+    Err(Problem::of_field(INVALID_INPUT, "ttl_ms", detail))
+}
+
+fn lock_problem(error: &LockError) -> Problem {
+    let detail = format!("{}.", error.to_string().trim_end_matches('.'));
+    match error {
+        LockError::Invalid(_) => Problem::new(INVALID_INPUT, detail),
+        LockError::Link(link) if link.outcome_unknown() => {
+            Problem::new(Kind::OUTCOME_UNKNOWN, format!("{detail} Send the same call again."))
+        }
+        _ => Problem::new(Kind::UNAVAILABLE, detail),
+    }
+}

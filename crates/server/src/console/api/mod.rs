@@ -1,0 +1,107 @@
+//! `/api/v1`: the JSON API, for programs in any language.
+//!
+//! * `topics.rs`, `jobs.rs`, `change.rs`, `dead.rs` — what the pages show and do.
+//! * `enqueue.rs`, `work/`, `locks.rs`, `caches.rs` — what programs do.
+//! * `answer.rs`, `body.rs`, `wide.rs` — problems, bodies and numbers as they travel. `rates.rs` — how much a key may ask.
+//!
+//! docs/spec/console.md specifies it.
+
+mod answer;
+mod body;
+mod caches;
+mod change;
+mod dead;
+mod enqueue;
+mod jobs;
+mod locks;
+mod rates;
+mod topics;
+mod wide;
+mod work;
+
+pub(crate) use answer::{too_many, with_outcome};
+
+use super::app::App;
+use super::rights::{Action, Table};
+use super::source::Source;
+use crate::console::kind::UNKNOWN_SOURCE;
+use evenkeel::Keel;
+use evenkeel::clock::Clock;
+use evenkeel_link::Link;
+use evenkeel_protocol::lock::redis::RedisLock;
+use evenkeel_protocol::queue::RedisQueue;
+use rates::Rates;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use web::{Kind, Problem};
+
+/// Calls that wait for a job or a lock at the same time.
+const WAITING_MAX: usize = 1_000;
+
+/// The state of the API.
+pub(crate) struct Api {
+    pub(crate) rates: Rates,
+    /// One permit for each call that waits.
+    waiting: Semaphore,
+    clock: Clock,
+    link: Option<Link>,
+}
+
+impl Api {
+    pub(crate) fn new(keel: &Keel, clock: Clock) -> Self {
+        let link = keel.link().cloned();
+        Self { rates: Rates::new(clock.clone()), waiting: Semaphore::new(WAITING_MAX), clock, link }
+    }
+
+    fn link(&self) -> Result<&Link, Problem> {
+        self.link
+            .as_ref()
+            .ok_or_else(|| Problem::new(Kind::UNAVAILABLE, "This source has no Redis. Nothing was changed."))
+    }
+
+    fn queue(&self) -> Result<RedisQueue, Problem> {
+        self.link().map(|link| RedisQueue::new(link.clone()))
+    }
+
+    fn locks(&self) -> Result<RedisLock, Problem> {
+        self.link().map(|link| RedisLock::new(link.clone()))
+    }
+}
+
+/// Adds the routes of the API.
+pub(crate) fn routes(table: Table) -> Table {
+    table
+        .api_read("/api/v1/sources", Action::Read, topics::sources)
+        .api_read("/api/v1/sources/{source}", Action::Read, topics::overview)
+        .api_read("/api/v1/sources/{source}/topics", Action::Read, topics::list)
+        .api_read("/api/v1/sources/{source}/topics/{topic}", Action::Read, topics::show)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/pause", Action::Pause, topics::pause)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/resume", Action::Pause, topics::resume)
+        .api_read("/api/v1/sources/{source}/topics/{topic}/jobs", Action::Read, jobs::list)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/jobs", Action::Enqueue, enqueue::enqueue)
+        .api_read("/api/v1/sources/{source}/topics/{topic}/jobs/{id}", Action::Read, jobs::show)
+        .api_read("/api/v1/sources/{source}/topics/{topic}/jobs/{id}/body", Action::Bodies, jobs::body)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/jobs/{id}/run", Action::Run, change::run)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/jobs/{id}/reschedule", Action::Reschedule, change::reschedule)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/jobs/{id}/revoke", Action::Revoke, change::revoke)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/jobs/{id}/edit", Action::Edit, change::edit)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/jobs/{id}/redrive", Action::Redrive, dead::redrive_one)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/jobs/{id}/delete", Action::Delete, dead::delete_one)
+        .api_read("/api/v1/sources/{source}/topics/{topic}/dead", Action::Read, dead::groups)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/dead/redrive", Action::Redrive, dead::redrive)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/dead/delete", Action::Delete, dead::delete)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/work", Action::Work, work::work)
+        .api_act("/api/v1/sources/{source}/topics/{topic}/heartbeat", Action::Work, work::heartbeat)
+        .api_act("/api/v1/sources/{source}/locks/acquire", Action::Lock, locks::acquire)
+        .api_act("/api/v1/sources/{source}/locks/renew", Action::Lock, locks::renew)
+        .api_act("/api/v1/sources/{source}/locks/release", Action::Lock, locks::release)
+        .api_act("/api/v1/sources/{source}/caches/{cache}/invalidate", Action::Invalidate, caches::invalidate)
+}
+
+/// The source of this name. Today a console has one, which is also called `default`.
+fn source<'a>(app: &'a App, name: &str) -> Result<&'a Arc<Source>, Problem> {
+    if name == "default" || name == app.source.name() {
+        return Ok(&app.source);
+    }
+    Err(Problem::new(UNKNOWN_SOURCE, format!("There is no source {name:?}. This console has `default`.")))
+}

@@ -1,0 +1,190 @@
+//! Sources and topics: figures, problems, pause and resume.
+
+use super::source;
+use super::wide::Wide;
+use crate::console::app::App;
+use crate::console::collector::Snapshot;
+use crate::console::kind::{PARTIAL, UNKNOWN_TOPIC};
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::queue_problem;
+use axum::Json;
+use axum::extract::{Path, State};
+use evenkeel::queue::QueueError;
+use evenkeel::queue::topic::TopicStats;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use web::{JsonBody, Problem};
+
+/// A source and a topic in a path.
+pub(super) type At = Path<(String, String)>;
+
+pub(super) async fn sources(State(app): State<App>) -> Json<Value> {
+    Json(
+        json!({ "sources": [{ "name": "default", "prefix": app.source.name(), "has_database": app.source.database.is_some() }] }),
+    )
+}
+
+/// What is wrong, and how old the figures are.
+#[derive(Serialize)]
+pub(super) struct Overview {
+    /// When the figures were read, in ms since 1970; absent: never.
+    read_at: Option<Wide>,
+    /// Why the last reading failed.
+    failed: Option<String>,
+    problems: Vec<Found>,
+    topics: usize,
+    outbox: Option<OutboxFigures>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    id: String,
+    severity: &'static str,
+    text: String,
+    since: String,
+}
+
+#[derive(Serialize)]
+struct OutboxFigures {
+    parked: Wide,
+    oldest_ms: Option<Wide>,
+}
+
+pub(super) async fn overview(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Overview>, Problem> {
+    source(&app, &name)?;
+    let snapshot = app.collector.snapshot();
+    let problems = snapshot.troubles.iter().map(|trouble| Found {
+        id: trouble.id.clone(),
+        severity: if trouble.is_bad { "bad" } else { "warning" },
+        text: trouble.text.clone(),
+        since: trouble.since.clone(),
+    });
+    let outbox = snapshot.outbox.as_ref().map(|outbox| OutboxFigures {
+        parked: Wide(outbox.parked + outbox.keys_parked),
+        oldest_ms: outbox.oldest_ms.map(Wide),
+    });
+    Ok(Json(Overview {
+        read_at: read_at(&snapshot),
+        failed: snapshot.failed.clone(),
+        problems: problems.collect(),
+        topics: snapshot.topics.len(),
+        outbox,
+    }))
+}
+
+fn read_at(snapshot: &Snapshot) -> Option<Wide> {
+    (snapshot.at > 0).then_some(Wide(snapshot.at))
+}
+
+/// The figures of one topic.
+#[derive(Serialize)]
+pub(super) struct TopicView {
+    name: String,
+    shards: usize,
+    waiting: Wide,
+    due: Wide,
+    running: Wide,
+    dead: Wide,
+    late_ms: Wide,
+    consumers: Wide,
+    lease_expired: Wide,
+    done: Wide,
+    retried: Wide,
+    died: Wide,
+    is_paused: bool,
+    /// The end of a pause, in ms since 1970; absent: the topic is not paused, or until it is resumed.
+    paused_until: Option<Wide>,
+    needs_database: bool,
+}
+
+impl TopicView {
+    fn of(name: &str, stats: &TopicStats, needs_database: bool) -> Self {
+        let total = &stats.total;
+        Self {
+            name: name.to_owned(),
+            shards: stats.shards.len(),
+            waiting: Wide(stats.waiting()),
+            due: Wide(stats.due()),
+            running: Wide(stats.running()),
+            dead: Wide(stats.dead()),
+            late_ms: Wide(stats.late_ms()),
+            consumers: Wide(total.workers),
+            lease_expired: Wide(total.lease_expired),
+            done: Wide(total.totals.done),
+            retried: Wide(total.totals.retried),
+            died: Wide(total.totals.died),
+            is_paused: total.paused_until.is_some(),
+            paused_until: total.paused_until.filter(|until| *until != u64::MAX).map(Wide),
+            needs_database,
+        }
+    }
+}
+
+/// All topics, as the console read them last.
+#[derive(Serialize)]
+pub(super) struct Topics {
+    read_at: Option<Wide>,
+    topics: Vec<TopicView>,
+}
+
+pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Topics>, Problem> {
+    source(&app, &name)?;
+    let snapshot = app.collector.snapshot();
+    let of = |topic: &crate::console::collector::TopicFigures| {
+        TopicView::of(&topic.name, &topic.stats, topic.needs_database)
+    };
+    Ok(Json(Topics { read_at: read_at(&snapshot), topics: snapshot.topics.iter().map(of).collect() }))
+}
+
+pub(super) async fn show(State(app): State<App>, Path((name, topic)): At) -> Result<Json<TopicView>, Problem> {
+    let topic = source(&app, &name)?.topic(&topic).await?;
+    let stats = topic.stats().await.map_err(queue_problem)?;
+    Ok(Json(TopicView::of(topic.name(), &stats, topic.needs_database())))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Pause {
+    /// The end of the pause, in ms since 1970; without it: until resumed.
+    until: Option<Wide>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+pub(super) async fn pause(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, topic)): At,
+    JsonBody(pause): JsonBody<Pause>,
+) -> Result<Json<Value>, Problem> {
+    visitor.check(Action::Pause, &topic)?;
+    let handle = source(&app, &name)?.topic(&topic).await?;
+    let until = pause.until.map(|Wide(until)| until);
+    let act = async { handle.pause(until).await.map_err(spread).map(|()| "paused") };
+    app.act(&visitor, "pause", json!({ "topic": topic, "until": until }), act).await?;
+    Ok(Json(json!({ "is_paused": true })))
+}
+
+pub(super) async fn resume(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, topic)): At,
+    JsonBody(Nothing {}): JsonBody<Nothing>,
+) -> Result<Json<Value>, Problem> {
+    visitor.check(Action::Pause, &topic)?;
+    let handle = source(&app, &name)?.topic(&topic).await?;
+    let act = async { handle.resume().await.map_err(spread).map(|()| "resumed") };
+    app.act(&visitor, "resume", json!({ "topic": topic }), act).await?;
+    Ok(Json(json!({ "is_paused": false })))
+}
+
+/// The problem of an action on several shards, of which some may have been changed before the error.
+pub(super) fn spread(error: QueueError) -> Problem {
+    let problem = queue_problem(error);
+    if problem.kind() == UNKNOWN_TOPIC || problem.status().is_client_error() {
+        return problem;
+    }
+    Problem::new(PARTIAL, format!("{} A part may have been changed; send the same request again.", problem.detail()))
+}

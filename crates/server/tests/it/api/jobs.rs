@@ -1,0 +1,162 @@
+//! What the pages show and do, over the API.
+
+use super::caller::{Caller, ROOT, answer, problem};
+use crate::console::server::Console;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn job_is_enqueued_read_changed_and_revoked() {
+    let console = Console::start(false).await;
+    let caller = Caller::local(&console);
+    // The digits of the number are more than a floating-point number keeps.
+    let text = r#"{"jobs":[{"id":"welcome/42","delay_ms":3600000,"body":{ "n": 12345678901234567890 }}]}"#;
+    let headers = "content-type: application/json\r\n";
+    let sent = console.send("POST", &format!("{ROOT}/topics/mail/jobs"), headers, text).await;
+    let id = answer(&sent)["jobs"][0]["id"].as_str().unwrap().to_owned();
+    let again = console.send("POST", &format!("{ROOT}/topics/mail/jobs"), headers, text).await;
+    assert_eq!(answer(&again)["jobs"][0], json!({ "id": id, "result": "duplicate" }));
+
+    let path = format!("/topics/mail/jobs/{id}");
+    let shown = caller.get(&path).await;
+    assert!(shown.text.contains(r#""body":{ "n": 12345678901234567890 }"#), "{}", shown.text);
+    let job = answer(&shown);
+    assert_eq!((&job["state"], &job["sender_id"]), (&json!("waiting"), &json!("welcome/42")));
+    assert!(job["why"].as_str().unwrap().starts_with("it is due in") && job["at"].is_string(), "{job}");
+    assert_eq!(caller.get(&format!("{path}/body")).await.text, r#"{ "n": 12345678901234567890 }"#);
+    let found = caller.read("/topics/mail/jobs?sender_id=welcome%2F42").await;
+    assert_eq!(found["jobs"][0]["id"], json!(id));
+
+    let tag = shown.head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap().to_owned();
+    let edit = json!({ "body": { "n": 2 } });
+    assert_eq!(problem(&caller.post(&format!("{path}/edit"), &edit).await).0, 422, "no If-Match");
+    let if_match = format!("if-match: {tag}\r\n");
+    assert_eq!(answer(&caller.post_with(&format!("{path}/edit"), &if_match, &edit).await)["result"], "changed");
+    assert_eq!(
+        answer(&caller.post_with(&format!("{path}/edit"), &if_match, &edit).await)["result"],
+        "changed",
+        "a repeat"
+    );
+    let late = caller.post_with(&format!("{path}/edit"), &if_match, &json!({ "body": 3 })).await;
+    assert_eq!(problem(&late), (409, "changed-meanwhile".to_owned(), "none".to_owned()));
+
+    caller.act(&format!("{path}/reschedule"), &json!({ "delay_ms": "7200000" })).await;
+    caller.act(&format!("{path}/run"), &json!({})).await;
+    assert_eq!(caller.read("/topics/mail").await["due"], "1");
+    assert_eq!(caller.act(&format!("{path}/revoke"), &json!({})).await["result"], "revoked");
+    assert_eq!(caller.act(&format!("{path}/revoke"), &json!({})).await["result"], "revoked", "a repeat");
+    assert_eq!(caller.read(&path).await["end"], "revoked");
+}
+
+#[tokio::test]
+async fn idempotency_key_and_unique_key_add_one_job() {
+    let console = Console::start(false).await;
+    let caller = Caller::local(&console);
+    let two = json!({ "jobs": [{ "body": 1 }, { "body": 2 }] });
+    let send = async || answer(&caller.post_with("/topics/mail/jobs", "idempotency-key: order-7\r\n", &two).await);
+    let (first, second) = (send().await, send().await);
+    assert_eq!((&first["jobs"][0]["result"], &second["jobs"][1]["result"]), (&json!("created"), &json!("duplicate")));
+    assert_eq!(first["jobs"][1]["id"], second["jobs"][1]["id"]);
+    assert_ne!(first["jobs"][0]["id"], first["jobs"][1]["id"]);
+    let unique = json!({ "jobs": [{ "body": 1, "unique": { "key": "user 7", "window_ms": 60_000 } }] });
+    assert_eq!(caller.act("/topics/mail/jobs", &unique).await["jobs"][0]["result"], "created");
+    assert_eq!(caller.act("/topics/mail/jobs", &unique).await["jobs"][0]["result"], "duplicate");
+    assert_eq!(caller.read("/topics/mail").await["waiting"], "3");
+}
+
+#[tokio::test]
+async fn lists_are_paged_without_gaps() {
+    let console = Console::start(false).await;
+    let caller = Caller::local(&console);
+    let jobs: Vec<Value> = (0..7).map(|n| json!({ "body": n, "delay_ms": 1_000_000 + n })).collect();
+    caller.act("/topics/mail/jobs", &json!({ "jobs": jobs })).await;
+    let (mut bodies, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = caller.read(&format!("/topics/mail/jobs?state=waiting&limit=3{after}")).await;
+        bodies.extend(page["jobs"].as_array().unwrap().iter().map(|job| job["body"].as_u64().unwrap()));
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    bodies.sort_unstable();
+    assert_eq!(bodies, (0..7).collect::<Vec<_>>());
+    for query in ["limit=0", "limit=501", "state=none", "after=x", "color=red"] {
+        assert_eq!(problem(&caller.get(&format!("/topics/mail/jobs?{query}")).await).0, 422, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn topic_is_paused_and_resumed_and_problems_are_listed() {
+    let console = Console::start(false).await;
+    let caller = Caller::local(&console);
+    caller.act("/topics/mail/pause", &json!({})).await;
+    assert_eq!(caller.read("/topics/mail").await["is_paused"], true);
+    caller.act("/topics/mail/resume", &json!({})).await;
+    assert_eq!(caller.read("/topics/mail").await["is_paused"], false);
+    assert!(caller.read("").await["problems"].is_array());
+    assert_eq!(caller.read("/topics").await["topics"][0]["name"], "mail");
+    let log = std::fs::read_to_string(console.folder.path().join("audit")).unwrap();
+    assert!(log.contains("\"action\":\"pause\"") && log.lines().count() == 4, "{log}");
+}
+
+#[tokio::test]
+async fn dead_letters_are_redriven_and_deleted_over_the_api() {
+    let console = Console::start(false).await;
+    let caller = Caller::local(&console);
+    console.add_dead(json!({ "to": "ada" }), "smtp refused 451").await;
+    let groups = caller.read("/topics/mail/dead").await;
+    assert_eq!(groups["groups"], json!([{ "group": "smtp refused NUMBER", "count": 1 }]));
+    let choice = json!({ "group": "smtp refused NUMBER", "until": groups["until"] });
+    assert_eq!(problem(&caller.post("/topics/mail/dead/redrive", &choice).await).0, 422, "no Idempotency-Key");
+    let redrive =
+        async || answer(&caller.post_with("/topics/mail/dead/redrive", "idempotency-key: a\r\n", &choice).await);
+    assert_eq!(redrive().await["redriven_in_all"], "1");
+    assert_eq!(redrive().await, json!({ "redriven": "0", "redriven_in_all": "1" }), "a resend");
+    let waiting = caller.read("/topics/mail/jobs").await;
+    caller.act(&format!("/topics/mail/jobs/{}/revoke", waiting["jobs"][0]["id"].as_str().unwrap()), &json!({})).await;
+
+    console.add_dead(json!(1), "bad address").await;
+    let dead = caller.read("/topics/mail/jobs?state=dead").await;
+    let path = format!("/topics/mail/jobs/{}", dead["jobs"][0]["id"].as_str().unwrap());
+    assert_eq!(
+        problem(&caller.post(&format!("{path}/delete"), &json!({ "confirm": "male" })).await).1,
+        "not-confirmed"
+    );
+    assert_eq!(caller.act(&format!("{path}/redrive"), &json!({})).await["result"], "redriven");
+    assert_eq!(caller.act(&format!("{path}/delete"), &json!({ "confirm": "mail" })).await["deleted"], "0", "it waits");
+    let late = caller.read("/topics/mail/dead").await;
+    let gone = json!({ "group": "bad address", "until": late["until"], "confirm": "mail" });
+    assert_eq!(caller.act("/topics/mail/dead/delete", &gone).await["deleted"], "0");
+}
+
+#[tokio::test]
+async fn bad_requests_are_problems_with_their_outcome() {
+    let console = Console::start(false).await;
+    let caller = Caller::local(&console);
+    let job = |job: Value| json!({ "jobs": [job] });
+    let cases = [
+        (job(json!({ "body": 1, "color": "red" })), "color"),
+        (job(json!({})), "body"),
+        (job(json!({ "body": 1, "body_base64": "MQ==" })), "body"),
+        (job(json!({ "body_base64": "AP8=" })), "body_base64"),
+        (job(json!({ "body": 1, "at": 1, "delay_ms": 1 })), "at"),
+        (job(json!({ "body": 1, "delay_ms": "-1" })), "delay_ms"),
+        (job(json!({ "body": 1, "delay_ms": "18446744073709551616" })), "delay_ms"),
+        (job(json!({ "body": 1, "priority": "highest" })), "priority"),
+        (json!({ "jobs": [] }), "jobs"),
+    ];
+    for (body, field) in cases {
+        let refused = caller.post("/topics/mail/jobs", &body).await;
+        assert_eq!(problem(&refused), (422, "invalid-input".to_owned(), "none".to_owned()), "{body}: {}", refused.text);
+        assert!(refused.text.contains(field), "{field}: {}", refused.text);
+    }
+    assert_eq!(problem(&caller.get("/topics/none").await).1, "unknown-topic");
+    assert_eq!(problem(&caller.get("/nowhere").await).1, "not-found");
+    let other = console.get("/api/v1/sources/other/topics", "").await;
+    assert_eq!(problem(&other).1, "unknown-source");
+    let huge = json!({ "jobs": [{ "body": "x".repeat(9 << 20) }] });
+    let refused = caller.post("/topics/mail/jobs", &huge).await;
+    assert_eq!((refused.status, refused.text.contains("8 MiB")), (413, true), "{}", refused.text);
+    let large = json!({ "jobs": [{ "body": "x".repeat(1 << 20), "delay_ms": 60_000 }] });
+    caller.act("/topics/mail/jobs", &large).await;
+}

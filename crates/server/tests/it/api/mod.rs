@@ -1,0 +1,8 @@
+//! The JSON API of `evenkeel serve` against a real Redis.
+
+mod caller;
+mod jobs;
+mod locks;
+mod python;
+mod rights;
+mod work;
