@@ -225,6 +225,7 @@
 //! | `nats` | a sink that publishes outbox messages to NATS JetStream; enables `sql` | 30 |
 //! | `spool` | `KeelBuilder::spool` and the module `spool`: the bounded file for pending invalidations | 1 |
 //! | `tls` | TLS (`rediss://`) through rustls with the ring provider, which is compiled from C and assembly | 10 |
+//! | `otel` | outbox rows, messages and jobs carry the OpenTelemetry context of the span that made them, and relays and consumers continue it | 5 |
 //! | `testing` | for test suites only: clocks that a test advances, and switches that remove single protocol checks | 0 |
 //!
 //! # Other modules
@@ -262,6 +263,8 @@ pub mod sql;
 pub mod stream;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(any(feature = "queue", feature = "sql"))]
+mod trace;
 
 pub use evenkeel_link::Token;
 #[allow(clippy::disallowed_types, reason = "the crate's root shows it to users")]

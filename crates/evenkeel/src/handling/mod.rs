@@ -2,8 +2,8 @@
 //! batches, and they are canceled. Below the capabilities: it knows none of them.
 
 pub(crate) mod cancellation;
-pub(crate) mod panics;
 pub(crate) mod gather;
+pub(crate) mod panics;
 pub(crate) mod phase;
 
 use bytes::Bytes;

@@ -17,7 +17,7 @@ mod rights;
 mod route;
 mod security;
 mod serving;
-mod source;
+pub(crate) mod source;
 pub(crate) mod token;
 
 pub(crate) use serving::{Console, Serving};

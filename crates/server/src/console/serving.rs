@@ -38,6 +38,9 @@ pub(crate) struct Serving {
     /// The address in browsers, if a proxy is in front, for example https://ops.example.com; requires --tokens
     #[arg(long, value_name = "URL", requires = "tokens")]
     public_url: Option<Url>,
+    /// Export spans to this OpenTelemetry collector, such as http://127.0.0.1:4318 (needs a build with --features otel)
+    #[arg(long, env = "EVENKEEL_OTLP", value_name = "URL")]
+    otlp: Option<String>,
     /// Append the audit log to this file (default: standard error)
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
@@ -107,7 +110,7 @@ impl Console {
         if serving.routes {
             return crate::output::write(&table.lines());
         }
-        web::program::log_to_stderr();
+        let telemetry = web::telemetry::start("evenkeel", serving.otlp.as_deref())?;
         let router = router(table, &app, listen)?;
         app.collector.run_once().await;
         let upkeep = web::run_metrics_upkeep(app.prometheus.clone());
@@ -121,6 +124,7 @@ impl Console {
         };
         web::listen(listener, TowerToHyperService::new(router), stop, SHUTDOWN_TIMEOUT).await;
         tasks.iter().for_each(tokio::task::JoinHandle::abort);
+        telemetry.close().await;
         Ok(())
     }
 }

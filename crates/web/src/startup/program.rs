@@ -1,10 +1,9 @@
-//! The program's first output: usage errors, the address it listens on, and the log.
+//! The program's first output: usage errors and the address it listens on.
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
 
 /// Parses the flags of `program`, runs it, and prints the error if it cannot start.
 pub fn main<F: Parser>(program: &str, run: impl FnOnce(F) -> anyhow::Result<ExitCode>) -> ExitCode {
@@ -41,15 +40,4 @@ pub fn announce(url: &str) {
     let mut out = std::io::stdout().lock();
     // The service runs even if standard output is closed.
     let _ = writeln!(out, "listening on {url}").and_then(|()| out.flush());
-}
-
-/// Logs to standard error; `RUST_LOG` selects the level (default `info`).
-pub fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    // Fails only if a subscriber is already installed.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .try_init();
 }

@@ -26,6 +26,8 @@ pub(super) struct Claimed {
     pub(super) attempts: u64,
     /// The time since its commit, or since an operator released it.
     pub(super) age: Duration,
+    /// The trace context of its transaction.
+    pub(super) trace: Option<String>,
 }
 
 // Not `MIN`: with another column, MySQL and MariaDB read all waiting rows to compute it.
@@ -34,7 +36,7 @@ static NEXT: Statement =
 // A subquery, so that the time is read once and the index can be searched with it.
 static DUE: Statement = Statement::new(
     "SELECT id, CASE WHEN LENGTH(effects) > 65536 THEN NULL ELSE effects END, attempts, \
-     {now} - COALESCE(settled_at, created_at), LENGTH(effects) + 0 * attempts FROM evenkeel_outbox WHERE due_at <= (SELECT {now}) AND state = 1 \
+     {now} - COALESCE(settled_at, created_at), LENGTH(effects) + 0 * attempts, trace FROM evenkeel_outbox WHERE due_at <= (SELECT {now}) AND state = 1 \
      ORDER BY due_at LIMIT ? {skip locked}",
 );
 // The large column is not the first: sqlx 0.9.0 takes a row of MySQL that begins with a value of 16 MiB for the end of the rows.
@@ -136,7 +138,8 @@ pub(super) async fn claim<DB: Database>(
             large.push(claimed.len());
         }
         let age = Duration::from_millis(row.count(3)?);
-        claimed.push(Claimed { work: WorkId(id), effects: row.bytes(1)?, attempts: row.count(2)?, age });
+        let trace = row.maybe_text(5)?;
+        claimed.push(Claimed { work: WorkId(id), effects: row.bytes(1)?, attempts: row.count(2)?, age, trace });
     }
     for place in large {
         let row = Row::<DB>::first(&mut transaction, &EFFECTS, &[Value::Bytes(&claimed[place].work.0)]).await?;

@@ -8,8 +8,8 @@ use super::partition::{Worker, work};
 use super::run::{Handler, Handling, InFlight, Run, Slots};
 use super::share::{Share, keep_attending, stop_attending};
 use super::upkeep::keep_up;
-use crate::handling::panics::catch_panic_of_call;
 use crate::handling::gather::{BatchHandler, Gatherer};
+use crate::handling::panics::catch_panic_of_call;
 use crate::handling::phase::Phase;
 use crate::stream::metrics::ConsumerMetrics;
 use crate::stream::store::StreamStore;
@@ -264,8 +264,8 @@ fn each_with_reaction<T: Send + Sync + 'static, E: Display + Send + 'static>(
 
 /// The reaction to an error, and the error's message. If the user's `on_error` panics, the reaction is a retry.
 fn reaction<E: Display>(on_error: &OnError<E>, error: &E) -> (Reaction, String) {
-    let text =
-        catch_panic_of_call(|| error.to_string()).unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
+    let text = catch_panic_of_call(|| error.to_string())
+        .unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
     match catch_panic_of_call(|| on_error(error)) {
         Ok(reaction) => (reaction, text),
         Err(panic) => (Reaction::Retry, format!("{text} (`on_error` panicked: {panic})")),

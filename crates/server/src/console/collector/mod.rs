@@ -3,6 +3,7 @@
 //! One task reads every two seconds while a page is open, and every ten seconds otherwise, so the number of browsers does not change what Redis
 //! has to do. Process reports (hit ratios, slots, schedules) belong here once programs write them.
 
+mod export;
 mod problems;
 mod ring;
 
@@ -163,6 +164,7 @@ impl Collector {
         }
         next.troubles = problems::find(&next, self.source.database.is_some());
         self.date(&mut next.troubles);
+        export::export(&next, self.source.database.is_some());
         self.snapshot.send_replace(Arc::new(next));
     }
 

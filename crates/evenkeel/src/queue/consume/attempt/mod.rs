@@ -37,7 +37,10 @@ pub(super) fn start<T: Send + Sync + 'static>(
     worker.running.add(receipt, cancellation.clone());
     let trace = delivered.job.as_ref().ok().and_then(|job| trace_of(&job.spec.notes)).map(str::to_owned);
     let attempt = tracing::field::Empty;
-    let span = tracing::info_span!("queue_job", queue = %worker.run.core.name, id = %receipt.id, trace, attempt);
+    let (topic, kind) = (&worker.run.core.name, tracing::field::Empty);
+    let span = tracing::info_span!("queue_job", queue = %topic, id = %receipt.id, trace, attempt, otel.kind = kind);
+    #[cfg(feature = "otel")]
+    crate::trace::describe_attempt(&span, topic, &receipt.id.to_string(), trace.as_deref());
     let (its_worker, its_span) = (Arc::clone(worker), span.clone());
     let run = async move {
         let check = delivered.job.as_ref().ok().map(|job| RowCheck::of(&its_worker, receipt, job));
@@ -66,6 +69,9 @@ pub(super) fn start<T: Send + Sync + 'static>(
                 })
             }
         };
+        if let Some(Outcome::Failed { error, .. } | Outcome::Dead { reason: error }) = &outcome {
+            crate::trace::failed(&its_span, &String::from_utf8_lossy(error));
+        }
         drop((running, check));
         its_worker.ended(&receipt, outcome);
     };

@@ -20,12 +20,7 @@ impl Effects {
     /// [`SqlError::Effect`]: the queue is of a keel over another Redis. The effect was not recorded.
     pub fn enqueue<T: Send + Sync + 'static>(&mut self, job: JobBuilder<'_, T>) -> Result<JobId, SqlError> {
         self.check_queue(job.name_if_foreign_to(&self.shared.destinations.queues.store()))?;
-        let mut put = job.into_put()?;
-        if let (Some(trace), JobWish::Run { spec, .. }) = (&self.trace, &mut put.wish)
-            && !spec.notes.iter().any(|note| matches!(note, Note::Trace(_)))
-        {
-            spec.notes.push(Note::Trace(Bytes::copy_from_slice(trace.as_bytes())));
-        }
+        let put = job.into_put()?;
         Ok(self.put(put))
     }
 
@@ -64,7 +59,12 @@ impl Effects {
     }
 
     /// Replaces an earlier effect on the same job.
-    fn put(&mut self, put: JobPut) -> JobId {
+    fn put(&mut self, mut put: JobPut) -> JobId {
+        if let (Some(trace), JobWish::Run { spec, .. }) = (&self.trace, &mut put.wish)
+            && !spec.notes.iter().any(|note| matches!(note, Note::Trace(_)))
+        {
+            spec.notes.push(Note::Trace(Bytes::copy_from_slice(trace.as_bytes())));
+        }
         let id = put.id;
         self.puts.retain(|earlier| earlier.id != id || earlier.topic != put.topic);
         self.puts.push(put);

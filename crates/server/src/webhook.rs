@@ -20,7 +20,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The receiver of alerts.
 #[derive(Debug)]
-pub(super) struct Webhook {
+pub(crate) struct Webhook {
     url: Url,
     host: String,
     port: u16,
@@ -28,7 +28,7 @@ pub(super) struct Webhook {
 
 impl Webhook {
     /// Parses an `http://` or `https://` URL.
-    pub(super) fn to(text: &str) -> Result<Self> {
+    pub(crate) fn to(text: &str) -> Result<Self> {
         // The URL may contain a secret, so errors do not repeat it.
         let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url = url.context("--webhook is not a valid URL: use http:// or https://")?;
@@ -38,7 +38,7 @@ impl Webhook {
     }
 
     /// Sends one alert; succeeds if the receiver answers with a 2xx status.
-    pub(super) async fn send(&self, body: String) -> Result<()> {
+    pub(crate) async fn send(&self, body: String) -> Result<()> {
         tokio::time::timeout(DEADLINE, self.deliver(body)).await.context("no response within ten seconds")?
     }
 
@@ -67,13 +67,11 @@ impl Webhook {
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::USER_AGENT, concat!("evenkeel/", env!("CARGO_PKG_VERSION")))
             .body(Full::new(Bytes::from(body)))?;
-        let response = tokio::select! {
-            response = sender.send_request(request) => response?,
-            ended = connection => {
-                ended?;
-                bail!("the connection was closed without a response");
-            }
-        };
+        // In a task of its own: a receiver that closes the connection with its response must not hide the response.
+        let connection = tokio::spawn(connection);
+        let response = sender.send_request(request).await;
+        connection.abort();
+        let response = response?;
         if !response.status().is_success() {
             bail!("status {}", response.status());
         }
