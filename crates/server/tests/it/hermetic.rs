@@ -28,7 +28,11 @@ fn alert_files_are_generated_from_the_rules() {
             std::fs::write(&file, &ran.out).unwrap();
         }
         let kept = std::fs::read_to_string(&file).unwrap();
-        assert!(kept == ran.out, "{} is not what `evenkeel alerts {command}` prints; run this test with UPDATE_ALERTS=1", file.display());
+        assert!(
+            kept == ran.out,
+            "{} is not what `evenkeel alerts {command}` prints; run this test with UPDATE_ALERTS=1",
+            file.display()
+        );
     }
 }
 

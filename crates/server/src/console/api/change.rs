@@ -16,8 +16,8 @@ use axum::http::{HeaderMap, header};
 use evenkeel::queue::topic::Amended;
 use evenkeel::queue::{Found, Rescheduled, Revoked, State as Standing, When};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use serde_json::json;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use web::{JsonBody, Problem};
 
