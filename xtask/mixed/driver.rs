@@ -3,12 +3,11 @@
 //! `leave`: the first version leaves entries, jobs and locks, and dies. `meet`: the second version checks them and changes them.
 //! `back`: the first version checks what the second one made of them.
 
-use crate::version::{metadata, open_cache, open_queue};
+use crate::version::JobState;
 use anyhow::{Result, bail, ensure};
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, CacheBuilder, CacheError, Freshness, Tier, WhileWriting};
 use evenkeel::lock::LockError;
-use evenkeel::queue::topic::Place;
 use evenkeel::queue::{Delivery, JobId, Queue, RetryDelay};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -62,7 +61,7 @@ async fn leave(keel: &Keel) -> Result<()> {
     mail.job(&"twice".to_owned()).id("twice").enqueue().await?;
     run_one(&mail, |job| job.body == "twice" && job.attempt == 1, false).await?;
     mail.job(&"late".to_owned()).id("late").delay(HOUR).enqueue().await?;
-    let fragile = open_queue(keel.queue::<String>("fragile").retries(0)).await?;
+    let fragile = keel.queue::<String>("fragile").retries(0).open().await?;
     fragile.job(&"dead".to_owned()).id("dead").enqueue().await?;
     run_one(&fragile, |job| job.body == "dead", false).await?;
 
@@ -93,7 +92,7 @@ async fn meet(keel: &Keel) -> Result<()> {
     ensure!(!mail.job(&"late".to_owned()).id("late").enqueue().await?.is_new(), "the delayed job is unknown");
     run_one(&mail, |job| job.body == "twice" && job.attempt == 2, true).await?;
     mail.revoke(&JobId::named(b"late")).await?;
-    let fragile = open_queue(keel.queue::<String>("fragile").retries(0)).await?;
+    let fragile = keel.queue::<String>("fragile").retries(0).open().await?;
     let topic = fragile.topic();
     ensure!(topic.list(Place::Dead, None, 10).await?.len() == 1, "the dead letter is unknown");
     ensure!(topic.redrive("mixed").run().await?.taken == 1, "the dead letter is not redriven");
@@ -101,7 +100,7 @@ async fn meet(keel: &Keel) -> Result<()> {
 
     let held = keel.lock("exclusive").inspect().await?;
     let Some(held) = held else { bail!("the lock is not held") };
-    ensure!(metadata(&held) == b"left by the first", "the holder's metadata is {:?}", metadata(&held));
+    ensure!(held.words[..] == *b"left by the first", "the holder's metadata is {:?}", held.words);
     ensure!(keel.lock("exclusive").try_acquire().await?.is_none(), "two processes hold the lock");
     keel.lock("exclusive").break_lock(Some(held.fence)).await?;
     let guard = keel.lock("exclusive").ttl(HOUR).metadata("left by the second").acquire().await?;
@@ -126,12 +125,12 @@ async fn back(keel: &Keel) -> Result<()> {
     let mail = mail(keel).await?;
     ensure!(!mail.job(&"twice".to_owned()).id("twice").enqueue().await?.is_new(), "the completion record is unknown");
     ensure!(mail.topic().stats().await?.waiting() == 0, "a job waits that was revoked or done");
-    let fragile = open_queue(keel.queue::<String>("fragile").retries(0)).await?;
+    let fragile = keel.queue::<String>("fragile").retries(0).open().await?;
     ensure!(fragile.topic().stats().await?.dead() == 0, "the dead letter was redriven and done");
 
     let held = keel.lock("exclusive").inspect().await?;
     let Some(held) = held else { bail!("the lock is not held") };
-    ensure!(metadata(&held) == b"left by the second", "the holder's metadata is {:?}", metadata(&held));
+    ensure!(held.words[..] == *b"left by the second", "the holder's metadata is {:?}", held.words);
     ensure!(keel.lock("exclusive").try_acquire().await?.is_none(), "two processes hold the lock");
     ensure!(keel.rw_lock("rows").write().try_acquire().await?.is_none(), "a writer ignores two readers");
     ensure!(keel.semaphore("permits", 2).take(1).try_acquire().await?.is_none(), "there are three permits");
@@ -143,17 +142,17 @@ fn cache<V>(keel: &Keel, name: &str) -> CacheBuilder<u64, V> {
 }
 
 async fn rows(keel: &Keel) -> Result<Cache<u64, String>> {
-    Ok(open_cache(cache(keel, "row")).await?)
+    Ok(cache(keel, "row").open().await?)
 }
 
 async fn versioned(keel: &Keel) -> Result<Cache<u64, Row>> {
-    Ok(open_cache(cache(keel, "versioned").version(|row: &Row| row.version)).await?)
+    Ok(cache(keel, "versioned").version(|row: &Row| row.version).open().await?)
 }
 
 /// Its windows outlive the test.
 async fn windows(keel: &Keel) -> Result<Cache<u64, String>> {
     let builder = cache(keel, "window").write_window(HOUR).while_writing(WhileWriting::Fail);
-    Ok(open_cache(builder).await?)
+    Ok(builder.open().await?)
 }
 
 async fn load(rows: &Cache<u64, String>, key: u64, text: Option<&str>) -> Result<(Option<String>, Tier), CacheError> {
@@ -184,7 +183,7 @@ async fn read_version(rows: &Cache<u64, Row>, version: u64, in_database: u64, ti
 
 async fn mail(keel: &Keel) -> Result<Queue<String>> {
     let builder = keel.queue::<String>("mail").retries(5).retry_delay(RetryDelay::fixed(Duration::from_secs(2)));
-    Ok(open_queue(builder).await?)
+    Ok(builder.open().await?)
 }
 
 /// Runs one job, which must be as `expected`, and lets it succeed or fail.

@@ -1,25 +1,3 @@
-//! How this version opens caches and queues.
+//! The public names of this tree that the older version spells differently.
 
-use evenkeel::cache::{Cache, CacheBuilder, CacheError};
-use evenkeel::queue::{Queue, QueueBuilder, QueueError};
-
-pub async fn open_cache<K: ?Sized, V: Send + Sync + 'static>(
-    builder: CacheBuilder<K, V>,
-) -> Result<Cache<K, V>, CacheError>
-where
-    evenkeel::codec::Json: evenkeel::codec::Codec<V>,
-{
-    builder.open().await
-}
-
-pub async fn open_queue<T: Send + Sync + 'static>(builder: QueueBuilder<T>) -> Result<Queue<T>, QueueError>
-where
-    evenkeel::codec::Json: evenkeel::codec::Codec<T>,
-{
-    builder.open().await
-}
-
-/// What the holder of a lock says about itself.
-pub fn metadata(holder: &evenkeel::lock::Holder) -> &[u8] {
-    &holder.words
-}
+pub use evenkeel::queue::topic::JobState;

@@ -10,8 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The last commit before the library became three crates. Formats and scripts have not changed since.
-const BEFORE: &str = "45b8d5c";
+/// The last commit before public names changed to the field's terms. What is stored and sent has kept its names since.
+const BEFORE: &str = "afb3866";
 
 const DRIVER: &str = include_str!("../mixed/driver.rs");
 

@@ -1,6 +1,6 @@
 //! `peek` and `job`: the jobs of a topic, and the history of one job.
 
-use super::Servers;
+use super::{Servers, names};
 use crate::output::{Output, body_json, printable, table, table_or, truncated};
 use crate::time;
 use anyhow::{Result, bail};
@@ -166,7 +166,7 @@ fn ended_json(id: JobId, record: &CompletionRecord) -> Value {
     json!({
         "id": id.to_string(),
         "state": "ended",
-        "end": format!("{:?}", record.end),
+        "end": names::end(record.end),
         "ended_ms": record.ended_at,
         "remembered_until_ms": record.until,
         "version": record.version,
@@ -249,7 +249,7 @@ fn live_json(id: JobId, state: State, score: u64, job: &Job) -> Value {
     let errors: Vec<Value> = job
         .error_notes()
         .map(|error| {
-            let class = format!("{:?}", error.class).to_lowercase();
+            let class = names::class(error.class);
             json!({ "at_ms": error.at, "class": class, "attempt": error.attempt, "text": printable(&error.text) })
         })
         .collect();
@@ -305,5 +305,5 @@ fn allowed(job: &Job) -> String {
 
 fn last_error(job: &Job) -> Option<String> {
     let error = job.error_notes().last()?;
-    Some(if error.text.is_empty() { format!("{:?}", error.class).to_lowercase() } else { printable(&error.text) })
+    Some(if error.text.is_empty() { names::class_text(error.class).to_owned() } else { printable(&error.text) })
 }

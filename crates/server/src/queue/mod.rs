@@ -8,11 +8,11 @@ mod change;
 mod dead;
 mod grow;
 mod jobs;
+pub(crate) mod names;
 mod prefixes;
 mod stats;
 mod top;
 mod watch;
-mod webhook;
 
 use crate::address::{Address, Kind};
 use crate::connect::{connect, database_address, exit_code, redis_address};

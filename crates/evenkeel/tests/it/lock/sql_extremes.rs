@@ -12,6 +12,12 @@ use testkit::conformance::exclusive::Served;
 /// Names that a collation may treat as equal, or that a driver may truncate.
 const NAMES: [&str; 8] = ["a", "A", "a ", "\u{e4}", "a\u{308}", "\u{df}", "ss", "%_'\"\\"];
 
+/// A request whose grant came too late leaves the server's queue only later; until then the lock is busy for the next one.
+async fn until_free(locks: &dyn ExclusiveLocks) {
+    let guard = locks.acquire("a", &LockTerms::default()).await.unwrap();
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
+}
+
 async fn everything_at_its_extremes(locks: &dyn ExclusiveLocks) {
     for (what, terms) in all_terms() {
         match locks.acquire("a", &terms).await {
@@ -21,7 +27,7 @@ async fn everything_at_its_extremes(locks: &dyn ExclusiveLocks) {
             }
             Err(LockError::Invalid(_)) => {}
             // A database may take longer than the shortest hold to open the connection of a lock; the grant then came too late.
-            Err(LockError::Busy { .. }) if what.contains("50ms") => {}
+            Err(LockError::Busy { .. }) if what.contains("50ms") => until_free(locks).await,
             Err(error) => panic!("{what}: {error}"),
         }
     }

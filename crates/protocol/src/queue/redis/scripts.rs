@@ -69,7 +69,8 @@ pub(crate) static DELETE: Script = script!("operate" / "delete-1", "allow-oom", 
 pub(crate) static PURGE: Script = script!("operate" / "purge-1", "allow-oom", [SHARD, RECORD, PLACE, END]);
 pub(crate) static RESUME: Script = script!("operate" / "resume-1", "allow-oom", [SHARD, WAKE]);
 pub(crate) static CLOSE: Script = script!("grow" / "close-1", "allow-oom", [SHARD]);
-pub(crate) static SEND_ITEMS: Script = script!("grow" / "give-1", "allow-oom", [SHARD, RECORD, PLACE, GROW]);
+pub(crate) static SEND_ITEMS: Script =
+    script!("grow" / "give-1", "allow-oom", [SHARD, RECORD, PLACE, GROW, part!("leaving")]);
 pub(crate) static GONE: Script = script!("grow" / "gone-1", "allow-oom", [SHARD]);
 
 pub(crate) static JOB: Script = script!("look" / "job-1", "no-writes", [SHARD, RECORD, PLACE]);

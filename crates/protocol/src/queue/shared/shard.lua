@@ -21,12 +21,13 @@ local function is_foreign(reply)
 end
 
 -- Rejects the call, before it writes, if another program has put a value of another type under the key of an index of jobs, or under one
--- of the given keys. Most shards lack four of the indexes, and one command shows that.
-local function check_types(other, another)
+-- of the given keys (two sorted sets, a hash). Most shards lack four of the indexes, and one command shows that.
+local function check_types(other, another, hash)
   call('ZCARD', DUE[2])
   call('ZCARD', LEASED)
   if other then call('ZCARD', other) end
   if another then call('ZCARD', another) end
+  if hash then call('HLEN', hash) end
   if call('EXISTS', DUE[0], DUE[1], DUE[3], DEAD) == 0 then return end
   call('ZCARD', DUE[0])
   call('ZCARD', DUE[1])

@@ -5,8 +5,7 @@
 -- Cost O(log producers) an entry. A repeat finds the sequences that the first call stored.
 if call('EXISTS', LOG) == 0 then return false end -- guard: stream_append_creates_nothing
 local LAST, ACTIVE = tag .. ':producers', tag .. ':active'
-local window, entries_max, replies = tonumber(ARGV[1]), tonumber(ARGV[2]), {}
-local length = call('XLEN', LOG)
+local window, entries_max, replies, length = tonumber(ARGV[1]), tonumber(ARGV[2]), {}, call('XLEN', LOG)
 local function check()
   call('HLEN', LAST)
   call('ZCARD', ACTIVE)

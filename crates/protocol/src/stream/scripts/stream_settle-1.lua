@@ -3,10 +3,9 @@
 --   kinds: 0 done · 1 retry · 2 snooze · 3 dead · 4 dead, and parks its key
 -- Replies {code} refused · {1, verdicts: 1 settled · 2 already settled · 3 stale, a byte each}
 -- Cost O(log n) an item. A repeat finds the outcomes recorded.
-local code = refused(ARGV[2], ARGV[3], ARGV[4])
+local code, me, verdicts = refused(ARGV[2], ARGV[3], ARGV[4]), name_of(ARGV[2], ARGV[3]), {}
 if code then return { code } end
 check_types() -- guard: stream_types_checked
-local me, verdicts = name_of(ARGV[2], ARGV[3]), {}
 
 local function die(id, count, reason, parks)
   local fields, t = entry(LOG, id) or {}, tries_of(id)

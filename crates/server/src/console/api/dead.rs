@@ -8,7 +8,7 @@ use super::topics::{At, Nothing, spread};
 use super::wide::Wide;
 use crate::console::app::App;
 use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED, PARTIAL, UNKNOWN_JOB};
-use crate::console::pages::dead::{PAGE, read};
+use crate::console::pages::queues::dead::{PAGE, read};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use axum::Json;

@@ -7,11 +7,19 @@ use sqlx::{MySqlPool, PgPool};
 use testkit::park::SharedRedis;
 use testkit::{Door, eventually, park};
 
-async fn redis_door() -> (Door, String) {
-    let SharedRedis { url, prefix, .. } = park::redis().await.unwrap();
-    let door = Door::closed(&url).unwrap();
-    let url = format!("{}?prefix={prefix}", door.url(&url).unwrap());
-    (door, url)
+/// A Redis behind a door that the test opens and closes.
+struct RedisDoor {
+    door: Door,
+    url: String,
+    /// Without a shared Redis, the server that ends with this value.
+    _redis: SharedRedis,
+}
+
+async fn redis_door() -> RedisDoor {
+    let redis = park::redis().await.unwrap();
+    let door = Door::closed(&redis.url).unwrap();
+    let url = format!("{}?prefix={}", door.url(&redis.url).unwrap(), redis.prefix);
+    RedisDoor { door, url, _redis: redis }
 }
 
 /// The URL of the database through a door that the test opens and closes.
@@ -104,12 +112,12 @@ async fn service_starts_while_postgres_is_away() {
 
 /// Redirects come from Redis and, with write-behind, writes go to the spool, as after a database outage at run time.
 async fn serves_from_redis(url: &str, mode: &str) {
-    let ((door, database), (redis_door, redis)) = (database_door(url).await, redis_door().await);
+    let ((door, database), redis) = (database_door(url).await, redis_door().await);
     door.open();
-    redis_door.open();
-    former_run(&database, &redis).await;
+    redis.door.open();
+    former_run(&database, &redis.url).await;
     door.close();
-    let server = Server::start_with(&["--database", &database, "--redis", &redis, "--write-mode", mode]);
+    let server = Server::start_with(&["--database", &database, "--redis", &redis.url, "--write-mode", mode]);
     let client = &server.client;
     waits_for_the_database(&server, "as of 20").await;
     assert_eq!(leads_to(client, "cached").await.as_deref(), Some(CACHED));
@@ -173,12 +181,12 @@ async fn service_without_postgres_serves_from_redis_and_recovers() {
 
 /// The recorded prefix belongs to another database: entries under it are no longer served.
 async fn drops_the_prefix_of_a_replaced_database(url: &str) {
-    let ((door, database), (redis_door, redis)) = (database_door(url).await, redis_door().await);
+    let ((door, database), redis) = (database_door(url).await, redis_door().await);
     door.open();
-    redis_door.open();
-    former_run(&database, &redis).await;
+    redis.door.open();
+    former_run(&database, &redis.url).await;
     door.close();
-    let server = Server::start_with(&["--database", &database, "--redis", &redis]);
+    let server = Server::start_with(&["--database", &database, "--redis", &redis.url]);
     assert_eq!(leads_to(&server.client, "cached").await.as_deref(), Some(CACHED));
     for emptied in ["DELETE FROM links", "DELETE FROM link_settings"] {
         if url.starts_with("mysql") {
@@ -209,8 +217,8 @@ async fn service_drops_prefix_of_replaced_postgres() {
 #[tokio::test]
 async fn service_without_redis_serves_links_and_recovers() {
     for mode in ["through", "behind"] {
-        let (door, redis) = redis_door().await;
-        let server = Server::start_with(&["--redis", &redis, "--write-mode", mode]);
+        let redis = redis_door().await;
+        let server = Server::start_with(&["--redis", &redis.url, "--write-mode", mode]);
         becomes_ready(&server.client, "down").await;
         assert!(page_names_redis(&server.client).await);
         works(&server.client).await;
@@ -220,7 +228,7 @@ async fn service_without_redis_serves_links_and_recovers() {
             let problem = early.problem(503, "unavailable");
             assert!(problem["detail"].as_str().unwrap().contains("Redis has been unreachable"), "{problem}");
         }
-        door.open();
+        redis.door.open();
         becomes_ready(&server.client, "up").await;
         let made = eventually("the queue is open", || async {
             (server.client.json("POST", "/api/links", &ending).await.status / 100 == 2).then_some(())
@@ -233,20 +241,20 @@ async fn service_without_redis_serves_links_and_recovers() {
 
 /// The servers come back one after the other, in both orders.
 async fn starts_without_both(url: &str, mode: &str) {
-    let ((door, database), (redis_door, redis)) = (database_door(url).await, redis_door().await);
+    let ((door, database), redis) = (database_door(url).await, redis_door().await);
     door.open();
-    redis_door.open();
-    former_run(&database, &redis).await;
+    redis.door.open();
+    former_run(&database, &redis.url).await;
     door.close();
-    redis_door.close();
-    let arguments = ["--database", &database, "--redis", &redis, "--write-mode", mode];
+    redis.door.close();
+    let arguments = ["--database", &database, "--redis", &redis.url, "--write-mode", mode];
     let server = Server::start_with(&arguments);
     waits_for_the_database(&server, "Redis").await;
     reports_redis(&server.client, "down").await;
     if mode == "behind" {
         accepts_writes(&server.client, "first").await;
     }
-    redis_door.open();
+    redis.door.open();
     let cached = eventually("Redis is found", || async { leads_to(&server.client, "cached").await });
     assert_eq!(cached.await.unwrap(), CACHED);
     if mode == "behind" {
@@ -263,13 +271,13 @@ async fn starts_without_both(url: &str, mode: &str) {
     works(&server.client).await;
 
     door.close();
-    redis_door.close();
+    redis.door.close();
     let mut server = server.again(&arguments);
     waits_for_the_database(&server, "Redis").await;
     door.open();
     becomes_ready(&server.client, "down").await;
     works(&server.client).await;
-    redis_door.open();
+    redis.door.open();
     becomes_ready(&server.client, "up").await;
     works(&server.client).await;
     assert!(server.terminate().await.success(), "{}", server.log());

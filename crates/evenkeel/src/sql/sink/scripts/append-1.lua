@@ -4,9 +4,7 @@
 -- Replies for each message: the entry's id · "seen" not written · "full" not written, nor any later message
 -- Cost O(1) per message. A repeated call replies "seen" for ordered messages.
 local rule, length, window_ms = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local now = now_ms()
-local answers = {}
-local full = false
+local now, answers, full = now_ms(), {}, false
 
 -- What another program has put under the key of a last sequence reads as absent, and the next append replaces it: an error would come
 -- after other messages were appended, and a repeated call would append them again.
@@ -14,10 +12,7 @@ local ask = redis.call
 ask = redis.pcall -- guard: stream_sink_foreign_type
 local function last_of(key)
   local held = ask('GET', key)
-  if type(held) == 'table' then
-    if not string.find(held.err, 'WRONGTYPE', 1, true) then error(held) end
-    return nil
-  end
+  if type(held) == 'table' then held = string.find(held.err, 'WRONGTYPE', 1, true) and '' or error(held) end
   local last, until_ms = string.match(held or '', '^(%d+) (%d+)$')
   return last and tonumber(until_ms) > now and tonumber(last) or nil
 end
@@ -25,18 +20,12 @@ end
 local function append(lane, sequence, from, to)
   local key = KEYS[1] .. ':last:' .. lane
   local last = lane ~= '' and last_of(key)
-  if last then
-    local seen = tonumber(sequence) <= last
-    if seen then return 'seen' end -- guard: stream_sink_sequence
-  end
+  local seen = last and tonumber(sequence) <= last
+  if seen then return 'seen' end -- guard: stream_sink_sequence
   full = rule == 'refuse' and redis.call('XLEN', KEYS[1]) >= tonumber(length) -- guard: stream_sink_full
   if full then return 'full' end
-  local id
-  if rule == 'trim' then
-    id = redis.call('XADD', KEYS[1], 'MAXLEN', '~', length, '*', unpack(ARGV, from, to))
-  else
-    id = redis.call('XADD', KEYS[1], '*', unpack(ARGV, from, to))
-  end
+  local id = rule == 'trim' and redis.call('XADD', KEYS[1], 'MAXLEN', '~', length, '*', unpack(ARGV, from, to))
+  id = id or redis.call('XADD', KEYS[1], '*', unpack(ARGV, from, to))
   if lane ~= '' then redis.call('SET', key, string.format('%s %.0f', sequence, now + window_ms), 'PX', window_ms) end
   return id
 end

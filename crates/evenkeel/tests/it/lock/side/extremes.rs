@@ -130,7 +130,8 @@ async fn of_names_and_numbers(keel: &Keel) -> Vec<(String, bool)> {
 #[tokio::test]
 async fn extreme_terms_behave_alike_on_both_backends() {
     in_time(Box::pin(async {
-        let (memory, redis) = (Rig::memory().process().await, Rig::redis().await.process().await);
+        let rigs = (Rig::memory(), Rig::redis().await);
+        let (memory, redis) = (rigs.0.process().await, rigs.1.process().await);
         let (here, there) = (of_terms(&memory).await, of_terms(&redis).await);
         for (here, there) in here.iter().zip(&there) {
             assert_eq!(here, there);
@@ -146,7 +147,8 @@ async fn extreme_terms_behave_alike_on_both_backends() {
 #[tokio::test]
 async fn extreme_names_and_numbers_behave_alike_on_both_backends() {
     in_time(Box::pin(async {
-        let (memory, redis) = (Rig::memory().process().await, Rig::redis().await.process().await);
+        let rigs = (Rig::memory(), Rig::redis().await);
+        let (memory, redis) = (rigs.0.process().await, rigs.1.process().await);
         let (here, there) = (of_names_and_numbers(&memory).await, of_names_and_numbers(&redis).await);
         for (here, there) in here.iter().zip(&there) {
             assert_eq!(here, there);

@@ -4,13 +4,8 @@
 -- Replies the rescued (id 16, outcome 1: 1 lease expired, 2 crashed, 3 died, 4 discarded), and the ms until the next lease expires (-1 none)
 -- Cost O(limit log n). A repeat takes the next ones.
 local crash_max, delay, delay_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local function check()
-  check_types(WORKERS, WAKE)
-  call('HLEN', tag .. ':answers')
-end
-check() -- guard: queue_types_checked
-local lease_now, before = lease_clock(), earliest()
-local fates, deadline, row_decides = {}, '+inf', false
+check_types(WORKERS, WAKE, tag .. ':answers') -- guard: queue_types_checked
+local lease_now, before, fates, deadline, row_decides = lease_clock(), earliest(), {}, '+inf', false
 row_decides = ARGV[6] == '1' -- guard: queue_rescue_row_decides
 deadline = lease_now -- guard: queue_rescue_deadline
 

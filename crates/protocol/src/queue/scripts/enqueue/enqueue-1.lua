@@ -25,8 +25,7 @@ local function refusal(id, raw, j)
 end
 
 for at = 1, #ARGV, 3 do
-  local id, when, raw = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local j = open(raw)
+  local id, when, raw, j = ARGV[at], ARGV[at + 1], ARGV[at + 2], open(ARGV[at + 2])
   local answer = refusal(id, raw, j)
   if not answer then
     local due = due_at(when)

@@ -3,8 +3,7 @@
 -- Replies for each: 1 applied (also for a repeat) · 0 superseded by a newer version · 2 belongs to another shard
 -- Cost O(log n) a job
 check_types(WAKE) -- guard: queue_types_checked
-local before = earliest()
-local answers = {}
+local before, answers = earliest(), {}
 
 local function put(id, version, when, payload, held)
   local index = held and where(id, held)

@@ -2,11 +2,7 @@
 -- KEYS 1 shard    ARGV 1 number of the other shard, then for each: sequence, label, record (leaving-1.lua)
 -- Replies the last sequence number that was added
 -- Cost O(log n) each. A repeat, however late, adds nothing twice.
-local function check()
-  check_types(WAKE)
-  call('HLEN', tag .. ':schedules')
-end
-check() -- guard: queue_types_checked
+check_types(WAKE, nil, tag .. ':schedules') -- guard: queue_types_checked
 local field, before = 'took:' .. ARGV[1], earliest()
 local last = tonumber(call('HGET', META, field) or 0)
 

@@ -2,28 +2,8 @@
 -- KEYS 1 shard    ARGV for each: kind (1: 1 job, 2 schedule), id (16)
 -- Replies a byte for each: 0 unknown, or belongs here · 1 sent · 2 leased: not yet
 -- Cost O(log n) each. A repeat finds nothing.
-local SCHEDULES, COMPLETION = tag .. ':schedules', 9
-local answers = {}
-
-local function leaving(keeper)
-  return tag .. ':leaving:' .. keeper
-end
-
-local function check()
-  check_types()
-  call('HLEN', SCHEDULES)
-  for _, item in ipairs(ARGV) do
-    local keeper = elsewhere(string.sub(item, 2))
-    if keeper then call('ZCARD', leaving(keeper)) end
-  end
-end
-check() -- guard: queue_types_checked
-
-local function send(keeper, kind, id, place, score)
-  local sequence = call('HINCRBY', META, 'gave:' .. keeper, 1)
-  call('ZADD', leaving(keeper), sequence, struct.pack('>Bc16BI6', kind, id, place, score))
-  return 1
-end
+local COMPLETION, answers = 9, {}
+check_leaving(ARGV) -- guard: queue_types_checked
 
 local function give_schedule(keeper, id)
   local last = tonumber(call('HGET', SCHEDULES, id) or '')

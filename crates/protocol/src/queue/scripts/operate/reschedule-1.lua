@@ -7,8 +7,7 @@ local lease_now, before, answers = lease_clock(), earliest(), {}
 
 local function replace_body(id, j, body)
   local key, notes, size = JOB .. id, select(2, notes_of(id, j)), call('STRLEN', JOB .. id)
-  local tail = notes > 0 and call('GETRANGE', key, -notes, -1) or ''
-  local record = call('GETRANGE', key, 0, j.body_at - 2) .. body .. tail
+  local record = call('GETRANGE', key, 0, j.body_at - 2) .. body .. (notes > 0 and call('GETRANGE', key, -notes, -1) or '')
   call('SET', key, record)
   note_size(#record)
   add('bytes', #record - size)

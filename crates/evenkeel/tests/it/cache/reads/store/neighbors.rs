@@ -30,13 +30,13 @@ async fn programs_with_different_lifetimes_share_their_entries(rig: Rig) {
     assert_eq!(
         (stale.value.as_deref().cloned(), stale.stale),
         (some("a"), Some(Stale::Invalidated)),
-        "the writer's `keep`"
+        "the writer's `retain_stale`"
     );
     long.until_idle().await;
     assert_eq!(get(&long, &db).await, some("b"));
     db.write(1, "c");
     long.invalidate(&1).await.unwrap();
-    assert_eq!(get(&short, &db).await, some("c"), "without `keep` the old value is gone for all");
+    assert_eq!(get(&short, &db).await, some("c"), "without `retain_stale` the old value is gone for all");
 }
 
 async fn entry_of_another_codec_is_logged_once_a_minute(rig: Rig) {
