@@ -9,9 +9,7 @@ mod serve;
 
 use crate::config::{Command, Config, Flags};
 use anyhow::Result;
-use clap::Parser;
 use std::process::ExitCode;
-use web::program::{EXIT_NOT_STARTED, usage_error};
 
 /// Exit code of an import that rejected lines, so that a script does not take it for a success.
 const REJECTED: u8 = 1;
@@ -19,17 +17,7 @@ const REJECTED: u8 = 1;
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let flags = match Flags::try_parse() {
-        Ok(flags) => flags,
-        Err(error) => return usage_error("shortlink", &error),
-    };
-    match run(flags) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("shortlink: {error:#}");
-            ExitCode::from(EXIT_NOT_STARTED)
-        }
-    }
+    web::program::main("shortlink", run)
 }
 
 fn run(flags: Flags) -> Result<ExitCode> {

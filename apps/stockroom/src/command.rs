@@ -6,9 +6,7 @@ mod serve;
 
 use crate::config::{Command, Config, Flags};
 use anyhow::Result;
-use clap::Parser;
 use std::process::ExitCode;
-use web::program::{EXIT_NOT_STARTED, usage_error};
 
 /// Exit code of a load in which a strategy broke the rule.
 const RULE_BROKEN: u8 = 1;
@@ -16,17 +14,7 @@ const RULE_BROKEN: u8 = 1;
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let flags = match Flags::try_parse() {
-        Ok(flags) => flags,
-        Err(error) => return usage_error("stockroom", &error),
-    };
-    match run(flags) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("stockroom: {error:#}");
-            ExitCode::from(EXIT_NOT_STARTED)
-        }
-    }
+    web::program::main("stockroom", run)
 }
 
 fn run(flags: Flags) -> Result<ExitCode> {

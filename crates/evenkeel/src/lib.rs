@@ -20,7 +20,7 @@
 //! | what | last call |
 //! |---|---|
 //! | the handle: [`Keel`] | [`connect(url).await?`](Keel::connect), or [`memory()`](Keel::memory) for tests and programs without Redis |
-//! | what a program keeps and clones: a cache, a queue | `open().await?` |
+//! | what a program keeps and clones: a cache, a queue, a stream | `open().await?` |
 //! | what runs until the program stops: consumers, schedules, the relay | `run(shutdown).await` |
 //! | what a program holds for a while: a lock, permits of a semaphore | `acquire().await?` |
 //!
@@ -33,6 +33,7 @@
 //! | run a job later, or repeat it until it succeeds | [`Keel::queue`](struct.Keel.html#method.queue), [`Queue::delay`](queue/struct.Queue.html#method.delay), module [`queue`](queue/index.html) |
 //! | work on jobs | [`Queue::consume`](queue/struct.Queue.html#method.consume) |
 //! | run a job every night | [`Queue::periodic`](queue/struct.Queue.html#method.periodic) with [`Cron`](queue/struct.Cron.html) |
+//! | append to a log that several services handle, in order per key | [`Keel::stream`](struct.Keel.html#method.stream), module [`stream`](stream/index.html) |
 //! | let one process at a time do something | [`Keel::lock`](struct.Keel.html#method.lock), module [`lock`](lock/index.html) |
 //! | limit how many do it | [`Keel::semaphore`](struct.Keel.html#method.semaphore) |
 //! | invalidate, enqueue and publish with a SQL transaction | [`Keel::begin`](struct.Keel.html#method.begin), module [`sql`](sql/index.html) |
@@ -93,6 +94,35 @@
 //! # Ok(())
 //! # }
 //! # #[cfg(not(feature = "queue"))]
+//! # fn main() {}
+//! ```
+//!
+//! # Stream
+//!
+//! A log of entries, which each group of consumers handles at least once: in order per key, and concurrently everywhere else. An entry that
+//! used up its attempts becomes a dead letter.
+//!
+//! ```
+//! # #[cfg(feature = "stream")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use evenkeel::Keel;
+//! use evenkeel::stream::{Entry, OnFailure};
+//! use std::time::Duration;
+//!
+//! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
+//! let orders = keel.stream::<String>("orders").partitions(8).open().await?;
+//! orders.append("order/7", &"placed".to_owned()).await?;
+//! orders.append("order/7", &"paid".to_owned()).await?;
+//!
+//! let consumer = orders.group("billing").per_key(OnFailure::BlockKey).retries(5).handle(|order: Entry<String>| async move {
+//!     println!("{:?} is {}", order.key, order.value);
+//!     Ok::<_, std::io::Error>(())
+//! });
+//! consumer.concurrency(64).run(tokio::time::sleep(Duration::from_millis(100))).await?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "stream"))]
 //! # fn main() {}
 //! ```
 //!
@@ -185,6 +215,7 @@
 //! | `cache` | `Keel::cache` and the module `cache`: caches with invalidation, update windows and a near cache | 9 |
 //! | `queue` | `Keel::queue` and the module `queue`: the delay queue, periodic jobs and dead letters | 10 |
 //! | `tower` | `tower` layers around the handlers of a queue; enables `queue` | 2 |
+//! | `stream` | `Keel::stream` and the module `stream`: logs with groups of consumers, in order per key | 8 |
 //! | `lock` | `Keel::lock` and the module `lock`: leased locks with fencing tokens | 0 |
 //! | `redlock` | `lock::Redlock`: locks on a majority of several independent Redis servers; enables `lock` | 0 |
 //! | `sqlite` | the unit of work with messages, outbox, relay and inbox on SQLite, which is compiled from C; with `cache` also invalidations, with `queue` also jobs and durable queues, with `lock` also fences and row locks; enables `sql` | 42 |
@@ -194,6 +225,7 @@
 //! | `nats` | a sink that publishes outbox messages to NATS JetStream; enables `sql` | 30 |
 //! | `spool` | `KeelBuilder::spool` and the module `spool`: the bounded file for pending invalidations | 1 |
 //! | `tls` | TLS (`rediss://`) through rustls with the ring provider, which is compiled from C and assembly | 10 |
+//! | `otel` | outbox rows, messages and jobs carry the OpenTelemetry context of the span that made them, and relays and consumers continue it | 5 |
 //! | `testing` | for test suites only: clocks that a test advances, and switches that remove single protocol checks | 0 |
 //!
 //! # Other modules
@@ -207,11 +239,16 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
+#[macro_use]
+mod tables;
+
 #[cfg(feature = "cache")]
 pub mod cache;
 pub mod clock;
 pub mod codec;
 mod context;
+#[cfg(any(feature = "queue", feature = "stream"))]
+mod handling;
 mod keel;
 pub mod link;
 #[cfg(feature = "lock")]
@@ -222,8 +259,12 @@ pub mod queue;
 pub mod spool;
 #[cfg(feature = "sql")]
 pub mod sql;
+#[cfg(feature = "stream")]
+pub mod stream;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(any(feature = "queue", feature = "sql"))]
+mod trace;
 
 pub use evenkeel_link::Token;
 #[allow(clippy::disallowed_types, reason = "the crate's root shows it to users")]

@@ -16,5 +16,7 @@ pub mod codec;
 pub mod lock;
 #[cfg(feature = "queue")]
 pub mod queue;
+#[cfg(any(feature = "queue", feature = "stream"))]
+pub mod retry_delay;
 #[cfg(feature = "stream")]
 pub mod stream;

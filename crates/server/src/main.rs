@@ -1,17 +1,21 @@
 //! The program `evenkeel`: checks servers, operates queues, locks, outboxes and inboxes, and serves a console.
 
 mod address;
+mod alerts;
 mod connect;
 mod console;
+mod demo;
 mod doctor;
 mod inbox;
 mod lock;
 mod outbox;
 mod output;
 mod queue;
+mod shell;
 mod time;
+mod webhook;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Operate and inspect Evenkeel's queues, locks, outbox and inbox.
@@ -24,6 +28,10 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Evaluate the alert rules and notify a webhook, or print them for Prometheus
+    Alerts(alerts::Arguments),
+    /// Serve a console over a made-up shop at work; needs no server
+    Demo(demo::Arguments),
     /// Check that a Redis or a database meets Evenkeel's requirements
     Doctor(doctor::Arguments),
     /// List parked inbox messages, and release or skip them
@@ -36,6 +44,10 @@ enum Command {
     Queue(queue::Arguments),
     /// Serve the console: queues, jobs and dead letters in a browser
     Serve(console::Arguments),
+    /// Print the completions of a shell, for example `evenkeel completions bash > /etc/bash_completion.d/evenkeel`
+    Completions(shell::CompletionsArguments),
+    /// Print the manual page, or write those of all commands into a folder
+    Man(shell::ManArguments),
     /// Create tokens for the login of the console
     #[command(subcommand)]
     Token(console::token::Command),
@@ -44,7 +56,7 @@ enum Command {
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
     let mut runtime = match command {
-        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        Command::Demo(_) | Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     match runtime.enable_all().build() {
@@ -55,12 +67,16 @@ fn main() -> ExitCode {
 
 async fn run(command: Command) -> ExitCode {
     match command {
+        Command::Alerts(arguments) => alerts::run(arguments).await,
+        Command::Demo(arguments) => demo::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(&arguments).await,
         Command::Inbox(arguments) => inbox::run(arguments).await,
         Command::Lock(arguments) => lock::run(arguments).await,
         Command::Outbox(arguments) => outbox::run(arguments).await,
         Command::Queue(arguments) => queue::run(arguments).await,
         Command::Serve(arguments) => console::run(arguments).await,
+        Command::Completions(arguments) => shell::completions(&arguments, &mut Arguments::command()),
+        Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
         Command::Token(command) => console::token::run(&command),
     }
 }

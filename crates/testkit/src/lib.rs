@@ -12,12 +12,14 @@
 //! * [`schema`] — the tables of a database as text, and those of an older version of the library.
 //! * [`Door`] — a server's address that can be closed and opened.
 //! * [`browser`] — headless Chromium for pages.
+//! * [`Collector`] — receives the spans that a program exports.
 //! * [`CommandTrace`] — the commands that a Redis executed, to count round trips.
 //! * [`eventually`] — polls for an event of another process, with a deadline and a clear error.
 //!
 //! Functions return [`anyhow::Result`]: the error of a missing server or a failed start says what to do.
 
 pub mod browser;
+mod collector;
 #[cfg(feature = "suites")]
 pub mod conformance;
 #[cfg(feature = "suites")]
@@ -36,6 +38,7 @@ pub mod schema;
 pub mod servers;
 mod trace;
 
+pub use collector::{Collector, ExportedSpan};
 pub use door::Door;
 pub use eventually::{eventually, eventually_within};
 pub use trace::{CommandTrace, Trace, TracedCommand};

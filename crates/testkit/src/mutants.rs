@@ -28,7 +28,7 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [cache::ROWS, &[link::ROWS], queue::ROWS, lock::ROWS, sql::ROWS, &[spool::ROWS, stream::ROWS]].concat().concat()
+    [cache::ROWS, &[link::ROWS], queue::ROWS, lock::ROWS, sql::ROWS, &[spool::ROWS], stream::ROWS].concat().concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

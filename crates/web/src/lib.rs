@@ -7,6 +7,7 @@
 //! * [`pages`] — the layout of HTML pages, embedded assets and the API documentation.
 //! * [`startup`] — settings, the lock on the database's file, and a [`Startup`] that answers while the database is unreachable.
 //! * [`sql`] — database URLs, connection pools, and statements that run on SQLite, MySQL, MariaDB and PostgreSQL.
+//! * [`telemetry`] — the log, and the export of spans.
 //! * [`HttpMetrics`] and [`probes`] — what operators see; [`documents`] — checks of an application's documentation, for its tests.
 
 pub mod documents;
@@ -19,6 +20,7 @@ pub mod problems;
 pub mod requests;
 pub mod sql;
 pub mod startup;
+pub mod telemetry;
 
 pub use layers::{BODY_BYTES_MAX, Changed, Consistency, Wrap, X_CONSISTENCY_STATE, set_nosniff, wrap};
 pub use listening::listen;
@@ -31,3 +33,4 @@ pub use startup::{
     Fallback, FileLock, Outage, Settings, Started, Startup, StartupOptions, StatusNote, explain_unavailable, program,
     serve_until, settings, stop_requested, unavailable_routes,
 };
+pub use telemetry::Telemetry;

@@ -22,6 +22,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
         data: &config.data,
         listen: &config.listen,
         public_url: config.public_url.as_deref(),
+        otlp: config.otlp.as_deref(),
     })
     .await?;
     check_redis(&config).await?;
@@ -29,7 +30,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     let connect = async || connect(&config).await;
     let open = async |store| open(&config, store, Some(address.clone())).await;
     let fallback = async |outage: Outage<'_>| degraded(&config, outage).await;
-    let Some(web::Started { service: opened, listener, settings, stop, file_lock }) =
+    let Some(web::Started { service: opened, listener, settings, stop, file_lock, telemetry }) =
         Box::pin(startup.open(connect, open, is_unreachable, fallback)).await?
     else {
         return Ok(());
@@ -47,6 +48,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     drop(prefix_record);
     served.context("the service ended")?;
     opened.close().await;
+    telemetry.close().await;
     drop(file_lock);
     Ok(())
 }

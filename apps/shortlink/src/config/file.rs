@@ -14,6 +14,7 @@ pub(super) struct SettingsFile {
     pub(super) database: Option<String>,
     pub(super) redis: Option<String>,
     pub(super) public_url: Option<String>,
+    pub(super) otlp: Option<String>,
     pub(super) refuse_private: Option<bool>,
     pub(super) near: Option<usize>,
     pub(super) consistency: Option<CacheMode>,

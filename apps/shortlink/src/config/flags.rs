@@ -66,6 +66,9 @@ pub(crate) struct ServeFlags {
     /// Public URL of the service, such as https://s.example.com; links to it are refused as loops
     #[arg(long, value_name = "URL", hide_env = true, env = "SHORTLINK_PUBLIC_URL")]
     pub(crate) public_url: Option<String>,
+    /// Export spans to this OpenTelemetry collector, such as http://127.0.0.1:4318 (needs a build with --features otel)
+    #[arg(long, value_name = "URL", hide_env = true, env = "SHORTLINK_OTLP")]
+    pub(crate) otlp: Option<String>,
     /// Refuse targets in private networks (localhost, 10.0.0.0/8, ..)
     #[arg(long, hide_env = true, env = "SHORTLINK_REFUSE_PRIVATE")]
     pub(crate) refuse_private: bool,

@@ -41,6 +41,8 @@ pub struct Config {
     pub redis: Option<String>,
     /// The public URL of the service, such as `https://s.example.com`.
     pub public_url: Option<String>,
+    /// The collector of spans, such as `http://127.0.0.1:4318`.
+    pub otlp: Option<String>,
     /// Whether to refuse targets in private networks.
     pub refuse_private: bool,
     /// Capacity of the near cache in links; 0 disables it. `None` enables it with the default capacity if Redis supports it.
@@ -86,6 +88,7 @@ impl Config {
             database,
             redis: storage.redis.clone().or(file.redis),
             public_url,
+            otlp: serve.otlp.clone().or(file.otlp),
             refuse_private: serve.refuse_private || file.refuse_private.unwrap_or(false),
             near,
             consistency,

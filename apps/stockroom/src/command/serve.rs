@@ -19,6 +19,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
         data: &config.data,
         listen: &config.listen,
         public_url: config.public_url.as_deref(),
+        otlp: config.otlp.as_deref(),
     })
     .await?;
     check_redis(&config).await?;
@@ -36,6 +37,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     let served = http::serve(started.service.clone(), started.listener, started.settings, started.stop).await;
     served.context("the service failed")?;
     started.service.close().await;
+    started.telemetry.close().await;
     drop(started.file_lock);
     Ok(())
 }

@@ -13,6 +13,7 @@ pub(super) struct SettingsFile {
     pub(super) redis: Option<String>,
     pub(super) redlock: Option<Vec<String>>,
     pub(super) public_url: Option<String>,
+    pub(super) otlp: Option<String>,
     pub(super) time_zone: Option<String>,
     pub(super) cap: Option<i64>,
     pub(super) segments: Option<u32>,

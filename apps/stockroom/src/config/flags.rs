@@ -63,6 +63,9 @@ pub(crate) struct HttpFlags {
     /// Public URL of the service, such as https://stock.example.com
     #[arg(long, value_name = "URL", hide_env = true, env = "STOCKROOM_PUBLIC_URL")]
     pub(crate) public_url: Option<String>,
+    /// Export spans to this OpenTelemetry collector, such as http://127.0.0.1:4318 (needs a build with --features otel)
+    #[arg(long, value_name = "URL", hide_env = true, env = "STOCKROOM_OTLP")]
+    pub(crate) otlp: Option<String>,
 }
 
 /// The rules of the stock.

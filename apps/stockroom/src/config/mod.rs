@@ -57,6 +57,8 @@ pub struct Config {
     pub redlock: Vec<String>,
     /// The public URL, such as `https://stock.example.com`.
     pub public_url: Option<String>,
+    /// The collector of spans, such as `http://127.0.0.1:4318`.
+    pub otlp: Option<String>,
     /// The calendar of arrivals.
     pub calendar: Calendar,
     /// Limit of the stock of each product.
@@ -114,6 +116,7 @@ impl Config {
                 servers.redlock.clone()
             },
             public_url,
+            otlp: http.otlp.clone().or(file.otlp),
             calendar,
             cap,
             segments,

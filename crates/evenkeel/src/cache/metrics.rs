@@ -6,40 +6,49 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The metric handles of one cache.
-pub(crate) struct CacheMetrics {
-    pub(crate) hits: Counter,
-    pub(crate) stale_hits: Counter,
-    pub(crate) misses: Counter,
-    pub(crate) undecodable: Counter,
-    pub(crate) joined: Counter,
-    pub(crate) waits: Counter,
-    pub(crate) waited_for_turn: Counter,
-    pub(crate) waiting: Gauge,
-    pub(crate) woken: Counter,
-    pub(crate) refreshes: Counter,
-    pub(crate) rescued_failed: Counter,
-    pub(crate) rescued_slow: Counter,
-    pub(crate) loaded: Counter,
-    pub(crate) loaded_absent: Counter,
-    pub(crate) load_seconds: Histogram,
-    pub(crate) fills: Counter,
-    pub(crate) admitted: Gauge,
-    pub(crate) invalidations: Counter,
-    pub(crate) pending_count: Gauge,
-    pub(crate) replayed: Counter,
-    pub(crate) forgotten: Counter,
-    pub(crate) replay_success: Gauge,
-    pub(crate) breaker_state: Gauge,
-    pub(crate) breaker_opens: Counter,
-    staleness: Histogram,
-    loads_failed: Family,
-    refused_fills: Family,
-    bypasses: Family,
-    invalidations_failed: Family,
-    shed: Family,
-    windows: Family,
-    has_logged_over_budget: AtomicBool,
+metrics! {
+    /// The metric handles of one cache.
+    pub(crate) struct CacheMetrics(cache) {
+        pub(crate) hits: Counter =
+            counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "store", "state" => "fresh");
+        pub(crate) stale_hits: Counter =
+            counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "store", "state" => "stale");
+        pub(crate) misses: Counter = counter!("evenkeel_cache_misses_total", "cache" => cache());
+        pub(crate) undecodable: Counter = counter!("evenkeel_cache_undecodable_total", "cache" => cache());
+        pub(crate) joined: Counter = counter!("evenkeel_cache_waits_total", "cache" => cache(), "for" => "flight");
+        pub(crate) waits: Counter = counter!("evenkeel_cache_waits_total", "cache" => cache(), "for" => "lease");
+        pub(crate) waited_for_turn: Counter = counter!("evenkeel_cache_waits_total", "cache" => cache(), "for" => "turn");
+        pub(crate) waiting: Gauge = gauge!("evenkeel_cache_waiting", "cache" => cache());
+        pub(crate) woken: Counter = counter!("evenkeel_cache_wakes_total", "cache" => cache());
+        pub(crate) refreshes: Counter = counter!("evenkeel_cache_refreshes_total", "cache" => cache());
+        pub(crate) rescued_failed: Counter =
+            counter!("evenkeel_cache_rescues_total", "cache" => cache(), "because" => "failed");
+        pub(crate) rescued_slow: Counter =
+            counter!("evenkeel_cache_rescues_total", "cache" => cache(), "because" => "slow");
+        pub(crate) loaded: Counter = counter!("evenkeel_cache_loads_total", "cache" => cache(), "outcome" => "value");
+        pub(crate) loaded_absent: Counter =
+            counter!("evenkeel_cache_loads_total", "cache" => cache(), "outcome" => "absent");
+        pub(crate) load_seconds: Histogram = histogram!("evenkeel_cache_load_seconds", "cache" => cache());
+        pub(crate) fills: Counter = counter!("evenkeel_cache_fills_total", "cache" => cache());
+        pub(crate) admitted: Gauge = gauge!("evenkeel_cache_loads_in_progress", "cache" => cache());
+        pub(crate) invalidations: Counter =
+            counter!("evenkeel_cache_invalidations_total", "cache" => cache(), "outcome" => "done");
+        pub(crate) pending_count: Gauge = gauge!("evenkeel_cache_invalidations_pending", "cache" => cache());
+        pub(crate) replayed: Counter = counter!("evenkeel_cache_invalidations_replayed_total", "cache" => cache());
+        pub(crate) forgotten: Counter = counter!("evenkeel_cache_invalidations_forgotten_total", "cache" => cache());
+        pub(crate) replay_success: Gauge = gauge!("evenkeel_cache_redrive_last_success_seconds", "cache" => cache());
+        pub(crate) breaker_state: Gauge = gauge!("evenkeel_cache_breaker_state", "cache" => cache());
+        pub(crate) breaker_opens: Counter = counter!("evenkeel_cache_breaker_opens_total", "cache" => cache());
+        staleness: Histogram = histogram!("evenkeel_cache_staleness_seconds", "cache" => cache());
+        loads_failed: Family =
+            Family::register("evenkeel_cache_loads_total", "outcome", cache(), &["error", "panic", "timeout"]);
+        refused_fills: Family = Family::register("evenkeel_cache_refused_fills_total", "reason", cache(), REFUSALS);
+        bypasses: Family = Family::register("evenkeel_cache_bypasses_total", "reason", cache(), BYPASSES);
+        invalidations_failed: Family = Family::register("evenkeel_cache_invalidations_total", "outcome", cache(), UNDONE);
+        shed: Family = Family::register("evenkeel_cache_shed_total", "reason", cache(), &["turn", "waiters", "wait_max"]);
+        windows: Family = Family::register("evenkeel_cache_windows_total", "outcome", cache(), WINDOWS);
+        has_logged_over_budget: AtomicBool = AtomicBool::new(false);
+    }
 }
 
 /// Why a reader was rejected.
@@ -62,52 +71,6 @@ struct Family {
 }
 
 impl CacheMetrics {
-    pub(crate) fn register(cache: &str) -> Self {
-        let cache: Arc<str> = cache.into();
-        // All handles share the value of the label.
-        let name = || Arc::clone(&cache);
-        let hits =
-            |state| counter!("evenkeel_cache_hits_total", "cache" => name(), "tier" => "store", "state" => state);
-        let waits = |what| counter!("evenkeel_cache_waits_total", "cache" => name(), "for" => what);
-        let rescues = |because| counter!("evenkeel_cache_rescues_total", "cache" => name(), "because" => because);
-        let loads = |outcome| counter!("evenkeel_cache_loads_total", "cache" => name(), "outcome" => outcome);
-        let family = |name, label, values| Family::register(name, label, &cache, values);
-        Self {
-            hits: hits("fresh"),
-            stale_hits: hits("stale"),
-            misses: counter!("evenkeel_cache_misses_total", "cache" => name()),
-            undecodable: counter!("evenkeel_cache_undecodable_total", "cache" => name()),
-            joined: waits("flight"),
-            waits: waits("lease"),
-            waited_for_turn: waits("turn"),
-            waiting: gauge!("evenkeel_cache_waiting", "cache" => name()),
-            woken: counter!("evenkeel_cache_wakes_total", "cache" => name()),
-            refreshes: counter!("evenkeel_cache_refreshes_total", "cache" => name()),
-            rescued_failed: rescues("failed"),
-            rescued_slow: rescues("slow"),
-            loaded: loads("value"),
-            loaded_absent: loads("absent"),
-            load_seconds: histogram!("evenkeel_cache_load_seconds", "cache" => name()),
-            fills: counter!("evenkeel_cache_fills_total", "cache" => name()),
-            admitted: gauge!("evenkeel_cache_loads_in_progress", "cache" => name()),
-            invalidations: counter!("evenkeel_cache_invalidations_total", "cache" => name(), "outcome" => "done"),
-            pending_count: gauge!("evenkeel_cache_invalidations_pending", "cache" => name()),
-            replayed: counter!("evenkeel_cache_invalidations_replayed_total", "cache" => name()),
-            forgotten: counter!("evenkeel_cache_invalidations_forgotten_total", "cache" => name()),
-            replay_success: gauge!("evenkeel_cache_redrive_last_success_seconds", "cache" => name()),
-            breaker_state: gauge!("evenkeel_cache_breaker_state", "cache" => name()),
-            breaker_opens: counter!("evenkeel_cache_breaker_opens_total", "cache" => name()),
-            staleness: histogram!("evenkeel_cache_staleness_seconds", "cache" => name()),
-            loads_failed: family("evenkeel_cache_loads_total", "outcome", &["error", "panic", "timeout"]),
-            refused_fills: family("evenkeel_cache_refused_fills_total", "reason", REFUSALS),
-            bypasses: family("evenkeel_cache_bypasses_total", "reason", BYPASSES),
-            invalidations_failed: family("evenkeel_cache_invalidations_total", "outcome", UNDONE),
-            windows: family("evenkeel_cache_windows_total", "outcome", WINDOWS),
-            shed: family("evenkeel_cache_shed_total", "reason", &["turn", "waiters", "wait_max"]),
-            has_logged_over_budget: AtomicBool::new(false),
-        }
-    }
-
     pub(crate) fn load_failed(&self, outcome: &'static str) {
         self.loads_failed.count(outcome);
     }
@@ -170,8 +133,7 @@ const BYPASSES: &[&str] = &[
 ];
 
 impl Family {
-    fn register(name: &'static str, label: &'static str, cache: &Arc<str>, values: &[&'static str]) -> Self {
-        let cache = Arc::clone(cache);
+    fn register(name: &'static str, label: &'static str, cache: Arc<str>, values: &[&'static str]) -> Self {
         let counter = |value: &'static str| (value, counter!(name, "cache" => Arc::clone(&cache), label => value));
         Self { name, label, counters: values.iter().map(|value| counter(value)).collect(), cache }
     }

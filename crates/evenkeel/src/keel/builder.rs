@@ -114,6 +114,8 @@ fn scripts() -> Vec<&'static Script> {
         &evenkeel_protocol::cache::redis::scripts(),
         #[cfg(feature = "queue")]
         &evenkeel_protocol::queue::redis::SCRIPTS,
+        #[cfg(feature = "stream")]
+        &evenkeel_protocol::stream::redis::SCRIPTS,
         #[cfg(feature = "sql")]
         &crate::sql::sink::stream::SCRIPTS,
         #[cfg(feature = "lock")]

@@ -14,6 +14,8 @@ mod lock;
 mod queue;
 #[cfg(feature = "sql")]
 mod sql;
+#[cfg(feature = "stream")]
+mod stream;
 #[cfg(feature = "testing")]
 mod testing;
 
@@ -30,6 +32,8 @@ use crate::queue::Queues;
 use crate::spool::Spool;
 #[cfg(feature = "sql")]
 use crate::sql::{Destinations, Shared};
+#[cfg(feature = "stream")]
+use crate::stream::Streams;
 use evenkeel_link::{Link, LinkError, LinkOptions};
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +53,8 @@ struct Inner {
     queues: Arc<Queues>,
     #[cfg(feature = "sql")]
     sql: Arc<Shared>,
+    #[cfg(feature = "stream")]
+    streams: Arc<Streams>,
     #[cfg(feature = "lock")]
     locks: Locks,
 }
@@ -135,6 +141,8 @@ impl Keel {
         let caches = Arc::new(Caches::new(context.clone(), max_bytes));
         #[cfg(feature = "queue")]
         let queues = Arc::new(Queues::new(&context));
+        #[cfg(feature = "stream")]
+        let streams = Arc::new(Streams::new(&context));
         Self(Arc::new(Inner {
             #[cfg(feature = "sql")]
             sql: Arc::new(Shared::new(
@@ -144,12 +152,16 @@ impl Keel {
                     caches: Arc::clone(&caches),
                     #[cfg(feature = "queue")]
                     queues: Arc::clone(&queues),
+                    #[cfg(feature = "stream")]
+                    streams: Arc::clone(&streams),
                 },
             )),
             #[cfg(feature = "cache")]
             caches,
             #[cfg(feature = "queue")]
             queues,
+            #[cfg(feature = "stream")]
+            streams,
             #[cfg(feature = "lock")]
             locks: Locks::new(&context),
             context,

@@ -1,6 +1,8 @@
 //! The units of work of a [`Keel`].
 
 use super::Keel;
+#[cfg(feature = "stream")]
+use crate::sql::sink::appends::{StreamAppends, TOPIC_PREFIX};
 use crate::sql::sink::{Sinks, StreamSink};
 use crate::sql::{
     Approach, ConflictError, ConflictPolicy, Contended, Database, Inbox, Joined, LockingTransaction, Relay, SqlError,
@@ -130,6 +132,17 @@ impl Keel {
         F: Future<Output = Result<T, E>>,
     {
         retry_adaptively(&self.0.context.clock, policy, conflicts_max, work).await
+    }
+}
+
+#[cfg(feature = "stream")]
+impl Sinks {
+    /// Sends the entries that units of work append ([`Effects::append`](crate::sql::Effects::append)) to the streams of this keel, which must
+    /// be on the same Redis, under the same prefix, as those of the programs that commit. Of a fleet that appends, at least one relay needs
+    /// this route: without it the entries wait.
+    #[must_use]
+    pub fn streams(self, keel: &Keel) -> Self {
+        self.route(TOPIC_PREFIX, StreamAppends::new(&keel.0.streams))
     }
 }
 

@@ -31,6 +31,8 @@ impl Keel {
         let caches = Arc::new(self.0.caches.another_process(context.clone()));
         #[cfg(feature = "queue")]
         let queues = Arc::new(self.0.queues.another_process());
+        #[cfg(feature = "stream")]
+        let streams = Arc::new(self.0.streams.another_process());
         Self(Arc::new(Inner {
             #[cfg(feature = "sql")]
             sql: Arc::new(crate::sql::Shared::new(
@@ -39,11 +41,15 @@ impl Keel {
                     caches: Arc::clone(&caches),
                     #[cfg(feature = "queue")]
                     queues: Arc::clone(&queues),
+                    #[cfg(feature = "stream")]
+                    streams: Arc::clone(&streams),
                 },
             )),
             caches,
             #[cfg(feature = "queue")]
             queues,
+            #[cfg(feature = "stream")]
+            streams,
             #[cfg(feature = "lock")]
             locks: self.0.locks.another_process(),
             context,

@@ -5,37 +5,23 @@ use evenkeel_protocol::lock::error::LossReason;
 use evenkeel_protocol::lock::steps::{Released, Renewed};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
-/// The metric handles of one keel.
-pub(crate) struct LockMetrics {
-    pub(super) acquired: Counter,
-    pub(super) busy: Counter,
-    pub(super) failed: Counter,
-    pub(super) late: Counter,
-    pub(super) wait_seconds: Histogram,
-    pub(super) held: Gauge,
-    pub(super) held_seconds: Histogram,
-    renewed: Counter,
-    pub(super) renewals_unknown: Counter,
-    released: Counter,
+metrics! {
+    /// The metric handles of one keel.
+    pub(crate) struct LockMetrics {
+        pub(super) acquired: Counter = counter!("evenkeel_lock_acquisitions_total", "outcome" => "acquired");
+        pub(super) busy: Counter = counter!("evenkeel_lock_acquisitions_total", "outcome" => "busy");
+        pub(super) failed: Counter = counter!("evenkeel_lock_acquisitions_total", "outcome" => "failed");
+        pub(super) late: Counter = counter!("evenkeel_lock_acquisitions_total", "outcome" => "late");
+        pub(super) wait_seconds: Histogram = histogram!("evenkeel_lock_wait_seconds");
+        pub(super) held: Gauge = gauge!("evenkeel_lock_held");
+        pub(super) held_seconds: Histogram = histogram!("evenkeel_lock_held_seconds");
+        renewed: Counter = counter!("evenkeel_lock_renewals_total", "outcome" => "renewed");
+        pub(super) renewals_unknown: Counter = counter!("evenkeel_lock_renewals_total", "outcome" => "unknown");
+        released: Counter = counter!("evenkeel_lock_releases_total", "outcome" => "released");
+    }
 }
 
 impl LockMetrics {
-    pub(super) fn register() -> Self {
-        let acquire = |outcome: &'static str| counter!("evenkeel_lock_acquisitions_total", "outcome" => outcome);
-        Self {
-            acquired: acquire("acquired"),
-            busy: acquire("busy"),
-            failed: acquire("failed"),
-            late: acquire("late"),
-            wait_seconds: histogram!("evenkeel_lock_wait_seconds"),
-            held: gauge!("evenkeel_lock_held"),
-            held_seconds: histogram!("evenkeel_lock_held_seconds"),
-            renewed: counter!("evenkeel_lock_renewals_total", "outcome" => "renewed"),
-            renewals_unknown: counter!("evenkeel_lock_renewals_total", "outcome" => "unknown"),
-            released: counter!("evenkeel_lock_releases_total", "outcome" => "released"),
-        }
-    }
-
     pub(super) fn lost(&self, reason: LossReason) {
         counter!("evenkeel_lock_lost_total", "reason" => reason.label()).increment(1);
     }

@@ -6,25 +6,17 @@ use evenkeel_protocol::queue::steps::{Enqueued, Fate, Outcome, Verdict};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use std::sync::Arc;
 
-/// The metric handles of one queue.
-pub(crate) struct QueueMetrics {
-    queue: Arc<str>,
-    pub(crate) created: Counter,
-    pub(crate) body_bytes: Histogram,
+metrics! {
+    /// The metric handles of one queue.
+    pub(crate) struct QueueMetrics(queue) {
+        queue: Arc<str> = queue();
+        pub(crate) created: Counter =
+            counter!("evenkeel_queue_enqueued_total", "queue" => queue(), "outcome" => "created");
+        pub(crate) body_bytes: Histogram = histogram!("evenkeel_queue_body_bytes", "queue" => queue());
+    }
 }
 
 impl QueueMetrics {
-    pub(crate) fn register(queue: &str) -> Self {
-        let queue: Arc<str> = queue.into();
-        // The label's value is shared by all handles.
-        let name = || Arc::clone(&queue);
-        Self {
-            created: counter!("evenkeel_queue_enqueued_total", "queue" => name(), "outcome" => "created"),
-            body_bytes: histogram!("evenkeel_queue_body_bytes", "queue" => name()),
-            queue,
-        }
-    }
-
     /// Counts the outcome of an enqueued job.
     pub(crate) fn sent(&self, answer: Enqueued) {
         let outcome = match answer {
@@ -46,36 +38,23 @@ pub(crate) fn conflict(queue: &str, about: &'static str) {
     counter!("evenkeel_queue_conflicts_total", "queue" => queue.to_owned(), "about" => about).increment(1);
 }
 
-/// The metric handles of one consumer.
-pub(crate) struct ConsumerMetrics {
-    queue: Arc<str>,
-    done: Counter,
-    settled: Counter,
-    pub(crate) undecodable: Counter,
-    pub(crate) leases_lost: Counter,
-    pub(crate) running: Gauge,
-    pub(crate) handler_seconds: Histogram,
-    pub(crate) lateness_seconds: Histogram,
-    success: Gauge,
+metrics! {
+    /// The metric handles of one consumer.
+    pub(crate) struct ConsumerMetrics(queue) {
+        queue: Arc<str> = queue();
+        done: Counter = counter!("evenkeel_queue_handled_total", "queue" => queue(), "outcome" => "done");
+        settled: Counter = counter!("evenkeel_queue_settlements_total", "queue" => queue(), "verdict" => "settled");
+        pub(crate) undecodable: Counter =
+            counter!("evenkeel_queue_handled_total", "queue" => queue(), "outcome" => "undecodable");
+        pub(crate) leases_lost: Counter = counter!("evenkeel_queue_leases_lost_total", "queue" => queue());
+        pub(crate) running: Gauge = gauge!("evenkeel_queue_running", "queue" => queue());
+        pub(crate) handler_seconds: Histogram = histogram!("evenkeel_queue_handler_seconds", "queue" => queue());
+        pub(crate) lateness_seconds: Histogram = histogram!("evenkeel_queue_lateness_seconds", "queue" => queue());
+        success: Gauge = gauge!("evenkeel_queue_claim_last_success_seconds", "queue" => queue());
+    }
 }
 
 impl ConsumerMetrics {
-    pub(crate) fn register(queue: &str) -> Self {
-        let queue: Arc<str> = queue.into();
-        let name = || Arc::clone(&queue);
-        Self {
-            done: counter!("evenkeel_queue_handled_total", "queue" => name(), "outcome" => "done"),
-            settled: counter!("evenkeel_queue_settlements_total", "queue" => name(), "verdict" => "settled"),
-            undecodable: counter!("evenkeel_queue_handled_total", "queue" => name(), "outcome" => "undecodable"),
-            leases_lost: counter!("evenkeel_queue_leases_lost_total", "queue" => name()),
-            running: gauge!("evenkeel_queue_running", "queue" => name()),
-            handler_seconds: histogram!("evenkeel_queue_handler_seconds", "queue" => name()),
-            lateness_seconds: histogram!("evenkeel_queue_lateness_seconds", "queue" => name()),
-            success: gauge!("evenkeel_queue_claim_last_success_seconds", "queue" => name()),
-            queue,
-        }
-    }
-
     /// Records the time at which the store answered a claim.
     pub(crate) fn success(&self, unix_ms: u64) {
         self.success.set(unix_ms as f64 / 1000.0);

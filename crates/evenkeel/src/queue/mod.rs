@@ -61,9 +61,10 @@ pub(crate) mod sql;
 mod store;
 pub mod topic;
 
+pub use crate::handling::cancellation::Cancellation;
 #[cfg(feature = "tower")]
 pub use consume::HandlerService;
-pub use consume::{Batch, BatchHandled, Cancellation, Consumer, Delivery, Handled, Reaction};
+pub use consume::{Batch, BatchHandled, Consumer, Delivery, Handled, Reaction};
 pub use evenkeel_protocol::queue::error::QueueError;
 pub use evenkeel_protocol::queue::job::{
     CompletionRecord, End, ErrorClass, ErrorNote, Job, JobId, JobSpec, NotAnId, Note, Priority, Retention, Retries,
@@ -77,7 +78,7 @@ pub use evenkeel_protocol::queue::steps::{
 pub use queue::Queue;
 pub use schedule::cron::{Cron, NotCron};
 pub use schedule::periodic::{Missed, Periodic};
-pub use sending::builder::{Order, Sent};
+pub use sending::builder::{JobBuilder, Sent};
 #[cfg(feature = "sql")]
 pub(crate) use sending::for_work::{JobPut, JobWish, job_record};
 pub use settings::builder::QueueBuilder;

@@ -5,7 +5,7 @@ use super::settings::{Durability, Settings};
 use super::store::QueueStore;
 use super::store::queues::Queues;
 use super::topic::Topic;
-use crate::queue::sending::builder::{Order, Sent};
+use crate::queue::sending::builder::{JobBuilder, Sent};
 use crate::queue::sending::send;
 use crate::queue::settings::registration::Registration;
 use crate::queue::sharding::router::Router;
@@ -80,7 +80,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// # Errors
     /// [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent. [`QueueError::Full`]: the queue did not accept the job.
     /// [`QueueError::Link`] with `outcome_unknown`: the queue may have accepted the job, and sending it again may duplicate it. Sending
-    /// a job with a caller's id ([`Order::id`]) again is idempotent. [`QueueError::NotDurable`]: the queue accepted the job, with fewer
+    /// a job with a caller's id ([`JobBuilder::id`]) again is idempotent. [`QueueError::NotDurable`]: the queue accepted the job, with fewer
     /// copies than required.
     pub async fn now(&self, body: &T) -> Result<JobId, QueueError> {
         self.job(body).enqueue().await.map(|sent| sent.id)
@@ -102,9 +102,9 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.job(body).delay(delay).enqueue().await.map(|sent| sent.id)
     }
 
-    /// Begins a job with options; see [`Order`]. The body is encoded at once.
-    pub fn job(&self, body: &T) -> Order<'_, T> {
-        Order::new(self, body)
+    /// Begins a job with options; see [`JobBuilder`]. The body is encoded at once.
+    pub fn job(&self, body: &T) -> JobBuilder<'_, T> {
+        JobBuilder::new(self, body)
     }
 
     /// Enqueues many jobs, with one round trip per shard for each 500 jobs. Returns one result per job, in order; for a job that a full
@@ -114,9 +114,9 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// As [`now`](Self::now), for the whole call: after an error the queue may have accepted any of the jobs.
     pub async fn enqueue_all<'a>(
         &'a self,
-        orders: impl IntoIterator<Item = Order<'a, T>>,
+        jobs: impl IntoIterator<Item = JobBuilder<'a, T>>,
     ) -> Result<Vec<Sent>, QueueError> {
-        let jobs = orders.into_iter().map(|order| order.into_job(self)).collect::<Result<Vec<_>, _>>()?;
+        let jobs = jobs.into_iter().map(|job| job.into_job(self)).collect::<Result<Vec<_>, _>>()?;
         send::send(self, jobs).await
     }
 

@@ -43,29 +43,19 @@ impl Default for SpoolOptions {
 }
 
 impl SpoolOptions {
-    /// The maximum size of all pending effects in bytes. Default 64 MiB. They are also held in memory. The files take up to
-    /// twice this and two segments, because space is freed by whole segments.
-    pub fn bytes_max(mut self, bytes: u64) -> Self {
-        self.bytes_max = bytes;
-        self
-    }
+    setters! {
+        /// The maximum size of all pending effects in bytes. Default 64 MiB. They are also held in memory. The files take up to
+        /// twice this and two segments, because space is freed by whole segments.
+        pub fn bytes_max(bytes: u64) => bytes_max = bytes;
 
-    /// The size from which a new segment (file) is started. Default 4 MiB. A single effect may not be larger than this.
-    pub fn segment_bytes(mut self, bytes: u64) -> Self {
-        self.segment_bytes = bytes;
-        self
-    }
+        /// The size from which a new segment (file) is started. Default 4 MiB. A single effect may not be larger than this.
+        pub fn segment_bytes(bytes: u64) => segment_bytes = bytes;
 
-    /// When the file is synced to the disk. Default [`Fsync::Always`].
-    pub fn fsync(mut self, fsync: Fsync) -> Self {
-        self.fsync = fsync;
-        self
-    }
+        /// When the file is synced to the disk. Default [`Fsync::Always`].
+        pub fn fsync(fsync: Fsync) => fsync = fsync;
 
-    /// What happens to an effect when the spool is full. Default [`WhenFull::Refuse`].
-    pub fn when_full(mut self, when_full: WhenFull) -> Self {
-        self.when_full = when_full;
-        self
+        /// What happens to an effect when the spool is full. Default [`WhenFull::Refuse`].
+        pub fn when_full(when_full: WhenFull) => when_full = when_full;
     }
 
     /// Rejects invalid settings; the error is one sentence.

@@ -31,7 +31,8 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::run()).unwrap();
 //! ```
 //!
-//! An effect is there with the feature of its capability: invalidations with `cache`, jobs with `queue`, messages always. A program that
+//! An effect is there with the feature of its capability: invalidations with `cache`, jobs with `queue`, entries with
+//! `stream`, messages always. A program that
 //! runs a relay needs the features of all effects in its database.
 //!
 //! docs/spec/unit-of-work.md specifies the tables, states and steps. The modules: `work/` has the public interface and the commit,

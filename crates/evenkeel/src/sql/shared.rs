@@ -7,6 +7,8 @@ use crate::cache::Caches;
 #[cfg(feature = "queue")]
 use crate::queue::Queues;
 use crate::sql::outbox::carry::Publisher;
+#[cfg(feature = "stream")]
+use crate::stream::Streams;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use evenkeel_link::clock::Clock;
 use parking_lot::Mutex;
@@ -18,7 +20,10 @@ use tokio::sync::Notify;
 /// The state that the units of work and the relays of one keel share.
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
-    #[cfg_attr(not(any(feature = "cache", feature = "queue")), expect(dead_code, reason = "without them it is empty"))]
+    #[cfg_attr(
+        not(any(feature = "cache", feature = "queue", feature = "stream")),
+        expect(dead_code, reason = "without them it is empty")
+    )]
     pub(crate) destinations: Destinations,
     /// The sink of the fast path; without one, messages are left to the relay.
     publisher: ArcSwapOption<Arc<dyn Publisher>>,
@@ -37,6 +42,8 @@ pub(crate) struct Destinations {
     pub(crate) caches: Arc<Caches>,
     #[cfg(feature = "queue")]
     pub(crate) queues: Arc<Queues>,
+    #[cfg(feature = "stream")]
+    pub(crate) streams: Arc<Streams>,
 }
 
 impl Shared {

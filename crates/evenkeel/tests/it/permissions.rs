@@ -5,7 +5,10 @@ use evenkeel::Keel;
 use evenkeel::link::Notification;
 use evenkeel::queue::{Delivery, Durability, Queue, QueueError};
 use evenkeel::sql::sink::stream::Limit;
+use evenkeel::stream::admin::SeekTo;
+use evenkeel::stream::{Entry, EntryId, OnFailure, Stream};
 use evenkeel::testing::streams::{RedisStreams, Rule, StreamSteps};
+use evenkeel_protocol::stream::name::GroupName;
 use std::path::Path;
 use std::time::Duration;
 use testkit::conformance::cache::{OnRedis, fences, leases, lives, schemas, versions, windows};
@@ -139,6 +142,52 @@ async fn documented_rights_suffice_for_a_stream_sink() -> Result<()> {
             streams.append(rule, &[message]).await?;
         }
     }
+    nothing_was_refused(&redis).await
+}
+
+/// All that opening a stream, appending, consuming in each mode and operating ask for.
+#[tokio::test]
+async fn documented_rights_suffice_for_streams() -> Result<()> {
+    let redis = server().await?;
+    let keel = Keel::connect(&redis.url()).await?;
+    let orders: Stream<String> = keel.stream("orders").partitions(2).open().await?;
+    let (done, mut is_done) = tokio::sync::mpsc::unbounded_channel();
+    for group in [orders.group("billing").unordered(), orders.group("shipping").per_key(OnFailure::Skip)] {
+        let done = done.clone();
+        let consumer = group.retries(0).handle(move |entry: Entry<String>| {
+            let done = done.clone();
+            async move {
+                done.send(()).map_err(|_| "the receiver is closed")?;
+                if entry.value == "dead" { Err("no such account") } else { Ok(()) }
+            }
+        });
+        let all = async {
+            for value in ["fine", "dead"] {
+                orders.entry("a", &value.to_owned()).header("from", "shop").append().await.unwrap();
+                is_done.recv().await.unwrap();
+            }
+        };
+        consumer.run(all).await?;
+        while is_done.try_recv().is_ok() {}
+    }
+    let admin = orders.admin();
+    for group in ["billing", "shipping"] {
+        let dead = admin.dead(group)?;
+        for partition in 0..2 {
+            let letters: Vec<EntryId> =
+                dead.list(partition, EntryId::MIN, 10).await?.iter().map(|letter| letter.id).collect();
+            dead.replay(partition, &letters).await?;
+            dead.remove(partition, &letters).await?;
+        }
+        admin.pause(group, None).await?;
+        admin.resume(group).await?;
+        admin.seek(group, SeekTo::End).await?;
+    }
+    assert_eq!(admin.groups().await?.len(), 2);
+    admin.trim(Duration::ZERO).await?;
+    assert!(admin.unregister("billing").await?);
+    let (steps, partitions) = orders.steps();
+    steps.sweep(&partitions[0], &GroupName::new("shipping")?, 0).await?;
     nothing_was_refused(&redis).await
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod background;
 mod crash;
 pub(crate) mod guard;
+mod panics;
 pub(crate) mod retry;
 mod span;
 mod together;
@@ -12,6 +13,7 @@ pub use crash::crash_point;
 #[cfg(feature = "testing")]
 pub use crash::is_requested_at;
 pub use guard::guard;
+pub use panics::panic_message;
 pub use retry::Backoff;
 pub use span::ms;
 pub use together::{TOGETHER_MAX, in_groups};

@@ -27,7 +27,7 @@ pub use raw::Raw;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-#[cfg(any(feature = "queue", feature = "cache"))]
+#[cfg(any(feature = "queue", feature = "cache", feature = "stream"))]
 use std::any::TypeId;
 
 /// The ids of Evenkeel's codecs.
@@ -87,7 +87,7 @@ fn decode_serde<V: DeserializeOwned>(codec: u8, bytes: &Bytes) -> Option<Result<
 ///
 /// # Errors
 /// The reason, in one sentence.
-#[cfg(any(feature = "queue", feature = "cache"))]
+#[cfg(any(feature = "queue", feature = "cache", feature = "stream"))]
 pub fn check_id<V: 'static, C: Codec<V>>(codec: &C, is_guarded: bool) -> Result<(), String> {
     let kind = TypeId::of::<C>();
     #[cfg(feature = "cache")]

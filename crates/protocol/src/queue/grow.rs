@@ -1,7 +1,7 @@
 //! Shard migration: the steps that move jobs when a topic gets more shards.
 //!
 //! A *closed* shard accepts no new item that belongs to another shard. Such items are *sent*: removed from every index and
-//! numbered. Their new shard *receives* them, each number once and in order; after that the old shard drops them (`gone`). A process that
+//! numbered. Their new shard *receives* them, each number once and in order; after that the old shard drops them (`drop_received`). A process that
 //! migrates may die at any point, and any number of processes may migrate at once: the numbers make every step idempotent.
 //! docs/spec/queue.md is the specification.
 
@@ -82,7 +82,7 @@ pub trait GrowSteps: QueueSteps {
     /// Adds the items of shard `from`, each once and in order; returns the last sequence number that was added.
     async fn receive(&self, shard: &Shard, from: u16, transfers: &[Transfer]) -> Reply<u64>;
     /// Drops the items that shard `to` has added; returns the number of those that remain.
-    async fn gone(&self, shard: &Shard, to: u16, sequence: u64) -> Reply<u64>;
+    async fn drop_received(&self, shard: &Shard, to: u16, sequence: u64) -> Reply<u64>;
     /// Some ids with a record or a completion record in the shard, and the next cursor; 0 is the first and the last one.
     async fn ids(&self, shard: &Shard, cursor: u64) -> Reply<(Vec<JobId>, u64)>;
     /// The schedules whose last tick the shard has.
@@ -100,6 +100,6 @@ pub async fn carry(store: &dyn GrowSteps, from: &Shard, to: &Shard) -> Result<()
             return Ok(());
         }
         let taken = store.receive(to, from.number(), &transfers).await?;
-        store.gone(from, to.number(), taken).await?;
+        store.drop_received(from, to.number(), taken).await?;
     }
 }

@@ -8,10 +8,10 @@ pub mod memory;
 pub mod record;
 pub mod redis;
 pub mod register;
-pub mod retry_delay;
 pub mod steps;
 pub mod topology;
 
+pub use crate::retry_delay;
 pub use error::QueueError;
 pub use memory::MemoryQueue;
 pub use redis::RedisQueue;

@@ -1,5 +1,6 @@
 //! The errors of stream calls and what a caller can do about them.
 
+use crate::codec::CodecError;
 use evenkeel_link::LinkError;
 
 /// Why a stream call failed.
@@ -28,6 +29,47 @@ pub enum StreamError {
     /// The arguments are invalid. Nothing was sent.
     #[error("{0}")]
     Invalid(String),
+    /// The value could not be encoded. Nothing was sent.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    /// A setting of the stream, of a group or of a consumer is invalid, or differs from that of another program.
+    #[error("stream {stream:?}: {reason}")]
+    Settings {
+        /// The stream.
+        stream: String,
+        /// The setting, and the change to make.
+        reason: String,
+    },
+    /// The partition has as many entries as `entries_max` allows. The entry was not appended.
+    #[error("stream {stream:?} is full; the slowest group must catch up, or `entries_max` must be higher")]
+    Full {
+        /// The stream.
+        stream: String,
+    },
+    /// An earlier entry of this producer for this key is not in the log. The entry was not appended.
+    #[error(
+        "stream {stream:?}: the last entry of this producer for this key has the number {last}; append those between first"
+    )]
+    OutOfOrder {
+        /// The stream.
+        stream: String,
+        /// The number of the last entry.
+        last: u64,
+    },
+    /// No program has opened a stream of this name on this store, under this prefix.
+    #[error("there is no stream {stream:?} on this store; check its name and the prefix, or open it in a program")]
+    Unknown {
+        /// The name.
+        stream: String,
+    },
+    /// The stream has no such group, or Redis has lost it.
+    #[error("stream {stream:?} has no group {group:?}; a consumer of the group creates it")]
+    UnknownGroup {
+        /// The stream.
+        stream: String,
+        /// The group.
+        group: String,
+    },
 }
 
 impl StreamError {

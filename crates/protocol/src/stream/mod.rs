@@ -8,6 +8,7 @@ pub mod id;
 pub mod memory;
 pub mod name;
 pub mod redis;
+pub mod register;
 pub mod steps;
 pub mod tries;
 

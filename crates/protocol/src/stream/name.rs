@@ -1,6 +1,8 @@
 //! Names of streams and groups, and the hash tag of a partition (docs/keyspace.md).
 
 use super::error::StreamError;
+use evenkeel_link::Token;
+use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::Arc;
 
@@ -62,6 +64,28 @@ impl Partition {
     }
 }
 
+/// The token of a producer that numbers its appends for each key: a hash, so that names of any length fit.
+#[must_use]
+pub fn producer_of(name: &[u8], key: &[u8]) -> Token {
+    let length = (name.len() as u64).to_be_bytes();
+    let digest = Sha256::new().chain_update(length).chain_update(name).chain_update(key).finalize();
+    let mut half = [0; 16];
+    half.copy_from_slice(&digest[..16]);
+    Token::from(half)
+}
+
+/// The partition of a key among `partitions`: the 64-bit FNV-1a hash of the key, mixed, modulo their number. Part of the format: programs
+/// of all versions must agree.
+#[must_use]
+pub fn partition_of(key: &[u8], partitions: u16) -> u16 {
+    let hash = key
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    // The low bits of FNV-1a alone depend on the low bits of the key only.
+    let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    u16::try_from(mixed % u64::from(partitions.max(1))).unwrap_or(0)
+}
+
 impl fmt::Debug for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -80,7 +104,21 @@ fn check(what: &str, name: &str) -> Result<(), StreamError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{GroupName, Partition};
+    use super::{GroupName, Partition, partition_of, producer_of};
+
+    #[test]
+    fn keys_are_spread_over_all_partitions() {
+        let mut counts = [0_u32; 8];
+        (0..8_000).for_each(|number| counts[usize::from(partition_of(format!("order-{number}").as_bytes(), 8))] += 1);
+        assert!(counts.iter().all(|count| (800..1_200).contains(count)), "{counts:?}");
+        assert!((0..2_u8).all(|bytes| partition_of(&[bytes], 1) == 0));
+    }
+
+    #[test]
+    fn producers_of_different_keys_differ() {
+        assert_eq!(producer_of(b"a", b"bc"), producer_of(b"a", b"bc"));
+        assert_ne!(producer_of(b"a", b"bc"), producer_of(b"ab", b"c"));
+    }
 
     #[test]
     fn names_cannot_move_the_slot() {

@@ -3,6 +3,7 @@
 use super::api::Api;
 use super::collector::Collector;
 use super::kind::INVALID_INPUT;
+use super::operations::Operations;
 use super::rights::Visitor;
 use super::security::Security;
 use super::security::audit::{Audit, Deed};
@@ -23,6 +24,7 @@ pub(crate) struct App {
     pub(crate) collector: Arc<Collector>,
     pub(crate) security: Arc<Security>,
     pub(crate) audit: Arc<Audit>,
+    pub(crate) operations: Arc<Operations>,
     pub(crate) api: Arc<Api>,
     pub(crate) prometheus: PrometheusHandle,
     /// Becomes true at the shutdown, which ends event streams.

@@ -55,6 +55,13 @@ pub(crate) const UNKNOWN_JOB: Kind = Kind::new(
     "Unknown job",
     "The job was never enqueued here, or it has ended and its completion record has expired.",
 );
+/// The operation is unknown.
+pub(crate) const UNKNOWN_OPERATION: Kind = Kind::new(
+    StatusCode::NOT_FOUND,
+    "unknown-operation",
+    "Unknown operation",
+    "This console has not begun it since it was started, or has forgotten it. The dead letters of the topic say what is left.",
+);
 /// The jobs of the topic are rows in a database that the source does not have.
 pub(crate) const NEEDS_DATABASE: Kind = Kind::new(
     StatusCode::CONFLICT,

@@ -12,6 +12,7 @@ mod sqlite;
 
 use crate::address::{Address, Kind};
 use report::{Report, Server};
+use sqlx::ConnectOptions;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -56,6 +57,28 @@ pub(crate) async fn run(arguments: &Arguments) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// Connects to a database and reports that; `None` if it failed.
+async fn connect<O: ConnectOptions>(address: &Address, server: &mut Server) -> Option<O::Connection>
+where
+    O::Connection: Sized,
+{
+    let connected = match O::from_str(&address.url) {
+        Ok(options) => tokio::time::timeout(CONNECT_MAX, options.connect()).await,
+        Err(error) => Ok(Err(error)),
+    };
+    let error = match connected {
+        Ok(Ok(connection)) => {
+            server.reached = true;
+            server.ok("connect", "connected");
+            return Some(connection);
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no connection within {CONNECT_MAX:?}"),
+    };
+    server.fail("connect", address.without_secrets(&error), "start the server, or correct the address");
+    None
 }
 
 async fn examine(address: &Address) -> Server {

@@ -1,11 +1,10 @@
 //! The checks of a MySQL or MariaDB server.
 
-use super::CONNECT_MAX;
+use super::connect;
 use super::report::Server;
 use crate::address::Address;
 use sqlx::mysql::MySqlConnectOptions;
-use sqlx::{ConnectOptions, MySqlConnection, Row};
-use std::str::FromStr;
+use sqlx::{MySqlConnection, Row};
 
 /// Reads every variable that the checks use. Each exists in MySQL 8.0 and in MariaDB 10.6.
 const VARIABLES: &str = "SELECT VERSION(), DATABASE(), @@global.read_only, @@session.autocommit, \
@@ -13,15 +12,7 @@ const VARIABLES: &str = "SELECT VERSION(), DATABASE(), @@global.read_only, @@ses
     @@global.log_bin, @@global.binlog_format, @@global.binlog_row_image, @@global.time_zone, @@session.time_zone";
 
 pub(super) async fn examine(address: &Address, server: &mut Server) {
-    let mut connection = match connect(address).await {
-        Ok(connection) => connection,
-        Err(error) => {
-            server.fail("connect", address.without_secrets(&error), "start the server, or correct the address");
-            return;
-        }
-    };
-    server.reached = true;
-    server.ok("connect", "connected");
+    let Some(mut connection) = connect::<MySqlConnectOptions>(address, server).await else { return };
     let row = match sqlx::query(VARIABLES).fetch_one(&mut connection).await {
         Ok(row) => row,
         Err(error) => return server.fail("settings", error.to_string(), "allow this user to read server variables"),
@@ -51,14 +42,6 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     binlog(server, number(8) == 1, &text(9), &text(10));
     server.ok("time zone", format!("server {}, session {}", text(11), text(12)));
     temporary_table(server, &mut connection).await;
-}
-
-async fn connect(address: &Address) -> Result<MySqlConnection, String> {
-    let options = MySqlConnectOptions::from_str(&address.url).map_err(|error| error.to_string())?;
-    match tokio::time::timeout(CONNECT_MAX, options.connect()).await {
-        Ok(connection) => connection.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no connection within {CONNECT_MAX:?}")),
-    }
 }
 
 fn version(server: &mut Server, version: &str) {

@@ -1,11 +1,10 @@
 //! The checks of a PostgreSQL server.
 
-use super::CONNECT_MAX;
+use super::connect;
 use super::report::Server;
 use crate::address::Address;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions, PgConnection, Row};
-use std::str::FromStr;
+use sqlx::{PgConnection, Row};
 
 /// Reads every setting that the checks use.
 const SETTINGS: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int, \
@@ -16,15 +15,7 @@ const SETTINGS: &str = "SELECT current_setting('server_version'), current_settin
 const VERSION_MIN: i32 = 140_000;
 
 pub(super) async fn examine(address: &Address, server: &mut Server) {
-    let mut connection = match connect(address).await {
-        Ok(connection) => connection,
-        Err(error) => {
-            server.fail("connect", address.without_secrets(&error), "start the server, or correct the address");
-            return;
-        }
-    };
-    server.reached = true;
-    server.ok("connect", "connected");
+    let Some(mut connection) = connect::<PgConnectOptions>(address, server).await else { return };
     let row = match sqlx::query(SETTINGS).fetch_one(&mut connection).await {
         Ok(row) => row,
         Err(error) => return server.fail("settings", error.to_string(), "allow this role to read server settings"),
@@ -54,14 +45,6 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     server.ok("WAL level", format!("wal_level={} (only change data capture needs logical)", text(9)));
     server.ok("time zone", text(10));
     temporary_table(server, &mut connection).await;
-}
-
-async fn connect(address: &Address) -> Result<PgConnection, String> {
-    let options = PgConnectOptions::from_str(&address.url).map_err(|error| error.to_string())?;
-    match tokio::time::timeout(CONNECT_MAX, options.connect()).await {
-        Ok(connection) => connection.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no connection within {CONNECT_MAX:?}")),
-    }
 }
 
 async fn temporary_table(server: &mut Server, connection: &mut PgConnection) {

@@ -13,7 +13,6 @@ mod prefixes;
 mod stats;
 mod top;
 mod watch;
-mod webhook;
 
 use crate::address::{Address, Kind};
 use crate::connect::{connect, database_address, exit_code, redis_address};

@@ -1,9 +1,9 @@
 //! `watch`: prints alerts, and sends them to a webhook.
 
 use super::Servers;
-use super::webhook::Webhook;
 use crate::output::{Output, write};
 use crate::time;
+use crate::webhook::Webhook;
 use anyhow::{Result, bail};
 use evenkeel::queue::topic::alert::{Alert, AlertLimits, Watch};
 use std::time::Duration;

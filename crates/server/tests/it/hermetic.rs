@@ -1,15 +1,79 @@
 //! Tests without a server: help, invalid input, files.
 
 use crate::program::{evenkeel, normal};
+use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn help_matches_snapshots() {
     insta::assert_snapshot!("help", evenkeel(&["--help"]).out);
+    insta::assert_snapshot!("help_alerts", evenkeel(&["alerts", "watch", "--help"]).out);
     insta::assert_snapshot!("help_doctor", evenkeel(&["doctor", "--help"]).out);
     insta::assert_snapshot!("help_inbox", evenkeel(&["inbox", "--help"]).out);
     insta::assert_snapshot!("help_lock", evenkeel(&["lock", "--help"]).out);
     insta::assert_snapshot!("help_outbox", evenkeel(&["outbox", "--help"]).out);
     insta::assert_snapshot!("help_queue", evenkeel(&["queue", "--help"]).out);
+}
+
+/// docs/alerts/ is what the program prints. `UPDATE_ALERTS=1` writes the files anew.
+#[test]
+fn alert_files_are_generated_from_the_rules() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/alerts");
+    for (command, file) in [("prometheus", "evenkeel.rules.yml"), ("grafana", "dashboard.json"), ("page", "README.md")]
+    {
+        let ran = evenkeel(&["alerts", command]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        let file = folder.join(file);
+        if std::env::var_os("UPDATE_ALERTS").is_some() {
+            std::fs::write(&file, &ran.out).unwrap();
+        }
+        let kept = std::fs::read_to_string(&file).unwrap();
+        assert!(
+            kept == ran.out,
+            "{} is not what `evenkeel alerts {command}` prints; run this test with UPDATE_ALERTS=1",
+            file.display()
+        );
+    }
+}
+
+/// promtool comes with Prometheus; without it, the syntax is not checked.
+#[test]
+fn promtool_accepts_the_rules_file() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/alerts/evenkeel.rules.yml");
+    match Command::new("promtool").args(["check", "rules"]).arg(&file).output() {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout)),
+        Err(_) => eprintln!("NOT CHECKED: promtool is not installed (apt-get install prometheus)"),
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_cover_every_command() {
+    let help = evenkeel(&["--help"]).out;
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let commands: Vec<&str> = commands.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert!(commands.contains(&"queue") && commands.contains(&"completions"), "{commands:?}");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = evenkeel(&["completions", shell]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        for command in &commands {
+            assert!(ran.out.contains(command), "{shell}: {command}");
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("evenkeel.bash");
+    std::fs::write(&script, evenkeel(&["completions", "bash"]).out).unwrap();
+    assert!(Command::new("bash").arg("-n").arg(&script).status().unwrap().success());
+    assert_eq!(evenkeel(&["completions", "basic"]).code, 2);
+
+    let page = evenkeel(&["man"]);
+    assert!(page.code == 0 && page.out.contains(".TH evenkeel 1"), "{}{}", page.out, page.err);
+    assert_eq!(evenkeel(&["man", folder.path().to_str().unwrap()]).code, 0);
+    for command in commands {
+        let page = std::fs::read_to_string(folder.path().join(format!("evenkeel-{command}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{command}: {page}");
+    }
+    let missing = evenkeel(&["man", "no-such-folder/man"]);
+    assert_eq!((missing.code, missing.err.lines().count()), (2, 1), "{}", missing.err);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tests of the program `evenkeel` as a child process.
 #![expect(clippy::unwrap_used, reason = "a test fails at the first error")]
 
+mod alerts;
 mod api;
 mod console;
 mod doctor;

@@ -23,12 +23,16 @@ pub(crate) async fn observe<G: RouteGroup>(
     let id = ShortId::of(request.headers());
     let group = G::of(request.extensions().get::<MatchedPath>().map(MatchedPath::as_str));
     let span = span(&request, id, group);
+    #[cfg(feature = "otel")]
+    crate::telemetry::describe_request(&span, &request, id);
     let mut response = next.run(request).instrument(span.clone()).await;
     response.headers_mut().insert(&X_SHORT_ID, id.header());
     if let Some(consistency) = response.extensions().get::<Consistency>().copied() {
         response.headers_mut().insert(&X_CONSISTENCY_STATE, HeaderValue::from_static(consistency.as_str()));
         span.record("consistency", consistency.as_str());
     }
+    #[cfg(feature = "otel")]
+    crate::telemetry::describe_response(&span, &response);
     metrics.count(group, response.status(), started.elapsed());
     span.in_scope(|| log(&response, started));
     response
@@ -39,7 +43,7 @@ fn span<G: RouteGroup>(request: &Request, id: ShortId, group: G) -> Span {
         return Span::none();
     }
     let path = request.uri().path();
-    tracing::info_span!("request", %id, method = %request.method(), path, consistency = field::Empty)
+    tracing::info_span!("request", %id, method = %request.method(), path, consistency = field::Empty, otel.kind = field::Empty)
 }
 
 fn log(response: &Response, started: Instant) {

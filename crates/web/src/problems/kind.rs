@@ -11,87 +11,54 @@ pub struct Kind {
     advice: &'static str,
 }
 
+/// A table of problem types: the constant, and the arguments of [`Kind::new`].
+#[macro_export]
+macro_rules! kinds {
+    ($($(#[$attribute:meta])* $vis:vis $name:ident = $status:ident, $slug:literal, $title:literal, $advice:literal;)+) => {$(
+        $(#[$attribute])*
+        $vis const $name: $crate::Kind = $crate::Kind::new(axum::http::StatusCode::$status, $slug, $title, $advice);
+    )+};
+}
+
 impl Kind {
-    /// The request is not valid HTTP or JSON.
-    pub const BAD_REQUEST: Self = Self::new(
-        StatusCode::BAD_REQUEST,
-        "bad-request",
-        "Bad request",
-        "The request cannot be parsed. `detail` says where.",
-    );
-    /// A form was submitted by a page of another origin.
-    pub const CROSS_ORIGIN: Self = Self::new(
-        StatusCode::FORBIDDEN,
-        "cross-origin",
-        "Cross-origin request",
-        "A page of another site submitted this form. Open the page of this service and submit it there.",
-    );
-    /// No route matches the path.
-    pub const NOT_FOUND: Self =
-        Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", "This address does not exist. Check its spelling.");
-    /// The path exists, but not with this method.
-    pub const METHOD_NOT_ALLOWED: Self = Self::new(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "method-not-allowed",
-        "Method not allowed",
-        "This address does not support the method. The header `Allow` lists the allowed methods.",
-    );
-    /// The request took longer than the service waits.
-    pub const REQUEST_TIMEOUT: Self = Self::new(
-        StatusCode::REQUEST_TIMEOUT,
-        "request-timeout",
-        "Request timeout",
-        "The request took longer than 30 seconds. Send it again.",
-    );
-    /// The body is larger than the limit.
-    pub const BODY_TOO_LARGE: Self = Self::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "body-too-large",
-        "Body too large",
-        "The body is larger than 64 KiB, the limit for every request.",
-    );
-    /// No handler of the path accepts the body's content type.
-    pub const UNSUPPORTED_MEDIA_TYPE: Self = Self::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "unsupported-media-type",
-        "Unsupported media type",
-        "This address does not accept the body's `Content-Type`. `detail` names the accepted one.",
-    );
-    /// The request's `Host` is not a host of this service.
-    pub const FOREIGN_HOST: Self = Self::new(
-        StatusCode::MISDIRECTED_REQUEST,
-        "foreign-host",
-        "Unknown host",
-        "The service listens on a loopback address, and the request's `Host` is neither local nor the host of `--public-url`. Behind a proxy, start the service with `--public-url`.",
-    );
-    /// The request is well-formed, and one of its fields is invalid.
-    pub const INVALID_INPUT: Self = Self::new(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        "invalid-input",
-        "Invalid input",
-        "A field or parameter is unknown, missing or invalid. `errors` lists each with the reason.",
-    );
-    /// A bug of the service.
-    pub const INTERNAL: Self = Self::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "internal",
-        "Internal error",
-        "The service has a bug or its data is damaged. The log has the cause, under the request's `X-Short-ID`.",
-    );
-    /// The database is unreachable or overloaded; nothing was changed.
-    pub const UNAVAILABLE: Self = Self::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "unavailable",
-        "Unavailable",
-        "The database is unreachable, or too many requests are waiting for it. Nothing was changed; try again.",
-    );
-    /// The commit was sent, and the database did not confirm it.
-    pub const OUTCOME_UNKNOWN: Self = Self::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "outcome-unknown",
-        "Outcome unknown",
-        "The database did not confirm the change, which may or may not have been committed. Read the current state before you repeat the request.",
-    );
+    kinds! {
+        /// The request is not valid HTTP or JSON.
+        pub BAD_REQUEST = BAD_REQUEST, "bad-request", "Bad request",
+            "The request cannot be parsed. `detail` says where.";
+        /// A form was submitted by a page of another origin.
+        pub CROSS_ORIGIN = FORBIDDEN, "cross-origin", "Cross-origin request",
+            "A page of another site submitted this form. Open the page of this service and submit it there.";
+        /// No route matches the path.
+        pub NOT_FOUND = NOT_FOUND, "not-found", "Not found",
+            "This address does not exist. Check its spelling.";
+        /// The path exists, but not with this method.
+        pub METHOD_NOT_ALLOWED = METHOD_NOT_ALLOWED, "method-not-allowed", "Method not allowed",
+            "This address does not support the method. The header `Allow` lists the allowed methods.";
+        /// The request took longer than the service waits.
+        pub REQUEST_TIMEOUT = REQUEST_TIMEOUT, "request-timeout", "Request timeout",
+            "The request took longer than 30 seconds. Send it again.";
+        /// The body is larger than the limit.
+        pub BODY_TOO_LARGE = PAYLOAD_TOO_LARGE, "body-too-large", "Body too large",
+            "The body is larger than 64 KiB, the limit for every request.";
+        /// No handler of the path accepts the body's content type.
+        pub UNSUPPORTED_MEDIA_TYPE = UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type",
+            "This address does not accept the body's `Content-Type`. `detail` names the accepted one.";
+        /// The request's `Host` is not a host of this service.
+        pub FOREIGN_HOST = MISDIRECTED_REQUEST, "foreign-host", "Unknown host",
+            "The service listens on a loopback address, and the request's `Host` is neither local nor the host of `--public-url`. Behind a proxy, start the service with `--public-url`.";
+        /// The request is well-formed, and one of its fields is invalid.
+        pub INVALID_INPUT = UNPROCESSABLE_ENTITY, "invalid-input", "Invalid input",
+            "A field or parameter is unknown, missing or invalid. `errors` lists each with the reason.";
+        /// A bug of the service.
+        pub INTERNAL = INTERNAL_SERVER_ERROR, "internal", "Internal error",
+            "The service has a bug or its data is damaged. The log has the cause, under the request's `X-Short-ID`.";
+        /// The database is unreachable or overloaded; nothing was changed.
+        pub UNAVAILABLE = SERVICE_UNAVAILABLE, "unavailable", "Unavailable",
+            "The database is unreachable, or too many requests are waiting for it. Nothing was changed; try again.";
+        /// The commit was sent, and the database did not confirm it.
+        pub OUTCOME_UNKNOWN = SERVICE_UNAVAILABLE, "outcome-unknown", "Outcome unknown",
+            "The database did not confirm the change, which may or may not have been committed. Read the current state before you repeat the request.";
+    }
 
     /// The problem types of every service. Each service chooses its own type for invalid input ([`InvalidInput`](crate::InvalidInput)).
     pub const COMMON: &[Kind] = &[

@@ -10,11 +10,11 @@ pub use file_lock::FileLock;
 pub use signals::stop_requested;
 pub use unavailable::{StatusNote, explain_unavailable, serve_until, unavailable_routes};
 
-use crate::{DatabaseUrl, install_metrics};
+use crate::{DatabaseUrl, Telemetry, install_metrics, telemetry};
 use anyhow::{Context, Result};
 use axum::Router;
 use metrics_exporter_prometheus::PrometheusHandle;
-use program::{announce, log_to_stderr};
+use program::announce;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -50,6 +50,8 @@ pub struct StartupOptions<'a> {
     pub listen: &'a str,
     /// The public URL.
     pub public_url: Option<&'a str>,
+    /// The collector of spans; see [`telemetry::start`].
+    pub otlp: Option<&'a str>,
 }
 
 type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -63,6 +65,7 @@ pub struct Startup {
     settings: Settings,
     stop: BoxFuture,
     is_announced: bool,
+    telemetry: Telemetry,
 }
 
 /// The state of a service whose database is unreachable.
@@ -94,6 +97,8 @@ pub struct Started<T> {
     pub stop: BoxFuture,
     /// The lock on the database's file; drop it last.
     pub file_lock: Option<FileLock>,
+    /// Close it after the service, so that its last spans are exported.
+    pub telemetry: Telemetry,
 }
 
 impl Fallback {
@@ -120,9 +125,9 @@ impl Startup {
     /// Starts logging, locks the database's file, and listens.
     ///
     /// # Errors
-    /// The file is in use, or the address cannot be bound.
+    /// The file is in use, the address cannot be bound, or spans cannot be exported.
     pub async fn begin(with: StartupOptions<'_>) -> Result<Self> {
-        log_to_stderr();
+        let telemetry = telemetry::start(with.program, with.otlp)?;
         let advice = |address: &str| format!("it answers at {address}");
         let file_lock = FileLock::acquire(with.database, with.data, with.program, "serve it", advice)?;
         let listener =
@@ -132,7 +137,7 @@ impl Startup {
         let prometheus = install_metrics().context("cannot install the metrics recorder")?;
         let settings = Settings { public_url: with.public_url.map(str::parse).transpose()?, prometheus };
         let stop = Box::pin(stop_requested()?);
-        Ok(Self { file_lock, listener, address, settings, stop, is_announced: false })
+        Ok(Self { file_lock, listener, address, settings, stop, is_announced: false, telemetry })
     }
 
     /// The address it listens on.
@@ -232,7 +237,8 @@ impl Startup {
     }
 
     fn started<T>(self, service: T) -> Result<Started<T>> {
-        let Self { file_lock, listener, settings, stop, .. } = self;
-        Ok(Started { service, listener: TcpListener::from_std(listener)?, settings, stop, file_lock })
+        let Self { file_lock, listener, settings, stop, telemetry, .. } = self;
+        let listener = TcpListener::from_std(listener)?;
+        Ok(Started { service, listener, settings, stop, file_lock, telemetry })
     }
 }

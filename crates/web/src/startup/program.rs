@@ -1,16 +1,27 @@
-//! The program's first output: usage errors, the address it listens on, and the log.
+//! The program's first output: usage errors and the address it listens on.
 
+use clap::Parser;
 use clap::error::ErrorKind;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
+
+/// Parses the flags of `program`, runs it, and prints the error if it cannot start.
+pub fn main<F: Parser>(program: &str, run: impl FnOnce(F) -> anyhow::Result<ExitCode>) -> ExitCode {
+    match F::try_parse().map(run) {
+        Err(error) => usage_error(program, &error),
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => {
+            eprintln!("{program}: {error:#}");
+            ExitCode::from(EXIT_NOT_STARTED)
+        }
+    }
+}
 
 /// Exit code of a program that could not start: a wrong flag or setting, a folder, a port, a server.
-pub const EXIT_NOT_STARTED: u8 = 2;
+const EXIT_NOT_STARTED: u8 = 2;
 
 /// Prints `--help` and `--version`, or a usage error in one line, and returns the exit code.
-#[must_use]
-pub fn usage_error(program: &str, error: &clap::Error) -> ExitCode {
+fn usage_error(program: &str, error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // Standard output may be closed.
         let _ = error.print();
@@ -29,15 +40,4 @@ pub fn announce(url: &str) {
     let mut out = std::io::stdout().lock();
     // The service runs even if standard output is closed.
     let _ = writeln!(out, "listening on {url}").and_then(|()| out.flush());
-}
-
-/// Logs to standard error; `RUST_LOG` selects the level (default `info`).
-pub fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    // Fails only if a subscriber is already installed.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .try_init();
 }

@@ -14,7 +14,7 @@ use evenkeel_protocol::cache::steps::{Fill, Filled};
 
 /// The outcome of a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum FillOutcome {
     Stored,
     /// An invalidation arrived during the load.
     Overtaken,
@@ -28,7 +28,7 @@ pub(crate) enum Fate {
 
 impl<V: 'static> Core<V> {
     /// Stores a value, or returns why it was not stored.
-    pub(crate) async fn fill(&self, lease: &HeldLease, completion: &Completion<V>, found: &Found<V>) -> Fate {
+    pub(crate) async fn fill(&self, lease: &HeldLease, completion: &Completion<V>, found: &Found<V>) -> FillOutcome {
         // Sent even if an invalidation of this process has excluded new readers from this load: the store decides whether the
         // invalidation came before the lease or after it. A load that began between an invalidation and its reply is valid, and
         // readers wait for it.
@@ -42,36 +42,36 @@ impl<V: 'static> Core<V> {
                      CacheBuilder::load_budget (logged once)"
                 );
             }
-            return self.refused("over_budget", Fate::Dropped);
+            return self.refused("over_budget", FillOutcome::Dropped);
         }
         if self.switches.bypass_fills() && guard("bypassed_fill") {
-            return self.refused("bypassed", Fate::Dropped);
+            return self.refused("bypassed", FillOutcome::Dropped);
         }
         let packed = match found.value.as_deref().map(|value| self.payloads.pack(value)).transpose() {
             Ok(packed) => packed,
             Err(error) => {
                 self.log_unstorable(completion.key(), &error);
-                return self.refused("codec", Fate::Dropped);
+                return self.refused("codec", FillOutcome::Dropped);
             }
         };
         // A failover may have lost the invalidation that would reject this fill, and kept the lease.
         let epoch = lease.epoch.as_ref().filter(|_| guard("fill_epoch"));
         if guard("fill_epoch") && !epoch.is_some_and(|epoch| epoch.is_current(&self.store)) {
-            return self.refused("epoch", Fate::Dropped);
+            return self.refused("epoch", FillOutcome::Dropped);
         }
         match self.store.fill(epoch, completion.key(), &self.filling(lease, found.version, packed)).await {
             Ok(Filled::Stored) => {
                 self.metrics.fills.increment(1);
-                Fate::Stored
+                FillOutcome::Stored
             }
-            Ok(Filled::Superseded) => self.refused("superseded", Fate::Overtaken),
-            Ok(Filled::BelowFloor) => self.refused("below_floor", Fate::Outdated),
-            Ok(Filled::Gone) => self.refused("gone", Fate::Dropped),
-            Err(CacheError::Link(LinkError::EpochOver)) => self.refused("epoch", Fate::Dropped),
+            Ok(Filled::Superseded) => self.refused("superseded", FillOutcome::Overtaken),
+            Ok(Filled::BelowFloor) => self.refused("below_floor", FillOutcome::Outdated),
+            Ok(Filled::Gone) => self.refused("gone", FillOutcome::Dropped),
+            Err(CacheError::Link(LinkError::EpochOver)) => self.refused("epoch", FillOutcome::Dropped),
             Err(CacheError::Link(LinkError::Down { .. } | LinkError::RuntimeEnded | LinkError::NoAnswer { .. })) => {
-                self.refused("store_away", Fate::Unanswered)
+                self.refused("store_away", FillOutcome::Unanswered)
             }
-            Err(_) => self.refused("store_away", Fate::Dropped),
+            Err(_) => self.refused("store_away", FillOutcome::Dropped),
         }
     }
 
@@ -96,7 +96,7 @@ impl<V: 'static> Core<V> {
         }
     }
 
-    fn refused(&self, reason: &'static str, fate: Fate) -> Fate {
+    fn refused(&self, reason: &'static str, fate: FillOutcome) -> FillOutcome {
         self.metrics.fill_refused(reason);
         fate
     }

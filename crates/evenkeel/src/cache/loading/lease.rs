@@ -1,6 +1,6 @@
 //! The lease of a load: its request, what to do after the reply, and its end with a fill or a release.
 
-use super::fill::Fate;
+use super::fill::FillOutcome;
 use super::flight::{Completion, Known, Outcome};
 use super::load::Loaded;
 use super::plan::{Bypass, Reader};
@@ -153,12 +153,14 @@ impl<V: Send + Sync + 'static> Core<V> {
                 if !guard("confirmed_since_the_read_began") {
                     sent_at = self.calls.tick();
                 }
-                if matches!(fate, Fate::Dropped | Fate::Outdated) && guard("dropped_fill_gives_lease_back") {
+                if matches!(fate, FillOutcome::Dropped | FillOutcome::Outdated)
+                    && guard("dropped_fill_gives_lease_back")
+                {
                     // No reader needs to wait for a value that will not be stored.
                     self.give_back(lease, completion, Duration::ZERO).await;
                 }
                 // The store rejects a value that an invalidation has superseded, so none arrived before this was sent.
-                let at = if fate == Fate::Stored { sent_at } else { known.at };
+                let at = if fate == FillOutcome::Stored { sent_at } else { known.at };
                 Outcome::Found { found, known: Known { at, ..known } }
             }
             Err(error) => {

@@ -3,9 +3,8 @@
 use crate::cache::key::{CacheKey, KeyBytes};
 use crate::cache::settings::freshness::Source;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, panic_message};
 use evenkeel_protocol::cache::error::CacheError;
-use std::any::Any;
 use std::collections::HashMap;
 use std::error::Error;
 use std::pin::Pin;
@@ -75,7 +74,7 @@ pub(crate) async fn run<T: Default + Send + 'static>(
         Ok(Ok(loaded)) => loaded,
         Ok(Err(error)) if error.is_panic() => {
             if guard("loader_panic_is_an_error") {
-                Err(CacheError::LoaderPanicked(panic_message(error.into_panic().as_ref()).into()))
+                Err(CacheError::LoaderPanicked(panic_message(error.into_panic()).into()))
             } else {
                 Ok(T::default())
             }
@@ -86,10 +85,4 @@ pub(crate) async fn run<T: Default + Send + 'static>(
             Err(CacheError::LoaderTimedOut { after: limit })
         }
     }
-}
-
-/// The message of a panic.
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
-    let message = payload.downcast_ref::<&str>().copied();
-    message.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
 }

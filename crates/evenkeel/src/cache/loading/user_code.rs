@@ -1,6 +1,6 @@
 //! Calls of user code: a codec, or a function of a value. A panic in it is an error of that value alone.
 
-use super::loader::panic_message;
+use evenkeel_link::support::panic_message;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The result of `call`, or the message of its panic. Panics are not caught if the guard was removed by a test build.
@@ -8,10 +8,5 @@ pub(crate) fn catch_panic<T>(is_guarded: bool, call: impl FnOnce() -> T) -> Resu
     if !is_guarded {
         return Ok(call());
     }
-    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
-        let message = panic_message(payload.as_ref());
-        // Dropping the payload may panic as well.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
-        message
-    })
+    catch_unwind(AssertUnwindSafe(call)).map_err(panic_message)
 }

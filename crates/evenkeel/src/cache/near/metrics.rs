@@ -4,33 +4,26 @@ use super::Flush;
 use metrics::{Counter, Gauge, counter, gauge};
 use std::sync::Arc;
 
-/// The metric handles of one near cache.
-pub(super) struct NearMetrics {
-    cache: Arc<str>,
-    pub(super) hits: Counter,
-    pub(super) misses: Counter,
-    pub(super) silent: Counter,
-    pub(super) raced: Counter,
-    pub(super) invalidated: Counter,
-    pub(super) ended: Counter,
-    pub(super) size: Gauge,
+metrics! {
+    /// The metric handles of one near cache.
+    pub(super) struct NearMetrics(cache) {
+        cache: Arc<str> = cache();
+        pub(super) hits: Counter =
+            counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "near", "state" => "fresh");
+        pub(super) misses: Counter =
+            counter!("evenkeel_cache_near_misses_total", "cache" => cache(), "because" => "absent");
+        pub(super) silent: Counter =
+            counter!("evenkeel_cache_near_misses_total", "cache" => cache(), "because" => "silent");
+        pub(super) raced: Counter = counter!("evenkeel_cache_near_refused_total", "cache" => cache());
+        pub(super) invalidated: Counter =
+            counter!("evenkeel_cache_near_evictions_total", "cache" => cache(), "reason" => "invalidated");
+        pub(super) ended: Counter =
+            counter!("evenkeel_cache_near_evictions_total", "cache" => cache(), "reason" => "ended");
+        pub(super) size: Gauge = gauge!("evenkeel_cache_near_entries", "cache" => cache());
+    }
 }
 
 impl NearMetrics {
-    pub(super) fn register(cache: &Arc<str>) -> Self {
-        let name = || Arc::clone(cache);
-        Self {
-            hits: counter!("evenkeel_cache_hits_total", "cache" => name(), "tier" => "near", "state" => "fresh"),
-            misses: counter!("evenkeel_cache_near_misses_total", "cache" => name(), "because" => "absent"),
-            silent: counter!("evenkeel_cache_near_misses_total", "cache" => name(), "because" => "silent"),
-            raced: counter!("evenkeel_cache_near_refused_total", "cache" => name()),
-            invalidated: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "invalidated"),
-            ended: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "ended"),
-            size: gauge!("evenkeel_cache_near_entries", "cache" => name()),
-            cache: Arc::clone(cache),
-        }
-    }
-
     pub(super) fn evictions(&self, reason: &'static str) -> Counter {
         counter!("evenkeel_cache_near_evictions_total", "cache" => Arc::clone(&self.cache), "reason" => reason)
     }

@@ -36,28 +36,24 @@ pub(crate) struct NearSettings {
 ///
 /// Decoded values in this process, in front of the store.
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
-    /// Keeps up to this many decoded values in this process, in front of the store: a near hit sends no command. Default none.
-    ///
-    /// **Guarantee.** A served value has not been invalidated as far as Redis has notified this process. Redis sends these
-    /// notifications at once (RESP3 tracking); if they do not arrive, a value is served for at most
-    /// [`silence_max`](Self::silence_max). This process sees its own invalidations at once.
-    /// [`Freshness::Fresh`](crate::cache::Freshness) reads never use the near cache.
-    /// **Not guaranteed.** That two processes see a change at the same moment.
-    pub fn near(mut self, entries: usize) -> Self {
-        self.near.entries_max = Some(entries);
-        self
-    }
+    setters! {
+        /// Keeps up to this many decoded values in this process, in front of the store: a near hit sends no command. Default none.
+        ///
+        /// **Guarantee.** A served value has not been invalidated as far as Redis has notified this process. Redis sends these
+        /// notifications at once (RESP3 tracking); if they do not arrive, a value is served for at most
+        /// [`silence_max`](Self::silence_max). This process sees its own invalidations at once.
+        /// [`Freshness::Fresh`](crate::cache::Freshness) reads never use the near cache.
+        /// **Not guaranteed.** That two processes see a change at the same moment.
+        pub fn near(entries: usize) => near.entries_max = Some(entries);
 
-    /// Like [`near`](Self::near), bounded by bytes. If both are set, both bounds apply.
-    ///
-    /// An entry counts with its key, 160 bytes, and its value: by default the length of the encoded form before compression,
-    /// and at least the size of `V` itself. Set [`near_weight`](Self::near_weight) for a value that takes more memory than that
-    /// (many small strings, a map, numbers that the codec writes in fewer bytes). A value that callers still hold stays in
-    /// memory as long as they hold it. The space is divided into shards of at least 1 MiB; an entry that does not fit into a
-    /// shard is not kept.
-    pub fn near_bytes(mut self, bytes: usize) -> Self {
-        self.near.bytes_max = Some(bytes as u64);
-        self
+        /// Like [`near`](Self::near), bounded by bytes. If both are set, both bounds apply.
+        ///
+        /// An entry counts with its key, 160 bytes, and its value: by default the length of the encoded form before compression,
+        /// and at least the size of `V` itself. Set [`near_weight`](Self::near_weight) for a value that takes more memory than that
+        /// (many small strings, a map, numbers that the codec writes in fewer bytes). A value that callers still hold stays in
+        /// memory as long as they hold it. The space is divided into shards of at least 1 MiB; an entry that does not fit into a
+        /// shard is not kept.
+        pub fn near_bytes(bytes: usize) => near.bytes_max = Some(bytes as u64);
     }
 
     /// The weight of a value against [`near_bytes`](Self::near_bytes): the bytes that it takes in memory, including those it
@@ -69,19 +65,15 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
-    /// The maximum age of a value in the near cache, counted from before its row was read; an older one is read from the store.
-    /// Default: the same as in the store.
-    pub fn near_age_max(mut self, age: Duration) -> Self {
-        self.near.age_max = Some(age);
-        self
-    }
+    setters! {
+        /// The maximum age of a value in the near cache, counted from before its row was read; an older one is read from the store.
+        /// Default: the same as in the store.
+        pub fn near_age_max(age: Duration) => near.age_max = Some(age);
 
-    /// How long a connection to Redis may be silent before its notifications are considered unreliable: the longest time for
-    /// which a near cache can serve a value that another process has invalidated. Default 10 s; at least twice the link's
-    /// heartbeat.
-    pub fn silence_max(mut self, silence: Duration) -> Self {
-        self.near.silence_max = Some(silence);
-        self
+        /// How long a connection to Redis may be silent before its notifications are considered unreliable: the longest time for
+        /// which a near cache can serve a value that another process has invalidated. Default 10 s; at least twice the link's
+        /// heartbeat.
+        pub fn silence_max(silence: Duration) => near.silence_max = Some(silence);
     }
 }
 

@@ -124,7 +124,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
     /// [`CacheError::Settings`]: one sentence that names the setting that cannot work and how to change it.
     pub async fn open(self) -> Result<Cache<K, V>, CacheError> {
         let settings = Settings::check(&self.name, &self.draft)?;
-        let metrics = Arc::new(CacheMetrics::register(&self.name));
+        let metrics = Arc::new(CacheMetrics::register(&self.name.as_str().into()));
         let clock = self.caches.context.clock.clone();
         let refused = |reason| CacheError::Settings { cache: self.name.clone(), reason };
         check_id(&self.codec, guard("cache_codec_id_checked")).map_err(refused)?;

@@ -7,59 +7,40 @@ use std::time::Duration;
 ///
 /// How long values live, and how long outdated ones may be served. Durations; [`ttl_jitter`](Self::ttl_jitter) is a fraction.
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
-    /// The lifetime of a value, counted from before the row was read; nothing extends it. It limits how long a lost
-    /// invalidation leaves a stale value. Required.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.draft.ttl = Some(ttl);
-        self
-    }
+    setters! {
+        /// The lifetime of a value, counted from before the row was read; nothing extends it. It limits how long a lost
+        /// invalidation leaves a stale value. Required.
+        pub fn ttl(ttl: Duration) => draft.ttl = Some(ttl);
 
-    /// How long the absence of a row is cached. Default: a tenth of the ttl, between 1 s and 30 s. An insert must invalidate
-    /// its key like any other write.
-    pub fn absent_ttl(mut self, ttl: Duration) -> Self {
-        self.draft.absent_ttl = Some(ttl);
-        self
-    }
+        /// How long the absence of a row is cached. Default: a tenth of the ttl, between 1 s and 30 s. An insert must invalidate
+        /// its key like any other write.
+        pub fn absent_ttl(ttl: Duration) => draft.absent_ttl = Some(ttl);
 
-    /// The jitter of each ttl, as a fraction of it, up and down, so that rows that were loaded together do not expire together.
-    /// Default 0.1; 0 to 0.5.
-    pub fn ttl_jitter(mut self, part: f64) -> Self {
-        self.draft.ttl_jitter = Some(part);
-        self
-    }
+        /// The jitter of each ttl, as a fraction of it, up and down, so that rows that were loaded together do not expire together.
+        /// Default 0.1; 0 to 0.5.
+        pub fn ttl_jitter(part: f64) => draft.ttl_jitter = Some(part);
 
-    /// How long before the end of a value a read refreshes it in the background. Default: the last tenth of the ttl, at most 2
-    /// s, but never less than lease + load budget. A key that is read continuously is then never missing because of expiry
-    /// (C5). Zero disables it: readers wait for a load once per ttl.
-    pub fn refresh_window(mut self, window: Duration) -> Self {
-        self.draft.refresh_window = Some(window);
-        self
-    }
+        /// How long before the end of a value a read refreshes it in the background. Default: the last tenth of the ttl, at most 2
+        /// s, but never less than lease + load budget. A key that is read continuously is then never missing because of expiry
+        /// (C5). Zero disables it: readers wait for a load once per ttl.
+        pub fn refresh_window(window: Duration) => draft.refresh_window = Some(window);
 
-    /// How long a value may be served as stale after [`Cache::invalidate`](crate::cache::Cache::invalidate) while one reader loads the new one. Default zero:
-    /// readers wait for that load. With a longer time no reader waits, but a reader may see invalidated values for this long,
-    /// including values from before its own writes.
-    pub fn retain_stale(mut self, retain_stale: Duration) -> Self {
-        self.draft.retain_stale = Some(retain_stale);
-        self
-    }
+        /// How long a value may be served as stale after [`Cache::invalidate`](crate::cache::Cache::invalidate) while one reader loads the new one. Default zero:
+        /// readers wait for that load. With a longer time no reader waits, but a reader may see invalidated values for this long,
+        /// including values from before its own writes.
+        pub fn retain_stale(retain_stale: Duration) => draft.retain_stale = Some(retain_stale);
 
-    /// The maximum age (counted from its load, not from its end) at which a value may be served instead of an error, if it has
-    /// ended or was invalidated and loading the new one fails, takes too long or is rejected. Default: no such value is served.
-    ///
-    /// The bound is absolute: neither use nor failures nor invalidations extend it, and after [`Cache::purge`](crate::cache::Cache::purge) there is no
-    /// value to serve. Such a value is marked ([`Stale::LoaderFailed`](crate::cache::Stale::LoaderFailed)). It replaces an
-    /// error of [`Freshness::Eventual`](crate::cache::Freshness) reads; other variants define their own bounds. It is not
-    /// available if the store evicted it or cannot be reached, or under another [`protocol`](Self::protocol). Entries take up
-    /// space in the store for this long.
-    pub fn fail_safe(mut self, age_max: Duration) -> Self {
-        self.draft.fail_safe = Some(age_max);
-        self
-    }
+        /// The maximum age (counted from its load, not from its end) at which a value may be served instead of an error, if it has
+        /// ended or was invalidated and loading the new one fails, takes too long or is rejected. Default: no such value is served.
+        ///
+        /// The bound is absolute: neither use nor failures nor invalidations extend it, and after [`Cache::purge`](crate::cache::Cache::purge) there is no
+        /// value to serve. Such a value is marked ([`Stale::LoaderFailed`](crate::cache::Stale::LoaderFailed)). It replaces an
+        /// error of [`Freshness::Eventual`](crate::cache::Freshness) reads; other variants define their own bounds. It is not
+        /// available if the store evicted it or cannot be reached, or under another [`protocol`](Self::protocol). Entries take up
+        /// space in the store for this long.
+        pub fn fail_safe(age_max: Duration) => draft.fail_safe = Some(age_max);
 
-    /// The maximum lifetime of a value that is stored while a writer whose window expired may still commit. Default 1 s.
-    pub fn suspect_ttl(mut self, ttl: Duration) -> Self {
-        self.draft.suspect_ttl = Some(ttl);
-        self
+        /// The maximum lifetime of a value that is stored while a writer whose window expired may still commit. Default 1 s.
+        pub fn suspect_ttl(ttl: Duration) => draft.suspect_ttl = Some(ttl);
     }
 }

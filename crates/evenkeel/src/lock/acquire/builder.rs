@@ -2,6 +2,7 @@
 
 use super::attempt::{LockRequest, Wait, acquire, at_once};
 use super::mode::Mode;
+use super::setters::term_setters;
 use super::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard};
 use crate::lock::hold::guard::Guard;
@@ -30,30 +31,7 @@ impl LockBuilder {
         Self { locks, name, terms: LockTerms::default(), fence_floor: 0, stripes: None }
     }
 
-    /// Sets all [`LockTerms`] at once.
-    pub fn terms(mut self, terms: LockTerms) -> Self {
-        self.terms = terms;
-        self
-    }
-
-    /// The lease: how long the lock stays taken after its holder has died. A live holder renews it every third of this. Default 30 s.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.terms = self.terms.ttl(ttl);
-        self
-    }
-
-    /// How long to wait while another holder has the lock: [`Wait::No`], a `Duration`, or [`Wait::Forever`]. Default 30 s.
-    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
-        self.terms = self.terms.wait(wait);
-        self
-    }
-
-    /// How long the lock may be held with renewals. After that it is lost, so that a leaked or hanging guard does not hold it forever.
-    /// Default an hour; `None`, or a hundred years and more, is no limit.
-    pub fn max_hold(mut self, limit: impl Into<Option<Duration>>) -> Self {
-        self.terms = self.terms.max_hold(limit);
-        self
-    }
+    term_setters!("the lock", "");
 
     /// How long the lock stays unavailable after its lease has expired (not after a release). It gives a paused holder time to notice the
     /// loss, for resources that do not check fencing tokens. Default none.
@@ -65,12 +43,6 @@ impl LockBuilder {
     /// A fence that was seen elsewhere, for example in the database: the new fence will be above it. Default none.
     pub fn fence_above(mut self, seen: Fence) -> Self {
         self.fence_floor = seen.0;
-        self
-    }
-
-    /// A description of the holder for operators (`evenkeel lock show`): at most 1 KiB. Default empty.
-    pub fn metadata(mut self, text: impl Into<String>) -> Self {
-        self.terms = self.terms.metadata(text);
         self
     }
 

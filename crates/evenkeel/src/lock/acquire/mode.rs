@@ -6,7 +6,9 @@ use crate::lock::store::LockStore;
 use evenkeel_link::Token;
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
-use evenkeel_protocol::lock::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, check as check_ask};
+use evenkeel_protocol::lock::pool::steps::{
+    Kind, PERMITS_MAX, PermitReply, PermitRequest, Pool, check as check_request,
+};
 use evenkeel_protocol::lock::steps::WakeListener;
 use evenkeel_protocol::lock::steps::{Acquire, Acquired, Fence, Release, Released, Renewed};
 
@@ -51,13 +53,13 @@ impl Mode {
         Some(Pool { kind, name: name.clone() })
     }
 
-    fn ask(self, call: &Acquire) -> Ask {
+    fn permit_request(self, call: &Acquire) -> PermitRequest {
         let (permits, permits_in_all) = match self {
             Self::Read => (1, PERMITS_MAX),
             Self::Exclusive | Self::Write => (PERMITS_MAX, PERMITS_MAX),
             Self::Permits { count, in_all } => (count, in_all),
         };
-        Ask {
+        PermitRequest {
             owner: call.owner,
             permits,
             permits_in_all,
@@ -73,7 +75,7 @@ impl Mode {
 impl LockStore {
     /// Rejects a call that this store does not support, before the caller waits.
     pub(crate) fn check_in(&self, mode: Mode, call: &Acquire) -> Result<(), LockError> {
-        if mode == Mode::Exclusive { self.check(call) } else { check_ask(&mode.ask(call)) }
+        if mode == Mode::Exclusive { self.check(call) } else { check_request(&mode.permit_request(call)) }
     }
 
     /// Makes the acquisition step of `mode`.
@@ -86,13 +88,13 @@ impl LockStore {
                 Acquired::Taken { free_in_ms } => AcquireReply::Taken { free_in_ms },
             });
         };
-        let ask = mode.ask(call);
+        let ask = mode.permit_request(call);
         match self.pools()?.acquire(&pool, &ask).await? {
-            Asked::Granted { lease_left_ms, fence, signer } => {
+            PermitReply::Granted { lease_left_ms, fence, signer } => {
                 Ok(AcquireReply::Granted { fence, signer, lease_left_ms })
             }
-            Asked::Taken { free_in_ms } => Ok(AcquireReply::Taken { free_in_ms }),
-            Asked::Differs { permits_in_all } => Err(LockError::Differs {
+            PermitReply::Taken { free_in_ms } => Ok(AcquireReply::Taken { free_in_ms }),
+            PermitReply::Differs { permits_in_all } => Err(LockError::Differs {
                 what: "semaphore",
                 name: name.to_string(),
                 asked: ask.permits_in_all,

@@ -1,8 +1,8 @@
-//! The settings that all builders of shared locks have.
+//! The settings that all builders of locks have: those of their [`LockTerms`](super::terms::LockTerms).
 
-macro_rules! setters {
-    ($held:literal) => {
-        /// Sets all [`LockTerms`](crate::lock::LockTerms) at once. A lock delay is rejected, because only exclusive locks support it.
+macro_rules! term_setters {
+    ($held:literal, $all:literal) => {
+        #[doc = concat!("Sets all [`LockTerms`](crate::lock::LockTerms) at once.", $all)]
         pub fn terms(mut self, terms: crate::lock::LockTerms) -> Self {
             self.terms = terms;
             self
@@ -41,4 +41,4 @@ macro_rules! setters {
     };
 }
 
-pub(crate) use setters;
+pub(crate) use term_setters;

@@ -28,35 +28,22 @@ impl Default for LockTerms {
 }
 
 impl LockTerms {
-    /// The lease: how long the lock stays taken after its holder has died. A live holder renews it every third of this. Default 30 s.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.ttl = ttl;
-        self
-    }
+    setters! {
+        /// The lease: how long the lock stays taken after its holder has died. A live holder renews it every third of this. Default 30 s.
+        pub fn ttl(ttl: Duration) => ttl = ttl;
 
-    /// How long to wait while another holder has the lock: [`Wait::No`], a `Duration`, or [`Wait::Forever`]. Default 30 s.
-    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
-        self.wait = wait.into();
-        self
-    }
+        /// How long to wait while another holder has the lock: [`Wait::No`], a `Duration`, or [`Wait::Forever`]. Default 30 s.
+        pub fn wait(wait: impl Into<Wait>) => wait = wait.into();
 
-    /// How long the lock may be held with renewals. After that it is lost, so that a leaked or hanging guard does not hold it forever.
-    /// Default an hour; `None`, or a hundred years and more, is no limit.
-    pub fn max_hold(mut self, limit: impl Into<Option<Duration>>) -> Self {
-        self.hold_max = limit.into();
-        self
-    }
+        /// How long the lock may be held with renewals. After that it is lost, so that a leaked or hanging guard does not hold it forever.
+        /// Default an hour; `None`, or a hundred years and more, is no limit.
+        pub fn max_hold(limit: impl Into<Option<Duration>>) => hold_max = limit.into();
 
-    /// How long the lock stays unavailable after its lease has expired (not after a release). It gives a paused holder time to notice the
-    /// loss, for resources that do not check fencing tokens. Default none.
-    pub fn lock_delay(mut self, delay: Duration) -> Self {
-        self.lock_delay = delay;
-        self
-    }
+        /// How long the lock stays unavailable after its lease has expired (not after a release). It gives a paused holder time to notice the
+        /// loss, for resources that do not check fencing tokens. Default none.
+        pub fn lock_delay(delay: Duration) => lock_delay = delay;
 
-    /// A description of the holder for operators (`evenkeel lock show`): at most 1 KiB. Default empty.
-    pub fn metadata(mut self, text: impl Into<String>) -> Self {
-        self.metadata = text.into();
-        self
+        /// A description of the holder for operators (`evenkeel lock show`): at most 1 KiB. Default empty.
+        pub fn metadata(text: impl Into<String>) => metadata = text.into();
     }
 }

@@ -2,19 +2,11 @@
 
 use metrics::{Counter, Gauge, counter, gauge};
 
-/// The metric handles of one Redlock.
-pub(super) struct RedlockMetrics {
-    pub(super) members: Gauge,
-    pub(super) cleared: Counter,
-    pub(super) rejoins: Counter,
-}
-
-impl RedlockMetrics {
-    pub(super) fn register() -> Self {
-        Self {
-            members: gauge!("evenkeel_redlock_members"),
-            cleared: counter!("evenkeel_redlock_rounds_cleared_total"),
-            rejoins: counter!("evenkeel_redlock_rejoins_total"),
-        }
+metrics! {
+    /// The metric handles of one Redlock.
+    pub(super) struct RedlockMetrics {
+        pub(super) members: Gauge = gauge!("evenkeel_redlock_members");
+        pub(super) cleared: Counter = counter!("evenkeel_redlock_rounds_cleared_total");
+        pub(super) rejoins: Counter = counter!("evenkeel_redlock_rejoins_total");
     }
 }

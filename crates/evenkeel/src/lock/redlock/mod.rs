@@ -194,27 +194,20 @@ pub struct RedlockBuilder {
 }
 
 impl RedlockBuilder {
-    /// The deadline of a call to one server. Choose it far below the ttl. Default 200 ms.
-    #[must_use]
-    pub fn node_timeout(mut self, timeout: Duration) -> Self {
-        self.node_timeout = timeout;
-        self
-    }
+    setters! {
+        /// The deadline of a call to one server. Choose it far below the ttl. Default 200 ms.
+        #[must_use]
+        pub fn node_timeout(timeout: Duration) => node_timeout = timeout;
 
-    /// The longest ttl that any program uses on these servers: longer ones are rejected, and a restarted server is excluded for this time.
-    /// It must be the same in all programs. Default 60 s.
-    #[must_use]
-    pub fn ttl_max(mut self, ttl: Duration) -> Self {
-        self.ttl_max = ttl;
-        self
-    }
+        /// The longest ttl that any program uses on these servers: longer ones are rejected, and a restarted server is excluded for this time.
+        /// It must be the same in all programs. Default 60 s.
+        #[must_use]
+        pub fn ttl_max(ttl: Duration) => ttl_max = ttl;
 
-    /// For test suites: uses the clock of a test.
-    #[cfg(feature = "testing")]
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
+        /// For test suites: uses the clock of a test.
+        #[cfg(feature = "testing")]
+        #[must_use]
+        pub fn clock(clock: Clock) => clock = clock;
     }
 
     /// See [`Redlock::memory`].

@@ -2,7 +2,7 @@
 
 use crate::lock::acquire::attempt::{LockRequest, acquire, at_once};
 use crate::lock::acquire::mode::Mode;
-use crate::lock::acquire::setters::setters;
+use crate::lock::acquire::setters::term_setters;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::hold::guard::Guard;
 use crate::lock::store::locks::Locks;
@@ -85,7 +85,7 @@ impl RwLock {
 }
 
 impl RwBuilder {
-    setters!("the lock");
+    term_setters!("the lock", " A lock delay is rejected, because only exclusive locks support it.");
 
     /// A fence that was seen elsewhere, for example in the database: the new fence will be above it. Default none.
     pub fn fence_above(mut self, seen: Fence) -> Self {

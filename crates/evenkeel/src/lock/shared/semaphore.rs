@@ -2,7 +2,7 @@
 
 use crate::lock::acquire::attempt::{LockRequest, acquire, at_once};
 use crate::lock::acquire::mode::Mode;
-use crate::lock::acquire::setters::setters;
+use crate::lock::acquire::setters::term_setters;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::hold::guard::{Guard, ReleaseOutcome};
 use crate::lock::store::locks::Locks;
@@ -105,7 +105,7 @@ impl Semaphore {
 }
 
 impl PermitsBuilder {
-    setters!("a permit");
+    term_setters!("a permit", " A lock delay is rejected, because only exclusive locks support it.");
 
     /// Waits for the permits.
     ///

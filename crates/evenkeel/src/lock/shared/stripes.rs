@@ -21,12 +21,12 @@ struct Inner {
     name: LockName,
     count: u32,
     /// When the stored number last equaled this one.
-    agreed: Mutex<Option<Moment>>,
+    agreed_at: Mutex<Option<Moment>>,
 }
 
 impl Stripes {
     pub(crate) fn new(locks: &Locks, name: LockName, count: u32) -> Self {
-        Self(Arc::new(Inner { locks: locks.clone(), name, count, agreed: Mutex::default() }))
+        Self(Arc::new(Inner { locks: locks.clone(), name, count, agreed_at: Mutex::default() }))
     }
 
     pub(crate) fn count(&self) -> u32 {
@@ -38,7 +38,7 @@ impl Stripes {
         let Inner { locks, name, count, .. } = &*self.0;
         // Read before the call, because the number may change from then on.
         let now = locks.clock.now();
-        if self.agreed().is_some_and(|agreed| now.since(agreed) < LOOK) {
+        if self.agreed_at().is_some_and(|agreed| now.since(agreed) < LOOK) {
             return Ok(());
         }
         let stored = locks.store.stripes(name, *count).await?;
@@ -56,11 +56,11 @@ impl Stripes {
         locks.store.restripe(name, *count).await
     }
 
-    fn agreed(&self) -> Option<Moment> {
-        *self.0.agreed.lock()
+    fn agreed_at(&self) -> Option<Moment> {
+        *self.0.agreed_at.lock()
     }
 
     fn agree(&self, now: Moment) {
-        *self.0.agreed.lock() = Some(now);
+        *self.0.agreed_at.lock() = Some(now);
     }
 }

@@ -1,14 +1,14 @@
 //! [`Consumer`]: a handler and the settings under which it runs.
 
-use super::attempt::caught_call;
 use super::batch::{Batch, BatchHandled};
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction};
-use super::shard::{Handler, Handling, Run, ShardWorker};
+use super::shard::{Handler, HandlerResult, Handling, Run, ShardWorker};
+use crate::handling::gather::{BatchHandler, Gatherer};
+use crate::handling::panics::catch_panic_of_call;
+use crate::handling::phase::Phase;
 use crate::queue::consume::attempt::body::RecordBudget;
-use crate::queue::consume::attempt::gather::{BatchHandler, Gatherer};
 use crate::queue::consume::attempt::suspects::Suspects;
-use crate::queue::consume::shard::phase::Phase;
 use crate::queue::consume::shard::{heartbeat, rescue, work};
 use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::{Core, Queue};
@@ -138,27 +138,20 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         self
     }
 
-    /// How long running handlers may continue after the shutdown has begun. Default 25 s. Then the consumer drops them and releases their
-    /// jobs at once, without using an attempt.
-    pub fn drain(mut self, deadline: Duration) -> Self {
-        self.drain = deadline;
-        self
-    }
+    setters! {
+        /// How long running handlers may continue after the shutdown has begun. Default 25 s. Then the consumer drops them and releases their
+        /// jobs at once, without using an attempt.
+        pub fn drain(deadline: Duration) => drain = deadline;
 
-    /// The number of crashes in a row after which a job becomes a dead letter, if its retries are limited and it crashed while no other
-    /// suspect ran. A crash is the death of the process that ran the job. Default 3.
-    ///
-    /// Jobs that have crashed are suspects: a process runs at most a quarter of its [`concurrency`](Self::concurrency) of jobs with one
-    /// crash at once, a sixteenth of jobs with two, and so on; other jobs run at the same time.
-    pub fn crashes_max(mut self, crashes: u8) -> Self {
-        self.crash_max = crashes;
-        self
-    }
+        /// The number of crashes in a row after which a job becomes a dead letter, if its retries are limited and it crashed while no other
+        /// suspect ran. A crash is the death of the process that ran the job. Default 3.
+        ///
+        /// Jobs that have crashed are suspects: a process runs at most a quarter of its [`concurrency`](Self::concurrency) of jobs with one
+        /// crash at once, a sixteenth of jobs with two, and so on; other jobs run at the same time.
+        pub fn crashes_max(crashes: u8) => crash_max = crashes;
 
-    /// The delay before the next attempt after a crash. Default 10 s; it doubles with every crash, up to an hour.
-    pub fn crash_delay(mut self, delay: Duration) -> Self {
-        self.crash_delay = delay;
-        self
+        /// The delay before the next attempt after a crash. Default 10 s; it doubles with every crash, up to an hour.
+        pub fn crash_delay(delay: Duration) => crash_delay = delay;
     }
 
     /// Consumes until `shutdown` is ready, then drains. During an outage of Redis the consumer keeps running: it settles finished jobs
@@ -279,10 +272,10 @@ fn with_reaction<T: 'static, E: Display + Send + 'static>(
 fn each_with_reaction<T: 'static, E: Display + Send + 'static>(
     handler: Arc<HandleBatch<T, E>>,
     on_error: OnError<E>,
-) -> BatchHandler<T> {
-    Arc::new(move |batch| {
-        let size = batch.deliveries.len();
-        let handled = handler(batch);
+) -> BatchHandler<Delivery<T>, HandlerResult> {
+    Arc::new(move |deliveries| {
+        let size = deliveries.len();
+        let handled = handler(Batch { deliveries });
         let on_error = Arc::clone(&on_error);
         Box::pin(async move {
             let react = |error: E| reaction(&on_error, &error);
@@ -302,9 +295,9 @@ fn each_with_reaction<T: 'static, E: Display + Send + 'static>(
 /// The reaction to an error, and the error's message. If the user's `on_error` panics, the reaction is a retry: in a batch only for the
 /// delivery of that error.
 fn reaction<E: Display>(on_error: &OnError<E>, error: &E) -> (Reaction, String) {
-    let text =
-        caught_call(|| error.to_string()).unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
-    match caught_call(|| on_error(error)) {
+    let text = catch_panic_of_call(|| error.to_string())
+        .unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
+    match catch_panic_of_call(|| on_error(error)) {
         Ok(reaction) => (reaction, text),
         Err(panic) => (Reaction::Retry, format!("{text} (`on_error` panicked: {panic})")),
     }

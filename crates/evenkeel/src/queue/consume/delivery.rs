@@ -1,5 +1,6 @@
 //! [`Delivery`]: a job as its handler receives it.
 
+use crate::handling::cancellation::Cancellation;
 use crate::queue::store::QueueStore;
 use bytes::Bytes;
 use evenkeel_protocol::queue::error::QueueError;
@@ -7,8 +8,6 @@ use evenkeel_protocol::queue::job::{Job, JobId, Note};
 use evenkeel_protocol::queue::steps::{Receipt, Shard};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use tokio::sync::SetOnce;
 
 /// A job as its handler receives it.
 ///
@@ -112,25 +111,4 @@ impl<T> Delivery<T> {
 pub(super) fn trace_of(notes: &[Note]) -> Option<&str> {
     let trace = notes.iter().find_map(|note| if let Note::Trace(trace) = note { Some(trace) } else { None });
     trace.and_then(|trace| std::str::from_utf8(trace).ok())
-}
-
-/// Signals that a delivery is no longer current, or that the consumer releases it because it shuts down.
-#[derive(Clone, Debug, Default)]
-pub struct Cancellation(Arc<SetOnce<()>>);
-
-impl Cancellation {
-    /// Waits until the signal fires.
-    pub async fn cancelled(&self) {
-        self.0.wait().await;
-    }
-
-    /// Whether the signal has fired.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.0.initialized()
-    }
-
-    pub(super) fn fire(&self) {
-        let _ = self.0.set(());
-    }
 }

@@ -1,5 +1,6 @@
 //! The result of a handler, and its conversion to a settlement.
 
+use crate::handling::cut;
 use bytes::Bytes;
 use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::queue::retry_delay::RetryDelay;
@@ -88,11 +89,7 @@ pub(super) fn delay_ms(after: Duration) -> u64 {
 
 /// The error message for the job's history, cut at a character boundary.
 pub(super) fn message_of(message: &str) -> Bytes {
-    let mut end = message.len().min(MESSAGE_BYTES_MAX);
-    while !message.is_char_boundary(end) {
-        end -= 1;
-    }
-    Bytes::copy_from_slice(&message.as_bytes()[..end])
+    cut(message, MESSAGE_BYTES_MAX)
 }
 
 #[cfg(test)]

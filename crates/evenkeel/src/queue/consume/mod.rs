@@ -13,10 +13,9 @@ mod handled;
 mod layer;
 mod shard;
 
-pub(super) use attempt::caught_call;
 pub use batch::{Batch, BatchHandled};
 pub use consumer::Consumer;
-pub use delivery::{Cancellation, Delivery};
+pub use delivery::Delivery;
 pub use handled::{Handled, Reaction};
 #[cfg(feature = "tower")]
 pub use layer::HandlerService;

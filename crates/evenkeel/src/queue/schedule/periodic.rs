@@ -4,7 +4,7 @@
 //! has the last enqueued tick; advancing it is a compare-and-set that enqueues the next ticks in the same step.
 
 use super::cron::Cron;
-use crate::queue::consume::caught_call;
+use crate::handling::panics::catch_panic_of_call;
 use crate::queue::metrics::conflict;
 use crate::queue::queue::Queue;
 use crate::queue::sharding::router::no_shard;
@@ -238,7 +238,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         let at = UnixMs::from(time).0;
         let zone = plan.cron.as_ref().map_or_else(|| self.cron.zone(), Cron::zone).clone();
         let make = || (self.body)(&time.to_zoned(zone));
-        let body = if guard("queue_schedule_body_caught") { caught_call(make) } else { Ok(make()) };
+        let body = if guard("queue_schedule_body_caught") { catch_panic_of_call(make) } else { Ok(make()) };
         let body = body.map_err(|panic| {
             QueueError::Invalid(format!("the body of the schedule {} panicked for {time}: {panic}", self.name))
         })?;

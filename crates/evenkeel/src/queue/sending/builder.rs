@@ -1,4 +1,4 @@
-//! [`Order`]: a job with its options, before it is enqueued.
+//! [`JobBuilder`]: a job with its options, before it is enqueued.
 
 use super::send;
 use crate::queue::queue::Queue;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// A job with its options. Nothing is sent until [`enqueue`](Self::enqueue) or [`Queue::enqueue_all`].
 #[must_use = "nothing is sent until `enqueue`"]
-pub struct Order<'a, T> {
+pub struct JobBuilder<'a, T> {
     queue: &'a Queue<T>,
     spec: Result<JobSpec, QueueError>,
     when: When,
@@ -42,7 +42,7 @@ impl Sent {
     }
 }
 
-impl<'a, T: Send + Sync + 'static> Order<'a, T> {
+impl<'a, T: Send + Sync + 'static> JobBuilder<'a, T> {
     pub(crate) fn new(queue: &'a Queue<T>, body: &T) -> Self {
         let core = queue.core();
         let spec = core.encode(body).map(|body| JobSpec {
@@ -54,16 +54,12 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         Self { queue, spec, when: When::In(0), id: None, name: None, unique: None, headers: BTreeMap::new() }
     }
 
-    /// Makes the job due at this time; a time in the past means now.
-    pub fn at(mut self, due: impl Into<UnixMs>) -> Self {
-        self.when = When::At(due.into().0);
-        self
-    }
+    setters! {
+        /// Makes the job due at this time; a time in the past means now.
+        pub fn at(due: impl Into<UnixMs>) => when = When::At(due.into().0);
 
-    /// Makes the job due this long after the server has accepted it.
-    pub fn delay(mut self, delay: Duration) -> Self {
-        self.when = When::In(ms(delay));
-        self
+        /// Makes the job due this long after the server has accepted it.
+        pub fn delay(delay: Duration) => when = When::In(ms(delay));
     }
 
     /// Gives the job an id derived from the caller's name of 1 to 60,000 bytes. Sending it again while the job exists, or within

@@ -1,6 +1,6 @@
 //! Jobs that a unit of work sends: idempotent upserts by version, which may be repeated at any time.
 
-use super::builder::Order;
+use super::builder::JobBuilder;
 use crate::queue::queue::Queue;
 use crate::queue::sharding::router::Router;
 use crate::queue::store::QueueStore;
@@ -44,13 +44,13 @@ pub(crate) fn job_record(spec: &JobSpec, version: u64) -> Bytes {
     encode_job(&Job::accepted(JobSpec { version: Some(version), ..spec.clone() }, 0, 0))
 }
 
-impl<T: Send + Sync + 'static> Order<'_, T> {
+impl<T: Send + Sync + 'static> JobBuilder<'_, T> {
     /// The queue's name, if its jobs are not in this store.
-    pub(crate) fn stranger_to(&self, store: &QueueStore) -> Option<&str> {
-        self.queue().stranger_to(store)
+    pub(crate) fn name_if_foreign_to(&self, store: &QueueStore) -> Option<&str> {
+        self.queue().name_if_foreign_to(store)
     }
 
-    /// Converts the order into an upsert. A job with a generated id is always new, so its version is 1; a job with a caller's id gets the
+    /// Converts the job into an upsert. A job with a generated id is always new, so its version is 1; a job with a caller's id gets the
     /// next version of that id at the commit.
     pub(crate) fn into_put(self) -> Result<JobPut, QueueError> {
         let queue = self.queue();
@@ -83,7 +83,7 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
 
 impl<T: Send + Sync + 'static> Queue<T> {
     /// The queue's name, if its jobs are not in this store.
-    pub(crate) fn stranger_to(&self, store: &QueueStore) -> Option<&str> {
+    pub(crate) fn name_if_foreign_to(&self, store: &QueueStore) -> Option<&str> {
         (!self.core().store.is_same(store)).then(|| self.name())
     }
 

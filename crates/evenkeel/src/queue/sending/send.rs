@@ -5,9 +5,10 @@ use super::durable;
 use crate::queue::queue::Queue;
 use crate::queue::settings::{Durability, WhenFull};
 use crate::queue::sharding::router::no_shard;
+use bytes::Bytes;
 use evenkeel_link::support::Backoff;
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::job::JobId;
+use evenkeel_protocol::queue::job::{JobId, Note};
 use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard};
 use parking_lot::Mutex;
 use std::time::Duration;
@@ -18,9 +19,10 @@ const FULL: Backoff = Backoff { delay_min: Duration::from_millis(10), delay_max:
 /// Sends jobs and returns one result per job, in order; `Full` for a job that the queue rejected until its waiting time was over.
 pub(crate) async fn send<T: Send + Sync + 'static>(
     queue: &Queue<T>,
-    jobs: Vec<NewJob>,
+    mut jobs: Vec<NewJob>,
 ) -> Result<Vec<Sent>, QueueError> {
     let core = queue.core();
+    add_trace(&mut jobs);
     core.keep_registered_now_and_then();
     let wait_max = match core.settings.when_full {
         WhenFull::Reject => Duration::ZERO,
@@ -60,6 +62,17 @@ pub(crate) async fn send<T: Send + Sync + 'static>(
             Err(QueueError::NotDurable { ids, required, reached })
         }
         None => Ok(sent),
+    }
+}
+
+/// Gives jobs whose sender has set no trace context that of the current span.
+fn add_trace(jobs: &mut [NewJob]) {
+    let Some(trace) = crate::trace::context_of(&tracing::Span::current()) else { return };
+    let trace = Bytes::from(trace);
+    for job in jobs {
+        if !job.spec.notes.iter().any(|note| matches!(note, Note::Trace(_))) {
+            job.spec.notes.push(Note::Trace(trace.clone()));
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Jobs with versions, such as those of a row: the newest version wins, in whatever order the versions arrive.
 
-use super::builder::Order;
+use super::builder::JobBuilder;
 use crate::queue::queue::Queue;
 use evenkeel_link::support::ms;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{JobId, Retention};
 use evenkeel_protocol::queue::steps::{Put, PutAnswer, PutChange};
 
-impl<T: Send + Sync + 'static> Order<'_, T> {
+impl<T: Send + Sync + 'static> JobBuilder<'_, T> {
     /// Upserts the job as version `version` of its [`id`](Self::id): it replaces an older version in any state (waiting, running, dead,
     /// ended), and changes nothing if this version or a newer one exists. A running delivery of an older version is no longer current.
     /// The limits and the durability of the queue do not apply.
@@ -30,7 +30,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// that arrives later is rejected.
     ///
     /// # Errors
-    /// As [`Order::put`].
+    /// As [`JobBuilder::put`].
     pub async fn withdraw(&self, id: &JobId, version: u64) -> Result<PutAnswer, QueueError> {
         let retention = Retention::AfterEnd(ms(self.core().settings.id_window));
         self.put_one(Put { id: *id, version, change: PutChange::Withdraw(retention) }).await

@@ -57,17 +57,13 @@ impl<T> QueueBuilder<T> {
 ///
 /// How a job is attempted, how long its records live, and how its body is encoded. A job may override the first two.
 impl<T, C> QueueBuilder<T, C> {
-    /// How many attempts follow a failed first one, or [`Retries::Unlimited`]. Default 5. A job may override it.
-    pub fn retries(mut self, retries: impl Into<Retries>) -> Self {
-        self.settings.retries = retries.into();
-        self
-    }
+    setters! {
+        /// How many attempts follow a failed first one, or [`Retries::Unlimited`]. Default 5. A job may override it.
+        pub fn retries(retries: impl Into<Retries>) => settings.retries = retries.into();
 
-    /// The delay between attempts. Default: exponential backoff with full jitter, a random time below a bound of 2 s that doubles with
-    /// every failure, up to an hour. A job may override it, and a handler may return a delay of its own.
-    pub fn retry_delay(mut self, delay: RetryDelay) -> Self {
-        self.settings.retry_delay = delay;
-        self
+        /// The delay between attempts. Default: exponential backoff with full jitter, a random time below a bound of 2 s that doubles with
+        /// every failure, up to an hour. A job may override it, and a handler may return a delay of its own.
+        pub fn retry_delay(delay: RetryDelay) => settings.retry_delay = delay;
     }
 
     /// Discards a job that is out of retries, and counts it, instead of making it a dead letter.
@@ -76,24 +72,17 @@ impl<T, C> QueueBuilder<T, C> {
         self
     }
 
-    /// The visibility timeout: how long a job stays leased to a worker that has stopped sending heartbeats. Default 30 s. It does not
-    /// limit how long a handler may run, because a live consumer extends its leases.
-    pub fn visibility(mut self, lease: Duration) -> Self {
-        self.settings.visibility = lease;
-        self
-    }
+    setters! {
+        /// The visibility timeout: how long a job stays leased to a worker that has stopped sending heartbeats. Default 30 s. It does not
+        /// limit how long a handler may run, because a live consumer extends its leases.
+        pub fn visibility(lease: Duration) => settings.visibility = lease;
 
-    /// How long the completion record of a job with a caller's id is kept after its end. While it exists, sending the job again does not
-    /// run it again. Default 24 h.
-    pub fn id_window(mut self, window: Duration) -> Self {
-        self.settings.id_window = window;
-        self
-    }
+        /// How long the completion record of a job with a caller's id is kept after its end. While it exists, sending the job again does not
+        /// run it again. Default 24 h.
+        pub fn id_window(window: Duration) => settings.id_window = window;
 
-    /// The largest encoded body; larger ones are rejected with [`QueueError::TooLarge`]. Default 1 MiB.
-    pub fn body_bytes_max(mut self, bytes: usize) -> Self {
-        self.settings.body_bytes_max = bytes;
-        self
+        /// The largest encoded body; larger ones are rejected with [`QueueError::TooLarge`]. Default 1 MiB.
+        pub fn body_bytes_max(bytes: usize) => settings.body_bytes_max = bytes;
     }
 
     /// The codec of the bodies. Default [`Json`].
@@ -121,31 +110,21 @@ impl<T, C> QueueBuilder<T, C> {
 ///
 /// How many jobs the queue takes, and over how many shards they are spread.
 impl<T, C> QueueBuilder<T, C> {
-    /// The number of shards of the topic. Each shard is one hash slot of a cluster, with script calls of its own. Default: the number that
-    /// the topic already has, else 1. Opening a topic does not change its number of shards: [`open`](Self::open) fails for a number that
-    /// the topic never had. [`Topic::grow`](crate::queue::topic::Topic::grow) changes it.
-    pub fn shards(mut self, shards: u16) -> Self {
-        self.settings.shards = Some(shards);
-        self
-    }
+    setters! {
+        /// The number of shards of the topic. Each shard is one hash slot of a cluster, with script calls of its own. Default: the number that
+        /// the topic already has, else 1. Opening a topic does not change its number of shards: [`open`](Self::open) fails for a number that
+        /// the topic never had. [`Topic::grow`](crate::queue::topic::Topic::grow) changes it.
+        pub fn shards(shards: u16) => settings.shards = Some(shards);
 
-    /// The maximum number of jobs that wait or run. The queue rejects further jobs, or delays their senders
-    /// ([`when_full`](Self::when_full)). The limit is divided evenly among the shards. Default: the limit that was set last, else none.
-    pub fn jobs_max(mut self, jobs: u64) -> Self {
-        self.settings.limits.jobs_max = Some(jobs);
-        self
-    }
+        /// The maximum number of jobs that wait or run. The queue rejects further jobs, or delays their senders
+        /// ([`when_full`](Self::when_full)). The limit is divided evenly among the shards. Default: the limit that was set last, else none.
+        pub fn jobs_max(jobs: u64) => settings.limits.jobs_max = Some(jobs);
 
-    /// Like [`jobs_max`](Self::jobs_max), for the bytes of all jobs, including dead letters.
-    pub fn bytes_max(mut self, bytes: u64) -> Self {
-        self.settings.limits.bytes_max = Some(bytes);
-        self
-    }
+        /// Like [`jobs_max`](Self::jobs_max), for the bytes of all jobs, including dead letters.
+        pub fn bytes_max(bytes: u64) => settings.limits.bytes_max = Some(bytes);
 
-    /// What happens to a job that is sent while the queue is full. Default: it is rejected at once.
-    pub fn when_full(mut self, when_full: WhenFull) -> Self {
-        self.settings.when_full = when_full;
-        self
+        /// What happens to a job that is sent while the queue is full. Default: it is rejected at once.
+        pub fn when_full(when_full: WhenFull) => settings.when_full = when_full;
     }
 }
 

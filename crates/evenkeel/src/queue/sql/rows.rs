@@ -5,10 +5,11 @@ use super::statements::{
     FORGET_MYSQL, FORGET_OTHERS, HEADS, INSERT_MYSQL, INSERT_OTHERS, NEWEST_MYSQL, NEWEST_OTHERS, PAGE_OF_HEADS, PAUSE,
     PAUSED, REDRIVE, REPLACE, RESUME, REVOKE, ROW, SIZES, START, VERSION, WITHDRAW,
 };
-use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page, TableFuture};
+use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page};
 use crate::queue::sending::for_work::{JobPut, JobWish, job_record};
 use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value};
 use crate::sql::{SqlError, take_versions};
+use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Retention};
@@ -43,6 +44,13 @@ impl<DB: Database> SqlTable<DB> {
     async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
         let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
         DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
+    }
+
+    /// Reads the number in the first row; `None` if there is no row.
+    async fn number(&self, statement: &'static Statement, topic: &str) -> Result<Option<u64>, SqlError> {
+        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        let row = Row::<DB>::first(&mut connection, statement, &[Value::Text(topic)]).await;
+        row.and_then(|row| row.map(|row| row.count(0)).transpose()).map_err(SqlError::of::<DB>)
     }
 
     /// Reads the rows of some jobs.
@@ -165,220 +173,173 @@ pub(crate) async fn upsert_jobs<DB: Database>(
     Ok(())
 }
 
+#[async_trait]
 impl<DB: Database> JobTable for SqlTable<DB> {
-    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> TableFuture<'a, Vec<Option<JobRow>>> {
-        Box::pin(async move {
-            let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
-            for attempt in 1.. {
-                match self.insert_all(jobs).await {
-                    Err(error) if DB::trouble(&error) == Trouble::Contention && attempt < TRIES => {
-                        // The rollback has undone the assigned versions.
-                        jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
-                    }
-                    answer => return answer.map_err(SqlError::of::<DB>),
+    async fn insert(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, SqlError> {
+        let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
+        for attempt in 1.. {
+            match self.insert_all(jobs).await {
+                Err(error) if DB::trouble(&error) == Trouble::Contention && attempt < TRIES => {
+                    // The rollback has undone the assigned versions.
+                    jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
                 }
+                answer => return answer.map_err(SqlError::of::<DB>),
             }
-            Ok(Vec::new())
-        })
+        }
+        Ok(Vec::new())
     }
 
-    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> TableFuture<'a, bool> {
-        Box::pin(async move {
-            let (name, fence) = (Value::Text(topic), Value::count(begin.fence));
-            // Without the guard no pause applies.
-            let now = if guard("sql_pause") { begin.now } else { u64::MAX };
-            let (version, now) = (Value::count(begin.version), Value::count(now));
-            let (errors, dead_below) =
-                (Value::count(begin.errors.into()), Value::Int(if guard("sql_death_decides") { 1 } else { 2 }));
-            let values = [fence, errors, name, Value::Bytes(&begin.id.0), version, dead_below, fence, name, now];
-            Ok(self.run(&START, &values).await? == 1)
-        })
+    async fn start(&self, topic: &str, begin: Begin) -> Result<bool, SqlError> {
+        let (name, fence) = (Value::Text(topic), Value::count(begin.fence));
+        // Without the guard no pause applies.
+        let now = if guard("sql_pause") { begin.now } else { u64::MAX };
+        let (version, now) = (Value::count(begin.version), Value::count(now));
+        let (errors, dead_below) =
+            (Value::count(begin.errors.into()), Value::Int(if guard("sql_death_decides") { 1 } else { 2 }));
+        let values = [fence, errors, name, Value::Bytes(&begin.id.0), version, dead_below, fence, name, now];
+        Ok(self.run(&START, &values).await? == 1)
     }
 
-    fn failed<'a>(
-        &'a self,
-        topic: &'a str,
-        receipt: &'a Receipt,
-        version: u64,
-        failed: &'a Failed,
-    ) -> TableFuture<'a, bool> {
-        Box::pin(async move {
-            let (name, job) = (Value::Text(topic), Value::Bytes(&receipt.id.0));
-            let (version, fence) = (Value::count(version), Value::count(receipt.fence));
-            let [errors, failure, at] = failed.values();
-            let values = [errors, failure, Value::Int(failed.is_dead.into()), at, name, job, version, fence];
-            Ok(self.run(&FAILED, &values).await? == 1)
-        })
+    async fn failed(&self, topic: &str, receipt: &Receipt, version: u64, failed: &Failed) -> Result<bool, SqlError> {
+        let (name, job) = (Value::Text(topic), Value::Bytes(&receipt.id.0));
+        let (version, fence) = (Value::count(version), Value::count(receipt.fence));
+        let [errors, failure, at] = failed.values();
+        let values = [errors, failure, Value::Int(failed.is_dead.into()), at, name, job, version, fence];
+        Ok(self.run(&FAILED, &values).await? == 1)
     }
 
-    fn mark_dead<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> TableFuture<'a, bool> {
-        Box::pin(async move {
-            let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
-            let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
-            let [errors, failure, at] = died.values();
-            let values = [errors, failure, at, name, job, version, fence, Value::Int(seen.is_redriven.into())];
-            Ok(self.run(&BURY, &values).await? == 1)
-        })
+    async fn mark_dead(&self, topic: &str, id: JobId, seen: &JobRow, died: &Failed) -> Result<bool, SqlError> {
+        let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
+        let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
+        let [errors, failure, at] = died.values();
+        let values = [errors, failure, at, name, job, version, fence, Value::Int(seen.is_redriven.into())];
+        Ok(self.run(&BURY, &values).await? == 1)
     }
 
-    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> TableFuture<'a, ()> {
-        Box::pin(async move {
-            let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let before = [Value::count(due_at), Value::Text(topic)];
-            REDRIVE.execute::<DB>(&mut connection, &before, &ids).await.map(drop).map_err(SqlError::of::<DB>)
-        })
+    async fn redrive(&self, topic: &str, ids: &[JobId], due_at: u64) -> Result<(), SqlError> {
+        let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
+        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        let before = [Value::count(due_at), Value::Text(topic)];
+        REDRIVE.execute::<DB>(&mut connection, &before, &ids).await.map(drop).map_err(SqlError::of::<DB>)
     }
 
-    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> TableFuture<'a, bool> {
-        Box::pin(async move {
-            let (version, fence, kept) = (Value::count(version), Value::count(fence), Value::count(FORGET_MS));
-            let values = [Value::Text(topic), Value::Bytes(&id.0), version, fence, kept];
-            Ok(self.run(&DONE_DELETE, &values).await? == 1 || self.run(&DONE_KEEP, &values).await? == 1)
-        })
+    async fn done(&self, topic: &str, id: JobId, version: u64, fence: u64) -> Result<bool, SqlError> {
+        let (version, fence, kept) = (Value::count(version), Value::count(fence), Value::count(FORGET_MS));
+        let values = [Value::Text(topic), Value::Bytes(&id.0), version, fence, kept];
+        Ok(self.run(&DONE_DELETE, &values).await? == 1 || self.run(&DONE_KEEP, &values).await? == 1)
     }
 
-    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> TableFuture<'a, bool> {
-        Box::pin(async move {
-            let values = [Value::Int(end as i64), Value::Text(topic), Value::Bytes(&id.0), Value::count(version)];
-            Ok(self.run(&ENDED, &values).await? == 1)
-        })
+    async fn end(&self, topic: &str, id: JobId, version: u64, end: End) -> Result<bool, SqlError> {
+        let values = [Value::Int(end as i64), Value::Text(topic), Value::Bytes(&id.0), Value::count(version)];
+        Ok(self.run(&ENDED, &values).await? == 1)
     }
 
-    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> TableFuture<'a, Option<JobRow>> {
-        Box::pin(async move {
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            read::<DB>(&mut connection, topic, id).await.map_err(SqlError::of::<DB>)
-        })
+    async fn row(&self, topic: &str, id: JobId) -> Result<Option<JobRow>, SqlError> {
+        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        read::<DB>(&mut connection, topic, id).await.map_err(SqlError::of::<DB>)
     }
 
-    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> TableFuture<'a, bool> {
-        Box::pin(async move {
-            let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
-            let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
-            let values = [Value::Int(end as i64), Value::count(FORGET_MS), name, job, version, fence];
-            Ok(self.run(&REVOKE, &values).await? == 1)
-        })
+    async fn revoke(&self, topic: &str, id: JobId, seen: &JobRow, end: End) -> Result<bool, SqlError> {
+        let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
+        let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
+        let values = [Value::Int(end as i64), Value::count(FORGET_MS), name, job, version, fence];
+        Ok(self.run(&REVOKE, &values).await? == 1)
     }
 
-    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> TableFuture<'a, bool> {
-        Box::pin(async move {
-            let values = [
-                Value::count(row.version),
-                Value::count(row.due_at),
-                Value::Bytes(&row.record),
-                Value::Text(topic),
-                Value::Bytes(&id.0),
-                Value::count(seen.version),
-                Value::count(seen.fence),
-                Value::Int(seen.is_dead.into()),
-            ];
-            Ok(self.run(&CHANGE, &values).await? == 1)
-        })
+    async fn change(&self, topic: &str, id: JobId, seen: &JobRow, row: &JobRow) -> Result<bool, SqlError> {
+        let values = [
+            Value::count(row.version),
+            Value::count(row.due_at),
+            Value::Bytes(&row.record),
+            Value::Text(topic),
+            Value::Bytes(&id.0),
+            Value::count(seen.version),
+            Value::count(seen.fence),
+            Value::Int(seen.is_dead.into()),
+        ];
+        Ok(self.run(&CHANGE, &values).await? == 1)
     }
 
-    fn page<'a>(&'a self, topic: &'a str, page: Page) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
-        Box::pin(async move {
-            let after = page.after.map(|id| id.0);
-            let after = after.as_ref().map_or(&[][..], |id| &id[..]);
-            let limit = Value::count(page.limit as u64);
-            let values = [Value::Text(topic), Value::Bytes(after), Value::count(page.due_before), limit];
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let rows = Row::<DB>::all(&mut connection, &PAGE_OF_HEADS, &values).await;
-            rows.and_then(job_rows).map_err(SqlError::of::<DB>)
-        })
+    async fn page(&self, topic: &str, page: Page) -> Result<Vec<(JobId, JobRow)>, SqlError> {
+        let after = page.after.map(|id| id.0);
+        let after = after.as_ref().map_or(&[][..], |id| &id[..]);
+        let limit = Value::count(page.limit as u64);
+        let values = [Value::Text(topic), Value::Bytes(after), Value::count(page.due_before), limit];
+        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        let rows = Row::<DB>::all(&mut connection, &PAGE_OF_HEADS, &values).await;
+        rows.and_then(job_rows).map_err(SqlError::of::<DB>)
     }
 
-    fn due<'a>(
-        &'a self,
-        topic: &'a str,
+    async fn due(
+        &self,
+        topic: &str,
         is_dead: bool,
         descends: bool,
         after: Option<Listed>,
         limit: usize,
-    ) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
-        Box::pin(async move {
-            let (name, dead) = (Value::Text(topic), Value::Int(is_dead.into()));
-            // No job is due before 1970.
-            let outside = if descends { i64::MAX } else { -1 };
-            let score = after.map_or(Value::Int(outside), |after| Value::count(after.score));
-            let id = after.map_or([0; 16], |after| after.id.0);
-            let (mysql, others) = if descends { (&NEWEST_MYSQL, &NEWEST_OTHERS) } else { (&DUE_MYSQL, &DUE_OTHERS) };
-            let limit = Value::count(limit as u64);
-            let id = Value::Bytes(&id);
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let rows = match DB::KIND {
-                Kind::MySql if guard("sql_page_reads_index") => {
-                    Row::<DB>::all(&mut connection, mysql, &[name, dead, score, score, id, limit]).await
-                }
-                _ => Row::<DB>::all(&mut connection, others, &[name, dead, score, id, limit]).await,
-            };
-            rows.and_then(job_rows).map_err(SqlError::of::<DB>)
-        })
-    }
-
-    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
-        Box::pin(async move { job_rows(self.listed(&HEADS, topic, ids).await?).map_err(SqlError::of::<DB>) })
-    }
-
-    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, u64)>> {
-        Box::pin(async move {
-            let rows = self.listed(&SIZES, topic, ids).await?;
-            let read = rows.into_iter().map(|row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
-            let read: Vec<_> = read.collect::<Result<_, sqlx::Error>>().map_err(SqlError::of::<DB>)?;
-            Ok(read.into_iter().flatten().collect())
-        })
-    }
-
-    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>> {
-        Box::pin(async move { job_rows(self.listed(&BODIES, topic, ids).await?).map_err(SqlError::of::<DB>) })
-    }
-
-    fn count<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64> {
-        Box::pin(async move {
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let row = Row::<DB>::first(&mut connection, &COUNT, &[Value::Text(topic)]).await;
-            row.and_then(|row| row.map_or(Ok(0), |row| row.count(0))).map_err(SqlError::of::<DB>)
-        })
-    }
-
-    fn count_dead<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64> {
-        Box::pin(async move {
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let row = Row::<DB>::first(&mut connection, &COUNT_DEAD, &[Value::Text(topic)]).await;
-            row.and_then(|row| row.map_or(Ok(0), |row| row.count(0))).map_err(SqlError::of::<DB>)
-        })
-    }
-
-    fn paused<'a>(&'a self, topic: &'a str) -> TableFuture<'a, Option<u64>> {
-        Box::pin(async move {
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let row = Row::<DB>::first(&mut connection, &PAUSED, &[Value::Text(topic)]).await;
-            row.and_then(|row| row.map(|row| row.count(0)).transpose()).map_err(SqlError::of::<DB>)
-        })
-    }
-
-    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> TableFuture<'a, ()> {
-        Box::pin(async move {
-            for _ in 0..TRIES {
-                self.run(&RESUME, &[Value::Text(topic)]).await?;
-                let Some(until) = until else { return Ok(()) };
-                let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-                let values = [Value::Text(topic), Value::count(until)];
-                match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
-                    // Another process paused the topic in between.
-                    Err(error) if DB::trouble(&error) == Trouble::Duplicate => {}
-                    answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
-                }
+    ) -> Result<Vec<(JobId, JobRow)>, SqlError> {
+        let (name, dead) = (Value::Text(topic), Value::Int(is_dead.into()));
+        // No job is due before 1970.
+        let outside = if descends { i64::MAX } else { -1 };
+        let score = after.map_or(Value::Int(outside), |after| Value::count(after.score));
+        let id = after.map_or([0; 16], |after| after.id.0);
+        let (mysql, others) = if descends { (&NEWEST_MYSQL, &NEWEST_OTHERS) } else { (&DUE_MYSQL, &DUE_OTHERS) };
+        let limit = Value::count(limit as u64);
+        let id = Value::Bytes(&id);
+        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        let rows = match DB::KIND {
+            Kind::MySql if guard("sql_page_reads_index") => {
+                Row::<DB>::all(&mut connection, mysql, &[name, dead, score, score, id, limit]).await
             }
-            Err(SqlError::Busy("other processes are pausing and resuming the topic; try again"))
-        })
+            _ => Row::<DB>::all(&mut connection, others, &[name, dead, score, id, limit]).await,
+        };
+        rows.and_then(job_rows).map_err(SqlError::of::<DB>)
     }
 
-    fn forget(&self) -> TableFuture<'_, u64> {
-        Box::pin(async move {
-            let statement = if DB::KIND == Kind::MySql { &FORGET_MYSQL } else { &FORGET_OTHERS };
-            self.run(statement, &[Value::count(PAGE as u64)]).await
-        })
+    async fn heads(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, JobRow)>, SqlError> {
+        job_rows(self.listed(&HEADS, topic, ids).await?).map_err(SqlError::of::<DB>)
+    }
+
+    async fn sizes(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, u64)>, SqlError> {
+        let rows = self.listed(&SIZES, topic, ids).await?;
+        let read = rows.into_iter().map(|row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
+        let read: Vec<_> = read.collect::<Result<_, sqlx::Error>>().map_err(SqlError::of::<DB>)?;
+        Ok(read.into_iter().flatten().collect())
+    }
+
+    async fn bodies(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, JobRow)>, SqlError> {
+        job_rows(self.listed(&BODIES, topic, ids).await?).map_err(SqlError::of::<DB>)
+    }
+
+    async fn count(&self, topic: &str) -> Result<u64, SqlError> {
+        Ok(self.number(&COUNT, topic).await?.unwrap_or(0))
+    }
+
+    async fn count_dead(&self, topic: &str) -> Result<u64, SqlError> {
+        Ok(self.number(&COUNT_DEAD, topic).await?.unwrap_or(0))
+    }
+
+    async fn paused(&self, topic: &str) -> Result<Option<u64>, SqlError> {
+        self.number(&PAUSED, topic).await
+    }
+
+    async fn pause(&self, topic: &str, until: Option<u64>) -> Result<(), SqlError> {
+        for _ in 0..TRIES {
+            self.run(&RESUME, &[Value::Text(topic)]).await?;
+            let Some(until) = until else { return Ok(()) };
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let values = [Value::Text(topic), Value::count(until)];
+            match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
+                // Another process paused the topic in between.
+                Err(error) if DB::trouble(&error) == Trouble::Duplicate => {}
+                answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
+            }
+        }
+        Err(SqlError::Busy("other processes are pausing and resuming the topic; try again"))
+    }
+
+    async fn forget(&self) -> Result<u64, SqlError> {
+        let statement = if DB::KIND == Kind::MySql { &FORGET_MYSQL } else { &FORGET_OTHERS };
+        self.run(statement, &[Value::count(PAGE as u64)]).await
     }
 }

@@ -1,7 +1,8 @@
 //! Checks the row before a handler runs, and writes the end of an attempt to the row before the store.
 
 use super::source_of_truth::JobRows;
-use super::table::{Begin, Failed, JobTable, TableFuture};
+use super::table::{Begin, Failed, JobTable};
+use crate::sql::SqlError;
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Backoff, crash_point, guard};
@@ -9,6 +10,7 @@ use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{ErrorClass, ErrorNote};
 use evenkeel_protocol::queue::record::encode_error;
 use evenkeel_protocol::queue::steps::{Outcome, Receipt, Shard};
+use futures_util::future::BoxFuture;
 use std::time::Duration;
 
 /// The delay of a job whose row could not be read. No attempt is used.
@@ -119,7 +121,7 @@ impl JobRows {
     async fn write_end<'a>(
         &'a self,
         receipt: &Receipt,
-        what: impl Fn(&'a dyn JobTable) -> TableFuture<'a, bool>,
+        what: impl Fn(&'a dyn JobTable) -> BoxFuture<'a, Result<bool, SqlError>>,
     ) -> Option<Outcome> {
         for attempt in 0.. {
             match self.ask(what(&*self.table)).await {

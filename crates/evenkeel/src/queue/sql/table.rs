@@ -2,72 +2,66 @@
 
 use crate::queue::sending::for_work::JobPut;
 use crate::sql::SqlError;
+use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{End, JobId};
 use evenkeel_protocol::queue::steps::{Listed, Receipt};
-use std::pin::Pin;
 
 pub(super) use crate::sql::database::LIST_MAX;
 /// The number of rows of one page of the sweep, and of one deletion.
 pub(super) const PAGE: usize = 500;
-pub(super) type TableFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SqlError>> + Send + 'a>>;
 
 /// The rows of all queues in one database.
+#[async_trait]
 pub(crate) trait JobTable: Send + Sync {
     /// Inserts a row for each job whose id has none, and sets its version in `jobs`. Returns the existing rows of the others.
-    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> TableFuture<'a, Vec<Option<JobRow>>>;
+    async fn insert(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, SqlError>;
     /// Starts a delivery, unless the job is a dead letter or the topic is paused beyond `now`; false: the row does not match.
-    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> TableFuture<'a, bool>;
+    async fn start(&self, topic: &str, begin: Begin) -> Result<bool, SqlError>;
     /// Ends the job as done, by the delivery that started with this fence; false: the row does not match.
-    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> TableFuture<'a, bool>;
+    async fn done(&self, topic: &str, id: JobId, version: u64, fence: u64) -> Result<bool, SqlError>;
     /// Records a failed attempt, by the delivery that started with this fence; false: the row does not match.
-    fn failed<'a>(
-        &'a self,
-        topic: &'a str,
-        receipt: &'a Receipt,
-        version: u64,
-        failed: &'a Failed,
-    ) -> TableFuture<'a, bool>;
+    async fn failed(&self, topic: &str, receipt: &Receipt, version: u64, failed: &Failed) -> Result<bool, SqlError>;
     /// Marks the row of a job dead that is dead in the store; false: the row has changed since it was read.
-    fn mark_dead<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> TableFuture<'a, bool>;
+    async fn mark_dead(&self, topic: &str, id: JobId, seen: &JobRow, died: &Failed) -> Result<bool, SqlError>;
     /// Redrives dead letters (at most `LIST_MAX`), due at `due_at`, with all their attempts.
-    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> TableFuture<'a, ()>;
+    async fn redrive(&self, topic: &str, ids: &[JobId], due_at: u64) -> Result<(), SqlError>;
     /// Ends a live job of this version, by a decision of the store.
-    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> TableFuture<'a, bool>;
+    async fn end(&self, topic: &str, id: JobId, version: u64, end: End) -> Result<bool, SqlError>;
     /// Reads the row of a job.
-    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> TableFuture<'a, Option<JobRow>>;
+    async fn row(&self, topic: &str, id: JobId) -> Result<Option<JobRow>, SqlError>;
     /// Ends a live job with the next version, unless it was changed or started since it was read.
-    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> TableFuture<'a, bool>;
+    async fn revoke(&self, topic: &str, id: JobId, seen: &JobRow, end: End) -> Result<bool, SqlError>;
     /// Writes another due time and record with a new version to a live job, unless it was changed or started since it was read.
-    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> TableFuture<'a, bool>;
+    async fn change(&self, topic: &str, id: JobId, seen: &JobRow, row: &JobRow) -> Result<bool, SqlError>;
     /// Reads a page of live jobs in the order of their ids, without their records.
-    fn page<'a>(&'a self, topic: &'a str, page: Page) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
+    async fn page(&self, topic: &str, page: Page) -> Result<Vec<(JobId, JobRow)>, SqlError>;
     /// Reads a page of waiting and running jobs in the order of due times and ids (or in the opposite order), or of dead letters by time
     /// of death, without their records.
-    fn due<'a>(
-        &'a self,
-        topic: &'a str,
+    async fn due(
+        &self,
+        topic: &str,
         is_dead: bool,
         descends: bool,
         after: Option<Listed>,
         limit: usize,
-    ) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
+    ) -> Result<Vec<(JobId, JobRow)>, SqlError>;
     /// Reads the rows of some jobs (at most `LIST_MAX`), without their records.
-    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
+    async fn heads(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, JobRow)>, SqlError>;
     /// Reads the sizes in bytes of the records of some live jobs (at most `LIST_MAX`).
-    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, u64)>>;
+    async fn sizes(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, u64)>, SqlError>;
     /// Reads some live jobs (at most `LIST_MAX`) with their records.
-    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> TableFuture<'a, Vec<(JobId, JobRow)>>;
+    async fn bodies(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, JobRow)>, SqlError>;
     /// Counts the live jobs.
-    fn count<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64>;
+    async fn count(&self, topic: &str) -> Result<u64, SqlError>;
     /// Counts the dead letters.
-    fn count_dead<'a>(&'a self, topic: &'a str) -> TableFuture<'a, u64>;
+    async fn count_dead(&self, topic: &str) -> Result<u64, SqlError>;
     /// Reads until when the topic is paused.
-    fn paused<'a>(&'a self, topic: &'a str) -> TableFuture<'a, Option<u64>>;
+    async fn paused(&self, topic: &str) -> Result<Option<u64>, SqlError>;
     /// Pauses the topic until a time, or ends its pause.
-    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> TableFuture<'a, ()>;
+    async fn pause(&self, topic: &str, until: Option<u64>) -> Result<(), SqlError>;
     /// Deletes ended rows whose retention is over; returns their number.
-    fn forget(&self) -> TableFuture<'_, u64>;
+    async fn forget(&self) -> Result<u64, SqlError>;
 }
 
 /// The row of a job.

@@ -82,12 +82,7 @@ impl Topic {
     /// # Errors
     /// [`QueueError::TooMany`], [`QueueError::Invalid`] (a limit of 0), [`QueueError::Link`], [`QueueError::Database`].
     pub async fn list(&self, place: JobState, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
-        let in_store = self.list_of_store(place, after, limit).await?;
-        #[cfg(feature = "sql")]
-        if let Some(rows) = self.rows.as_ref().filter(|_| place != JobState::Leased && guard("sql_lists_rows")) {
-            return rows.merged(place == JobState::Dead, false, in_store, after, limit).await;
-        }
-        Ok(in_store)
+        self.listed(place, after, limit, false).await
     }
 
     /// The same in descending order: up to `limit` ids before a cursor, the newest first.
@@ -100,19 +95,22 @@ impl Topic {
         before: Option<Listed>,
         limit: usize,
     ) -> Result<Vec<Listed>, QueueError> {
-        let mut all = Vec::new();
-        for shard in self.router.look().await?.iter() {
-            for state in place.states() {
-                all.extend(self.store.newest(shard, state, before, limit).await?);
-            }
-        }
-        all.sort_unstable_by_key(|listed| std::cmp::Reverse((listed.score, listed.id)));
-        all.truncate(limit);
+        self.listed(place, before, limit, true).await
+    }
+
+    async fn listed(
+        &self,
+        place: JobState,
+        from: Option<Listed>,
+        limit: usize,
+        descends: bool,
+    ) -> Result<Vec<Listed>, QueueError> {
+        let in_store = self.list_of_store(place, from, limit, descends).await?;
         #[cfg(feature = "sql")]
         if let Some(rows) = self.rows.as_ref().filter(|_| place != JobState::Leased && guard("sql_lists_rows")) {
-            return rows.merged(place == JobState::Dead, true, all, before, limit).await;
+            return rows.merged(place == JobState::Dead, descends, in_store, from, limit).await;
         }
-        Ok(all)
+        Ok(in_store)
     }
 
     /// A page in descending order with the first 512 bytes of each body, the caller's own id and the newest error (at most 512 bytes of
@@ -157,16 +155,23 @@ impl Topic {
     pub(super) async fn list_of_store(
         &self,
         place: JobState,
-        after: Option<Listed>,
+        from: Option<Listed>,
         limit: usize,
+        descends: bool,
     ) -> Result<Vec<Listed>, QueueError> {
         let mut all = Vec::new();
         for shard in self.router.look().await?.iter() {
             for state in place.states() {
-                all.extend(self.store.list(shard, state, after, limit).await?);
+                all.extend(match descends {
+                    true => self.store.newest(shard, state, from, limit).await?,
+                    false => self.store.list(shard, state, from, limit).await?,
+                });
             }
         }
         all.sort_unstable_by_key(|listed| (listed.score, listed.id));
+        if descends {
+            all.reverse();
+        }
         all.truncate(limit);
         Ok(all)
     }

@@ -65,7 +65,7 @@ impl Topic {
         while left > 0 {
             let listed = match place {
                 JobState::Dead => self.list(place, after, ITEMS_MAX).await?,
-                _ => self.list_of_store(place, after, ITEMS_MAX).await?,
+                _ => self.list_of_store(place, after, ITEMS_MAX, false).await?,
             };
             let Some(last) = listed.last() else { break };
             after = Some(*last);

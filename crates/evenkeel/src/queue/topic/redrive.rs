@@ -2,11 +2,16 @@
 
 use super::{JobState, Seen, Topic};
 use bytes::Bytes;
+use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{ErrorClass, JobId, TIME_MS_MAX};
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Listed, Redrive, RedriveVerdict, Shard};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::HashSet;
+
+/// The field of the stored selection that says that jobs were named ([`TopicRedrive::only`]).
+const ONLY: &str = "only";
 
 /// Selects the dead letters of a redrive. A dead letter must match all set fields; the default matches all.
 ///
@@ -65,7 +70,7 @@ pub struct TopicRedrive {
     topic: Topic,
     id: [u8; 16],
     filter: Filter,
-    ids: Option<Vec<JobId>>,
+    ids: Option<HashSet<JobId>>,
     per_second: Option<u32>,
     limit: Option<u64>,
 }
@@ -113,28 +118,19 @@ impl Topic {
 }
 
 impl TopicRedrive {
-    /// Redrives only matching dead letters.
-    pub fn filter(mut self, filter: Filter) -> Self {
-        self.filter = filter;
-        self
-    }
+    setters! {
+        /// Redrives only matching dead letters.
+        pub fn filter(filter: Filter) => filter = filter;
 
-    /// Redrives only these jobs.
-    pub fn only(mut self, ids: impl IntoIterator<Item = JobId>) -> Self {
-        self.ids = Some(ids.into_iter().collect());
-        self
-    }
+        /// Redrives only these jobs. That jobs were named is stored with the filter: a call with the same name and without `only` fails,
+        /// instead of redriving every matching dead letter.
+        pub fn only(ids: impl IntoIterator<Item = JobId>) => ids = Some(ids.into_iter().collect());
 
-    /// The number of redriven jobs that become due per second; later ones get a delay. Default: all are due at once.
-    pub fn per_second(mut self, letters: u32) -> Self {
-        self.per_second = Some(letters.max(1));
-        self
-    }
+        /// The number of redriven jobs that become due per second; later ones get a delay. Default: all are due at once.
+        pub fn per_second(letters: u32) => per_second = Some(letters.max(1));
 
-    /// Stops after this number of dead letters; a call with the same name continues with the next ones.
-    pub fn limit(mut self, letters: u64) -> Self {
-        self.limit = Some(letters);
-        self
+        /// Stops after this number of dead letters; a call with the same name continues with the next ones.
+        pub fn limit(letters: u64) => limit = Some(letters);
     }
 
     /// Counts the dead letters that [`run`](Self::run) would redrive now; changes nothing.
@@ -162,7 +158,8 @@ impl TopicRedrive {
     ///
     /// # Errors
     /// [`QueueError::Link`], [`QueueError::Database`]: some dead letters were redriven; a call with the same name continues.
-    /// [`QueueError::NeedsDatabase`]: none was redriven.
+    /// [`QueueError::NeedsDatabase`]: none was redriven. [`QueueError::Invalid`]: the redrive of this name has a filter that this program
+    /// does not know, or began with named jobs ([`only`](Self::only)) and this call names none; none was redriven.
     pub async fn run(&self) -> Result<RedriveReport, QueueError> {
         self.run_with(|_| {}).await
     }
@@ -195,17 +192,32 @@ impl TopicRedrive {
     }
 
     async fn begin(&self, shard: &Shard) -> Result<(u64, Filter, u64), QueueError> {
-        let filter = serde_json::to_vec(&self.filter).map_err(|error| QueueError::Invalid(error.to_string()))?;
-        let call = Redrive { redrive: self.id, filter: filter.into(), ids: Vec::new(), delay_ms: 0 };
+        let call = Redrive { redrive: self.id, filter: self.stored()?, ids: Vec::new(), delay_ms: 0 };
         let begun = self.topic.store.redrive(shard, &call).await?;
-        let filter = serde_json::from_slice(&begun.filter).map_err(|error| {
+        let refused = |why: String| {
             QueueError::Invalid(format!(
-                "topic {}: a redrive of this name began with a filter that this program does not know ({error}); nothing was redriven. \
-                 Continue it with the program that began it, or choose another name",
+                "topic {}: a redrive of this name began with {why}; nothing was redriven. Continue it as it began, or choose another name",
                 self.topic.name
             ))
-        })?;
-        Ok((begun.cutoff, filter, begun.taken))
+        };
+        let unknown = |error: serde_json::Error| refused(format!("a filter that this program does not know ({error})"));
+        let mut stored: Value = serde_json::from_slice(&begun.filter).map_err(unknown)?;
+        let named = stored.as_object_mut().and_then(|fields| fields.remove(ONLY));
+        if named.is_some() && self.ids.is_none() && guard("queue_redrive_named_jobs") {
+            return Err(refused("named jobs, and this call names none".to_owned()));
+        }
+        Ok((begun.cutoff, serde_json::from_value(stored).map_err(unknown)?, begun.taken))
+    }
+
+    /// The selection as the store keeps it: the filter, and whether jobs were named. A program that does not know that field refuses it, as it
+    /// does every unknown one.
+    fn stored(&self) -> Result<Bytes, QueueError> {
+        let invalid = |error: serde_json::Error| QueueError::Invalid(error.to_string());
+        let mut stored = serde_json::to_value(&self.filter).map_err(invalid)?;
+        if let (Some(fields), Some(_)) = (stored.as_object_mut(), &self.ids) {
+            fields.insert(ONLY.to_owned(), Value::Bool(true));
+        }
+        Ok(serde_json::to_vec(&stored).map_err(invalid)?.into())
     }
 
     async fn run_shard(

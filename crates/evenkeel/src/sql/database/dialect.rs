@@ -205,6 +205,16 @@ macro_rules! same_for {
     (@text inlined, $statement:expr, $values:expr) => {
         as_text($statement, $values)
     };
+    (@bind $query:expr, $values:expr) => {
+        $values.iter().fold($query, |query, value| match value {
+            Value::Int(number) => query.bind(*number),
+            Value::MaybeInt(number) => query.bind(*number),
+            Value::Bytes(bytes) => query.bind(*bytes),
+            Value::MaybeBytes(bytes) => query.bind(*bytes),
+            Value::Text(text) => query.bind(*text),
+            Value::MaybeText(text) => query.bind(*text),
+        })
+    };
     (@text prepared, $statement:expr, $values:expr) => {
         None::<sqlx::AssertSqlSafe<String>>
     };
@@ -220,14 +230,7 @@ macro_rules! same_for {
             if let Some(text) = same_for!(@text $how, statement, values) {
                 return Ok(sqlx::raw_sql(text).execute(connection).await?.rows_affected());
             }
-            let query = values.iter().fold(sqlx::query::<$database>(statement), |query, value| match value {
-                Value::Int(number) => query.bind(*number),
-                Value::MaybeInt(number) => query.bind(*number),
-                Value::Bytes(bytes) => query.bind(*bytes),
-                Value::MaybeBytes(bytes) => query.bind(*bytes),
-                Value::Text(text) => query.bind(*text),
-                Value::MaybeText(text) => query.bind(*text),
-            });
+            let query = same_for!(@bind sqlx::query::<$database>(statement), values);
             Ok(query.execute(connection).await?.rows_affected())
         }
 
@@ -239,14 +242,7 @@ macro_rules! same_for {
             if let Some(text) = same_for!(@text $how, statement, values) {
                 return sqlx::raw_sql(text).fetch_all(connection).await;
             }
-            let query = values.iter().fold(sqlx::query::<$database>(statement), |query, value| match value {
-                Value::Int(number) => query.bind(*number),
-                Value::MaybeInt(number) => query.bind(*number),
-                Value::Bytes(bytes) => query.bind(*bytes),
-                Value::MaybeBytes(bytes) => query.bind(*bytes),
-                Value::Text(text) => query.bind(*text),
-                Value::MaybeText(text) => query.bind(*text),
-            });
+            let query = same_for!(@bind sqlx::query::<$database>(statement), values);
             query.fetch_all(connection).await
         }
 
@@ -263,14 +259,7 @@ macro_rules! same_for {
                 return Ok(sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(connection).await?.rows_affected());
             }
             let query = sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(Self::CACHES_STATEMENTS);
-            let query = values.iter().fold(query, |query, value| match value {
-                Value::Int(number) => query.bind(*number),
-                Value::MaybeInt(number) => query.bind(*number),
-                Value::Bytes(bytes) => query.bind(*bytes),
-                Value::MaybeBytes(bytes) => query.bind(*bytes),
-                Value::Text(text) => query.bind(*text),
-                Value::MaybeText(text) => query.bind(*text),
-            });
+            let query = same_for!(@bind query, values);
             Ok(query.execute(connection).await?.rows_affected())
         }
 

@@ -3,6 +3,8 @@
 use super::WorkId;
 use super::effect::{Effect, Message};
 use crate::sql::Shared;
+#[cfg(any(feature = "cache", feature = "queue"))]
+use crate::trace;
 use evenkeel_link::support::crash_point;
 #[cfg(feature = "queue")]
 use evenkeel_link::support::guard;
@@ -13,6 +15,8 @@ use evenkeel_protocol::queue::error::QueueError;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+#[cfg(any(feature = "cache", feature = "queue"))]
+use tracing::Instrument;
 
 /// A destination of messages; sinks implement it.
 pub(crate) trait Publisher: Send + Sync {
@@ -128,7 +132,9 @@ impl Carrier {
         let sent = effects.iter().filter_map(|effect| {
             let Effect::Invalidate(effect) = effect else { return None };
             let window = effect.window.then(|| evenkeel_link::Token::from(work.0));
-            Some(self.shared.destinations.caches.invalidate_of_work(&effect.cache, &effect.key, effect.demand, window))
+            let caches = &self.shared.destinations.caches;
+            let invalidation = caches.invalidate_of_work(&effect.cache, &effect.key, effect.demand, window);
+            Some(invalidation.instrument(trace::invalidation(&effect.cache)))
         });
         let mut sent: Vec<_> = sent.collect();
         match sent.len() {
@@ -146,8 +152,9 @@ impl Carrier {
             _ => None,
         });
         let puts: Vec<_> = puts.collect();
-        if !puts.is_empty() {
-            self.shared.destinations.queues.store().put_all(&puts).await?;
+        if let Some(first) = puts.first() {
+            let span = trace::enqueue(&first.topic, puts.len());
+            self.shared.destinations.queues.store().put_all(&puts).instrument(span).await?;
         }
         Ok(())
     }

@@ -65,7 +65,6 @@ static DONE: Lists = Lists::new(
 );
 
 /// The content of a row.
-#[allow(dead_code, reason = "the relay passes the trace on")]
 pub(crate) struct Sealed {
     pub(crate) state: State,
     pub(crate) effects: Vec<u8>,

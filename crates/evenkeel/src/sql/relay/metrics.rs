@@ -3,15 +3,17 @@
 use super::core::Looked;
 use metrics::{Counter, Gauge, counter, gauge};
 
-/// The metrics of one relay.
-pub(super) struct RelayMetrics {
-    pub(super) carried: Counter,
-    pub(super) sent: Counter,
-    pub(super) duplicates: Counter,
-    pub(super) fenced: Counter,
-    pub(super) deleted: Counter,
-    pub(super) notifications: Counter,
-    success: Gauge,
+metrics! {
+    /// The metrics of one relay.
+    pub(super) struct RelayMetrics {
+        pub(super) carried: Counter = counter!("evenkeel_outbox_carried_total");
+        pub(super) sent: Counter = counter!("evenkeel_outbox_sent_total");
+        pub(super) duplicates: Counter = counter!("evenkeel_outbox_duplicates_total");
+        pub(super) fenced: Counter = counter!("evenkeel_outbox_fenced_total");
+        pub(super) deleted: Counter = counter!("evenkeel_outbox_deleted_total");
+        pub(super) notifications: Counter = counter!("evenkeel_outbox_notifications_total");
+        success: Gauge = gauge!("evenkeel_outbox_relay_last_success_seconds");
+    }
 }
 
 /// The two kinds of rows, each with its own worker.
@@ -31,18 +33,6 @@ impl Worker {
 }
 
 impl RelayMetrics {
-    pub(super) fn register() -> Self {
-        Self {
-            carried: counter!("evenkeel_outbox_carried_total"),
-            sent: counter!("evenkeel_outbox_sent_total"),
-            duplicates: counter!("evenkeel_outbox_duplicates_total"),
-            fenced: counter!("evenkeel_outbox_fenced_total"),
-            deleted: counter!("evenkeel_outbox_deleted_total"),
-            notifications: counter!("evenkeel_outbox_notifications_total"),
-            success: gauge!("evenkeel_outbox_relay_last_success_seconds"),
-        }
-    }
-
     /// Records a successful pass.
     pub(super) fn success(&self, unix_ms: u64) {
         self.success.set(unix_ms as f64 / 1000.0);

@@ -26,6 +26,8 @@ pub(super) struct Claimed {
     pub(super) attempts: u64,
     /// The time since its commit, or since an operator released it.
     pub(super) age: Duration,
+    /// The trace context of its transaction.
+    pub(super) trace: Option<String>,
 }
 
 // Not `MIN`: with another column, MySQL and MariaDB read all waiting rows to compute it.
@@ -34,7 +36,7 @@ static NEXT: Statement =
 // A subquery, so that the time is read once and the index can be searched with it.
 static DUE: Statement = Statement::new(
     "SELECT id, CASE WHEN LENGTH(effects) > 65536 THEN NULL ELSE effects END, attempts, \
-     {now} - COALESCE(settled_at, created_at), LENGTH(effects) + 0 * attempts FROM evenkeel_outbox WHERE due_at <= (SELECT {now}) AND state = 1 \
+     {now} - COALESCE(settled_at, created_at), LENGTH(effects) + 0 * attempts, trace FROM evenkeel_outbox WHERE due_at <= (SELECT {now}) AND state = 1 \
      ORDER BY due_at LIMIT ? {skip locked}",
 );
 // The large column is not the first: sqlx 0.9.0 takes a row of MySQL that begins with a value of 16 MiB for the end of the rows.
@@ -67,7 +69,7 @@ static PARK: Statement = Statement::new(
 
 // The prefix of the error of a row that was given back, by which it is found when its destination is available again.
 pub(super) const WAITS: &str = "waits: ";
-static LATER: Statement = Statement::new(
+static WAITING_ROWS: Statement = Statement::new(
     "SELECT id FROM evenkeel_outbox WHERE due_at > (SELECT {now}) AND due_at < ? AND state = 1 AND claim IS NULL \
      AND error LIKE 'waits: %' ORDER BY due_at LIMIT ? {skip locked}",
 );
@@ -76,7 +78,8 @@ static EXPEDITE: Lists = Lists::new("UPDATE evenkeel_outbox SET due_at = {now} W
 /// After a destination became available again, makes some rows that wait for one due now. Returns how many.
 pub(super) async fn expedite<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<u64, sqlx::Error> {
     let mut transaction = begin(connection).await?;
-    let rows = Row::<DB>::all(&mut transaction, &LATER, &[Value::count(NEVER), Value::count(LIST_MAX as u64)]).await?;
+    let rows =
+        Row::<DB>::all(&mut transaction, &WAITING_ROWS, &[Value::count(NEVER), Value::count(LIST_MAX as u64)]).await?;
     let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
     let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
     let expedited = EXPEDITE.execute::<DB>(&mut transaction, &[], &list).await?;
@@ -135,7 +138,8 @@ pub(super) async fn claim<DB: Database>(
             large.push(claimed.len());
         }
         let age = Duration::from_millis(row.count(3)?);
-        claimed.push(Claimed { work: WorkId(id), effects: row.bytes(1)?, attempts: row.count(2)?, age });
+        let trace = row.maybe_text(5)?;
+        claimed.push(Claimed { work: WorkId(id), effects: row.bytes(1)?, attempts: row.count(2)?, age, trace });
     }
     for place in large {
         let row = Row::<DB>::first(&mut transaction, &EFFECTS, &[Value::Bytes(&claimed[place].work.0)]).await?;

@@ -20,9 +20,12 @@
 //!
 //! * [`Sink`] — the trait: it receives a message and returns a confirmation or an error.
 //! * [`Sinks`] — which sink receives which topics, on the fast path and in the relay.
+//! * [`Sinks::streams`](Sinks) — the streams of a keel, for the entries that units of work append (feature `stream`).
 //! * [`StreamSink`] — Redis streams that accept each sequence of a key once; [`stream`] has its limits and entries.
 //! * `NatsSink` — NATS JetStream (feature `nats`).
 
+#[cfg(feature = "stream")]
+pub(crate) mod appends;
 mod envelope;
 mod error;
 #[cfg(feature = "nats")]

@@ -1,10 +1,9 @@
 //! The sinks of a program and their topics.
 
 use super::{Confirmed, Envelope, Sink, SinkError};
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{guard, panic_message};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -81,8 +80,8 @@ impl Sinks {
             let mut answers = match called.catch_unwind().await {
                 Ok(answers) => answers,
                 Err(panic) if guard("sink_panics_are_caught") => {
-                    let words = format!("the sink panicked: {}", words(&*panic));
-                    vec![Err(SinkError::Retry(words)); part.len()]
+                    let message = format!("the sink panicked: {}", panic_message(panic));
+                    vec![Err(SinkError::Retry(message)); part.len()]
                 }
                 Err(panic) => resume_unwind(panic),
             };
@@ -95,11 +94,6 @@ impl Sinks {
         }
         answers
     }
-}
-
-fn words(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("non-string panic payload")
 }
 
 fn no_route() -> SinkError {

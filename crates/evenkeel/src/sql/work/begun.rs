@@ -46,8 +46,9 @@ impl<DB: Database> Work<DB> {
             rows::check_table::<DB>(&mut connection).await.map_err(SqlError::of::<DB>)?;
             finisher.found_tables();
         }
+        let effects = Effects::new(Arc::clone(shared), DB::KIND, work);
         let transaction = pool.begin_with(marked::<DB>(statement, work)).await.map_err(SqlError::of::<DB>)?;
-        Ok(Self { transaction, pool: pool.clone(), effects: Effects::new(Arc::clone(shared), work), poison: None })
+        Ok(Self { transaction, pool: pool.clone(), effects, poison: None })
     }
 
     /// The connection in its transaction, on which statements are executed.

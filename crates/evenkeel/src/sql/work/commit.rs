@@ -10,11 +10,13 @@ use crate::sql::Shared;
 use crate::sql::database::{Database, Kind};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::{Carrier, Effect, WorkId};
+use crate::trace::{self, OutboxOperation};
 use evenkeel_link::support::{crash_point, guard};
 use sqlx::{Pool, Transaction};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tracing::Instrument;
 
 /// The time limit of a commit, after which its row decides the outcome.
 const COMMIT_MAX: Duration = Duration::from_secs(30);
@@ -64,7 +66,14 @@ pub(super) async fn commit<DB: Database>(
     let run = Box::pin(async move {
         let work = effects.work;
         let shared = Arc::clone(&effects.shared);
-        match decided::<DB>(transaction, &pool, effects).await {
+        let span = effects.span.clone();
+        let decided = decided::<DB>(transaction, &pool, effects).instrument(span.clone()).await;
+        if let Err(error) = &decided {
+            trace::failed(&span, error);
+        }
+        // The transaction is over; its effects have spans of their own.
+        drop(span);
+        match decided {
             Ok((after, windows)) => {
                 crash_point("after_commit");
                 let (committed, is_all) = after.carry_out(work, windows, &pool).await;
@@ -156,6 +165,7 @@ pub(super) struct PostCommit {
     effects: Vec<Effect>,
     has_ordered: bool,
     has_row: bool,
+    trace: Option<String>,
 }
 
 impl PostCommit {
@@ -164,13 +174,19 @@ impl PostCommit {
             has_ordered: !effects.ordered.is_empty(),
             has_row: !effects.is_row_empty(),
             effects: effects.in_row(),
+            trace: effects.trace,
             shared: effects.shared,
         }
     }
 
     /// The steps for a row that was read back.
-    pub(super) fn read_back(shared: Arc<Shared>, effects: Vec<Effect>, has_ordered: bool) -> Self {
-        Self { shared, has_row: !effects.is_empty(), effects, has_ordered }
+    pub(super) fn read_back(
+        shared: Arc<Shared>,
+        effects: Vec<Effect>,
+        has_ordered: bool,
+        trace: Option<String>,
+    ) -> Self {
+        Self { shared, has_row: !effects.is_empty(), effects, has_ordered, trace }
     }
 
     /// The fast path: carries out at once what a relay would carry out later. Also returns whether all effects of the row were
@@ -181,6 +197,12 @@ impl PostCommit {
         windows: Windows,
         pool: &Pool<DB>,
     ) -> (Committed, bool) {
+        let span = trace::outbox(OutboxOperation::Send, work, self.trace.as_deref());
+        // Boxed, to keep the future of the commit small.
+        Box::pin(self.carry_out_now(work, windows, pool)).instrument(span).await
+    }
+
+    async fn carry_out_now<DB: Database>(&self, work: WorkId, windows: Windows, pool: &Pool<DB>) -> (Committed, bool) {
         let clock = &self.shared.clock;
         let began = clock.now();
         let window = windows.end().await;

@@ -41,7 +41,7 @@ impl<DB: Database> Joined<DB> {
     pub(crate) async fn join(shared: &Arc<Shared>, transaction: &mut Transaction<'_, DB>) -> Result<Self, SqlError> {
         let work = WorkId::new(shared.clock.unix_ms());
         rows::open::<DB>(transaction, work).await.map_err(SqlError::of::<DB>)?;
-        Ok(Self { effects: Effects::new(Arc::clone(shared), work), database: PhantomData })
+        Ok(Self { effects: Effects::new(Arc::clone(shared), DB::KIND, work), database: PhantomData })
     }
 
     /// Stores the effects in the transaction and opens the update windows of strong caches. Call it right before your commit.
@@ -102,7 +102,7 @@ impl<DB: Database> Sealed<DB> {
             },
         };
         let effects = if row.effects.is_empty() { Vec::new() } else { format::decode(row.effects)? };
-        let after = PostCommit::read_back(Arc::clone(&shared), effects, has_ordered);
+        let after = PostCommit::read_back(Arc::clone(&shared), effects, has_ordered, row.trace);
         let (committed, is_all) = after.carry_out(work, windows, pool).await;
         crash_point("carried_out");
         if is_all && after.has_row() {

@@ -4,33 +4,21 @@ use super::commit::Committed;
 use crate::sql::error::SqlError;
 use metrics::{Counter, Histogram, counter, histogram};
 
-/// The metrics of one keel.
-pub(crate) struct WorkMetrics {
-    committed: Counter,
-    #[cfg(feature = "cache")]
-    refused: Counter,
-    lost: Counter,
-    failed: Counter,
-    unknown: Counter,
-    left: Counter,
-    fast_path: Histogram,
+metrics! {
+    /// The metrics of one keel.
+    pub(crate) struct WorkMetrics {
+        committed: Counter = counter!("evenkeel_work_commits_total", "outcome" => "committed");
+        #[cfg(feature = "cache")]
+        refused: Counter = counter!("evenkeel_work_commits_total", "outcome" => "refused");
+        lost: Counter = counter!("evenkeel_work_commits_total", "outcome" => "lost");
+        failed: Counter = counter!("evenkeel_work_commits_total", "outcome" => "failed");
+        unknown: Counter = counter!("evenkeel_work_commits_total", "outcome" => "unknown");
+        left: Counter = counter!("evenkeel_work_left_to_relay_total");
+        fast_path: Histogram = histogram!("evenkeel_work_fast_path_seconds");
+    }
 }
 
 impl WorkMetrics {
-    pub(crate) fn register() -> Self {
-        let commits = |outcome| counter!("evenkeel_work_commits_total", "outcome" => outcome);
-        Self {
-            committed: commits("committed"),
-            #[cfg(feature = "cache")]
-            refused: commits("refused"),
-            lost: commits("lost"),
-            failed: commits("failed"),
-            unknown: commits("unknown"),
-            left: counter!("evenkeel_work_left_to_relay_total"),
-            fast_path: histogram!("evenkeel_work_fast_path_seconds"),
-        }
-    }
-
     /// Records a commit after its fast path.
     pub(super) fn committed(&self, committed: &Committed) {
         self.committed.increment(1);

@@ -16,7 +16,7 @@ async fn no_job_is_lost_wherever_a_process_dies() -> Result<()> {
     Ok(())
 }
 
-/// (asynq) A lost answer could not be asked for again: the task ran twice, or burnt an attempt. Wherever our connection breaks,
+/// (asynq) A lost answer could not be asked for again: the task ran twice, or used up an attempt. Wherever our connection breaks,
 /// repeating the call ends where no break would have ended.
 #[tokio::test]
 async fn repeated_call_after_any_lost_connection_changes_nothing() -> Result<()> {

@@ -37,7 +37,7 @@ enum Step {
     Close,
     Give,
     Adopt,
-    Gone,
+    DropReceived,
 }
 
 const INDEXES: &[&str] = &["due:0", "due:1", "due:2", "due:3", "leased", "dead"];
@@ -61,7 +61,7 @@ const NEEDS: &[(Step, bool, &[&str])] = &[
     (Step::Close, false, &[]),
     (Step::Give, true, &["schedules", "leaving:1"]),
     (Step::Adopt, true, &["wake", "schedules"]),
-    (Step::Gone, false, &["leaving:1"]),
+    (Step::DropReceived, false, &["leaving:1"]),
 ];
 
 /// The command that makes our value under this key.
@@ -113,7 +113,7 @@ impl Scene {
         rig.queue.send_items(&other, &[Item::Job(job("f").id)]).await?;
         let adopted = rig.queue.leaving(&other, 0, 10).await?;
         ensure!(adopted.len() == 1);
-        if step == Step::Gone {
+        if step == Step::DropReceived {
             rig.queue.send_items(&shard, &[Item::Job(of_the_other("g").id)]).await?;
         }
         if step == Step::Resume {
@@ -174,7 +174,7 @@ impl Scene {
                 queue.send_items(shard, &items).await.map(drop)
             }
             Step::Adopt => queue.receive(shard, 1, &self.adopted).await.map(drop),
-            Step::Gone => queue.gone(shard, 1, 1).await.map(drop),
+            Step::DropReceived => queue.drop_received(shard, 1, 1).await.map(drop),
         }
     }
 }
@@ -225,7 +225,7 @@ async fn foreign_type_under_any_key_of_a_shard_loses_no_job() -> Result<()> {
                 neighbor.give_back(&key).await?;
                 scene.take(&rig.queue, *step).await.with_context(what)?;
                 ensure!(places(&rig).await? == expected, "{}: other jobs than without it", what());
-                if !matches!(step, Step::Give | Step::Gone) {
+                if !matches!(step, Step::Give | Step::DropReceived) {
                     invariants::check(&link, &scene.shard).await.with_context(what)?;
                 }
             }

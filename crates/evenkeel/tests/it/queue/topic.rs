@@ -310,6 +310,20 @@ async fn redrive_with_an_unknown_filter_takes_nothing() -> Result<()> {
     Ok(())
 }
 
+/// That jobs were named was not stored: who continued such a redrive without naming them took every matching letter.
+#[tokio::test]
+async fn redrive_of_named_jobs_is_not_continued_without_names() -> Result<()> {
+    let (_redis, keel, topic) = on_redis().await?;
+    let ids = letters(&keel, &topic).await?;
+    let some = || topic.redrive("some").only(ids.iter().copied().take(6));
+    assert_eq!(some().limit(2).run().await?.taken, 2);
+    let refused = topic.redrive("some").run().await;
+    assert!(matches!(&refused, Err(QueueError::Invalid(text)) if text.contains("names none")), "{refused:?}");
+    let rest = some().run().await?;
+    assert_eq!((rest.taken, rest.taken_in_all, topic.stats().await?.total.dead), (4, 6, 6));
+    Ok(())
+}
+
 /// A record that this program cannot read (a newer one wrote it) hid the whole page.
 #[tokio::test]
 async fn unreadable_record_does_not_hide_others() -> Result<()> {

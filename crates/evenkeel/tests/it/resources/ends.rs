@@ -233,7 +233,7 @@ async fn growth_of_keels(left_behind: usize) -> u64 {
         for _ in 0..count {
             dropped_capabilities_together_free_everything(Keel::memory()).await;
             let _ = at_rest().await;
-            // Written, because the kernel provides no memory for what nobody has written to.
+            // Written, because the kernel provides no memory for pages that were never written.
             Box::leak(vec![1_u8; left_behind].into_boxed_slice());
         }
     };

@@ -133,7 +133,7 @@ async fn owner() {
 
 /// What cannot be read is carried out as a purge of its key, and other topics stay.
 #[tokio::test]
-async fn foreign_obligations_under_a_cache_purge_their_keys() {
+async fn foreign_effects_under_a_cache_topic_purge_keys() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let rows = async |keel: &Keel| -> Cache<u64, String> {

@@ -11,7 +11,7 @@ use testkit::memory::Growth;
 use testkit::park::redis;
 
 on_each! {
-    large_messages_do_not_block_small_works
+    large_messages_do_not_block_small_units_of_work
 }
 
 const MIB: usize = 1 << 20;
@@ -61,7 +61,7 @@ async fn take<DB: Sql>(rig: &Rig<DB>, group: &str, id: &str) {
     transaction.commit().await.unwrap();
 }
 
-async fn large_messages_do_not_block_small_works<DB: Sql>(rig: Rig<DB>) {
+async fn large_messages_do_not_block_small_units_of_work<DB: Sql>(rig: Rig<DB>) {
     let shared = redis().await.unwrap();
     // A busy machine may take its time to copy them.
     let url = format!("{}?prefix={}&response_timeout_ms=15000", shared.url, shared.prefix);

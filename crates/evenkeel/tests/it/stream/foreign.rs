@@ -73,7 +73,7 @@ fn made_by(name: &str) -> &'static str {
     }
 }
 
-/// A group with an entry that is delayed, one that is leased, dead letters of which one parks its key, and one that nobody has read.
+/// A group with an entry that is delayed, one that is leased, dead letters of which one parks its key, and one unread entry.
 struct Scene {
     partition: Partition,
     reader: Reader,
@@ -155,7 +155,7 @@ async fn counts(rig: &Rig<RedisStream>) -> Result<[u64; 6]> {
     Ok([stats.length, unread, stats.pending, stats.delayed, stats.dead, stats.parked_keys])
 }
 
-/// A read gave entries to a consumer without a lease: if that consumer died, nobody read them again. A dead letter was deleted, and its key
+/// A read gave entries to a consumer without a lease: if that consumer died, they were never read again. A dead letter was deleted, and its key
 /// stayed parked.
 #[tokio::test]
 async fn foreign_type_under_any_key_of_a_partition_loses_no_entry() -> Result<()> {

@@ -1,7 +1,7 @@
 //! The steps of a pool as scripts on one Redis server; docs/spec/lock.md specifies them, `memory/` is their model.
 
 use super::memory::sort;
-use super::steps::{Ask, Asked, Kind, Pool, PoolHolder, PoolState, PoolSteps, check, check_size};
+use super::steps::{Kind, PermitReply, PermitRequest, Pool, PoolHolder, PoolState, PoolSteps, check, check_size};
 use crate::lock::error::LockError;
 use crate::lock::name::{LockName, key};
 use crate::lock::redis::names_with;
@@ -62,35 +62,37 @@ impl RedisPool {
 
 #[async_trait]
 impl PoolSteps for RedisPool {
-    async fn acquire(&self, pool: &Pool, ask: &Ask) -> Result<Asked, LockError> {
-        check(ask)?;
+    async fn acquire(&self, pool: &Pool, request: &PermitRequest) -> Result<PermitReply, LockError> {
+        check(request)?;
         let numbers = [
-            u64::from(ask.permits),
-            u64::from(ask.permits_in_all),
-            ask.lease_ms,
-            ask.hold_ms_max.unwrap_or(0),
-            ask.fence_floor,
-            u64::from(ask.waits),
+            u64::from(request.permits),
+            u64::from(request.permits_in_all),
+            request.lease_ms,
+            request.hold_ms_max.unwrap_or(0),
+            request.fence_floor,
+            u64::from(request.waits),
             u64::from(pool.kind == Kind::ReadWrite),
         ];
         let [permits, in_all, lease, hold, floor, waits, fenced] = numbers.map(|number| number.to_string());
         let args: [&[u8]; 9] = [
-            ask.owner.as_bytes(),
+            request.owner.as_bytes(),
             permits.as_bytes(),
             in_all.as_bytes(),
             lease.as_bytes(),
             hold.as_bytes(),
             floor.as_bytes(),
             waits.as_bytes(),
-            &ask.words,
+            &request.words,
             fenced.as_bytes(),
         ];
         let (verdict, number, fence, signer): (i8, u64, u64, Vec<u8>) =
             self.link.run(&ACQUIRE, &[&self.key(pool)], &args).await?;
         match verdict {
-            1 => Ok(Asked::Granted { lease_left_ms: number, fence: Fence(fence), signer: token(signer)? }),
-            0 => Ok(Asked::Taken { free_in_ms: number }),
-            -1 => Ok(Asked::Differs { permits_in_all: u32::try_from(number).map_err(|_| unexpected("acquire"))? }),
+            1 => Ok(PermitReply::Granted { lease_left_ms: number, fence: Fence(fence), signer: token(signer)? }),
+            0 => Ok(PermitReply::Taken { free_in_ms: number }),
+            -1 => {
+                Ok(PermitReply::Differs { permits_in_all: u32::try_from(number).map_err(|_| unexpected("acquire"))? })
+            }
             _ => Err(unexpected("acquire")),
         }
     }

@@ -43,7 +43,7 @@ pub struct Pool {
 
 /// A request for permits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct PermitRequest {
     /// The future holder: drawn anew for each acquisition, the same for repeats of the call.
     pub owner: Token,
     /// The number of requested permits.
@@ -62,9 +62,9 @@ pub struct Ask {
     pub words: Bytes,
 }
 
-/// The reply to an [`Ask`].
+/// The reply to an [`PermitRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum PermitReply {
     /// The caller holds its permits.
     Granted {
         /// The remaining lease, counted from the backend's reply.
@@ -128,7 +128,7 @@ type Reply<T> = Result<T, LockError>;
 #[async_trait]
 pub trait PoolSteps: Send + Sync {
     /// Acquires permits, if there are enough in addition to those of earlier requests.
-    async fn acquire(&self, pool: &Pool, ask: &Ask) -> Reply<Asked>;
+    async fn acquire(&self, pool: &Pool, request: &PermitRequest) -> Reply<PermitReply>;
     /// Renews a lease from now, if `owner` still has it.
     async fn renew(&self, pool: &Pool, owner: Token, lease_ms: u64) -> Reply<Renewed>;
     /// Releases the permits of `owner` and its place in the queue.
@@ -153,22 +153,25 @@ pub trait PoolSteps: Send + Sync {
 }
 
 /// Rejects arguments that no backend accepts.
-pub fn check(ask: &Ask) -> Reply<()> {
+pub fn check(request: &PermitRequest) -> Reply<()> {
     let refuse = |sentence: String| Err(LockError::Invalid(sentence));
-    check_size(ask.permits_in_all)?;
-    if ask.permits == 0 || ask.permits > ask.permits_in_all {
+    check_size(request.permits_in_all)?;
+    if request.permits == 0 || request.permits > request.permits_in_all {
         return refuse(format!(
             "{} permits of {}; request at least one, and at most as many as there are",
-            ask.permits, ask.permits_in_all
+            request.permits, request.permits_in_all
         ));
     }
-    if ask.lease_ms == 0 || ask.lease_ms > LEASE_MS_MAX {
-        return refuse(format!("a ttl of {} ms; the ttl of permits must be between 1 ms and one day", ask.lease_ms));
+    if request.lease_ms == 0 || request.lease_ms > LEASE_MS_MAX {
+        return refuse(format!(
+            "a ttl of {} ms; the ttl of permits must be between 1 ms and one day",
+            request.lease_ms
+        ));
     }
-    if ask.words.len() > WORDS_BYTES_MAX {
-        return refuse(format!("{} bytes of metadata; the limit is {WORDS_BYTES_MAX}", ask.words.len()));
+    if request.words.len() > WORDS_BYTES_MAX {
+        return refuse(format!("{} bytes of metadata; the limit is {WORDS_BYTES_MAX}", request.words.len()));
     }
-    check_floor(ask.fence_floor)
+    check_floor(request.fence_floor)
 }
 
 /// Rejects an invalid number of permits.

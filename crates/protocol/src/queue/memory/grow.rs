@@ -124,7 +124,7 @@ impl ShardState {
         Ok(())
     }
 
-    fn gone(&mut self, to: u16, sequence: u64) -> u64 {
+    fn drop_received(&mut self, to: u16, sequence: u64) -> u64 {
         let leaving = self.leaving.entry(to).or_default();
         *leaving = leaving.split_off(&(sequence + 1));
         u64::try_from(leaving.len()).unwrap_or(u64::MAX)
@@ -155,8 +155,8 @@ impl GrowSteps for MemoryQueue {
         self.step(shard, |state, now| state.receive(now, from, transfers))
     }
 
-    async fn gone(&self, shard: &Shard, to: u16, sequence: u64) -> Result<u64, QueueError> {
-        Ok(self.step(shard, |state, _| state.gone(to, sequence)))
+    async fn drop_received(&self, shard: &Shard, to: u16, sequence: u64) -> Result<u64, QueueError> {
+        Ok(self.step(shard, |state, _| state.drop_received(to, sequence)))
     }
 
     async fn ids(&self, shard: &Shard, _cursor: u64) -> Result<(Vec<JobId>, u64), QueueError> {

@@ -75,7 +75,7 @@ impl GrowSteps for RedisQueue {
         reply::count(&self.run(&scripts::RECEIVE, shard, args).await?)
     }
 
-    async fn gone(&self, shard: &Shard, to: u16, sequence: u64) -> Result<u64, QueueError> {
+    async fn drop_received(&self, shard: &Shard, to: u16, sequence: u64) -> Result<u64, QueueError> {
         let args = Args::default().number(to.into()).number(sequence).size(ITEMS_MAX);
         reply::count(&self.run(&scripts::GONE, shard, args).await?)
     }

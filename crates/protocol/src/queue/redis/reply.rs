@@ -51,13 +51,8 @@ fn enqueued(answer: &[u8]) -> Parsed<Enqueued> {
 }
 
 pub(crate) fn put(reply: Value) -> Parsed<Vec<PutAnswer>> {
-    let answer = |item| match integer(&item)? {
-        0 => Ok(PutAnswer::Superseded),
-        1 => Ok(PutAnswer::Applied),
-        2 => Ok(PutAnswer::Elsewhere),
-        _ => Err(unexpected("put")),
-    };
-    array(reply)?.into_iter().map(answer).collect()
+    let answers = [PutAnswer::Superseded, PutAnswer::Applied, PutAnswer::Elsewhere];
+    array(reply)?.into_iter().map(|item| coded(&answers, unsigned(&item)?, "put")).collect()
 }
 
 pub(crate) fn tick(reply: Value) -> Parsed<Ticked> {
@@ -75,7 +70,9 @@ pub(crate) fn settle_and_claim(reply: Value, token: Token) -> Parsed<Settled> {
         return Ok(Settled::Stale);
     }
     let [verdicts, now, due, deliveries] = parts(reply)?;
-    let verdicts = bulk(verdicts)?.iter().map(|code| verdict(*code)).collect::<Parsed<_>>()?;
+    let all = [Verdict::Lost, Verdict::Settled, Verdict::Died, Verdict::Discarded];
+    let verdict = |code: &u8| coded(&all, u64::from(*code), "settle_and_claim");
+    let verdicts = bulk(verdicts)?.iter().map(verdict).collect::<Parsed<_>>()?;
     let next = Next { now: unsigned(&now)?, due: u64::try_from(integer(&due)?).ok() };
     let mut fields = array(deliveries)?.into_iter();
     let mut deliveries = Vec::with_capacity(fields.len() / 5);
@@ -104,14 +101,9 @@ pub(crate) fn settle_and_claim(reply: Value, token: Token) -> Parsed<Settled> {
     Ok(Settled::Done(Claimed { verdicts, deliveries, next }))
 }
 
-fn verdict(code: u8) -> Parsed<Verdict> {
-    match code {
-        0 => Ok(Verdict::Lost),
-        1 => Ok(Verdict::Settled),
-        2 => Ok(Verdict::Died),
-        3 => Ok(Verdict::Discarded),
-        _ => Err(unexpected("settle_and_claim")),
-    }
+/// The value with this code: its index in `values`.
+fn coded<T: Copy>(values: &[T], code: u64, step: &str) -> Parsed<T> {
+    usize::try_from(code).ok().and_then(|code| values.get(code)).copied().ok_or_else(|| unexpected(step))
 }
 
 /// One byte per item: 1 is true.
@@ -154,24 +146,14 @@ pub(crate) fn rescue(reply: Value) -> Parsed<Rescued> {
 }
 
 fn fate(code: u8) -> Parsed<Fate> {
-    match code {
-        1 => Ok(Fate::LeaseExpired),
-        2 => Ok(Fate::Crashed),
-        3 => Ok(Fate::Died),
-        4 => Ok(Fate::Discarded),
-        _ => Err(unexpected("rescue")),
-    }
+    let all = [Fate::LeaseExpired, Fate::Crashed, Fate::Died, Fate::Discarded];
+    coded(&all, u64::from(code).wrapping_sub(1), "rescue")
 }
 
 pub(crate) fn redrive(reply: Value) -> Parsed<Redriven> {
     let [cutoff, filter, taken, verdicts] = parts(reply)?;
-    let verdict = |code: &u8| match code {
-        0 => Ok(RedriveVerdict::NotDead),
-        1 => Ok(RedriveVerdict::Taken),
-        2 => Ok(RedriveVerdict::TakenBefore),
-        3 => Ok(RedriveVerdict::DiedLater),
-        _ => Err(unexpected("redrive")),
-    };
+    let all = [RedriveVerdict::NotDead, RedriveVerdict::Taken, RedriveVerdict::TakenBefore, RedriveVerdict::DiedLater];
+    let verdict = |code: &u8| coded(&all, u64::from(*code), "redrive");
     Ok(Redriven {
         cutoff: unsigned(&cutoff)?,
         filter: bulk(filter)?,

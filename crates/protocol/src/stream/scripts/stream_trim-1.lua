@@ -26,6 +26,8 @@ for _, info in ipairs(infos) do
   local oldest = call('XPENDING', LOG, value(info, 'name'))[2]
   if oldest then lower(parts(oldest)) end -- guard: stream_trim_pending
 end
+-- Redis rejects a range that ends before the lowest id.
+if ms == 0 and number == 0 then return { 1, 0, 0 } end
 local limit = tonumber(ARGV[2])
 local page = call('XRANGE', LOG, '-', '(' .. text(ms) .. '-' .. text(number), 'COUNT', limit + 1)
 local more = #page > limit and 1 or 0

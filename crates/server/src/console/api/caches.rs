@@ -1,5 +1,7 @@
 //! Invalidates an entry of a cache.
 
+use super::change::Changed;
+use super::openapi::ActProblems;
 use super::source;
 use super::wide::Wide;
 use crate::console::app::App;
@@ -12,13 +14,14 @@ use evenkeel_protocol::cache::keys::CacheKeys;
 use evenkeel_protocol::cache::redis::RedisCache;
 use evenkeel_protocol::cache::steps::{CacheSteps, Generation, Invalidation, Mode, SPAN_MS_MAX};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
+use utoipa::ToSchema;
 use web::{JsonBody, Kind, Problem};
 
 const KEY_BYTES_MAX: usize = 4_096;
 const NAME_BYTES_MAX: usize = 256;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Outdated {
     /// The key, as its text is written in Redis.
@@ -36,12 +39,18 @@ pub(super) struct Outdated {
     purge: bool,
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/caches/{cache}/invalidate", tag = "programs", summary = "Invalidate an entry of a cache",
+    params(("source" = String, Path), ("cache" = String, Path)),
+    request_body = Outdated,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
 pub(super) async fn invalidate(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, cache)): Path<(String, String)>,
     JsonBody(outdated): JsonBody<Outdated>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Changed>, Problem> {
     visitor.check(Action::Invalidate, &cache)?;
     source(&app, &name)?;
     let refuse = |field: &str, detail: String| Err(Problem::of_field(INVALID_INPUT, field, detail));
@@ -68,7 +77,7 @@ pub(super) async fn invalidate(
     let steps = RedisCache::new(link.clone(), CacheKeys::new(link.prefix(), &cache));
     let act = async {
         let done = steps.invalidate(outdated.key.as_bytes(), &invalidation).await;
-        done.map(|()| json!({ "result": "invalidated" })).map_err(|error| cache_problem(&error))
+        done.map(|()| Changed { result: "invalidated" }).map_err(|error| cache_problem(&error))
     };
     app.act(&visitor, "invalidate", json!({ "cache": cache, "key": outdated.key }), act).await.map(Json)
 }

@@ -2,6 +2,7 @@
 
 use super::body::sent;
 use super::jobs::{AtJob, etag, found, job_id};
+use super::openapi::ActProblems;
 use super::source;
 use super::topics::Nothing;
 use super::wide::Wide;
@@ -14,13 +15,14 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use evenkeel::queue::topic::Amended;
 use evenkeel::queue::{Found, Rescheduled, Revoked, State as Standing, When};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use utoipa::ToSchema;
 use web::{JsonBody, Problem};
 
 /// A time, or a delay from now.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Due {
     /// In ms since 1970.
@@ -28,28 +30,47 @@ pub(super) struct Due {
     delay_ms: Option<Wide>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Edit {
+    #[schema(value_type = Option<Value>)]
     body: Option<Box<RawValue>>,
     body_base64: Option<String>,
 }
 
+/// What was done.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Changed {
+    pub(super) result: &'static str,
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/run", tag = "jobs", summary = "Make a waiting job due now",
+    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
+    request_body = Nothing,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
 pub(super) async fn run(
     State(app): State<App>,
     visitor: Visitor,
     at: AtJob,
     JsonBody(Nothing {}): JsonBody<Nothing>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Changed>, Problem> {
     reschedule_to(&app, &visitor, at, (Action::Run, "run"), When::In(0)).await
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/reschedule", tag = "jobs", summary = "Give a waiting job another due time",
+    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
+    request_body = Due,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
 pub(super) async fn reschedule(
     State(app): State<App>,
     visitor: Visitor,
     at: AtJob,
     JsonBody(due): JsonBody<Due>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Changed>, Problem> {
     let when = match (due.at, due.delay_ms) {
         (Some(Wide(at)), None) => When::At(at),
         (None, Some(Wide(delay))) => When::In(delay),
@@ -64,7 +85,7 @@ async fn reschedule_to(
     Path((name, topic, id)): AtJob,
     (action, verb): (Action, &'static str),
     when: When,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Changed>, Problem> {
     visitor.check(action, &topic)?;
     let (handle, id) = (source(app, &name)?.topic(&topic).await?, job_id(&id)?);
     let act = async { changed(handle.reschedule(id, when).await.map_err(queue_problem)?) };
@@ -73,10 +94,10 @@ async fn reschedule_to(
 }
 
 /// What a change of a waiting job did.
-fn changed(answer: Rescheduled) -> Result<Value, Problem> {
+fn changed(answer: Rescheduled) -> Result<Changed, Problem> {
     match answer {
-        Rescheduled::Changed => Ok(json!({ "result": "changed" })),
-        Rescheduled::ChangedAfterLeaseExpiry => Ok(json!({ "result": "changed-after-lease-expiry" })),
+        Rescheduled::Changed => Ok(Changed { result: "changed" }),
+        Rescheduled::ChangedAfterLeaseExpiry => Ok(Changed { result: "changed-after-lease-expiry" }),
         other => Err(not_waiting(&format!("{other:?}"))),
     }
 }
@@ -85,31 +106,43 @@ fn not_waiting(found: &str) -> Problem {
     Problem::new(CHANGED_MEANWHILE, format!("The job is not waiting ({found}). Nothing was changed."))
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/revoke", tag = "jobs", summary = "Revoke a waiting job: it never starts",
+    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
+    request_body = Nothing,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
 pub(super) async fn revoke(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, topic, id)): AtJob,
     JsonBody(Nothing {}): JsonBody<Nothing>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Changed>, Problem> {
     visitor.check(Action::Revoke, &topic)?;
     let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
     let act = async {
         match handle.revoke(&[id]).await.map_err(queue_problem)?.first() {
-            Some(Revoked::Revoked) => Ok(json!({ "result": "revoked" })),
-            Some(Revoked::RevokedAfterLeaseExpiry) => Ok(json!({ "result": "revoked-after-lease-expiry" })),
+            Some(Revoked::Revoked) => Ok(Changed { result: "revoked" }),
+            Some(Revoked::RevokedAfterLeaseExpiry) => Ok(Changed { result: "revoked-after-lease-expiry" }),
             other => Err(not_waiting(&other.map(|other| format!("{other:?}")).unwrap_or_default())),
         }
     };
     app.act(&visitor, "revoke", json!({ "topic": topic, "job": id.to_string() }), act).await.map(Json)
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/edit", tag = "jobs", summary = "Give a waiting job or a dead letter another body",
+    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path), ("If-Match" = String, Header, description = "The `ETag` of the body that was read")),
+    request_body = Edit,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
 pub(super) async fn edit(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, topic, id)): AtJob,
     headers: HeaderMap,
     JsonBody(edit): JsonBody<Edit>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Changed>, Problem> {
     visitor.check(Action::Edit, &topic)?;
     let Some(seen) = headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok()) else {
         let detail = "Send `If-Match` with the `ETag` of the body that you have read, so that no other edit is lost.";
@@ -132,7 +165,7 @@ pub(super) async fn edit(
             return changed(handle.edit(id, body).await.map_err(queue_problem)?);
         }
         match handle.amend(id, job.spec.body.clone(), body).await.map_err(queue_problem)? {
-            Amended::Changed => Ok(json!({ "result": "changed" })),
+            Amended::Changed => Ok(Changed { result: "changed" }),
             other => Err(Problem::new(
                 CHANGED_MEANWHILE,
                 format!("The dead letter is not as it was ({other:?}). Nothing was changed."),

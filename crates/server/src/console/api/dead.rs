@@ -1,12 +1,14 @@
 //! Dead letters: groups by error, redrive and deletion of one or of a group.
 
+use super::change::Changed;
 use super::jobs::{AtJob, job_id};
+use super::openapi::{ActProblems, ReadProblems};
 use super::source;
 use super::topics::{At, Nothing, spread};
 use super::wide::Wide;
 use crate::console::app::App;
 use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED, PARTIAL, UNKNOWN_JOB};
-use crate::console::pages::dead::{PAGE, read};
+use crate::console::pages::queues::dead::{PAGE, read};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use axum::Json;
@@ -15,11 +17,12 @@ use axum::http::HeaderMap;
 use evenkeel::queue::JobId;
 use evenkeel::queue::topic::Filter;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
+use utoipa::ToSchema;
 use web::{JsonBody, Problem};
 
 /// The dead letters by error, as they were read.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Groups {
     groups: Vec<Group>,
     read: usize,
@@ -29,14 +32,14 @@ pub(super) struct Groups {
     until: Wide,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Group {
     group: String,
     count: usize,
 }
 
 /// Which dead letters.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Choice {
     /// A group, as `dead` names it.
@@ -45,7 +48,7 @@ pub(super) struct Choice {
     until: Wide,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Deletion {
     group: String,
@@ -54,13 +57,30 @@ pub(super) struct Deletion {
     confirm: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Confirmation {
     /// The topic's name.
     confirm: String,
 }
 
+/// How many letters wait again: by this request, and by all with its key.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Redriven {
+    redriven: Wide,
+    redriven_in_all: Wide,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct Deleted {
+    deleted: Wide,
+}
+
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/topics/{topic}/dead", tag = "dead letters", summary = "Dead letters by error",
+    params(("source" = String, Path), ("topic" = String, Path)),
+    responses((status = 200, description = "Done", body = Groups), ReadProblems)
+)]
 pub(super) async fn groups(State(app): State<App>, Path((name, topic)): At) -> Result<Json<Groups>, Problem> {
     let handle = source(&app, &name)?.topic(&topic).await?;
     let read = read(&handle, u64::MAX).await?;
@@ -70,13 +90,19 @@ pub(super) async fn groups(State(app): State<App>, Path((name, topic)): At) -> R
     Ok(Json(Groups { groups, read: read.read, is_cut: read.is_cut, until: Wide(read.until) }))
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/dead/redrive", tag = "dead letters", summary = "Send a group of dead letters back",
+    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = String, Header, description = "The same for a repeat")),
+    request_body = Choice,
+    responses((status = 200, description = "Done", body = Redriven), ActProblems)
+)]
 pub(super) async fn redrive(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, topic)): At,
     headers: HeaderMap,
     JsonBody(choice): JsonBody<Choice>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Redriven>, Problem> {
     visitor.check(Action::Redrive, &topic)?;
     let redrive_name = idempotency_name(&visitor, &headers)?.ok_or_else(|| {
         let detail = "Send `Idempotency-Key`: the same for a repeat, which then redrives no letter twice.";
@@ -88,18 +114,24 @@ pub(super) async fn redrive(
         let ids = read(&handle, choice.until.0).await?.groups.remove(&choice.group).unwrap_or_default();
         let filter = Filter { died_until: Some(choice.until.0), ..Filter::default() };
         let report = handle.redrive(&redrive_name).filter(filter).only(ids).run().await.map_err(spread)?;
-        Ok(json!({ "redriven": Wide(report.taken), "redriven_in_all": Wide(report.taken_in_all) }))
+        Ok(Redriven { redriven: Wide(report.taken), redriven_in_all: Wide(report.taken_in_all) })
     };
     app.act(&visitor, "redrive", target, act).await.map(Json)
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/redrive", tag = "dead letters", summary = "Send one dead letter back",
+    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same for a repeat")),
+    request_body = Nothing,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
 pub(super) async fn redrive_one(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, topic, id)): AtJob,
     headers: HeaderMap,
     JsonBody(Nothing {}): JsonBody<Nothing>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Changed>, Problem> {
     visitor.check(Action::Redrive, &topic)?;
     let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
     let redrive_name = idempotency_name(&visitor, &headers)?;
@@ -109,18 +141,24 @@ pub(super) async fn redrive_one(
         let report = handle.redrive(&redrive_name).only([id]).run().await.map_err(spread)?;
         match report.taken_in_all {
             0 => Err(Problem::new(UNKNOWN_JOB, "There is no dead letter of this id. Nothing was changed.")),
-            _ => Ok(json!({ "result": "redriven" })),
+            _ => Ok(Changed { result: "redriven" }),
         }
     };
     app.act(&visitor, "redrive", json!({ "topic": topic, "job": id.to_string() }), act).await.map(Json)
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/dead/delete", tag = "dead letters", summary = "Delete a group of dead letters; there is no undo",
+    params(("source" = String, Path), ("topic" = String, Path)),
+    request_body = Deletion,
+    responses((status = 200, description = "Done", body = Deleted), ActProblems)
+)]
 pub(super) async fn delete(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, topic)): At,
     JsonBody(deletion): JsonBody<Deletion>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Deleted>, Problem> {
     visitor.check(Action::Delete, &topic)?;
     confirmed(&topic, &deletion.confirm)?;
     let handle = source(&app, &name)?.topic(&topic).await?;
@@ -136,23 +174,29 @@ pub(super) async fn delete(
             })?;
             deleted += answers.into_iter().filter(|was_dead| *was_dead).count();
         }
-        Ok(json!({ "deleted": Wide::from(deleted) }))
+        Ok(Deleted { deleted: Wide::from(deleted) })
     };
     app.act(&visitor, "delete", target, act).await.map(Json)
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/delete", tag = "dead letters", summary = "Delete one dead letter; there is no undo",
+    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
+    request_body = Confirmation,
+    responses((status = 200, description = "Done", body = Deleted), ActProblems)
+)]
 pub(super) async fn delete_one(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, topic, id)): AtJob,
     JsonBody(Confirmation { confirm }): JsonBody<Confirmation>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Deleted>, Problem> {
     visitor.check(Action::Delete, &topic)?;
     confirmed(&topic, &confirm)?;
     let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
     let act = async {
         let deleted = handle.delete_dead(&[id]).await.map_err(queue_problem)?;
-        Ok(json!({ "deleted": Wide::from(deleted.into_iter().filter(|was_dead| *was_dead).count()) }))
+        Ok(Deleted { deleted: Wide::from(deleted.into_iter().filter(|was_dead| *was_dead).count()) })
     };
     app.act(&visitor, "delete", json!({ "topic": topic, "job": id.to_string() }), act).await.map(Json)
 }

@@ -2,6 +2,7 @@
 
 use super::body::sent;
 use super::dead::idempotency_name;
+use super::openapi::ActProblems;
 use super::source;
 use super::topics::At;
 use super::wide::Wide;
@@ -18,21 +19,24 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::time::Duration;
+use utoipa::ToSchema;
 use web::{JsonBody, Problem};
 
 /// Jobs of one request.
 const JOBS_MAX: usize = 100;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewJobs)]
 pub(super) struct Jobs {
     jobs: Vec<New>,
 }
 
 /// A new job.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct New {
+    #[schema(value_type = Option<serde_json::Value>)]
     body: Option<Box<RawValue>>,
     body_base64: Option<String>,
     /// The sender's id: the same job is added once.
@@ -46,14 +50,14 @@ struct New {
     retries: Option<u16>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Unique {
     key: String,
     window_ms: Wide,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Urgency {
     Urgent,
@@ -63,12 +67,12 @@ enum Urgency {
 }
 
 /// What has become of each job, in order.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Added {
     jobs: Vec<One>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct One {
     id: String,
     /// `created`; `duplicate`, `dead`, `ended`: a job of this id exists or has ended; `taken`: another one has the key; `full`,
@@ -76,6 +80,12 @@ struct One {
     result: &'static str,
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs", tag = "programs", summary = "Enqueue 1 to 100 jobs",
+    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Becomes the id of jobs without one")),
+    request_body = Jobs,
+    responses((status = 200, description = "Done", body = Added), ActProblems)
+)]
 pub(super) async fn enqueue(
     State(app): State<App>,
     visitor: Visitor,

@@ -1,6 +1,7 @@
 //! Jobs: lists, one job with the reason why it is where it is, and its body.
 
 use super::body::{Body, JSON};
+use super::openapi::ReadProblems;
 use super::source;
 use super::topics::At;
 use super::wide::Wide;
@@ -17,6 +18,7 @@ use evenkeel::queue::topic::{JobState, Preview, Previewed, Topic, Why};
 use evenkeel::queue::{CompletionRecord, ErrorClass, Found, Job, JobId, Listed, Note, State as Standing};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
 use web::{Problem, Query};
 
 /// Jobs of a page.
@@ -26,8 +28,9 @@ const LIMIT_MAX: usize = 500;
 /// Source, topic and job in a path.
 pub(super) type AtJob = Path<(String, String, String)>;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Listing {
     /// `waiting`, `running` or `dead`.
     state: Option<String>,
@@ -39,7 +42,7 @@ pub(super) struct Listing {
 }
 
 /// A page of jobs, the latest first.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Jobs {
     jobs: Vec<JobView>,
     /// The cursor of the next page; absent: this is the last one.
@@ -48,7 +51,7 @@ pub(super) struct Jobs {
 }
 
 /// A job.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, ToSchema)]
 pub(super) struct JobView {
     id: String,
     state: &'static str,
@@ -82,7 +85,7 @@ pub(super) struct JobView {
 }
 
 /// A failed attempt, or a redrive.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Attempt {
     at: Wide,
     attempt: u16,
@@ -91,6 +94,11 @@ struct Attempt {
     error: Option<String>,
 }
 
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/topics/{topic}/jobs", tag = "jobs", summary = "List jobs, the latest first; or find one by the id of its sender",
+    params(("source" = String, Path), ("topic" = String, Path), Listing),
+    responses((status = 200, description = "Done", body = Jobs), ReadProblems)
+)]
 pub(super) async fn list(
     State(app): State<App>,
     visitor: Visitor,
@@ -126,6 +134,11 @@ fn cursor(text: &str) -> Result<Listed, Problem> {
     parsed.ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the value of `next` of the page before."))
 }
 
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}", tag = "jobs", summary = "One job, and why it is where it is",
+    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
+    responses((status = 200, description = "Done", body = JobView), ReadProblems)
+)]
 pub(super) async fn show(
     State(app): State<App>,
     visitor: Visitor,
@@ -143,6 +156,11 @@ pub(super) async fn show(
 }
 
 /// The body, byte for byte.
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/body", tag = "jobs", summary = "The body of a job, byte for byte",
+    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
+    responses((status = 200, description = "Done", body = String, content_type = "application/json"), ReadProblems)
+)]
 pub(super) async fn body(State(app): State<App>, Path((name, topic, id)): AtJob) -> Result<Response, Problem> {
     let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
     match found(&handle, id).await? {

@@ -1,5 +1,7 @@
 //! Locks: acquire, renew, release. The owner is a token that the client draws, so that a resend gets the same fence.
 
+use super::change::Changed;
+use super::openapi::ActProblems;
 use super::wide::Wide;
 use super::{source, too_many};
 use crate::console::app::App;
@@ -13,8 +15,8 @@ use evenkeel::lock::{LockError, LockName};
 use evenkeel_link::Token;
 use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::time::Duration;
+use utoipa::ToSchema;
 use web::{JsonBody, Kind, Problem};
 
 const TTL_MS: std::ops::RangeInclusive<u32> = 1_000..=86_400_000;
@@ -22,7 +24,7 @@ const WAIT_MS_MAX: u32 = 20_000;
 /// The pause between two attempts of a call that waits.
 const PAUSE: Duration = Duration::from_millis(100);
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Acquisition {
     name: String,
@@ -39,15 +41,15 @@ pub(super) struct Acquisition {
     fence_above: Wide,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Renewal {
+pub(super) struct Extension {
     name: String,
     owner: String,
     ttl_ms: u32,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Freeing {
     name: String,
@@ -55,8 +57,8 @@ pub(super) struct Freeing {
 }
 
 /// The reply to an acquisition.
-#[derive(Serialize)]
-struct Granted {
+#[derive(Serialize, ToSchema)]
+pub(super) struct Granted {
     is_granted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     fence: Option<Wide>,
@@ -69,6 +71,20 @@ struct Granted {
     free_in_ms: Option<u64>,
 }
 
+/// Whether the lease was renewed.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Renewal {
+    is_held: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease_ms: Option<u64>,
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/locks/acquire", tag = "programs", summary = "Acquire a lock",
+    params(("source" = String, Path)),
+    request_body = Acquisition,
+    responses((status = 200, description = "Done", body = Granted), ActProblems)
+)]
 pub(super) async fn acquire(
     State(app): State<App>,
     visitor: Visitor,
@@ -120,12 +136,18 @@ pub(super) async fn acquire(
     }
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/locks/renew", tag = "programs", summary = "Renew the lease of a lock",
+    params(("source" = String, Path)),
+    request_body = Extension,
+    responses((status = 200, description = "Done", body = Renewal), ActProblems)
+)]
 pub(super) async fn renew(
     State(app): State<App>,
     visitor: Visitor,
     Path(from): Path<String>,
-    JsonBody(call): JsonBody<Renewal>,
-) -> Result<Json<Value>, Problem> {
+    JsonBody(call): JsonBody<Extension>,
+) -> Result<Json<Renewal>, Problem> {
     visitor.check(Action::Lock, &call.name)?;
     source(&app, &from)?;
     checked_ttl(call.ttl_ms)?;
@@ -133,18 +155,24 @@ pub(super) async fn renew(
     let renewed = app.api.locks()?.renew(&name, owner, call.ttl_ms.into()).await;
     Ok(Json(match renewed.map_err(|error| lock_problem(&error))? {
         Renewed::Renewed { lease_left_ms } | Renewed::Held { lease_left_ms } => {
-            json!({ "is_held": true, "lease_ms": lease_left_ms })
+            Renewal { is_held: true, lease_ms: Some(lease_left_ms) }
         }
-        Renewed::Lost => json!({ "is_held": false }),
+        Renewed::Lost => Renewal { is_held: false, lease_ms: None },
     }))
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/locks/release", tag = "programs", summary = "Release a lock",
+    params(("source" = String, Path)),
+    request_body = Freeing,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
 pub(super) async fn release(
     State(app): State<App>,
     visitor: Visitor,
     Path(from): Path<String>,
     JsonBody(call): JsonBody<Freeing>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Changed>, Problem> {
     visitor.check(Action::Lock, &call.name)?;
     source(&app, &from)?;
     let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
@@ -155,7 +183,7 @@ pub(super) async fn release(
         Released::Lost => "lost",
         Released::Nothing => "free",
     };
-    Ok(Json(json!({ "result": result })))
+    Ok(Json(Changed { result }))
 }
 
 fn lock_name(name: &str) -> Result<LockName, Problem> {

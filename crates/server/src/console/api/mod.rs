@@ -2,6 +2,7 @@
 //!
 //! * `topics.rs`, `jobs.rs`, `change.rs`, `dead.rs` — what the pages show and do.
 //! * `enqueue.rs`, `work/`, `locks.rs`, `caches.rs` — what programs do.
+//! * `openapi.rs` — the OpenAPI document, from the handlers.
 //! * `answer.rs`, `body.rs`, `wide.rs` — problems, bodies and numbers as they travel. `rates.rs` — how much a key may ask.
 //!
 //! docs/spec/console.md specifies it.
@@ -14,6 +15,7 @@ mod dead;
 mod enqueue;
 mod jobs;
 mod locks;
+mod openapi;
 mod rates;
 mod topics;
 mod wide;
@@ -71,6 +73,7 @@ impl Api {
 /// Adds the routes of the API.
 pub(crate) fn routes(table: Table) -> Table {
     table
+        .api_read("/api/v1/openapi.json", Action::Public, openapi::show)
         .api_read("/api/v1/sources", Action::Read, topics::sources)
         .api_read("/api/v1/sources/{source}", Action::Read, topics::overview)
         .api_read("/api/v1/sources/{source}/topics", Action::Read, topics::list)

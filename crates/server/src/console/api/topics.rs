@@ -1,5 +1,6 @@
 //! Sources and topics: figures, problems, pause and resume.
 
+use super::openapi::{ActProblems, ReadProblems};
 use super::source;
 use super::wide::Wide;
 use crate::console::app::App;
@@ -12,20 +13,37 @@ use axum::extract::{Path, State};
 use evenkeel::queue::QueueError;
 use evenkeel::queue::topic::TopicStats;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
+use utoipa::ToSchema;
 use web::{JsonBody, Problem};
 
 /// A source and a topic in a path.
 pub(super) type At = Path<(String, String)>;
 
-pub(super) async fn sources(State(app): State<App>) -> Json<Value> {
-    Json(
-        json!({ "sources": [{ "name": "default", "prefix": app.source.name(), "has_database": app.source.database.is_some() }] }),
-    )
+/// The sources of this console.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Sources {
+    sources: [SourceView; 1],
+}
+
+#[derive(Serialize, ToSchema)]
+struct SourceView {
+    name: &'static str,
+    prefix: String,
+    has_database: bool,
+}
+
+#[utoipa::path(
+    get, path = "/api/v1/sources", tag = "topics", summary = "List the sources",
+    responses((status = 200, description = "Done", body = Sources), ReadProblems)
+)]
+pub(super) async fn sources(State(app): State<App>) -> Json<Sources> {
+    let (prefix, has_database) = (app.source.name().to_owned(), app.source.database.is_some());
+    Json(Sources { sources: [SourceView { name: "default", prefix, has_database }] })
 }
 
 /// What is wrong, and how old the figures are.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Overview {
     /// When the figures were read, in ms since 1970; absent: never.
     read_at: Option<Wide>,
@@ -36,7 +54,7 @@ pub(super) struct Overview {
     outbox: Option<OutboxFigures>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Found {
     id: String,
     severity: &'static str,
@@ -44,12 +62,17 @@ struct Found {
     since: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct OutboxFigures {
     parked: Wide,
     oldest_ms: Option<Wide>,
 }
 
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}", tag = "topics", summary = "Problems, and the age of the figures",
+    params(("source" = String, Path)),
+    responses((status = 200, description = "Done", body = Overview), ReadProblems)
+)]
 pub(super) async fn overview(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Overview>, Problem> {
     source(&app, &name)?;
     let snapshot = app.collector.snapshot();
@@ -77,7 +100,7 @@ fn read_at(snapshot: &Snapshot) -> Option<Wide> {
 }
 
 /// The figures of one topic.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct TopicView {
     name: String,
     shards: usize,
@@ -121,12 +144,17 @@ impl TopicView {
 }
 
 /// All topics, as the console read them last.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Topics {
     read_at: Option<Wide>,
     topics: Vec<TopicView>,
 }
 
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/topics", tag = "topics", summary = "List the topics with their figures",
+    params(("source" = String, Path)),
+    responses((status = 200, description = "Done", body = Topics), ReadProblems)
+)]
 pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Topics>, Problem> {
     source(&app, &name)?;
     let snapshot = app.collector.snapshot();
@@ -136,48 +164,72 @@ pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Re
     Ok(Json(Topics { read_at: read_at(&snapshot), topics: snapshot.topics.iter().map(of).collect() }))
 }
 
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/topics/{topic}", tag = "topics", summary = "Figures of a topic, read now",
+    params(("source" = String, Path), ("topic" = String, Path)),
+    responses((status = 200, description = "Done", body = TopicView), ReadProblems)
+)]
 pub(super) async fn show(State(app): State<App>, Path((name, topic)): At) -> Result<Json<TopicView>, Problem> {
     let topic = source(&app, &name)?.topic(&topic).await?;
     let stats = topic.stats().await.map_err(queue_problem)?;
     Ok(Json(TopicView::of(topic.name(), &stats, topic.needs_database())))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Pause {
     /// The end of the pause, in ms since 1970; without it: until resumed.
     until: Option<Wide>,
 }
 
-#[derive(Deserialize)]
+/// An empty object.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
+/// Whether consumers get jobs.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Paused {
+    is_paused: bool,
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/pause", tag = "topics", summary = "Pause a topic: running jobs continue",
+    params(("source" = String, Path), ("topic" = String, Path)),
+    request_body = Pause,
+    responses((status = 200, description = "Done", body = Paused), ActProblems)
+)]
 pub(super) async fn pause(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, topic)): At,
     JsonBody(pause): JsonBody<Pause>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Paused>, Problem> {
     visitor.check(Action::Pause, &topic)?;
     let handle = source(&app, &name)?.topic(&topic).await?;
     let until = pause.until.map(|Wide(until)| until);
     let act = async { handle.pause(until).await.map_err(spread).map(|()| "paused") };
     app.act(&visitor, "pause", json!({ "topic": topic, "until": until }), act).await?;
-    Ok(Json(json!({ "is_paused": true })))
+    Ok(Json(Paused { is_paused: true }))
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/resume", tag = "topics", summary = "Resume a topic",
+    params(("source" = String, Path), ("topic" = String, Path)),
+    request_body = Nothing,
+    responses((status = 200, description = "Done", body = Paused), ActProblems)
+)]
 pub(super) async fn resume(
     State(app): State<App>,
     visitor: Visitor,
     Path((name, topic)): At,
     JsonBody(Nothing {}): JsonBody<Nothing>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Paused>, Problem> {
     visitor.check(Action::Pause, &topic)?;
     let handle = source(&app, &name)?.topic(&topic).await?;
     let act = async { handle.resume().await.map_err(spread).map(|()| "resumed") };
     app.act(&visitor, "resume", json!({ "topic": topic }), act).await?;
-    Ok(Json(json!({ "is_paused": false })))
+    Ok(Json(Paused { is_paused: false }))
 }
 
 /// The problem of an action on several shards, of which some may have been changed before the error.

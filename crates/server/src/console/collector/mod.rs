@@ -3,6 +3,7 @@
 //! One task reads every two seconds while a page is open, and every ten seconds otherwise, so the number of browsers does not change what Redis
 //! has to do. Process reports (hit ratios, slots, schedules) belong here once programs write them.
 
+mod export;
 mod problems;
 mod ring;
 
@@ -10,7 +11,7 @@ pub(crate) use problems::Trouble;
 pub(crate) use ring::Series;
 
 use super::source::Source;
-use crate::time::text;
+use crate::time::span;
 use evenkeel::clock::Clock;
 use evenkeel::queue::topic::{Topic, TopicStats};
 use evenkeel::sql::relay::operate::OutboxStats;
@@ -61,6 +62,8 @@ pub(crate) struct TopicFigures {
 pub(crate) struct Collector {
     source: Arc<Source>,
     clock: Clock,
+    /// The time of one point of the charts.
+    step: Duration,
     snapshot: watch::Sender<Arc<Snapshot>>,
     rings: RwLock<BTreeMap<String, Ring>>,
     /// Since when each trouble stands, in ms since 1970.
@@ -73,10 +76,19 @@ pub(crate) struct Collector {
 pub(crate) struct OpenPage(Arc<Collector>);
 
 impl Collector {
-    pub(crate) fn new(source: Arc<Source>, clock: Clock) -> Arc<Self> {
+    pub(crate) fn new(source: Arc<Source>, clock: Clock, step: Duration) -> Arc<Self> {
         let snapshot = watch::Sender::new(Arc::default());
         let (rings, since) = (RwLock::default(), RwLock::default());
-        Arc::new(Self { source, clock, snapshot, rings, since, pages: AtomicUsize::new(0), opened: Notify::new() })
+        Arc::new(Self {
+            source,
+            clock,
+            step,
+            snapshot,
+            rings,
+            since,
+            pages: AtomicUsize::new(0),
+            opened: Notify::new(),
+        })
     }
 
     /// The last reading.
@@ -87,6 +99,11 @@ impl Collector {
     /// Every reading.
     pub(crate) fn readings(&self) -> watch::Receiver<Arc<Snapshot>> {
         self.snapshot.subscribe()
+    }
+
+    /// The time of one point of the charts.
+    pub(crate) fn step(&self) -> Duration {
+        self.step
     }
 
     /// Now, in ms since 1970.
@@ -122,7 +139,8 @@ impl Collector {
             self.run_once().await;
             let shards: usize = self.snapshot().topics.iter().map(|topic| topic.stats.shards.len()).sum();
             let floor = PAUSE_PER_SHARD * u32::try_from(shards).unwrap_or(u32::MAX);
-            let pause = if self.open_pages() > 0 { FAST } else { SLOW };
+            // Charts with shorter steps than an hour needs, of a demo, are filled with or without an open page.
+            let pause = if self.open_pages() > 0 { FAST } else { SLOW.min(self.step) };
             tokio::select! {
                 () = self.clock.sleep(pause.max(floor)) => {}
                 () = self.opened.notified() => {}
@@ -146,6 +164,7 @@ impl Collector {
         }
         next.troubles = problems::find(&next, self.source.database.is_some());
         self.date(&mut next.troubles);
+        export::export(&next, self.source.database.is_some());
         self.snapshot.send_replace(Arc::new(next));
     }
 
@@ -165,7 +184,7 @@ impl Collector {
         let name = topic.name().to_owned();
         let mut rings = self.rings.write();
         let done_rate = if rings.contains_key(&name) || rings.len() < RINGS_MAX {
-            let ring = rings.entry(name.clone()).or_default();
+            let ring = rings.entry(name.clone()).or_insert_with(|| Ring::new(ms(self.step)));
             ring.add(&stats);
             ring.done_rate
         } else {
@@ -175,12 +194,12 @@ impl Collector {
         Ok(TopicFigures { name, stats: Arc::new(stats), done_rate, needs_database })
     }
 
-    /// Sets since when each trouble stands.
+    /// Sets for how long each trouble has stood.
     fn date(&self, troubles: &mut [Trouble]) {
         let (now, mut since) = (self.now(), self.since.write());
         since.retain(|id, _| troubles.iter().any(|trouble| trouble.id == *id));
         for trouble in troubles {
-            trouble.since = text(*since.entry(trouble.id.clone()).or_insert(now));
+            trouble.since = span(now.saturating_sub(*since.entry(trouble.id.clone()).or_insert(now)));
         }
     }
 }
@@ -189,6 +208,10 @@ impl Drop for OpenPage {
     fn drop(&mut self) {
         self.0.pages.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+fn ms(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Adds two series that end now.

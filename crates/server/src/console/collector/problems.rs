@@ -17,7 +17,7 @@ pub(crate) struct Trouble {
     pub(crate) is_bad: bool,
     /// What is wrong, and where.
     pub(crate) text: String,
-    /// Since when, as text.
+    /// For how long, as text.
     pub(crate) since: String,
     /// The page that helps, and its label.
     pub(crate) link: Option<(String, &'static str)>,
@@ -39,11 +39,8 @@ pub(super) fn find(snapshot: &Snapshot, has_database: bool) -> Vec<Trouble> {
             found.push(trouble(
                 "parked",
                 true,
-                format!(
-                    "Outbox: {} parked; a relay no longer tries them; see `evenkeel outbox park ls`",
-                    number(parked)
-                ),
-                None,
+                format!("Outbox: {} parked; a relay no longer tries them", number(parked)),
+                Some(("/outbox".to_owned(), "See outbox")),
             ));
         }
         let lag = outbox.oldest_ms.map_or(0, |oldest| outbox.now_ms.saturating_sub(oldest));

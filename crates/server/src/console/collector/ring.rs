@@ -5,8 +5,6 @@ use std::collections::VecDeque;
 
 /// Points of a ring.
 const POINTS: usize = 360;
-/// The time of one point, in ms.
-const STEP_MS: u64 = 10_000;
 
 /// What a point has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +25,9 @@ struct Mark {
 }
 
 /// The points of the last hour, oldest first. A step without a reading is a gap.
-#[derive(Default)]
 pub(crate) struct Ring {
+    /// The time of one point, in ms.
+    step_ms: u64,
     points: VecDeque<Option<Point>>,
     /// The step of the last point.
     step: u64,
@@ -40,13 +39,18 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
+    /// An empty ring; a point stands for `step_ms`.
+    pub(crate) fn new(step_ms: u64) -> Self {
+        Self { step_ms: step_ms.max(1), points: VecDeque::new(), step: 0, base: None, last: None, done_rate: None }
+    }
+
     /// Adds a reading.
     pub(crate) fn add(&mut self, stats: &TopicStats) {
         let mark = Mark { at: stats.total.now, done: stats.total.totals.done };
         // A clock that was set back, or counters that restarted, begin anew.
         let last = self.last.filter(|last| last.at < mark.at && last.done <= mark.done);
         self.done_rate = last.map(|last| rate(last.done, mark.done, last.at, mark.at));
-        let step = mark.at / STEP_MS;
+        let step = mark.at / self.step_ms;
         if last.is_none() {
             self.base = None;
         }
@@ -84,7 +88,11 @@ impl Ring {
     }
 }
 
+/// A paused topic is late on purpose.
 fn late(stats: &TopicStats) -> f32 {
+    if stats.total.paused_until.is_some() {
+        return 0.0;
+    }
     stats.late_ms() as f32 / 1_000.0
 }
 
@@ -96,6 +104,8 @@ fn rate(before: u64, after: u64, from_ms: u64, until_ms: u64) -> f64 {
 mod tests {
     use super::*;
 
+    const STEP_MS: u64 = 10_000;
+
     fn stats(now: u64, done: u64, waiting: u64) -> TopicStats {
         let mut stats = TopicStats::default();
         (stats.total.now, stats.total.totals.done, stats.total.waiting[0]) = (now, done, waiting);
@@ -104,7 +114,7 @@ mod tests {
 
     #[test]
     fn steps_without_readings_are_gaps() {
-        let mut ring = Ring::default();
+        let mut ring = Ring::new(STEP_MS);
         ring.add(&stats(100_000, 10, 1));
         ring.add(&stats(104_000, 30, 2));
         assert_eq!(ring.done_rate, Some(5.0));
@@ -115,7 +125,7 @@ mod tests {
 
     #[test]
     fn counters_that_restart_show_no_rate() {
-        let mut ring = Ring::default();
+        let mut ring = Ring::new(STEP_MS);
         ring.add(&stats(100_000, 10, 1));
         ring.add(&stats(112_000, 3, 1));
         assert_eq!((ring.done_rate, ring.values(Series::Done)), (None, vec![None, None]));
@@ -123,7 +133,7 @@ mod tests {
 
     #[test]
     fn ring_keeps_an_hour() {
-        let mut ring = Ring::default();
+        let mut ring = Ring::new(STEP_MS);
         (0..500).for_each(|step| ring.add(&stats(step * STEP_MS + STEP_MS, step, step)));
         let values = ring.values(Series::Waiting);
         assert_eq!((values.len(), values[0], values[359]), (360, Some(140.0), Some(499.0)));

@@ -6,14 +6,14 @@ use std::fmt::Write;
 
 const WIDTH: f32 = 360.0;
 const HEIGHT: f32 = 80.0;
-/// Points that one row of the table sums up: five minutes.
-const ROW: usize = 30;
-const ROW_MINUTES: usize = 5;
+/// Points of a chart, and those that one row of its table sums up.
+const POINTS: u32 = 360;
+const ROW: u32 = 30;
 
 /// The charts of a topic, or of all.
 pub(super) fn charts(collector: &Collector, topic: Option<&str>) -> Markup {
     html! {
-        section.charts aria-label="The last hour" {
+        section.charts aria-label={ "The last " (minutes(collector, POINTS)) " minutes" } {
             (chart(collector, topic, Series::Done, "Done per second"))
             (chart(collector, topic, Series::Late, "Oldest due job, seconds late"))
             (chart(collector, topic, Series::Waiting, "Waiting jobs"))
@@ -26,6 +26,7 @@ fn chart(collector: &Collector, topic: Option<&str>, series: Series, title: &str
     let known: Vec<f32> = values.iter().flatten().copied().collect();
     let highest = known.iter().copied().fold(0.0, f32::max);
     let last = values.last().copied().flatten();
+    let row_minutes = minutes(collector, ROW);
     html! {
         figure.card.chart {
             figcaption { (title) " " strong { (last.map_or_else(|| "no value yet".to_owned(), short)) } @if !known.is_empty() { span.hint { " highest " (short(highest)) } } }
@@ -35,14 +36,19 @@ fn chart(collector: &Collector, topic: Option<&str>, series: Series, title: &str
             details {
                 summary { "Show as table" }
                 table { thead { tr { th scope="col" { "Minutes ago" } th scope="col" { "Highest" } } } tbody {
-                    @for (index, row) in values.rchunks(ROW).enumerate() {
-                        tr { td { (index * ROW_MINUTES) "-" ((index + 1) * ROW_MINUTES) }
+                    @for (row, index) in values.rchunks(ROW as usize).zip(0..) {
+                        tr { td { (index * row_minutes) "-" ((index + 1) * row_minutes) }
                             td { (row.iter().flatten().copied().reduce(f32::max).map_or_else(|| "-".to_owned(), short)) } }
                     }
                 } }
             }
         }
     }
+}
+
+/// The time of this many points, in minutes.
+fn minutes(collector: &Collector, points: u32) -> u64 {
+    (collector.step() * points).as_secs() / 60
 }
 
 /// The path of a line; a gap stays a gap.

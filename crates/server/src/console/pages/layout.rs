@@ -2,7 +2,7 @@
 
 use super::Assets;
 use crate::console::app::App;
-use crate::console::rights::Visitor;
+use crate::console::rights::{Action, Visitor};
 use maud::{DOCTYPE, Markup, html};
 use web::{Problem, asset};
 
@@ -15,7 +15,9 @@ pub(super) fn page(app: &App, visitor: &Visitor, title: &str, done: Option<&str>
             header.top { div.bar {
                 a.brand href="/" { img src=(asset::url::<Assets>("icon.svg")) width="28" height="28" alt=""; "Evenkeel" }
                 span.source { (app.source.name()) }
-                nav aria-label="Main" { a href="/" { "Overview" } }
+                nav aria-label="Main" { @for (path, label) in [("/", "Overview"), ("/locks", "Locks"), ("/outbox", "Outbox"), ("/operations", "Operations")] {
+                    a href=(path) aria-current=[(title == label).then_some("page")] { (label) }
+                } }
                 @if app.security.login.is_some() && visitor.role.is_some() {
                     form method="post" action="/logout" { (csrf(visitor)) button.quiet.small { "Log out " (visitor.name) } }
                 }
@@ -24,9 +26,30 @@ pub(super) fn page(app: &App, visitor: &Visitor, title: &str, done: Option<&str>
                 @if let Some(done) = done { div.notice.good role="status" { p { (done) } } }
                 (body)
             }
-            footer.foot { span { "evenkeel " (env!("CARGO_PKG_VERSION")) } a href="/metrics" { "Metrics" } }
+            footer.foot { span { "evenkeel " (env!("CARGO_PKG_VERSION")) } @if visitor.may(Action::Log) { a href="/log" { "Log" } } a href="/link" { "Link" } a href="/metrics" { "Metrics" } span.keys { "Keys: " kbd { "?" } } }
+            (keys())
         },
     )
+}
+
+/// The keys, which `keys.js` shows.
+fn keys() -> Markup {
+    let keys = [
+        ("/", "Find"),
+        ("g q", "Queues"),
+        ("g l", "Locks"),
+        ("g x", "Outbox"),
+        ("g o", "Operations"),
+        ("j k Enter", "Rows"),
+        ("Esc", "Close"),
+    ];
+    html! {
+        dialog id="keys" aria-labelledby="keys-title" {
+            h2 id="keys-title" { "Keys" }
+            dl.facts { @for (key, what) in keys { dt { kbd { (key) } } dd { (what) } } }
+            form method="dialog" { button { "Close" } }
+        }
+    }
 }
 
 /// A problem as a page.
@@ -62,6 +85,7 @@ fn document(title: &str, body: &Markup) -> Markup {
                 link rel="stylesheet" href=(asset::url::<Assets>("style.css"));
                 link rel="stylesheet" href=(asset::url::<Assets>("console.css"));
                 script src=(asset::url::<Assets>("live.js")) defer {}
+                script src=(asset::url::<Assets>("keys.js")) defer {}
             }
             body { (body) }
         }

@@ -1,5 +1,6 @@
 //! `/live`: the figures of the overview as an event stream. The rights are checked for every event: a token that was deleted ends it.
 
+use super::operation::{progress, state};
 use super::overview::{FIGURES, age, key, value};
 use crate::console::app::App;
 use crate::console::kind::TOO_MANY;
@@ -55,5 +56,9 @@ fn values(app: &App) -> BTreeMap<String, String> {
         let names = FIGURES.iter().map(|(figure, _)| *figure).chain(["state"]);
         names.map(move |figure| (key(topic, figure), value(topic, figure)))
     });
-    figures.chain([("age".to_owned(), age(&snapshot, app.collector.now()))]).collect()
+    let operations = app.operations.all().into_iter().flat_map(|operation| {
+        let key = |figure: &str| format!("{figure} {}", operation.name);
+        [(key("operation"), progress(&operation)), (key("operation-state"), state(&operation))]
+    });
+    figures.chain(operations).chain([("age".to_owned(), age(&snapshot, app.collector.now()))]).collect()
 }

@@ -1,14 +1,16 @@
 //! The pages. Rendered on the server; they work without JavaScript, which only updates figures.
 
 mod chart;
-pub(in crate::console) mod dead;
-mod job;
-mod jobs;
 mod layout;
+mod link;
 mod live;
+mod locks;
+mod log;
 mod login;
+mod operation;
+mod outbox;
 mod overview;
-mod queue;
+pub(in crate::console) mod queues;
 
 pub(crate) use layout::problem_page;
 
@@ -16,6 +18,7 @@ use super::rights::{Action, Table};
 use crate::console::kind::UNKNOWN_JOB;
 use evenkeel::queue::JobId;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use queues::{dead, job, jobs, letter, queue};
 use rust_embed::RustEmbed;
 use web::{Problem, asset};
 
@@ -40,9 +43,23 @@ pub(crate) fn routes(table: Table) -> Table {
         .form("/queues/{topic}/jobs/{id}/run", Action::Run, job::run_now)
         .form("/queues/{topic}/jobs/{id}/reschedule", Action::Reschedule, job::reschedule)
         .form("/queues/{topic}/jobs/{id}/revoke", Action::Revoke, job::revoke)
+        .form("/queues/{topic}/jobs/{id}/edit", Action::Edit, letter::edit)
+        .form("/queues/{topic}/jobs/{id}/redrive", Action::Redrive, letter::redrive)
+        .form("/queues/{topic}/jobs/{id}/delete", Action::Delete, letter::delete)
+        .page("/operations", Action::Read, operation::list)
+        .page("/operations/{id}", Action::Read, operation::show)
+        .form("/operations/{id}/stop", Action::Redrive, operation::stop)
         .page("/queues/{topic}/dead", Action::Read, dead::show)
         .form("/queues/{topic}/dead/redrive", Action::Redrive, dead::redrive)
         .form("/queues/{topic}/dead/delete", Action::Delete, dead::delete)
+        .page("/locks", Action::Read, locks::show)
+        .page("/link", Action::Read, link::show)
+        .page("/log", Action::Log, log::show)
+        .page("/outbox", Action::Read, outbox::show)
+        .form("/outbox/resend", Action::Resend, outbox::resend)
+        .form("/outbox/skip", Action::Skip, outbox::skip)
+        .form("/inbox/resend", Action::Resend, outbox::run_message)
+        .form("/inbox/skip", Action::Skip, outbox::skip_message)
         .page("/login", Action::Public, login::show)
         .form("/login", Action::Public, login::login)
         .form("/logout", Action::Public, login::logout)

@@ -36,7 +36,7 @@ fn troubles(snapshot: &Snapshot) -> Markup {
                 div.notice.bad[*is_bad].warn[!*is_bad] {
                     p { span.mark aria-hidden="true" { (if *is_bad { "✕" } else { "!" }) } " "
                         strong { (if *is_bad { "Problem: " } else { "Warning: " }) } (text)
-                        span.hint { " since " (since) }
+                        span.hint { " for " (since) }
                         @if let Some((path, label)) = link { " " a href=(path) { (label) } }
                     }
                 }

@@ -20,7 +20,7 @@ pub(crate) enum Role {
     Viewer,
     /// Reads everything, and acts on jobs
     Operator,
-    /// Also deletes dead letters
+    /// Also deletes dead letters and gives up parked rows
     Admin,
 }
 
@@ -42,6 +42,12 @@ pub(crate) enum Action {
     Revoke,
     /// Send dead letters back, or stop that.
     Redrive,
+    /// Let a relay try a parked row again, or a consumer process a parked message.
+    Resend,
+    /// Give up a parked row or message.
+    Skip,
+    /// Read who did what.
+    Log,
     /// Delete dead letters.
     Delete,
     /// The body of a job, byte for byte.
@@ -70,10 +76,11 @@ impl Action {
             | Self::Reschedule
             | Self::Revoke
             | Self::Redrive
+            | Self::Resend
             | Self::Bodies
             | Self::Edit
             | Self::Invalidate => Some(Role::Operator),
-            Self::Delete => Some(Role::Admin),
+            Self::Delete | Self::Skip | Self::Log => Some(Role::Admin),
         }
     }
 
@@ -82,8 +89,10 @@ impl Action {
         match self {
             Self::Public | Self::Read => "read",
             Self::Bodies => "bodies",
-            Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive | Self::Edit => "operate",
-            Self::Delete => "admin",
+            Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive | Self::Edit | Self::Resend => {
+                "operate"
+            }
+            Self::Delete | Self::Skip | Self::Log => "admin",
             Self::Invalidate => "invalidate:CACHE",
             Self::Enqueue => "enqueue:TOPIC",
             Self::Work => "work:TOPIC",
@@ -101,6 +110,9 @@ impl Action {
             Self::Reschedule => "reschedule a job",
             Self::Revoke => "revoke a job",
             Self::Redrive => "redrive dead letters",
+            Self::Resend => "release parked rows and messages",
+            Self::Skip => "give up parked rows and messages",
+            Self::Log => "read the audit log",
             Self::Delete => "delete dead letters",
             Self::Bodies => "read bodies",
             Self::Edit => "edit the body of a job",

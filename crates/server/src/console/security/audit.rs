@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,6 +20,9 @@ use tracing::{error, warn};
 /// The hash before the first line.
 const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
+/// Lines that are kept for the page of the log.
+const RECENT_MAX: usize = 500;
+
 /// The log.
 pub(crate) struct Audit(Mutex<Log>);
 
@@ -26,6 +30,8 @@ struct Log {
     /// `None`: standard error.
     file: Option<File>,
     before: String,
+    /// The newest lines since the start, oldest first.
+    recent: VecDeque<Value>,
 }
 
 /// An action that was begun.
@@ -48,12 +54,12 @@ impl Audit {
     /// Continues the file at `path`, or writes to standard error.
     pub(crate) fn open(path: Option<&PathBuf>) -> Result<Self> {
         let Some(path) = path else {
-            return Ok(Self(Mutex::new(Log { file: None, before: START.to_owned() })));
+            return Ok(Self(Mutex::new(Log { file: None, before: START.to_owned(), recent: VecDeque::new() })));
         };
         let context = || format!("cannot open the audit log {}", path.display());
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).with_context(context)?;
         let before = continue_at(path).with_context(context)?;
-        Ok(Self(Mutex::new(Log { file: Some(file), before })))
+        Ok(Self(Mutex::new(Log { file: Some(file), before, recent: VecDeque::new() })))
     }
 
     /// Writes that `visitor` is about to do something.
@@ -75,6 +81,12 @@ impl Audit {
         Ok(Begun { audit: self, id })
     }
 
+    /// The newest entries since the start, newest first, and whether a file has all.
+    pub(crate) fn recent(&self) -> (Vec<Value>, bool) {
+        let log = self.0.lock();
+        (log.recent.iter().rev().cloned().collect(), log.file.is_some())
+    }
+
     fn write(&self, mut entry: Value) -> Result<()> {
         let mut log = self.0.lock();
         entry["before"] = Value::String(log.before.clone());
@@ -84,6 +96,10 @@ impl Audit {
             None => writeln!(std::io::stderr(), "{line}")?,
         }
         log.before = hash(&line);
+        if log.recent.len() == RECENT_MAX {
+            log.recent.pop_front();
+        }
+        log.recent.push_back(entry);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE, UNKNOWN_TOPIC};
 use evenkeel::queue::QueueError;
+use evenkeel::sql::SqlError;
 use web::{Kind, Problem};
 
 pub(crate) fn queue_problem(error: QueueError) -> Problem {
@@ -12,6 +13,10 @@ pub(crate) fn queue_problem(error: QueueError) -> Problem {
         QueueError::Link(error) if error.outcome_unknown() => Problem::new(Kind::OUTCOME_UNKNOWN, sentence(&error)),
         error => Problem::new(Kind::UNAVAILABLE, sentence(&error)),
     }
+}
+
+pub(crate) fn sql_problem(error: &SqlError) -> Problem {
+    Problem::new(Kind::UNAVAILABLE, sentence(error))
 }
 
 fn sentence(error: &impl std::fmt::Display) -> String {

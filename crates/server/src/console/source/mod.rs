@@ -2,17 +2,18 @@
 
 mod errors;
 
-pub(crate) use errors::queue_problem;
+pub(crate) use errors::{queue_problem, sql_problem};
 
 use crate::address::{Address, Kind};
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::queue::topic::Topic;
-use evenkeel::sql::SqlError;
-use evenkeel::sql::relay::operate::{Outbox, OutboxStats};
+use evenkeel::sql::relay::operate::{Outbox, OutboxStats, ParkedDecision, SeenKey, SeenWork, WorkState};
+use evenkeel::sql::{ParkedMessageDecision, SqlError, WorkId};
 use sqlx::pool::PoolOptions;
 use sqlx::{MySql, Pool, Postgres, Sqlite};
 use std::time::Duration;
+use tokio::sync::Mutex;
 use web::Problem;
 
 /// Connections to the database, and how long a page waits for one.
@@ -24,6 +25,8 @@ pub(crate) struct Source {
     name: String,
     pub(crate) keel: Keel,
     pub(crate) database: Option<Database>,
+    /// Held by the one search that may run.
+    pub(crate) searching: Mutex<()>,
 }
 
 /// A database of one of the three kinds.
@@ -31,6 +34,16 @@ pub(crate) enum Database {
     MySql(Pool<MySql>),
     Postgres(Pool<Postgres>),
     Sqlite(Pool<Sqlite>),
+}
+
+/// Parked things of a page.
+const PARKED_MAX: u32 = 100;
+
+/// What waits for an operator.
+pub(crate) struct Parked {
+    pub(crate) works: Vec<SeenWork>,
+    pub(crate) keys: Vec<SeenKey>,
+    pub(crate) messages: Vec<evenkeel::sql::Parked>,
 }
 
 /// Runs the same expression on the pool of any database.
@@ -47,7 +60,12 @@ macro_rules! on {
 impl Source {
     pub(crate) fn new(keel: Keel, database: Option<Database>) -> Self {
         let name = keel.link().map_or_else(|| "memory".to_owned(), |link| link.prefix().to_owned());
-        Self { name, keel, database }
+        Self::named(name, keel, database)
+    }
+
+    /// A source with a name of its own.
+    pub(crate) fn named(name: impl Into<String>, keel: Keel, database: Option<Database>) -> Self {
+        Self { name: name.into(), keel, database, searching: Mutex::default() }
     }
 
     /// What the pages call it: the prefix.
@@ -73,6 +91,34 @@ impl Database {
             Kind::Postgres => Self::Postgres(options().connect_lazy(&address.url)?),
             _ => Self::Sqlite(options().connect_lazy(&address.url)?),
         })
+    }
+
+    /// What waits for an operator, at most [`PARKED_MAX`] of each kind.
+    pub(crate) async fn parked(&self, keel: &Keel) -> Result<Parked, SqlError> {
+        on!(self, pool => {
+            let outbox = Outbox::new(pool);
+            let works = outbox.works(WorkState::Parked, None, PARKED_MAX as usize).await?;
+            let keys = outbox.keys(true, (String::new(), String::new()), PARKED_MAX as usize).await?;
+            Ok(Parked { works, keys, messages: keel.inbox(pool).parked(PARKED_MAX).await? })
+        })
+    }
+
+    pub(crate) async fn release_work(&self, work: WorkId, how: ParkedDecision) -> Result<bool, SqlError> {
+        on!(self, pool => Outbox::new(pool).release(work, how).await)
+    }
+
+    pub(crate) async fn release_key(&self, topic: &str, key: &str, how: ParkedDecision) -> Result<bool, SqlError> {
+        on!(self, pool => Outbox::new(pool).release_key(topic, key, how).await)
+    }
+
+    pub(crate) async fn release_message(
+        &self,
+        keel: &Keel,
+        group: &str,
+        message: &[u8],
+        how: ParkedMessageDecision,
+    ) -> Result<bool, SqlError> {
+        on!(self, pool => keel.inbox(pool).release(group, message, how).await)
     }
 
     pub(crate) async fn outbox_stats(&self) -> Result<OutboxStats, SqlError> {

@@ -1,6 +1,7 @@
 //! The JSON API of `evenkeel serve` against a real Redis.
 
 mod caller;
+mod document;
 mod jobs;
 mod locks;
 mod python;

@@ -1,5 +1,7 @@
 //! `evenkeel serve` against a real Redis.
 
+mod demo;
 mod pages;
 pub(crate) mod routes;
 pub(crate) mod server;
+mod walk;

@@ -36,7 +36,7 @@ async fn every_route_needs_its_role() {
         for (rank, token) in console.tokens.iter().enumerate().filter(|_| !is_public) {
             let needed = match action.as_str() {
                 "read" => 0,
-                "delete" => 2,
+                "delete" | "skip" | "log" => 2,
                 // No role: only a key with the scope.
                 "enqueue" | "work" | "lock" => 3,
                 _ => 1,
@@ -174,4 +174,6 @@ async fn actions_are_in_the_audit_log() {
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((lines.len(), &lines[0]["action"], &lines[0]["outcome"]), (2, &json!("pause"), &json!("begun")));
     assert_eq!((&lines[1]["outcome"], &lines[1]["id"]), (&json!("done"), &lines[0]["id"]));
+    let page = console.get("/log", "").await.text;
+    assert!(page.contains("done: Paused: consumers get no jobs until Resume."), "{page}");
 }

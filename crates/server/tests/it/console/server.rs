@@ -30,6 +30,14 @@ pub(crate) struct Response {
     pub(crate) text: String,
 }
 
+/// The address on which a program says that it listens.
+pub(super) fn announced(child: &mut Child) -> String {
+    let mut first = String::new();
+    BufReader::new(child.take_output().unwrap()).read_line(&mut first).unwrap();
+    let address = first.trim_end().strip_prefix("listening on http://");
+    address.unwrap_or_else(|| unreachable!("{first:?}\n{}", child.log_tail())).to_owned()
+}
+
 impl Console {
     pub(crate) async fn start(with_login: bool) -> Self {
         let redis = park::redis().await.unwrap();
@@ -61,24 +69,36 @@ impl Console {
             launch = launch.argument("--tokens").argument(&file);
         }
         let mut child = launch.start().unwrap();
-        let mut first = String::new();
-        BufReader::new(child.take_output().unwrap()).read_line(&mut first).unwrap();
-        let address = first.trim_end().strip_prefix("listening on http://");
-        let address = address.unwrap_or_else(|| unreachable!("{first:?}\n{}", child.log_tail())).to_owned();
+        let address = announced(&mut child);
         Self { _child: child, _redis: redis, url, folder, address, keel, tokens }
     }
 
     /// Makes a dead letter of this body with this error.
     pub(crate) async fn add_dead(&self, body: Value, error: &'static str) {
+        self.add_letters(1, &body, error).await;
+    }
+
+    /// Makes dead letters with this error.
+    pub(crate) async fn add_dead_many(&self, count: usize, error: &'static str) {
+        self.add_letters(count, &Value::Null, error).await;
+    }
+
+    async fn add_letters(&self, count: usize, body: &Value, error: &'static str) {
         let mail = self.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
-        mail.job(&body).enqueue().await.unwrap();
-        let (ended, end) = tokio::sync::oneshot::channel();
-        let ended = std::sync::Mutex::new(Some(ended));
+        for _ in 0..count {
+            mail.job(body).enqueue().await.unwrap();
+        }
+        let (ended, mut ends) = tokio::sync::mpsc::unbounded_channel();
         let consumer = mail.consume(move |_: Delivery<Value>| {
-            let _ = ended.lock().unwrap().take().map(|ended| ended.send(()));
+            let _ = ended.send(());
             async move { Err::<Handled, _>(error) }
         });
-        consumer.run(async { end.await.unwrap() }).await.unwrap();
+        let all = async {
+            for _ in 0..count {
+                ends.recv().await.unwrap();
+            }
+        };
+        consumer.run(all).await.unwrap();
     }
 
     pub(crate) async fn get(&self, path: &str, headers: &str) -> Response {

@@ -4,7 +4,7 @@ use super::rig::{Rig, owner, permits, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
 use evenkeel::lock::Fence;
-use evenkeel_protocol::lock::pool::steps::{Ask, Asked, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{PermitReply, PermitRequest, PoolSteps};
 
 /// Concurrent readers have one fence, and one signer name: none of them is rejected because of another in SQL.
 pub async fn readers_share_a_fence<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
@@ -51,11 +51,11 @@ pub async fn shared_fence_is_at_least_the_server_time<P: PoolSteps>(rig: &Rig<P>
 /// (L5) The new server's clock is behind: the fence that SQL has seen is the floor, also for a reader that joins others.
 pub async fn shared_fence_exceeds_its_floor<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     let seen = (rig.time.now() + 3_600_000) * 1_000;
-    let (fence, _) = rig.enter(&Ask { fence_floor: seen, ..writer(1) }).await?;
+    let (fence, _) = rig.enter(&PermitRequest { fence_floor: seen, ..writer(1) }).await?;
     assert_eq!(fence, Fence(seen + 1));
     rig.leave(1).await?;
     assert_eq!(rig.enter(&reader(2)).await?.0, Fence(seen + 2), "the next one is above it without a floor");
-    let (fence, signer) = rig.enter(&Ask { fence_floor: seen + 100, ..reader(3) }).await?;
+    let (fence, signer) = rig.enter(&PermitRequest { fence_floor: seen + 100, ..reader(3) }).await?;
     assert_eq!((fence, signer), (Fence(seen + 101), owner(2)));
     Ok(())
 }
@@ -90,7 +90,7 @@ pub async fn raise_of_a_shared_fence_requires_a_holder<P: PoolSteps>(rig: &Rig<P
 
 /// Concurrent holders of permits have no order.
 pub async fn permits_have_no_fence<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
-    let granted = |number| Asked::Granted { lease_left_ms: LEASE_MS, fence: Fence(0), signer: owner(number) };
+    let granted = |number| PermitReply::Granted { lease_left_ms: LEASE_MS, fence: Fence(0), signer: owner(number) };
     assert_eq!(rig.pools.acquire(&rig.desks, &permits(1, 1)).await?, granted(1));
     assert_eq!(rig.pools.acquire(&rig.desks, &permits(2, 2)).await?, granted(2));
     Ok(())

@@ -3,7 +3,7 @@
 use super::rig::{Rig, owner, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
-use evenkeel_protocol::lock::pool::steps::{Ask, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{PermitRequest, PoolSteps};
 use evenkeel_protocol::lock::steps::{Released, Renewed};
 
 /// A lease counts from its last renewal.
@@ -35,8 +35,8 @@ pub async fn shared_renewal_requires_a_holder<P: PoolSteps>(rig: &Rig<P>) -> Res
 
 /// (L7) A leaked guard was renewed forever.
 pub async fn shared_lease_ends_at_max_hold<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
-    rig.enter(&Ask { hold_ms_max: Some(40_000), ..reader(1) }).await?;
-    rig.enter(&Ask { hold_ms_max: Some(5_000), ..reader(2) }).await?;
+    rig.enter(&PermitRequest { hold_ms_max: Some(40_000), ..reader(1) }).await?;
+    rig.enter(&PermitRequest { hold_ms_max: Some(5_000), ..reader(2) }).await?;
     assert_eq!(rig.renew(2).await?, Renewed::Held { lease_left_ms: 5_000 });
     rig.time.advance(20_000).await?;
     assert_eq!(rig.renew(1).await?, Renewed::Renewed { lease_left_ms: 20_000 });

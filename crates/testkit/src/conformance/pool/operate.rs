@@ -4,14 +4,14 @@ use super::rig::{PERMITS, Rig, owner, permits, reader, waiting, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::{Context, Result};
 use evenkeel::lock::Fence;
-use evenkeel_protocol::lock::pool::steps::{Ask, PoolHolder, PoolState, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{PermitRequest, PoolHolder, PoolState, PoolSteps};
 use evenkeel_protocol::lock::steps::{Released, Renewed};
 
 /// `inspect` returns all holders, their metadata, and the number of waiters.
 pub async fn inspect_returns_all_holders<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     assert_eq!(rig.pools.inspect(&rig.desks).await?, None);
     let words: bytes::Bytes = "counter 7".into();
-    rig.sit(&Ask { words: words.clone(), ..permits(2, 2) }).await?;
+    rig.sit(&PermitRequest { words: words.clone(), ..permits(2, 2) }).await?;
     rig.time.advance(1_000).await?;
     rig.sit(&permits(1, 1)).await?;
     rig.full_for(&waiting(permits(3, 1))).await?;
@@ -56,7 +56,7 @@ pub async fn pools_of_two_kinds_are_independent<P: PoolSteps>(rig: &Rig<P>) -> R
     let twin = evenkeel_protocol::lock::pool::steps::Pool { kind: rig.desks.kind, name: rig.shelf.name.clone() };
     assert!(rig.pools.inspect(&twin).await?.is_none());
     let granted = rig.pools.acquire(&twin, &permits(1, 1)).await?;
-    assert!(matches!(granted, evenkeel_protocol::lock::pool::steps::Asked::Granted { .. }), "{granted:?}");
+    assert!(matches!(granted, evenkeel_protocol::lock::pool::steps::PermitReply::Granted { .. }), "{granted:?}");
     assert_eq!(rig.pools.release(&twin, owner(1)).await?, Released::Released { others_waiting: 0 });
     assert_eq!(rig.readers().await?, [owner(1)]);
     Ok(())

@@ -4,7 +4,7 @@ use super::rig::{PERMITS, Rig, permits, reader};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel_protocol::lock::pool::steps::{Ask, Asked, LEASE_MS_MAX, PERMITS_MAX, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{LEASE_MS_MAX, PERMITS_MAX, PermitReply, PermitRequest, PoolSteps};
 use evenkeel_protocol::lock::steps::{FENCE_MAX, Released, WORDS_BYTES_MAX};
 
 /// The next one waits for the first lease that ends.
@@ -46,8 +46,8 @@ pub async fn release_returns_only_its_own_permits<P: PoolSteps>(rig: &Rig<P>) ->
 /// Two versions of a program named different numbers: each let in as many as it thought there were.
 pub async fn different_number_of_permits_is_rejected<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     rig.sit(&permits(1, 1)).await?;
-    let other = Ask { permits_in_all: PERMITS + 1, ..permits(2, 1) };
-    let differs = Asked::Differs { permits_in_all: PERMITS };
+    let other = PermitRequest { permits_in_all: PERMITS + 1, ..permits(2, 1) };
+    let differs = PermitReply::Differs { permits_in_all: PERMITS };
     assert_eq!(rig.pools.acquire(&rig.desks, &other).await?, differs);
     rig.stand_up(1).await?;
     assert_eq!(rig.pools.acquire(&rig.desks, &other).await?, differs, "also without a holder");
@@ -58,13 +58,13 @@ pub async fn different_number_of_permits_is_rejected<P: PoolSteps>(rig: &Rig<P>)
 pub async fn resize_changes_the_number_of_permits<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     rig.sit(&permits(1, 3)).await?;
     rig.pools.resize(&rig.desks, 2).await?;
-    assert_eq!(rig.pools.acquire(&rig.desks, &permits(2, 1)).await?, Asked::Differs { permits_in_all: 2 });
-    let smaller = Ask { permits_in_all: 2, ..permits(2, 1) };
+    assert_eq!(rig.pools.acquire(&rig.desks, &permits(2, 1)).await?, PermitReply::Differs { permits_in_all: 2 });
+    let smaller = PermitRequest { permits_in_all: 2, ..permits(2, 1) };
     assert_eq!(rig.full_for(&smaller).await?, LEASE_MS, "holders keep their permits");
     rig.stand_up(1).await?;
     rig.sit(&smaller).await?;
     rig.pools.resize(&rig.desks, 4).await?;
-    rig.sit(&Ask { permits_in_all: 4, ..permits(3, 3) }).await?;
+    rig.sit(&PermitRequest { permits_in_all: 4, ..permits(3, 3) }).await?;
     Ok(())
 }
 
@@ -72,14 +72,14 @@ pub async fn resize_changes_the_number_of_permits<P: PoolSteps>(rig: &Rig<P>) ->
 pub async fn invalid_pool_arguments_are_rejected<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     let call = permits(1, 1);
     for wrong in [
-        Ask { permits: 0, ..call.clone() },
-        Ask { permits: PERMITS + 1, ..call.clone() },
-        Ask { permits_in_all: 0, ..call.clone() },
-        Ask { permits_in_all: PERMITS_MAX + 1, ..call.clone() },
-        Ask { lease_ms: 0, ..call.clone() },
-        Ask { lease_ms: LEASE_MS_MAX + 1, ..call.clone() },
-        Ask { fence_floor: FENCE_MAX, ..call.clone() },
-        Ask { words: Bytes::from(vec![b'x'; WORDS_BYTES_MAX + 1]), ..call.clone() },
+        PermitRequest { permits: 0, ..call.clone() },
+        PermitRequest { permits: PERMITS + 1, ..call.clone() },
+        PermitRequest { permits_in_all: 0, ..call.clone() },
+        PermitRequest { permits_in_all: PERMITS_MAX + 1, ..call.clone() },
+        PermitRequest { lease_ms: 0, ..call.clone() },
+        PermitRequest { lease_ms: LEASE_MS_MAX + 1, ..call.clone() },
+        PermitRequest { fence_floor: FENCE_MAX, ..call.clone() },
+        PermitRequest { words: Bytes::from(vec![b'x'; WORDS_BYTES_MAX + 1]), ..call.clone() },
     ] {
         assert!(rig.pools.acquire(&rig.desks, &wrong).await.is_err(), "{wrong:?}");
     }

@@ -3,7 +3,7 @@
 use super::rig::{Rig, owner, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
-use evenkeel_protocol::lock::pool::steps::{Asked, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{PermitReply, PoolSteps};
 use evenkeel_protocol::lock::steps::Released;
 
 /// Readers do not wait for each other; a writer waits for all of them.
@@ -64,7 +64,7 @@ pub async fn repeated_acquire_returns_the_same_result<P: PoolSteps>(rig: &Rig<P>
         let (fence, signer) = rig.enter(&ask).await?;
         rig.time.advance(500).await?;
         let again = rig.pools.acquire(&rig.shelf, &ask).await?;
-        assert_eq!(again, Asked::Granted { lease_left_ms: LEASE_MS - 500, fence, signer });
+        assert_eq!(again, PermitReply::Granted { lease_left_ms: LEASE_MS - 500, fence, signer });
         assert_eq!(rig.readers().await?.len(), 1);
         rig.pools.release(&rig.shelf, ask.owner).await?;
     }

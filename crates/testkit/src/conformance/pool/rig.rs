@@ -9,7 +9,7 @@ use evenkeel::Token;
 use evenkeel::link::Link;
 use evenkeel::lock::{Fence, LockName};
 use evenkeel::testing::TestClock;
-use evenkeel_protocol::lock::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{Kind, PERMITS_MAX, PermitReply, PermitRequest, Pool, PoolSteps};
 use evenkeel_protocol::lock::pool::{MemoryPool, RedisPool};
 use evenkeel_protocol::lock::steps::{Released, Renewed};
 
@@ -37,20 +37,20 @@ pub fn owner(number: u8) -> Token {
 
 /// A reader's call that does not wait.
 #[must_use]
-pub fn reader(number: u8) -> Ask {
-    Ask { permits: 1, permits_in_all: PERMITS_MAX, ..permits(number, 1) }
+pub fn reader(number: u8) -> PermitRequest {
+    PermitRequest { permits: 1, permits_in_all: PERMITS_MAX, ..permits(number, 1) }
 }
 
 /// A writer's call that does not wait.
 #[must_use]
-pub fn writer(number: u8) -> Ask {
-    Ask { permits: PERMITS_MAX, ..reader(number) }
+pub fn writer(number: u8) -> PermitRequest {
+    PermitRequest { permits: PERMITS_MAX, ..reader(number) }
 }
 
 /// A call for this many permits of the suite's semaphore, that does not wait.
 #[must_use]
-pub fn permits(number: u8, permits: u32) -> Ask {
-    Ask {
+pub fn permits(number: u8, permits: u32) -> PermitRequest {
+    PermitRequest {
         owner: owner(number),
         permits,
         permits_in_all: PERMITS,
@@ -64,8 +64,8 @@ pub fn permits(number: u8, permits: u32) -> Ask {
 
 /// The same call by a waiter.
 #[must_use]
-pub fn waiting(ask: Ask) -> Ask {
-    Ask { waits: true, ..ask }
+pub fn waiting(ask: PermitRequest) -> PermitRequest {
+    PermitRequest { waits: true, ..ask }
 }
 
 impl Rig<MemoryPool> {
@@ -103,28 +103,28 @@ impl<P> Rig<P> {
 
 impl<P: PoolSteps> Rig<P> {
     /// Acquires the read/write lock, which must be free; returns its fence and the signer.
-    pub async fn enter(&self, ask: &Ask) -> Result<(Fence, Token)> {
+    pub async fn enter(&self, ask: &PermitRequest) -> Result<(Fence, Token)> {
         match self.pools.acquire(&self.shelf, ask).await? {
-            Asked::Granted { fence, signer, .. } => Ok((fence, signer)),
+            PermitReply::Granted { fence, signer, .. } => Ok((fence, signer)),
             other => bail!("{other:?}"),
         }
     }
 
     /// For how long the read/write lock is taken; it must be.
-    pub async fn shut_for(&self, ask: &Ask) -> Result<u64> {
+    pub async fn shut_for(&self, ask: &PermitRequest) -> Result<u64> {
         taken(self.pools.acquire(&self.shelf, ask).await?)
     }
 
     /// Acquires permits of the semaphore, which must be free; returns the rest of the lease.
-    pub async fn sit(&self, ask: &Ask) -> Result<u64> {
+    pub async fn sit(&self, ask: &PermitRequest) -> Result<u64> {
         match self.pools.acquire(&self.desks, ask).await? {
-            Asked::Granted { lease_left_ms, .. } => Ok(lease_left_ms),
+            PermitReply::Granted { lease_left_ms, .. } => Ok(lease_left_ms),
             other => bail!("{other:?}"),
         }
     }
 
     /// For how long there are not enough permits; there must not be.
-    pub async fn full_for(&self, ask: &Ask) -> Result<u64> {
+    pub async fn full_for(&self, ask: &PermitRequest) -> Result<u64> {
         taken(self.pools.acquire(&self.desks, ask).await?)
     }
 
@@ -150,9 +150,9 @@ impl<P: PoolSteps> Rig<P> {
     }
 }
 
-fn taken(asked: Asked) -> Result<u64> {
+fn taken(asked: PermitReply) -> Result<u64> {
     match asked {
-        Asked::Taken { free_in_ms } => Ok(free_in_ms),
+        PermitReply::Taken { free_in_ms } => Ok(free_in_ms),
         other => bail!("{other:?}"),
     }
 }

@@ -5,7 +5,7 @@ use crate::conformance::differential::{Differential, same};
 use anyhow::{Result, ensure};
 use bytes::Bytes;
 use evenkeel::lock::Fence;
-use evenkeel_protocol::lock::pool::steps::{Ask, Kind, PERMITS_MAX, Pool, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{Kind, PERMITS_MAX, PermitRequest, Pool, PoolSteps};
 use evenkeel_protocol::lock::pool::{MemoryPool, RedisPool};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -34,7 +34,7 @@ pub struct Step {
 enum Call {
     Advance(u64),
     SetBack(u64),
-    Acquire(Ask),
+    Acquire(PermitRequest),
     Renew(u8, u64),
     Release(u8),
     Raise(u8, Fence, Fence),
@@ -134,14 +134,14 @@ fn next(kind: Kind, fence: Fence, random: &mut StdRng) -> Call {
     }
 }
 
-fn ask(kind: Kind, number: u8, near: Fence, random: &mut StdRng) -> Ask {
+fn ask(kind: Kind, number: u8, near: Fence, random: &mut StdRng) -> PermitRequest {
     let (permits, permits_in_all) = match kind {
         Kind::ReadWrite if random.random_bool(0.3) => (PERMITS_MAX, PERMITS_MAX),
         Kind::ReadWrite => (1, PERMITS_MAX),
         Kind::Semaphore if random.random_bool(0.02) => (1, SEATS - 1),
         Kind::Semaphore => (random.random_range(1..=SEATS), SEATS),
     };
-    Ask {
+    PermitRequest {
         owner: owner(number),
         permits,
         permits_in_all,

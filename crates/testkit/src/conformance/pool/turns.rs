@@ -27,7 +27,7 @@ pub async fn waiting_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(rig: 
         rig.renew(1).await?;
         rig.shut_for(&waiting(writer(2))).await?;
         let asked = rig.pools.acquire(&rig.shelf, &reader(100 + second)).await?;
-        if matches!(asked, evenkeel_protocol::lock::pool::steps::Asked::Granted { .. }) {
+        if matches!(asked, evenkeel_protocol::lock::pool::steps::PermitReply::Granted { .. }) {
             passed.push(second);
             rig.leave(100 + second).await?;
         }

@@ -49,7 +49,7 @@ async fn carry<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
     let transfers = leaving(rig).await?;
     let taken = rig.queue.receive(&other(rig), 0, &transfers).await?;
     assert_eq!(Some(taken), transfers.last().map(|transfer| transfer.sequence));
-    assert_eq!(rig.queue.gone(&rig.shard, 1, taken).await?, 0);
+    assert_eq!(rig.queue.drop_received(&rig.shard, 1, taken).await?, 0);
     assert!(leaving(rig).await?.is_empty());
     Ok(())
 }
@@ -143,14 +143,14 @@ pub async fn late_migration_batch_is_rejected<Q: GrowSteps>(rig: &Rig<Q>) -> Res
     assert_eq!(rig.queue.receive(&other(rig), 0, &late[1..]).await?, 0, "the first one is missing");
     assert_eq!(there(rig, kept_by(1, "b").id).await?, None);
     assert_eq!(rig.queue.receive(&other(rig), 0, &late[..2]).await?, 2);
-    assert_eq!(rig.queue.gone(&rig.shard, 1, 2).await?, 1);
+    assert_eq!(rig.queue.drop_received(&rig.shard, 1, 2).await?, 1);
     carry(rig).await?;
 
     let there_now = There { queue: &rig.queue, shard: other(rig) };
     assert_eq!(there_now.all_done().await?, 3);
     assert_eq!(rig.queue.receive(&other(rig), 0, &late).await?, 3);
     assert_eq!(there_now.all_done().await?, 0, "done is done");
-    assert_eq!(rig.queue.gone(&rig.shard, 1, 3).await?, 0);
+    assert_eq!(rig.queue.drop_received(&rig.shard, 1, 3).await?, 0);
     Ok(())
 }
 
@@ -174,7 +174,7 @@ pub async fn migration_batch_carries_at_most_four_mebibytes<Q: GrowSteps>(rig: &
         let transfers = leaving(rig).await?;
         assert_eq!(transfers.len(), together);
         let taken = rig.queue.receive(&other(rig), 0, &transfers).await?;
-        rig.queue.gone(&rig.shard, 1, taken).await?;
+        rig.queue.drop_received(&rig.shard, 1, taken).await?;
     }
     for one in &sizes {
         let Some(Found::Live { job, .. }) = there(rig, sized(one).id).await? else { bail!("it is lost") };

@@ -71,7 +71,7 @@ macro_rules! queue_suite {
             page_continues_while_jobs_come_and_go, page_continues_among_many_jobs_due_at_one_time, stats_add_up,
             dead_letter_is_amended_only_if_it_is_the_one_seen, only_dead_letters_are_amended,
             newest_page_continues_while_jobs_come_and_go, preview_has_only_the_beginning_of_a_body,
-            standing_tells_what_decides_about_a_job, kept_call_of_a_worker_can_be_repeated,
+            standing_shows_why_a_job_waits, kept_call_of_a_worker_can_be_repeated,
             // grow
             closed_shard_rejects_jobs_of_another_shard, migrating_job_is_in_no_shard_until_received,
             late_migration_batch_is_rejected, completion_records_move_with_their_remaining_ttl,

@@ -158,7 +158,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "lock_look_after_another",
         "A called process that is gone keeps the lock from all others for a second.",
-        "lock::side::calls::called_process_that_is_gone_does_not_delay_others",
+        "lock::side::calls::dead_notified_waiter_does_not_delay_others",
     ),
     mutant(
         "lock_arm_then_attempt",

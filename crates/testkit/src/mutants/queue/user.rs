@@ -229,4 +229,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "A watch is silent while Redis is away.",
         "queue::topic::watch_reports_an_unreachable_redis_once",
     ),
+    mutant(
+        "queue_redrive_named_jobs",
+        "Who continues a redrive of some jobs without naming them takes every matching dead letter.",
+        "queue::topic::redrive_of_named_jobs_is_not_continued_without_names",
+    ),
 ];

@@ -103,7 +103,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "relay_gates_are_separate",
         "An unavailable sink also closes the gate for every other destination.",
-        "sql::relay::sqlite::attacked::unavailable_sink_does_not_delay_other_works",
+        "sql::relay::sqlite::attacked::unavailable_sink_does_not_delay_other_units_of_work",
     ),
     mutant(
         "relay_parks_unrouted",

@@ -257,7 +257,7 @@ async fn shutdown_drains_spool_into_database() {
 
 /// A file size limit simulates a full disk: writes to the spool fail in the same way.
 #[tokio::test]
-async fn full_disk_is_named_to_the_client_and_logged_once() {
+async fn full_disk_is_reported_to_client_and_logged_once() {
     let database = park::postgres_database().await.unwrap();
     let arguments = [&["--database", &database.url][..], &BEHIND].concat();
     let limit = ["bash", "-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "-"];

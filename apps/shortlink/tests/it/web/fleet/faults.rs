@@ -55,7 +55,7 @@ async fn hits_again(client: &Client, load: &mut Load) {
 }
 
 /// While Redis is unreachable: visitors are served with at most 64 concurrent loads, and an edit commits.
-async fn life_without_redis(server: &Server, load: &mut Load) -> String {
+async fn serve_through_redis_outage(server: &Server, load: &mut Load) -> String {
     load.answered_more(MANY).await;
     for _ in 0..20 {
         let loads = metric(&server.client, r#"evenkeel_cache_loads_in_progress{cache="link"}"#).await;
@@ -76,7 +76,7 @@ async fn redirects_continue_while_redis_is_killed() {
     let (mut redis, server, mut load) = start().await;
     redis.kill().unwrap();
     redis_is(&server.client, "down").await;
-    life_without_redis(&server, &mut load).await;
+    serve_through_redis_outage(&server, &mut load).await;
     redis.restart().await.unwrap();
     redis_is(&server.client, "up").await;
     hits_again(&server.client, &mut load).await;
@@ -88,7 +88,7 @@ async fn redirects_continue_while_redis_is_paused() {
     let (mut redis, server, mut load) = start().await;
     redis.pause().unwrap();
     redis_is(&server.client, "down").await;
-    let code = life_without_redis(&server, &mut load).await;
+    let code = serve_through_redis_outage(&server, &mut load).await;
     redis.resume().unwrap();
     redis_is(&server.client, "up").await;
     let followed = server.client.get(&format!("/{code}")).await;
@@ -108,7 +108,7 @@ async fn redirects_continue_while_redis_is_replica() {
     let consistency = load.edit(&server.client, &code, "https://example.com/edited/first").await;
     assert_eq!(consistency, "eventual");
     redis_is(&server.client, "down").await;
-    life_without_redis(&server, &mut load).await;
+    serve_through_redis_outage(&server, &mut load).await;
     redis.command::<()>(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
     redis_is(&server.client, "up").await;
     hits_again(&server.client, &mut load).await;

@@ -8,3 +8,4 @@ mod outage;
 mod plug;
 mod shared;
 mod stop;
+mod traces;

@@ -1,15 +1,16 @@
 //! One run of the handler, from delivery to outcome.
 
 pub(crate) mod body;
-pub(crate) mod gather;
 pub(crate) mod row_check;
 pub(crate) mod suspects;
 
 use self::row_check::RowCheck;
 use self::suspects::SuspectPermit;
-use super::delivery::{Cancellation, Delivery, Held, trace_of};
+use super::delivery::{Delivery, Held, trace_of};
 use super::handled::{Handled, Reaction, delay_ms, is_fence, message_of, outcome};
 use super::shard::{HandlerResult, Handling, ShardWorker};
+use crate::handling::cancellation::Cancellation;
+use crate::handling::panics::{catch_panic, catch_panic_of_call};
 use crate::queue::consume::shard::heartbeat;
 use crate::queue::metrics::ConsumerMetrics;
 use evenkeel_link::clock::Moment;
@@ -18,12 +19,8 @@ use evenkeel_protocol::codec::error::CodecError;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, Note};
 use evenkeel_protocol::queue::steps::{Delivered, Outcome, Receipt};
-use std::any::Any;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::{Instrument, Span};
@@ -40,7 +37,10 @@ pub(super) fn start<T: Send + Sync + 'static>(
     worker.running.add(receipt, cancellation.clone());
     let trace = delivered.job.as_ref().ok().and_then(|job| trace_of(&job.spec.notes)).map(str::to_owned);
     let attempt = tracing::field::Empty;
-    let span = tracing::info_span!("queue_job", queue = %worker.run.core.name, id = %receipt.id, trace, attempt);
+    let (topic, kind) = (&worker.run.core.name, tracing::field::Empty);
+    let span = tracing::info_span!("queue_job", queue = %topic, id = %receipt.id, trace, attempt, otel.kind = kind);
+    #[cfg(feature = "otel")]
+    crate::trace::describe_attempt(&span, topic, &receipt.id.to_string(), trace.as_deref());
     let (its_worker, its_span) = (Arc::clone(worker), span.clone());
     let run = async move {
         let check = delivered.job.as_ref().ok().map(|job| RowCheck::of(&its_worker, receipt, job));
@@ -55,7 +55,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
         };
         // The user's code that decodes, handles and drops values may panic. An attempt without an outcome would hold its lease for the rest
         // of the process.
-        let ended = if guard("queue_attempt_caught") { caught(attempt).await } else { Ok(attempt.await) };
+        let ended = if guard("queue_attempt_caught") { catch_panic(attempt).await } else { Ok(attempt.await) };
         let outcome = match ended {
             Ok(outcome) => outcome,
             Err(panic) => {
@@ -69,6 +69,9 @@ pub(super) fn start<T: Send + Sync + 'static>(
                 })
             }
         };
+        if let Some(Outcome::Failed { error, .. } | Outcome::Dead { reason: error }) = &outcome {
+            crate::trace::failed(&its_span, &String::from_utf8_lossy(error));
+        }
         drop((running, check));
         its_worker.ended(&receipt, outcome);
     };
@@ -157,7 +160,7 @@ fn decode<T: Send + Sync + 'static>(worker: &ShardWorker<T>, job: &Job) -> Resul
     if !guard("queue_decode_caught") {
         return decode();
     }
-    caught_call(decode).unwrap_or_else(|panic| Err(format!("decoding panicked: {panic}")))
+    catch_panic_of_call(decode).unwrap_or_else(|panic| Err(format!("decoding panicked: {panic}")))
 }
 
 /// Calls the handler; returns the time of the call and its result, or the message of a panic.
@@ -173,7 +176,7 @@ async fn handle<T: Send + Sync + 'static>(
         run.core.clock.now()
     };
     match &run.handling {
-        Handling::One(handler) => (started(), caught(async { handler(delivery).await }).await),
+        Handling::One(handler) => (started(), catch_panic(async { handler(delivery).await }).await),
         Handling::Batch(gatherer) => {
             let mut ticket = gatherer.join(delivery, is_suspect);
             ticket.began().await;
@@ -241,30 +244,6 @@ fn undecodable<T>(worker: &ShardWorker<T>, receipt: &Receipt, message: &str) -> 
 
 fn retry_delay(job: &Job) -> Option<evenkeel_protocol::queue::retry_delay::RetryDelay> {
     job.spec.notes.iter().find_map(|note| if let Note::RetryDelay(delay) = note { Some(*delay) } else { None })
-}
-
-/// Runs a future; a panic in it becomes an error with the panic's message.
-pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
-    let mut future = std::pin::pin!(future);
-    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-        Ok(Poll::Pending) => Poll::Pending,
-        Err(panic) => Poll::Ready(Err(panic_message(panic))),
-    })
-    .await
-}
-
-/// Runs a callback of the user; a panic in it becomes an error with the panic's message.
-pub(in crate::queue) fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(panic_message)
-}
-
-fn panic_message(panic: Box<dyn Any + Send>) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("the panic payload is not a string").to_owned();
-    // Dropping the user's payload may panic, too.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
-    text
 }
 
 /// Counts an attempt as running until it is dropped, also if its task is aborted.

@@ -1,19 +1,18 @@
 //! The state that the loops of one shard share, and the state that all shards of one consumer share.
 
 pub(crate) mod heartbeat;
-pub(crate) mod phase;
 pub(crate) mod rescue;
 pub(crate) mod running;
 pub(crate) mod wake_up;
 pub(crate) mod work;
 
-use self::phase::Phase;
 use self::running::Running;
 use self::wake_up::WakeUpListener;
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction, message_of};
+use crate::handling::gather::Gatherer;
+use crate::handling::phase::Phase;
 use crate::queue::consume::attempt::body::RecordBudget;
-use crate::queue::consume::attempt::gather::Gatherer;
 use crate::queue::consume::attempt::suspects::Suspects;
 use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::Core;
@@ -39,7 +38,7 @@ pub(crate) enum Handling<T> {
     /// Each delivery goes to the handler.
     One(Handler<T>),
     /// Deliveries go to the handler in batches.
-    Batch(Arc<Gatherer<T>>),
+    Batch(Arc<Gatherer<Delivery<T>, HandlerResult>>),
 }
 
 /// The state that all shard workers of one consumer share.

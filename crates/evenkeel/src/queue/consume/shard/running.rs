@@ -1,6 +1,6 @@
 //! The deliveries that one shard worker holds.
 
-use crate::queue::consume::delivery::Cancellation;
+use crate::handling::cancellation::Cancellation;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::Receipt;

@@ -1,7 +1,7 @@
 //! The loop that settles finished jobs and claims due ones, in one call.
 
-use super::phase::{Phase, reached};
 use super::{Handling, Inbox, ShardWorker};
+use crate::handling::phase::{Phase, reached};
 use crate::queue::consume::attempt;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::{Backoff, guard};

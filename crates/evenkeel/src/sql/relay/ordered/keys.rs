@@ -161,7 +161,7 @@ static WAIT: Statement = Statement::new(
     "UPDATE evenkeel_outbox_keys SET claim = NULL, due_at = {now} + ?, error = ? WHERE topic = ? AND message_key = ?",
 );
 
-static LATER: Statement = Statement::new(
+static WAITING_KEYS: Statement = Statement::new(
     "SELECT topic, message_key FROM evenkeel_outbox_keys WHERE due_at > (SELECT {now}) AND due_at < ? AND claim IS NULL \
      AND error LIKE 'waits: %' ORDER BY due_at LIMIT ? {skip locked}",
 );
@@ -177,7 +177,7 @@ static AGE: Statement = Statement::new(
 pub(super) async fn expedite<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<usize, sqlx::Error> {
     let mut transaction = begin(connection).await?;
     let limits = [Value::count(NEVER), Value::count(KEYS_MAX as u64)];
-    let rows = Row::<DB>::all(&mut transaction, &LATER, &limits).await?;
+    let rows = Row::<DB>::all(&mut transaction, &WAITING_KEYS, &limits).await?;
     let name = |row: &Row<DB>| Ok(KeyName { topic: row.text(0)?, key: row.text(1)? });
     let names = rows.iter().map(name).collect::<Result<Vec<_>, sqlx::Error>>()?;
     if let Some((size, names)) = padded(names.iter()) {

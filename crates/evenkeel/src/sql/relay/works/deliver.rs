@@ -9,6 +9,7 @@ use crate::sql::relay::gate::Gate;
 use crate::sql::relay::publisher::envelope;
 use crate::sql::relay::rows::Claimed;
 use crate::sql::sink::SinkError;
+use crate::trace::{self, OutboxOperation};
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
 use futures_util::future::join_all;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tracing::Instrument;
 
 /// The maximum number of concurrent calls to one destination.
 const CONCURRENCY: usize = 64;
@@ -150,7 +152,11 @@ impl Delivery {
             let (carrier, admissions) = (&carrier, &admissions);
             async move {
                 let delivery = UnitDelivery { core, carrier, admissions, until, work: row.work };
-                let outcome = delivery.carry(&row, &mut so_far).await;
+                let span = trace::outbox(OutboxOperation::Process, row.work, row.trace.as_deref());
+                let outcome = delivery.carry(&row, &mut so_far).instrument(span.clone()).await;
+                if let UnitOutcome::Failed(error) = &outcome {
+                    trace::failed(&span, error);
+                }
                 (row, outcome, so_far)
             }
         });

@@ -1,43 +1,38 @@
 //! Jobs that a unit of work enqueues, reschedules and withdraws.
 
 use super::{Effects, of_another_keel};
-use crate::queue::{JobPut, JobWish, Order, Queue};
+use crate::queue::{JobBuilder, JobPut, JobWish, Queue};
 use crate::sql::error::SqlError;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::job::{JobId, Note};
 
 impl Effects {
-    /// Enqueues a job after the commit. `queue.job(..)` creates the order; its body is encoded at once. A delay counts from this
+    /// Enqueues a job after the commit. `queue.job(..)` creates the builder; its body is encoded at once. A delay counts from this
     /// call.
     ///
-    /// A job with an id ([`Order::id`]) is an upsert: of several units of work that enqueue a job with that id, the last to commit
+    /// A job with an id ([`JobBuilder::id`]) is an upsert: of several units of work that enqueue a job with that id, the last to commit
     /// wins, whatever the state of the job is then. It does not count against the queue's limits, because the committed effect must
     /// be carried out.
     ///
     /// # Errors
     /// [`SqlError::Queue`]: the job cannot be encoded, is too large, or has a unique key, which an upsert does not support.
     /// [`SqlError::Effect`]: the queue is of a keel over another Redis. The effect was not recorded.
-    pub fn enqueue<T: Send + Sync + 'static>(&mut self, order: Order<'_, T>) -> Result<JobId, SqlError> {
-        self.check_queue(order.stranger_to(&self.shared.destinations.queues.store()))?;
-        let mut put = order.into_put()?;
-        if let (Some(trace), JobWish::Run { spec, .. }) = (&self.trace, &mut put.wish)
-            && !spec.notes.iter().any(|note| matches!(note, Note::Trace(_)))
-        {
-            spec.notes.push(Note::Trace(Bytes::copy_from_slice(trace.as_bytes())));
-        }
+    pub fn enqueue<T: Send + Sync + 'static>(&mut self, job: JobBuilder<'_, T>) -> Result<JobId, SqlError> {
+        self.check_queue(job.name_if_foreign_to(&self.shared.destinations.queues.store()))?;
+        let put = job.into_put()?;
         Ok(self.put(put))
     }
 
-    /// Changes the due time or the body of a job that an earlier unit of work enqueued: the order names it ([`Order::id`] or
-    /// [`Order::raw_id`]) and replaces it as a whole. It is the same effect as [`enqueue`](Self::enqueue), and runs the job even if
+    /// Changes the due time or the body of a job that an earlier unit of work enqueued: the builder names it ([`JobBuilder::id`] or
+    /// [`JobBuilder::raw_id`]) and replaces it as a whole. It is the same effect as [`enqueue`](Self::enqueue), and runs the job even if
     /// it has run before.
     ///
     /// # Errors
-    /// As [`enqueue`](Self::enqueue); [`SqlError::Effect`] if the order has no id.
-    pub fn reschedule<T: Send + Sync + 'static>(&mut self, order: Order<'_, T>) -> Result<JobId, SqlError> {
-        self.check_queue(order.stranger_to(&self.shared.destinations.queues.store()))?;
-        let put = order.into_put()?;
+    /// As [`enqueue`](Self::enqueue); [`SqlError::Effect`] if the builder has no id.
+    pub fn reschedule<T: Send + Sync + 'static>(&mut self, job: JobBuilder<'_, T>) -> Result<JobId, SqlError> {
+        self.check_queue(job.name_if_foreign_to(&self.shared.destinations.queues.store()))?;
+        let put = job.into_put()?;
         if put.version != 0 {
             let sentence = "a job is rescheduled by its id: set the id it was enqueued with (id or raw_id)";
             return Err(SqlError::Effect(sentence.to_owned()));
@@ -50,7 +45,7 @@ impl Effects {
     /// # Errors
     /// [`SqlError::Effect`] for a queue of another keel. The effect was not recorded.
     pub fn revoke<T: Send + Sync + 'static>(&mut self, queue: &Queue<T>, id: JobId) -> Result<(), SqlError> {
-        self.check_queue(queue.stranger_to(&self.shared.destinations.queues.store()))?;
+        self.check_queue(queue.name_if_foreign_to(&self.shared.destinations.queues.store()))?;
         self.put(queue.withdrawal(id));
         Ok(())
     }
@@ -64,7 +59,12 @@ impl Effects {
     }
 
     /// Replaces an earlier effect on the same job.
-    fn put(&mut self, put: JobPut) -> JobId {
+    fn put(&mut self, mut put: JobPut) -> JobId {
+        if let (Some(trace), JobWish::Run { spec, .. }) = (&self.trace, &mut put.wish)
+            && !spec.notes.iter().any(|note| matches!(note, Note::Trace(_)))
+        {
+            spec.notes.push(Note::Trace(Bytes::copy_from_slice(trace.as_bytes())));
+        }
         let id = put.id;
         self.puts.retain(|earlier| earlier.id != id || earlier.topic != put.topic);
         self.puts.push(put);

@@ -1,6 +1,8 @@
-//! [`Effects`]: the effects that a unit of work records for after its commit. Those of the cache and of the queue are in files of their
-//! own, because each is there with the feature of its capability.
+//! [`Effects`]: the effects that a unit of work records for after its commit. Those of the cache, of the queue and of streams are in files of
+//! their own, because each is there with the feature of its capability.
 
+#[cfg(feature = "stream")]
+mod appends;
 #[cfg(feature = "cache")]
 mod invalidate;
 #[cfg(feature = "queue")]
@@ -10,12 +12,15 @@ use super::windows::RequestedWindow;
 #[cfg(feature = "queue")]
 use crate::queue::JobPut;
 use crate::sql::Shared;
+use crate::sql::database::Kind;
 use crate::sql::error::SqlError;
 #[cfg(feature = "cache")]
 use crate::sql::outbox::effect::Invalidate;
 use crate::sql::outbox::effect::{Effect, Message};
 use crate::sql::outbox::{WorkId, format};
+use crate::trace;
 use std::sync::Arc;
+use tracing::Span;
 
 /// The maximum length of the name of a topic or key in bytes: the size of its column.
 const NAME_BYTES_MAX: usize = 255;
@@ -38,11 +43,17 @@ pub struct Effects {
     pub(super) ordered: Vec<Message>,
     unordered: Vec<Message>,
     pub(super) trace: Option<String>,
+    /// From the begin of the transaction to the end of its commit.
+    pub(super) span: Span,
 }
 
 impl Effects {
-    pub(super) fn new(shared: Arc<Shared>, work: WorkId) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, kind: Kind, work: WorkId) -> Self {
+        let span = trace::transaction(kind, work);
         Self {
+            // The caller's span stands in if only the spans of the library are not exported.
+            trace: trace::context_of(&span).or_else(|| trace::context_of(&Span::current())),
+            span,
             shared,
             work,
             #[cfg(feature = "cache")]
@@ -52,7 +63,6 @@ impl Effects {
             puts: Vec::new(),
             ordered: Vec::new(),
             unordered: Vec::new(),
-            trace: None,
         }
     }
 
@@ -83,7 +93,8 @@ impl Effects {
     }
 
     /// Sets the trace context (a W3C `traceparent`) of all effects recorded from now on. Jobs pass it to their handlers, messages
-    /// carry it in the header `traceparent`, and the outbox row stores it.
+    /// carry it in the header `traceparent`, and the outbox row stores it. With the feature `otel` the default is the context of the
+    /// span of the transaction.
     pub fn trace(&mut self, traceparent: &str) {
         self.trace = Some(traceparent.chars().filter(char::is_ascii_graphic).take(NAME_BYTES_MAX).collect());
     }
@@ -122,7 +133,7 @@ impl Effects {
     }
 }
 
-#[cfg(any(feature = "cache", feature = "queue"))]
+#[cfg(any(feature = "cache", feature = "queue", feature = "stream"))]
 fn of_another_keel(what: &str, name: &str) -> SqlError {
     SqlError::Effect(format!(
         "{what} `{name}` belongs to a Keel over another Redis (or prefix) than the one that began this unit of work, so its effect \

@@ -84,7 +84,7 @@ async fn find(bodies: &Bodies, key: &str) -> Result<Tier, CacheError> {
 }
 
 /// Another key of the cache is loaded, stored, found and invalidated.
-async fn other_keys_are_served(bodies: &Bodies) {
+async fn assert_other_keys_are_served(bodies: &Bodies) {
     bodies.invalidate("fine").await.unwrap();
     assert_eq!(find(bodies, "fine").await.unwrap(), Tier::Loader);
     assert_ne!(find(bodies, "fine").await.unwrap(), Tier::Loader);
@@ -98,7 +98,7 @@ async fn panicking_codec_fails_only_the_fill(rig: Rig) {
         for _ in 0..3 {
             assert_eq!(find(&bodies, key).await.unwrap(), Tier::Loader, "{key}");
         }
-        other_keys_are_served(&bodies).await;
+        assert_other_keys_are_served(&bodies).await;
     }
 }
 
@@ -110,7 +110,7 @@ async fn blocking_codec_does_not_delay_other_keys(rig: Rig) {
             block_again();
             let own = bodies.clone();
             let blocked = tokio::spawn(async move { find(&own, key).await });
-            other_keys_are_served(&bodies).await;
+            assert_other_keys_are_served(&bodies).await;
             unblock();
             assert_eq!(blocked.await.unwrap().unwrap(), expected, "{key}");
             bodies.until_idle().await;
@@ -144,7 +144,7 @@ async fn panicking_version_or_weight_affects_only_its_value(rig: Rig) {
     for tier in [Tier::Loader, Tier::Store, Tier::Store, Tier::Store] {
         assert_eq!(find(&bodies, "weight panics").await.unwrap(), tier);
     }
-    other_keys_are_served(&bodies).await;
+    assert_other_keys_are_served(&bodies).await;
 }
 
 async fn load(key: String) -> Result<Option<Body>, Infallible> {
@@ -175,7 +175,7 @@ async fn misbehaving_loader_fails_only_its_key(rig: Rig) {
     assert!(at_once.unwrap_err().is_panic());
     let panics = reader(&bodies, "loader panics").await.unwrap().unwrap_err();
     assert!(matches!(&panics, CacheError::LoaderPanicked(words) if &**words == "on purpose"), "{panics}");
-    other_keys_are_served(&bodies).await;
+    assert_other_keys_are_served(&bodies).await;
     unblock();
     assert!(blocks.await.unwrap().unwrap());
     let hung = rig.while_time_passes(hangs).await.unwrap().unwrap_err();
@@ -267,7 +267,7 @@ async fn misbehaving_write_closes_only_its_window(rig: Rig) {
     };
     let hangs = write("write hangs");
     assert!(write("write panics").await.unwrap_err().is_panic());
-    other_keys_are_served(&bodies).await;
+    assert_other_keys_are_served(&bodies).await;
     hangs.abort();
     for key in ["write panics", "write hangs"] {
         rig.while_time_passes(find(&bodies, key)).await.unwrap();

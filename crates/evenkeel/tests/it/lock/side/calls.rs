@@ -82,9 +82,9 @@ async fn release_calls_only_the_longest_waiting_process() {
     .await;
 }
 
-/// The called process may have been canceled, or have died, a moment ago.
+/// The notified process may have canceled its call, or have died, a moment before.
 #[tokio::test]
-async fn called_process_that_is_gone_does_not_delay_others() {
+async fn dead_notified_waiter_does_not_delay_others() {
     in_time(async {
         let rig = Rig::redis().await;
         let one = rig.process().await;

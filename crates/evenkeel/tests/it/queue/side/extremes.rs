@@ -6,7 +6,7 @@ use super::rig::{Rig, state};
 use evenkeel::clock::UnixMs;
 use evenkeel::queue::topic::JobState;
 use evenkeel::queue::{
-    Cron, Durability, Handled, JobId, Order, QueueBuilder, QueueError, Retries, RetryDelay, WhenFull,
+    Cron, Durability, Handled, JobBuilder, JobId, QueueBuilder, QueueError, Retries, RetryDelay, WhenFull,
 };
 use evenkeel_protocol::queue::steps::{Limits, PutAnswer, State};
 use sqlx::SqlitePool;
@@ -46,7 +46,7 @@ fn spans() -> Vec<Duration> {
 const TIMES: [u64; 7] = [0, 1, 1 << 41, (1 << 45) - 1, 1 << 45, 1 << 48, u64::MAX];
 const SIZES: [usize; 5] = [0, 1, 60_000, 60_001, 1 << 20];
 
-type Change = Box<dyn for<'a> Fn(Order<'a, String>) -> Order<'a, String>>;
+type Change = Box<dyn for<'a> Fn(JobBuilder<'a, String>) -> JobBuilder<'a, String>>;
 
 fn changes() -> Vec<(String, Change)> {
     let mut all: Vec<(String, Change)> = Vec::new();

@@ -24,7 +24,7 @@ on_each_database! {
     dead_letter_of_a_dead_worker_is_deleted
     job_with_a_dead_row_does_not_run
     death_known_only_to_the_store_survives_flush
-    letter_redriven_in_its_row_alone_runs
+    dead_letter_redriven_only_in_its_row_runs
 }
 
 const RETRIES: u16 = 2;
@@ -296,7 +296,7 @@ async fn death_known_only_to_the_store_survives_flush<DB: Tested>(place: TestDat
 }
 
 /// The operator's process died between the two, or a failover lost the store's latest writes.
-async fn letter_redriven_in_its_row_alone_runs<DB: Tested>(place: TestDatabase<DB>) {
+async fn dead_letter_redriven_only_in_its_row_runs<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = dead_in_store(&stage).await;
     stage.queue.sweep_once().await.unwrap();

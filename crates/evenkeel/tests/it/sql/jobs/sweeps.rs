@@ -252,7 +252,7 @@ const LETTERS: std::ops::RangeInclusive<u8> = b'A'..=b'Z';
 async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     let mut ids = Vec::new();
-    // Redis is told to refuse the keys that end in one letter: one of the ids must.
+    // Redis is configured to reject the keys that end in one letter; one of the ids must end in it.
     let letter = loop {
         let id = stage.queue.delay(HOUR, &ids.len().to_string()).await.unwrap();
         ids.push(id);

@@ -5,7 +5,7 @@ mod state;
 
 pub(crate) use state::sort;
 
-use super::steps::{Ask, Asked, Kind, Pool, PoolHolder, PoolState, PoolSteps, check, check_size};
+use super::steps::{Kind, PermitReply, PermitRequest, Pool, PoolHolder, PoolState, PoolSteps, check, check_size};
 use crate::lock::error::LockError;
 use crate::lock::name::LockName;
 use crate::lock::steps::{Fence, Released, Renewed, WakeListener};
@@ -120,9 +120,9 @@ impl Pools {
 
 #[async_trait]
 impl PoolSteps for MemoryPool {
-    async fn acquire(&self, pool: &Pool, ask: &Ask) -> Result<Asked, LockError> {
-        check(ask)?;
-        Ok(self.step(pool, |state, now| state.acquire(now, pool.kind, ask)))
+    async fn acquire(&self, pool: &Pool, request: &PermitRequest) -> Result<PermitReply, LockError> {
+        check(request)?;
+        Ok(self.step(pool, |state, now| state.acquire(now, pool.kind, request)))
     }
 
     async fn renew(&self, pool: &Pool, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
@@ -173,7 +173,7 @@ impl PoolSteps for MemoryPool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ask, Asked, Fence, Kind, LockName, MemoryPool, POOLS_MAX, Pool, PoolSteps, Token};
+    use super::{Fence, Kind, LockName, MemoryPool, POOLS_MAX, PermitReply, PermitRequest, Pool, PoolSteps, Token};
     use bytes::Bytes;
     use evenkeel_link::clock::TestClock;
     use std::time::Duration;
@@ -183,8 +183,11 @@ mod tests {
         let (pool, owner) = (Pool { kind: Kind::ReadWrite, name }, Token::random());
         let (permits, permits_in_all, lease_ms, hold_ms_max) = (1, 500, 30_000, None);
         let (fence_floor, waits, words) = (0, false, Bytes::new());
-        let ask = Ask { owner, permits, permits_in_all, lease_ms, hold_ms_max, fence_floor, waits, words };
-        let Ok(Asked::Granted { fence, .. }) = pools.acquire(&pool, &ask).await else { unreachable!("it is free") };
+        let request =
+            PermitRequest { owner, permits, permits_in_all, lease_ms, hold_ms_max, fence_floor, waits, words };
+        let Ok(PermitReply::Granted { fence, .. }) = pools.acquire(&pool, &request).await else {
+            unreachable!("it is free")
+        };
         pools.release_now(&pool, owner);
         fence
     }

@@ -1,6 +1,8 @@
 //! The state of one pool, and the rules of each step.
 
-use crate::lock::pool::steps::{Ask, Asked, Kind, PoolHolder, PoolState, TURN_MS, WAITERS_MAX, WAITING_MS};
+use crate::lock::pool::steps::{
+    Kind, PermitReply, PermitRequest, PoolHolder, PoolState, TURN_MS, WAITERS_MAX, WAITING_MS,
+};
 use crate::lock::steps::{Fence, Released, Renewed};
 use bytes::Bytes;
 use evenkeel_link::Token;
@@ -104,58 +106,65 @@ impl State {
         self.forgotten_at = now + RETAINED_MS;
     }
 
-    pub(super) fn acquire(&mut self, now: u64, kind: Kind, ask: &Ask) -> Asked {
-        if self.permits > 0 && self.permits != ask.permits_in_all && guard("model_pool_permits_agree") {
-            return Asked::Differs { permits_in_all: self.permits };
+    pub(super) fn acquire(&mut self, now: u64, kind: Kind, request: &PermitRequest) -> PermitReply {
+        if self.permits > 0 && self.permits != request.permits_in_all && guard("model_pool_permits_agree") {
+            return PermitReply::Differs { permits_in_all: self.permits };
         }
         let holds = self.holds(now);
-        if let Some(hold) = holds.get(&ask.owner)
+        if let Some(hold) = holds.get(&request.owner)
             && guard("model_pool_acquire_repeat")
         {
-            let (fence, signer) = self.signature(kind, ask);
-            return Asked::Granted { lease_left_ms: hold.ends - now, fence, signer };
+            let (fence, signer) = self.signature(kind, request);
+            return PermitReply::Granted { lease_left_ms: hold.ends - now, fence, signer };
         }
         // Expired places are deleted, so that they do not return if the clock is set back.
         self.places.retain(|_, place| place.live(now).is_some());
-        let free_in_ms = self.free_in_ms(now, ask, &holds);
+        let free_in_ms = self.free_in_ms(now, request, &holds);
         self.holds = holds;
         if free_in_ms > 0 {
-            if ask.waits {
-                self.join_queue(now, ask);
+            if request.waits {
+                self.join_queue(now, request);
             }
-            return Asked::Taken { free_in_ms };
+            return PermitReply::Taken { free_in_ms };
         }
-        self.places.remove(&ask.owner);
-        self.permits = ask.permits_in_all;
+        self.places.remove(&request.owner);
+        self.permits = request.permits_in_all;
         if kind == Kind::ReadWrite {
-            self.issue_fence(now, ask);
+            self.issue_fence(now, request);
         }
-        let lease = ask.hold_ms_max.map_or(ask.lease_ms, |hold| ask.lease_ms.min(hold));
-        let limit = ask.hold_ms_max.map(|hold| now + hold);
-        let hold = Hold { permits: ask.permits, ends: now + lease, lease, since: now, limit, words: ask.words.clone() };
-        self.holds.insert(ask.owner, hold);
+        let lease = request.hold_ms_max.map_or(request.lease_ms, |hold| request.lease_ms.min(hold));
+        let limit = request.hold_ms_max.map(|hold| now + hold);
+        let hold = Hold {
+            permits: request.permits,
+            ends: now + lease,
+            lease,
+            since: now,
+            limit,
+            words: request.words.clone(),
+        };
+        self.holds.insert(request.owner, hold);
         self.used(now);
-        let (fence, signer) = self.signature(kind, ask);
-        Asked::Granted { lease_left_ms: lease, fence, signer }
+        let (fence, signer) = self.signature(kind, request);
+        PermitReply::Granted { lease_left_ms: lease, fence, signer }
     }
 
     /// The time until there is room for the caller at the earliest, given the holders and the earlier requests; 0 if there is room.
-    fn free_in_ms(&self, now: u64, ask: &Ask, holds: &HashMap<Token, Hold>) -> u64 {
-        let mine = self.places.get(&ask.owner).map_or(u64::MAX, |place| place.place);
-        let ahead = self.places.iter().filter(|(owner, place)| **owner != ask.owner && place.place < mine);
+    fn free_in_ms(&self, now: u64, request: &PermitRequest, holds: &HashMap<Token, Hold>) -> u64 {
+        let mine = self.places.get(&request.owner).map_or(u64::MAX, |place| place.place);
+        let ahead = self.places.iter().filter(|(owner, place)| **owner != request.owner && place.place < mine);
         let ahead = ahead.filter_map(|(_, place)| place.live(now));
         let ahead = ahead.filter_map(|place| Some((place.permits, place.keeps_until(now)?)));
         let ahead: Vec<(u32, u64)> = if guard("model_pool_order") { ahead.collect() } else { Vec::new() };
         let kept: u32 = ahead.iter().map(|(permits, _)| permits).sum();
         let mut used: u32 = holds.values().map(|hold| hold.permits).sum();
-        if used + kept + ask.permits <= ask.permits_in_all || !guard("model_pool_room") {
+        if used + kept + request.permits <= request.permits_in_all || !guard("model_pool_room") {
             return 0;
         }
         let mut free_at = ahead.iter().map(|(_, until)| *until).min().unwrap_or(u64::MAX);
         let mut leases: Vec<&Hold> = holds.values().collect();
         leases.sort_by_key(|hold| hold.ends);
         for hold in leases {
-            if used + ask.permits > ask.permits_in_all {
+            if used + request.permits > request.permits_in_all {
                 (used, free_at) = (used - hold.permits, hold.ends);
             }
         }
@@ -163,22 +172,22 @@ impl State {
     }
 
     /// Assigns a place in the queue, or renews the caller's place.
-    fn join_queue(&mut self, now: u64, ask: &Ask) {
-        let (permits, until) = (ask.permits, now + WAITING_MS);
-        if let Some(mine) = self.places.get_mut(&ask.owner) {
+    fn join_queue(&mut self, now: u64, request: &PermitRequest) {
+        let (permits, until) = (request.permits, now + WAITING_MS);
+        if let Some(mine) = self.places.get_mut(&request.owner) {
             let asked = mine.asked.min(now);
             *mine = Place { permits, asked, until, ..*mine };
         } else if self.places.len() < WAITERS_MAX {
             self.place += 1;
-            self.places.insert(ask.owner, Place { permits, place: self.place, asked: now, until });
+            self.places.insert(request.owner, Place { permits, place: self.place, asked: now, until });
         }
         self.used(now);
     }
 
     /// Issues a fencing token above all earlier ones; concurrent readers share one.
-    fn issue_fence(&mut self, now: u64, ask: &Ask) {
+    fn issue_fence(&mut self, now: u64, request: &PermitRequest) {
         if !self.holds.is_empty() && guard("model_pool_readers_share") {
-            self.fence = self.fence.max(ask.fence_floor + 1);
+            self.fence = self.fence.max(request.fence_floor + 1);
             return;
         }
         let mut fence = 1;
@@ -189,15 +198,15 @@ impl State {
             fence = fence.max(now * 1000);
         }
         if guard("model_pool_fence_floor") {
-            fence = fence.max(ask.fence_floor + 1);
+            fence = fence.max(request.fence_floor + 1);
         }
-        (self.fence, self.signer) = (fence, ask.owner);
+        (self.fence, self.signer) = (fence, request.owner);
     }
 
-    fn signature(&self, kind: Kind, ask: &Ask) -> (Fence, Token) {
+    fn signature(&self, kind: Kind, request: &PermitRequest) -> (Fence, Token) {
         match kind {
             Kind::ReadWrite => (Fence(self.fence), self.signer),
-            Kind::Semaphore => (Fence(0), ask.owner),
+            Kind::Semaphore => (Fence(0), request.owner),
         }
     }
 

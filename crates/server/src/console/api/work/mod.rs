@@ -7,6 +7,7 @@ mod claim;
 mod wire;
 
 use super::body::Body;
+use super::openapi::ActProblems;
 use super::topics::At;
 use super::wide::Wide;
 use super::{source, too_many};
@@ -28,6 +29,12 @@ use wire::{Call, Given, Held, Pulse, Worked, checked};
 /// The pause between two looks of a call that waits.
 const PAUSE: Duration = Duration::from_millis(250);
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/work", tag = "programs", summary = "Settle jobs, and claim others",
+    params(("source" = String, Path), ("topic" = String, Path)),
+    request_body = Call,
+    responses((status = 200, description = "Done", body = Worked), ActProblems)
+)]
 pub(super) async fn work(
     State(app): State<App>,
     visitor: Visitor,
@@ -77,6 +84,12 @@ pub(super) async fn work(
     Ok(Json(Worked { verdicts, jobs: jobs.collect(), waited_ms }).into_response())
 }
 
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics/{topic}/heartbeat", tag = "programs", summary = "Extend leases, and report the start of handlers",
+    params(("source" = String, Path), ("topic" = String, Path)),
+    request_body = Pulse,
+    responses((status = 200, description = "Done", body = Held), ActProblems)
+)]
 pub(super) async fn heartbeat(
     State(app): State<App>,
     visitor: Visitor,

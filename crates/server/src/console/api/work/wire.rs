@@ -4,6 +4,7 @@ use super::{Body, INVALID_INPUT, Problem, Wide};
 use evenkeel_link::Token;
 use evenkeel_protocol::queue::steps::{Outcome, Receipt};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Jobs of one call: claims and settlements, each.
 pub(super) const JOBS_MAX: usize = 100;
@@ -14,7 +15,7 @@ const WAIT_MS_MAX: u32 = 20_000;
 const WORKER_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
 
 /// A call of a worker, which has one outstanding.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::console::api) struct Call {
     /// Random, drawn at each start: 16 to 64 characters.
@@ -32,7 +33,7 @@ pub(in crate::console::api) struct Call {
 }
 
 /// One delivery, as `work` returned it.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Named {
     pub(super) id: String,
@@ -41,7 +42,7 @@ pub(super) struct Named {
 }
 
 /// The outcome of one delivery.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settlement {
     id: String,
@@ -56,7 +57,7 @@ pub(super) struct Settlement {
     error: String,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Word {
     Done,
@@ -67,7 +68,7 @@ enum Word {
 }
 
 /// A heartbeat.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::console::api) struct Pulse {
     pub(super) worker: String,
@@ -81,14 +82,14 @@ pub(in crate::console::api) struct Pulse {
 }
 
 /// For each delivery of a heartbeat: whether it is still held.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(in crate::console::api) struct Held {
     pub(super) held: Vec<bool>,
     pub(super) started: Vec<bool>,
 }
 
 /// The reply to a call.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Worked {
     /// One for each settlement: `settled`, `died`, `discarded`, or `lost`: the delivery is no longer current, and nothing changed.
     pub(super) verdicts: Vec<&'static str>,
@@ -98,7 +99,7 @@ pub(super) struct Worked {
 }
 
 /// A job that was claimed.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Given {
     pub(super) id: String,
     pub(super) token: String,

@@ -76,7 +76,7 @@ async fn standing<Q: QueueSteps>(rig: &Rig<Q>, name: &str) -> Result<Standing> {
 }
 
 /// An operator that read counts, pause and job one after the other got a reason that was never true.
-pub async fn standing_tells_what_decides_about_a_job<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn standing_shows_why_a_job_waits<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let with = |name: &str, priority| NewJob { spec: JobSpec { priority, ..job(name).spec }, ..job(name) };
     let unknown = standing(rig, "a").await?;
     assert_eq!((unknown.job, unknown.workers, unknown.paused_until, unknown.before), (None, 0, None, 0));

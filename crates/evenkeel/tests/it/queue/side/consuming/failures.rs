@@ -168,7 +168,7 @@ async fn undecodable_body_is_dead_at_once(rig: Rig) {
     assert!(history.len() == 1 && history[0].1.starts_with("undecodable"), "{history:?}");
 }
 
-/// While a mail server is down, every job of a queue burns its attempts one after the other, and all are dead when it is back.
+/// While a mail server is down, every job of a queue uses up its attempts, and all are dead when it is back.
 async fn handler_can_pause_the_topic(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(2).retries(0)).await;
     let names: Vec<String> = (0..6).map(|number| format!("job {number}")).collect();

@@ -66,7 +66,7 @@ async fn rows_without_a_route_do_not_delay_other_rows() {
 
 /// The same with a sink that is away; it is not asked again and again, and gets its messages when it is back.
 #[tokio::test]
-async fn unavailable_sink_does_not_delay_other_works() {
+async fn unavailable_sink_does_not_delay_other_units_of_work() {
     let stage = Stage::set().await;
     backlog(&stage).await;
     let (sink, absent) = (Recorder::new(), Recorder::new());

@@ -1,0 +1,18 @@
+//! How handlers run, the same for jobs of queues and entries of streams: their panics become errors, their deliveries are gathered into
+//! batches, and they are canceled. Below the capabilities: it knows none of them.
+
+pub(crate) mod cancellation;
+pub(crate) mod gather;
+pub(crate) mod panics;
+pub(crate) mod phase;
+
+use bytes::Bytes;
+
+/// An error message, cut to at most this many bytes at a character boundary.
+pub(crate) fn cut(message: &str, bytes_max: usize) -> Bytes {
+    let mut end = message.len().min(bytes_max);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    Bytes::copy_from_slice(&message.as_bytes()[..end])
+}

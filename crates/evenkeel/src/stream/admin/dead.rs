@@ -1,0 +1,74 @@
+//! [`DeadLetters`]: lists, replays and removes the dead letters of a group.
+
+use super::{DeadLetter, StreamAdmin};
+use evenkeel_protocol::stream::StreamError;
+use evenkeel_protocol::stream::entry::Record;
+use evenkeel_protocol::stream::id::EntryId;
+use evenkeel_protocol::stream::name::GroupName;
+use evenkeel_protocol::stream::steps::Redriven;
+
+/// The dead letters of a group; see [`StreamAdmin::dead`].
+#[derive(Clone)]
+pub struct DeadLetters {
+    pub(super) admin: StreamAdmin,
+    pub(super) group: GroupName,
+}
+
+/// What became of a dead letter that was to be handled again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replayed {
+    /// It is in the log again, for its group only, with this id.
+    Appended(EntryId),
+    /// There is no such dead letter: an earlier call has replayed or removed it.
+    Unknown,
+    /// Its key is parked (`OnFailure::DeadLetterSequence`): at the end of the log it would be overtaken by later entries of its key. Remove
+    /// it once its work was done by other means.
+    Parked,
+}
+
+impl DeadLetters {
+    /// A page of up to 500 dead letters of a partition, after this one, oldest first.
+    ///
+    /// # Errors
+    /// [`StreamError::Invalid`]: there is no such partition, or the limit is 0; [`StreamError::TooMany`]; [`StreamError::Link`].
+    pub async fn list(&self, partition: u16, after: EntryId, limit: usize) -> Result<Vec<DeadLetter>, StreamError> {
+        let base = &self.admin.base;
+        base.store.dead(self.admin.partition(partition)?, &self.group, after, limit).await
+    }
+
+    /// The encoded value of a dead letter; `None` if its record cannot be decoded.
+    #[must_use]
+    pub fn value_of(letter: &DeadLetter) -> Option<bytes::Bytes> {
+        Record::decode(&letter.record).ok().map(|record| record.body)
+    }
+
+    /// Sends dead letters back to their group, as new entries that no other group gets, without their earlier errors. At most 500.
+    ///
+    /// # Errors
+    /// [`StreamError::Invalid`]: there is no such partition; [`StreamError::TooMany`]; [`StreamError::UnknownGroup`]: Redis has lost the
+    /// partition; [`StreamError::Link`]: some may have been sent back; a repeated call does not send them back twice.
+    pub async fn replay(&self, partition: u16, letters: &[EntryId]) -> Result<Vec<Replayed>, StreamError> {
+        let base = &self.admin.base;
+        let replies = base.store.redrive(self.admin.partition(partition)?, &self.group, letters).await?;
+        let Some(replies) = replies else {
+            return Err(StreamError::UnknownGroup { stream: base.name.to_string(), group: self.group.to_string() });
+        };
+        let replayed = |reply| match reply {
+            Redriven::Appended(id) => Replayed::Appended(id),
+            Redriven::Unknown => Replayed::Unknown,
+            Redriven::Parked => Replayed::Parked,
+        };
+        Ok(replies.into_iter().map(replayed).collect())
+    }
+
+    /// Removes dead letters for good; returns for each whether it existed. A parked key is free again with its last one. At most 500.
+    ///
+    /// # Errors
+    /// [`StreamError::Invalid`]: there is no such partition; [`StreamError::TooMany`]; [`StreamError::Link`]; repeating the call is
+    /// idempotent.
+    pub async fn remove(&self, partition: u16, letters: &[EntryId]) -> Result<Vec<bool>, StreamError> {
+        let base = &self.admin.base;
+        let reply = base.store.discard(self.admin.partition(partition)?, &self.group, None, letters).await?;
+        self.admin.found(&self.group, reply)
+    }
+}

@@ -1,0 +1,244 @@
+//! [`StreamAdmin`]: the operator's handle on a stream, independent of the type of its entries.
+
+mod dead;
+
+pub use dead::{DeadLetters, Replayed};
+pub use evenkeel_protocol::stream::steps::{DeadLetter, GroupStats, Mode};
+pub use evenkeel_protocol::stream::tries::{Note, NoteKind, Tries};
+
+use super::base::Base;
+use super::consume::trim;
+use super::store::streams::Streams;
+use evenkeel_link::clock::UnixMs;
+use evenkeel_link::support::ms;
+use evenkeel_protocol::stream::StreamError;
+use evenkeel_protocol::stream::id::EntryId;
+use evenkeel_protocol::stream::name::{GroupName, Partition};
+use evenkeel_protocol::stream::steps::{self, Position, Reply, SEQUENCE_MAX};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The operator's handle on a stream; cheap to clone.
+#[derive(Clone)]
+pub struct StreamAdmin {
+    base: Arc<Base>,
+}
+
+/// The state of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupState {
+    /// Its name.
+    pub name: String,
+    /// How its entries are leased.
+    pub mode: Mode,
+    /// Its state in each partition, in the order of the partitions; `None` where Redis has lost the group.
+    pub partitions: Vec<Option<GroupStats>>,
+}
+
+impl GroupState {
+    /// Delivered entries without a final outcome.
+    #[must_use]
+    pub fn pending(&self) -> u64 {
+        self.stats().map(|stats| stats.pending).sum()
+    }
+
+    /// Dead letters.
+    #[must_use]
+    pub fn dead(&self) -> u64 {
+        self.stats().map(|stats| stats.dead).sum()
+    }
+
+    /// The age of the oldest entry that no consumer of the group has read.
+    #[must_use]
+    pub fn lag(&self) -> Option<Duration> {
+        let ages = self.stats().filter_map(|stats| Some(stats.now.saturating_sub(stats.unread?.ms)));
+        ages.max().map(Duration::from_millis)
+    }
+
+    /// The age of the oldest entry that was read and is not settled.
+    #[must_use]
+    pub fn oldest_pending(&self) -> Option<Duration> {
+        let ages = self.stats().filter_map(|stats| Some(stats.now.saturating_sub(stats.oldest_pending?.ms)));
+        ages.max().map(Duration::from_millis)
+    }
+
+    /// Whether the group is paused in a partition.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.stats().any(|stats| stats.paused_until.is_some())
+    }
+
+    fn stats(&self) -> impl Iterator<Item = &GroupStats> {
+        self.partitions.iter().flatten()
+    }
+}
+
+/// An entry of the log, as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peeked {
+    /// Its id.
+    pub id: EntryId,
+    /// Its key.
+    pub key: bytes::Bytes,
+    /// The only group that gets it, if a dead letter was sent back.
+    pub only: Option<String>,
+    /// Its encoded value; `None` if the record cannot be decoded.
+    pub value: Option<bytes::Bytes>,
+}
+
+/// Where a group goes on after a [`seek`](StreamAdmin::seek).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeekTo {
+    /// With the first entry that the log still has.
+    Start,
+    /// With the next entry that is appended.
+    End,
+    /// With the first entry that was appended at this time or later, by the server's clock, in ms since 1970.
+    Time(UnixMs),
+}
+
+impl StreamAdmin {
+    pub(crate) fn of(base: &Arc<Base>) -> Self {
+        Self { base: Arc::clone(base) }
+    }
+
+    pub(crate) async fn open(streams: &Arc<Streams>, name: &str) -> Result<Self, StreamError> {
+        match streams.store.register().get(name).await? {
+            Some(record) => Ok(Self { base: Arc::new(Base::new(streams, name, record)?) }),
+            None => Err(StreamError::Unknown { stream: name.to_owned() }),
+        }
+    }
+
+    pub(crate) async fn all(streams: &Arc<Streams>) -> Result<Vec<Self>, StreamError> {
+        let all = streams.store.register().all().await?;
+        all.into_iter().map(|(name, record)| Ok(Self { base: Arc::new(Base::new(streams, &name, record)?) })).collect()
+    }
+
+    /// The name of the stream.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.base.name
+    }
+
+    /// The number of its partitions.
+    #[must_use]
+    pub fn partitions(&self) -> u16 {
+        self.base.record.partitions
+    }
+
+    /// The state of each group, by name.
+    ///
+    /// # Errors
+    /// [`StreamError::Link`].
+    pub async fn groups(&self) -> Result<Vec<GroupState>, StreamError> {
+        let mut groups = Vec::new();
+        for (name, mode) in self.base.store.register().groups(&self.base.name).await? {
+            let mut partitions = Vec::new();
+            for partition in &self.base.partitions {
+                partitions.push(match self.base.store.stats(partition, &name).await? {
+                    Reply::Done(stats) => Some(stats),
+                    _ => None,
+                });
+            }
+            groups.push(GroupState { name: name.to_string(), mode, partitions });
+        }
+        Ok(groups)
+    }
+
+    /// A page of up to 500 entries of a partition, after this one.
+    ///
+    /// # Errors
+    /// [`StreamError::Invalid`]: there is no such partition, or the limit is 0; [`StreamError::TooMany`]; [`StreamError::Link`].
+    pub async fn peek(&self, partition: u16, after: EntryId, limit: usize) -> Result<Vec<Peeked>, StreamError> {
+        let entries = self.base.store.entries(self.partition(partition)?, after, limit).await?;
+        let peeked = |entry: steps::Entry| Peeked {
+            id: entry.id,
+            key: entry.key,
+            only: entry.only.map(|group| group.to_string()),
+            value: evenkeel_protocol::stream::entry::Record::decode(&entry.record).ok().map(|record| record.body),
+        };
+        Ok(entries.into_iter().map(peeked).collect())
+    }
+
+    /// Stops a group without stopping its processes: until this time, or with `None` until it is resumed, nothing is delivered to it.
+    /// Handlers that run end as usual.
+    ///
+    /// # Errors
+    /// [`StreamError::UnknownGroup`]; [`StreamError::Link`]: the group may be paused in some partitions; repeating the call is idempotent.
+    pub async fn pause(&self, group: &str, until: Option<UnixMs>) -> Result<(), StreamError> {
+        let group = GroupName::new(group)?;
+        for partition in &self.base.partitions {
+            let paused = self.base.store.pause(partition, &group, until.map(|until| until.0)).await?;
+            self.found(&group, paused)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a pause.
+    ///
+    /// # Errors
+    /// As [`pause`](Self::pause).
+    pub async fn resume(&self, group: &str) -> Result<(), StreamError> {
+        self.pause(group, Some(UnixMs(0))).await
+    }
+
+    /// Moves a group in all partitions: back to handle entries again, or forward to skip some. Its pending entries are dropped, running
+    /// handlers are canceled. Dead letters stay, so a seek back to an entry that is a dead letter may add another copy.
+    ///
+    /// # Errors
+    /// [`StreamError::UnknownGroup`]; [`StreamError::Link`]: the group may have been moved in some partitions; repeat the call.
+    pub async fn seek(&self, group: &str, to: SeekTo) -> Result<(), StreamError> {
+        let group = GroupName::new(group)?;
+        let position = match to {
+            SeekTo::Start | SeekTo::Time(UnixMs(0)) => Position::After(EntryId::MIN),
+            SeekTo::End => Position::End,
+            // After every entry of the millisecond before.
+            SeekTo::Time(UnixMs(time)) => Position::After(EntryId { ms: time - 1, sequence: SEQUENCE_MAX - 1 }),
+        };
+        for partition in &self.base.partitions {
+            let moved = self.base.store.seek(partition, &group, position).await?;
+            self.found(&group, moved)?;
+        }
+        Ok(())
+    }
+
+    /// Removes entries that all groups have settled and that are older than `retention`; returns their number. Consumers do this from time to
+    /// time themselves. Nothing is removed from a partition in which a registered group is missing.
+    ///
+    /// # Errors
+    /// [`StreamError::Invalid`] for a time above a hundred years; [`StreamError::Link`]; repeating the call is idempotent.
+    pub async fn trim(&self, retention: Duration) -> Result<u64, StreamError> {
+        trim(&self.base, ms(retention)).await
+    }
+
+    /// Removes a group from the register: it no longer keeps entries from being trimmed once it is gone from Redis, too. For a group that has
+    /// no consumers any more. Returns whether it was registered.
+    ///
+    /// # Errors
+    /// [`StreamError::Link`]; repeating the call is idempotent.
+    pub async fn unregister(&self, group: &str) -> Result<bool, StreamError> {
+        self.base.store.register().remove_group(&self.base.name, &GroupName::new(group)?).await
+    }
+
+    /// The dead letters of a group.
+    ///
+    /// # Errors
+    /// [`StreamError::Invalid`]: the name.
+    pub fn dead(&self, group: &str) -> Result<DeadLetters, StreamError> {
+        Ok(DeadLetters { admin: self.clone(), group: GroupName::new(group)? })
+    }
+
+    fn partition(&self, number: u16) -> Result<&Partition, StreamError> {
+        self.base.partitions.get(usize::from(number)).ok_or_else(|| {
+            let count = self.base.record.partitions;
+            StreamError::Invalid(format!("the stream has no partition {number}; it has {count}, counted from 0"))
+        })
+    }
+
+    fn found<R>(&self, group: &GroupName, reply: Reply<R>) -> Result<R, StreamError> {
+        match reply {
+            Reply::Done(done) => Ok(done),
+            _ => Err(StreamError::UnknownGroup { stream: self.base.name.to_string(), group: group.to_string() }),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! [`Consumer`]: a handler and the settings under which it runs.
+
+use super::batch::{Batch, BatchHandled};
+use super::entry::Entry;
+use super::group::{self, GroupSettings, Ordering};
+use super::handled::{Handled, HandlerResult, Reaction};
+use super::partition::{Worker, work};
+use super::run::{Handler, Handling, InFlight, Run, Slots};
+use super::share::{Share, keep_attending, stop_attending};
+use super::upkeep::keep_up;
+use crate::handling::gather::{BatchHandler, Gatherer};
+use crate::handling::panics::catch_panic_of_call;
+use crate::handling::phase::Phase;
+use crate::stream::metrics::ConsumerMetrics;
+use crate::stream::store::StreamStore;
+use crate::stream::stream::Stream;
+use evenkeel_link::support::Background;
+use evenkeel_link::{LinkError, LinkState, Token};
+use evenkeel_protocol::stream::StreamError;
+use evenkeel_protocol::stream::name::GroupName;
+use std::fmt::Display;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{RwLock, watch};
+
+/// The deadline of the last settlements after the drain, with a margin over the deadline of each partition.
+const FAREWELL: Duration = Duration::from_secs(15);
+/// The most entries of a partition that may wait in a process.
+const BUFFER_MAX: usize = 100_000;
+
+/// A handler of one entry.
+pub(super) type Handle<T, E> =
+    dyn Fn(Entry<T>) -> Pin<Box<dyn Future<Output = Result<Handled, E>> + Send>> + Send + Sync;
+
+/// A handler of several entries.
+pub(super) type HandleBatch<T, E> =
+    dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Result<BatchHandled<E>, E>> + Send>> + Send + Sync;
+
+/// The user's handler: of single entries or of batches.
+pub(super) enum Work<T, E> {
+    One(Arc<Handle<T, E>>),
+    Batch { size: usize, fill: Duration, handler: Arc<HandleBatch<T, E>> },
+}
+
+/// A handler and the settings under which it runs. Nothing happens until [`run`](Self::run).
+#[must_use = "nothing is consumed until `run`"]
+pub struct Consumer<T, E> {
+    stream: Stream<T>,
+    group: String,
+    settings: GroupSettings,
+    work: Work<T, E>,
+    reaction: Arc<dyn Fn(&E) -> Reaction + Send + Sync>,
+    concurrency: usize,
+    buffer: usize,
+    drain: Duration,
+}
+
+impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
+    pub(super) fn new(
+        stream: Stream<T>,
+        group: String,
+        settings: GroupSettings,
+        work: Work<T, E>,
+        concurrency: usize,
+    ) -> Self {
+        Self {
+            stream,
+            group,
+            settings,
+            work,
+            reaction: Arc::new(|_| Reaction::Retry),
+            concurrency,
+            buffer: 256,
+            drain: Duration::from_secs(25),
+        }
+    }
+
+    /// The number of entries that run at once in this process. Default 16, or the size of a batch if that is larger. An unordered consumer
+    /// reads no more entries than it has free slots.
+    pub fn concurrency(mut self, entries: usize) -> Self {
+        self.concurrency = entries;
+        self
+    }
+
+    /// The number of entries of a partition that an ordered consumer holds: those that run, and those that wait for an earlier entry of
+    /// their key or for a slot. Default 256. Once entries that wait for a retry fill it, the partition is not read until one of them is
+    /// done, which is logged and counted (`evenkeel_stream_blocked_total`). Entries that are delivered again may exceed it up to twice.
+    pub fn buffer(mut self, entries: usize) -> Self {
+        self.buffer = entries;
+        self
+    }
+
+    /// How long the first entry of a batch waits for others. Default 10 ms. Without effect on a handler of single entries.
+    pub fn fill(mut self, time: Duration) -> Self {
+        if let Work::Batch { fill, .. } = &mut self.work {
+            *fill = time;
+        }
+        self
+    }
+
+    /// Maps an error of the handler to the reaction to it. Default: [`Reaction::Retry`] for every error.
+    pub fn on_error(mut self, reaction: impl Fn(&E) -> Reaction + Send + Sync + 'static) -> Self {
+        self.reaction = Arc::new(reaction);
+        self
+    }
+
+    /// How long running handlers may continue after the shutdown has begun, or after the consumer has decided to return a partition.
+    /// Default 25 s. At the shutdown the consumer then drops them and releases their entries at once, without using an attempt. A
+    /// partition that is to be returned then waits for the end of its lease.
+    pub fn drain(mut self, deadline: Duration) -> Self {
+        self.drain = deadline;
+        self
+    }
+
+    /// Consumes until `shutdown` is ready, then drains. Creates the group, if it does not exist. During an outage of Redis an unordered
+    /// consumer keeps running until its leases have passed; an ordered one cancels the handlers of a partition when its lease has passed.
+    ///
+    /// Dropping this future drops the handlers; their entries are delivered again when their leases expire.
+    ///
+    /// # Errors
+    /// [`StreamError::Settings`] if the settings are invalid, or other programs consume the group in another order;
+    /// [`StreamError::Invalid`]: the name of the group; [`StreamError::Link`] if the group cannot be created, or the keel was shut down.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), StreamError> {
+        self.check()?;
+        let group = GroupName::new(&self.group)?;
+        let core = Arc::clone(self.stream.core());
+        group::open(&core, &group, &self.settings).await?;
+        let (phase, phases) = watch::channel(Phase::Working);
+        let drain = self.drain;
+        tracing::info!(stream = %core.base.name, %group, concurrency = self.concurrency, "consuming");
+        let run = self.into_run(group, phases);
+        let partitions = (0..).zip(&core.base.partitions);
+        let workers: Vec<Arc<Worker<T>>> =
+            partitions.map(|(number, partition)| Arc::new(Worker::new(&run, number, partition.clone()))).collect();
+        let loops = loops(&run, &workers);
+        let ended = tokio::select! {
+            biased;
+            () = shutdown => Ok(()),
+            error = closed(&core.base.store) => Err(error),
+        };
+        tracing::info!(stream = %core.base.name, group = %run.group, "draining");
+        phase.send_replace(Phase::Draining);
+        let all_done = async {
+            for worker in &workers {
+                worker.done.wait().await;
+            }
+        };
+        tokio::pin!(all_done);
+        let clock = &core.base.clock;
+        if clock.timeout(drain, &mut all_done).await.is_err() {
+            phase.send_replace(Phase::Over);
+            let _ = clock.timeout(FAREWELL, &mut all_done).await;
+        }
+        drop(loops);
+        let _ = clock.timeout(FAREWELL, stop_attending(&run)).await;
+        Ok(ended?)
+    }
+
+    fn check(&self) -> Result<(), StreamError> {
+        let base = &self.stream.core().base;
+        if let Err(reason) = self.settings.check(base.record.partitions) {
+            return base.refuse(reason);
+        }
+        if let Work::Batch { size, .. } = self.work
+            && !(1..=self.concurrency).contains(&size)
+        {
+            return base.refuse("the size of a batch must be between 1 and `concurrency`: a larger batch never fills");
+        }
+        if !(1..=10_000).contains(&self.concurrency) {
+            return base.refuse("`concurrency` must be between 1 and 10,000");
+        }
+        if !(1..=BUFFER_MAX).contains(&self.buffer) {
+            return base.refuse("`buffer` must be between 1 and 100,000");
+        }
+        Ok(())
+    }
+
+    fn into_run(self, group: GroupName, phases: watch::Receiver<Phase>) -> Arc<Run<T>> {
+        let core = Arc::clone(self.stream.core());
+        let is_ordered = self.settings.ordering != Ordering::Unordered;
+        let handling = match self.work {
+            Work::One(handler) => Handling::One(with_reaction(handler, self.reaction)),
+            Work::Batch { size, fill, handler } => Handling::Batch(Gatherer::new(
+                size,
+                fill,
+                each_with_reaction(handler, self.reaction),
+                core.base.clock.clone(),
+                phases.clone(),
+            )),
+        };
+        Arc::new(Run {
+            metrics: ConsumerMetrics::register(&core.base.name, group.as_str()),
+            group,
+            consumer: Token::random(),
+            handling,
+            slots: Slots::new(self.concurrency),
+            gate: Arc::new(RwLock::new(())),
+            in_flight: Arc::<InFlight>::default(),
+            phases,
+            buffer: self.buffer,
+            drain: self.drain,
+            share: Share::new(if is_ordered { 0 } else { core.base.partitions.len() }),
+            settings: self.settings,
+            core,
+        })
+    }
+}
+
+/// The loops of a consumer, each restarted if it panics.
+fn loops<T: Send + Sync + 'static>(run: &Arc<Run<T>>, workers: &[Arc<Worker<T>>]) -> Vec<Background> {
+    let clock = &run.core.base.clock;
+    let worker_loop = |worker: &Arc<Worker<T>>| {
+        let worker = Arc::clone(worker);
+        Background::spawn("stream partition", clock.clone(), move || work(Arc::clone(&worker)))
+    };
+    let mut all: Vec<Background> = workers.iter().map(worker_loop).collect();
+    let upkeep = Arc::clone(run);
+    all.push(Background::spawn("stream upkeep", clock.clone(), move || keep_up(Arc::clone(&upkeep))));
+    if run.settings.ordering != Ordering::Unordered {
+        let attending = Arc::clone(run);
+        all.push(Background::spawn("stream share", clock.clone(), move || keep_attending(Arc::clone(&attending))));
+    }
+    all
+}
+
+type OnError<E> = Arc<dyn Fn(&E) -> Reaction + Send + Sync>;
+
+/// Wraps the handler: maps its errors to reactions.
+fn with_reaction<T: 'static, E: Display + Send + 'static>(
+    handler: Arc<Handle<T, E>>,
+    on_error: OnError<E>,
+) -> Handler<T> {
+    Arc::new(move |entry| {
+        let handled = handler(entry);
+        let on_error = Arc::clone(&on_error);
+        Box::pin(async move { handled.await.map_err(|error| reaction(&on_error, &error)) })
+    })
+}
+
+/// Wraps the batch handler: maps its errors to reactions, and returns one result for each entry.
+fn each_with_reaction<T: Send + Sync + 'static, E: Display + Send + 'static>(
+    handler: Arc<HandleBatch<T, E>>,
+    on_error: OnError<E>,
+) -> BatchHandler<Entry<T>, HandlerResult> {
+    Arc::new(move |entries| {
+        let size = entries.len();
+        let handled = handler(Batch { entries });
+        let on_error = Arc::clone(&on_error);
+        Box::pin(async move {
+            let react = |error: E| reaction(&on_error, &error);
+            match handled.await {
+                Ok(BatchHandled::All(handled)) => vec![Ok(handled); size],
+                Ok(BatchHandled::Each(each)) => {
+                    let none = || Err((Reaction::Retry, "the handler returned no result for this entry".to_owned()));
+                    let given = each.into_iter().map(|answer| answer.map_err(react));
+                    given.chain(std::iter::repeat_with(none)).take(size).collect()
+                }
+                Err(error) => vec![Err(react(error)); size],
+            }
+        })
+    })
+}
+
+/// The reaction to an error, and the error's message. If the user's `on_error` panics, the reaction is a retry.
+fn reaction<E: Display>(on_error: &OnError<E>, error: &E) -> (Reaction, String) {
+    let text = catch_panic_of_call(|| error.to_string())
+        .unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
+    match catch_panic_of_call(|| on_error(error)) {
+        Ok(reaction) => (reaction, text),
+        Err(panic) => (Reaction::Retry, format!("{text} (`on_error` panicked: {panic})")),
+    }
+}
+
+/// Waits until the link is shut down.
+async fn closed(store: &StreamStore) -> LinkError {
+    let Some(link) = store.link() else { return std::future::pending().await };
+    let mut state = link.state();
+    let _ = state.wait_for(|state| *state == LinkState::Closed).await;
+    link.why_down()
+}

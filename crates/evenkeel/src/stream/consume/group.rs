@@ -1,0 +1,229 @@
+//! [`Group`]: how a group handles the entries of a stream.
+
+use super::batch::{Batch, BatchHandled};
+use super::consumer::{Consumer, Handle, HandleBatch, Work};
+use super::entry::Entry;
+use super::handled::Handled;
+use crate::stream::stream::Stream;
+use evenkeel_link::support::ms;
+use evenkeel_protocol::retry_delay::RetryDelay;
+use evenkeel_protocol::stream::StreamError;
+use evenkeel_protocol::stream::id::EntryId;
+use evenkeel_protocol::stream::name::GroupName;
+use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Opened, Position};
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What happens to later entries of a key while an earlier one has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// They wait until it is done, or a dead letter. The order of the key is kept, except for dead letters.
+    BlockKey,
+    /// They go on; the failed one is handled again after its delay, and has then been overtaken.
+    Skip,
+    /// They wait, and if it becomes a dead letter, they become dead letters, too, until an operator has removed all dead letters of the key.
+    DeadLetterSequence,
+}
+
+/// The order in which a group handles entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ordering {
+    Unordered,
+    PerKey(OnFailure),
+    Total,
+}
+
+impl Ordering {
+    pub(crate) fn mode(self) -> Mode {
+        if self == Self::Unordered { Mode::Entry } else { Mode::Partition }
+    }
+
+    /// Whether later entries of the key wait while one is retried.
+    pub(crate) fn blocks(self) -> bool {
+        !matches!(self, Self::Unordered | Self::PerKey(OnFailure::Skip))
+    }
+
+    pub(crate) fn parks(self) -> bool {
+        self == Self::PerKey(OnFailure::DeadLetterSequence)
+    }
+}
+
+/// The settings of a group.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupSettings {
+    pub(crate) ordering: Ordering,
+    pub(crate) position: Position,
+    pub(crate) lease: Duration,
+    /// `None`: without limit.
+    pub(crate) retries: Option<u16>,
+    pub(crate) retry_delay: RetryDelay,
+    pub(crate) crashes_max: u8,
+}
+
+/// A group and how it handles entries. Nothing happens until a consumer [runs](Consumer::run).
+///
+/// All programs that consume a group set the same order; one that differs in whether it keeps an order is rejected.
+#[must_use = "nothing is consumed until `handle` and `run`"]
+pub struct Group<T> {
+    stream: Stream<T>,
+    name: String,
+    settings: GroupSettings,
+}
+
+impl<T: Send + Sync + 'static> Group<T> {
+    pub(crate) fn new(stream: Stream<T>, name: &str) -> Self {
+        let settings = GroupSettings {
+            ordering: Ordering::Unordered,
+            position: Position::After(EntryId::MIN),
+            lease: Duration::from_secs(30),
+            retries: Some(5),
+            retry_delay: RetryDelay::default(),
+            crashes_max: 3,
+        };
+        Self { stream, name: name.to_owned(), settings }
+    }
+
+    /// Entries are handled in any order, each under a lease of its own; every consumer reads all partitions. The default.
+    pub fn unordered(mut self) -> Self {
+        self.settings.ordering = Ordering::Unordered;
+        self
+    }
+
+    /// Entries of one key are handled one after the other, in the order of the log; those of different keys run at the same time. One
+    /// consumer owns a partition at a time.
+    ///
+    /// Not guaranteed: the order of the *effects* of a process that was stopped and did not notice that it lost its partition. Write
+    /// [`Entry::fence`] in the handler's transaction, and reject lower ones.
+    pub fn per_key(mut self, on_failure: OnFailure) -> Self {
+        self.settings.ordering = Ordering::PerKey(on_failure);
+        self
+    }
+
+    /// All entries are handled one after the other, in the order of the log, and each waits until the one before is done or a dead letter.
+    /// The stream must have one partition. See [`per_key`](Self::per_key) for what is not guaranteed.
+    pub fn total(mut self) -> Self {
+        self.settings.ordering = Ordering::Total;
+        self
+    }
+
+    /// A group that does not exist yet begins with the next entry that is appended. Default: with the first entry that the log has.
+    pub fn from_end(mut self) -> Self {
+        self.settings.position = Position::End;
+        self
+    }
+
+    /// How long an entry, or in an ordered group a partition, stays leased to a consumer that has stopped sending heartbeats. Default 30 s.
+    /// It does not limit how long a handler may run, because a live consumer extends its leases.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.settings.lease = lease;
+        self
+    }
+
+    /// How many attempts follow a failed first one, before the entry becomes a dead letter. Default 5.
+    pub fn retries(mut self, retries: u16) -> Self {
+        self.settings.retries = Some(retries);
+        self
+    }
+
+    /// Errors never make an entry a dead letter; a permanent error ([`Reaction::Dead`](super::Reaction::Dead)) and crashes do.
+    pub fn retry_forever(mut self) -> Self {
+        self.settings.retries = None;
+        self
+    }
+
+    /// The delay between attempts. Default: exponential backoff with full jitter, a random time below a bound of 2 s that doubles with every
+    /// failure, up to an hour. A handler may return a delay of its own.
+    pub fn retry_delay(mut self, delay: RetryDelay) -> Self {
+        self.settings.retry_delay = delay;
+        self
+    }
+
+    /// The number of crashes after which an entry becomes a dead letter. Default 3. A crash is the death of a process, or the loss of its
+    /// lease, while it ran the entry alone. An entry runs alone after two such deaths in a row, so that neighbors of an entry that kills its
+    /// process are not blamed.
+    pub fn crashes_max(mut self, crashes: u8) -> Self {
+        self.settings.crashes_max = crashes;
+        self
+    }
+
+    /// Begins a consumer. Each call of the handler receives one [`Entry`]; many calls run concurrently. The handler returns `Ok(())`, a
+    /// [`Handled`], or an error, which by default is retried. A panic counts as an error.
+    ///
+    /// The handler must be idempotent: it may run twice for the same entry, because its process may die, or stop sending heartbeats for
+    /// longer than its lease, after the work and before the settlement.
+    pub fn handle<H, F, R, E>(self, handler: H) -> Consumer<T, E>
+    where
+        H: Fn(Entry<T>) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<R, E>> + Send + 'static,
+        R: Into<Handled>,
+        E: Display + Send + 'static,
+    {
+        let handler: Arc<Handle<T, E>> = Arc::new(move |entry| {
+            let handled = handler(entry);
+            Box::pin(async move { handled.await.map(Into::into) })
+        });
+        Consumer::new(self.stream, self.name, self.settings, Work::One(handler), 16)
+    }
+
+    /// Begins a consumer whose handler receives up to `size` entries at once, from all partitions, for work whose cost hardly depends on the
+    /// number of entries. A batch starts when it is full, [`fill`](Consumer::fill) after its first entry, or when the consumer drains. In an
+    /// ordered group it has at most one entry of each key.
+    ///
+    /// The handler returns `Ok(())` or one [`Handled`] for all entries, or [`BatchHandled::Each`]; an error or a panic counts for each entry.
+    /// An entry that is suspected of killing its process is delivered in a batch of its own.
+    pub fn handle_batch<H, F, R, E>(self, size: usize, handler: H) -> Consumer<T, E>
+    where
+        H: Fn(Batch<T>) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<R, E>> + Send + 'static,
+        R: Into<BatchHandled<E>>,
+        E: Display + Send + 'static,
+    {
+        let handler: Arc<HandleBatch<T, E>> = Arc::new(move |batch| {
+            let handled = handler(batch);
+            Box::pin(async move { handled.await.map(Into::into) })
+        });
+        let work = Work::Batch { size, fill: Duration::from_millis(10), handler };
+        Consumer::new(self.stream, self.name, self.settings, work, size.max(16))
+    }
+}
+
+impl GroupSettings {
+    pub(crate) fn lease_ms(&self) -> u64 {
+        ms(self.lease)
+    }
+
+    /// Rejects invalid settings, with one sentence.
+    pub(crate) fn check(&self, partitions: u16) -> Result<(), &'static str> {
+        if self.lease < Duration::from_secs(1) || self.lease > Duration::from_secs(12 * 3600) {
+            return Err("`lease` must be between 1 s and 12 h; it limits how long a dead consumer holds entries");
+        }
+        if self.retry_delay.ms_max() > 365 * 24 * 3_600_000 {
+            return Err("`retry_delay` must be at most a year");
+        }
+        if self.ordering == Ordering::Total && partitions != 1 {
+            return Err("`total` requires a stream with one partition; entries of different partitions have no order");
+        }
+        Ok(())
+    }
+}
+
+/// Registers the group, and creates it in every partition that does not have it.
+pub(crate) async fn open<T>(
+    core: &crate::stream::stream::Core<T>,
+    group: &GroupName,
+    settings: &GroupSettings,
+) -> Result<(), StreamError> {
+    let base = &core.base;
+    let mode = settings.ordering.mode();
+    let spec = GroupSpec { name: group.clone(), position: settings.position, mode };
+    for partition in &base.partitions {
+        if base.store.open(partition, std::slice::from_ref(&spec), EntryId::MIN).await? == [Opened::Refused] {
+            return base.refuse(format!(
+                "the group {group:?} exists and is leased otherwise: programs disagree whether it is ordered, or another program has created \
+                 a consumer group of this name on the log; use the same order everywhere, or another name"
+            ));
+        }
+    }
+    base.store.register().add_group(&base.name, group, mode).await
+}

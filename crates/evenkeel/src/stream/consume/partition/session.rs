@@ -1,0 +1,345 @@
+//! A session: the time for which a worker is current in its partition, from joining to leaving or losing it.
+
+use super::lanes::Lanes;
+use super::{Inbox, LOOK_AGAIN, Message, REPEAT, Worker};
+use crate::handling::cancellation::Cancellation;
+use crate::handling::phase::Phase;
+use crate::stream::consume::attempt::{self, Tokens};
+use crate::stream::consume::handled::dead;
+use crate::stream::consume::run::Slot;
+use crate::stream::consume::share::Owned;
+use evenkeel_link::clock::Moment;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::stream::id::EntryId;
+use evenkeel_protocol::stream::steps::{Delivered, Delivery, Outcome, Reader, Settlement};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// How a session ended.
+pub(super) enum End {
+    /// The partition was returned, or the consumer has ended.
+    Left,
+    /// Another consumer has the partition, or the lease has passed, or the group was moved.
+    Lost,
+    /// Redis has lost the partition or the group.
+    Missing,
+    /// The partition was not returned, because a handler did not end in time.
+    Expires(Duration),
+}
+
+/// The state of a session. Dropping it cancels its handlers.
+pub(super) struct Session<T> {
+    pub(super) worker: Arc<Worker<T>>,
+    number: u64,
+    pub(super) reader: Reader,
+    /// When the lease of the partition ends; `None` if entries are leased.
+    pub(super) ends: Option<Moment>,
+    pub(super) lanes: Lanes,
+    /// Deliveries that run, or whose outcome is not recorded yet.
+    pub(super) running: HashMap<Delivery, Held>,
+    pub(super) settlements: Vec<Settlement>,
+    /// The reports for which suspects wait.
+    pub(super) reports: Vec<(Delivery, oneshot::Sender<bool>)>,
+    pub(super) tail: EntryId,
+    /// When to read again, if nothing is appended before.
+    pub(super) look_at: Moment,
+    /// When an entry is due that this worker waits for.
+    pub(super) due_at: Option<Moment>,
+    pub(super) beat_at: Moment,
+    pub(super) settle_at: Moment,
+    pub(super) failures: u32,
+    /// The reply of a read was lost: its entries are found by a take-over.
+    pub(super) must_recover: bool,
+    pub(super) is_backlogged: bool,
+    is_blocked: bool,
+    /// When the partition is given up although handlers run, after it was decided to return it.
+    leave_by: Option<Moment>,
+}
+
+/// A delivery that runs. Dropping it cancels its handler.
+pub(super) struct Held {
+    pub(super) delivered: Delivered,
+    /// When its lease ends, if entries are leased.
+    pub(super) until: Moment,
+    pub(super) alone: bool,
+    /// Whether the store must be told that it no longer runs alone.
+    pub(super) was_alone: bool,
+    pub(super) ended: bool,
+    cancellation: Cancellation,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.cancellation.fire();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+impl Held {
+    /// Cancels the handler and returns its task.
+    pub(super) fn cancel(&mut self) -> Option<JoinHandle<()>> {
+        self.cancellation.fire();
+        self.task.take().inspect(JoinHandle::abort)
+    }
+}
+
+impl<T: Send + Sync + 'static> Session<T> {
+    pub(super) fn new(worker: Arc<Worker<T>>, number: u64, reader: Reader, ends: Option<Moment>) -> Self {
+        let now = worker.run.core.base.clock.now();
+        Self {
+            lanes: Lanes::new(worker.run.settings.ordering),
+            number,
+            reader,
+            ends,
+            running: HashMap::new(),
+            settlements: Vec::new(),
+            reports: Vec::new(),
+            tail: EntryId::MIN,
+            look_at: now,
+            due_at: None,
+            beat_at: now + worker.run.settings.lease / 3,
+            settle_at: now,
+            failures: 0,
+            must_recover: false,
+            is_backlogged: false,
+            is_blocked: false,
+            leave_by: None,
+            worker,
+        }
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.worker.run.core.base.clock.now()
+    }
+
+    pub(super) fn is_ordered(&self) -> bool {
+        self.ends.is_some()
+    }
+
+    /// Reads, runs and settles entries until the session ends.
+    pub(super) async fn serve(mut self, inbox: &mut Inbox, owned: Owned) -> End {
+        let end = self.serve_until_it_ends(inbox, Some(owned)).await;
+        self.worker.run.slots.set_backlogged(&mut self.is_backlogged, false);
+        if matches!(end, End::Lost | End::Missing | End::Expires(_)) {
+            let running = self.running.values().filter(|held| !held.ended).count();
+            self.worker.run.metrics.leases_lost.increment(running as u64);
+            tracing::warn!(
+                stream = %self.worker.run.core.base.name, group = %self.worker.run.group, partition = self.worker.number, running,
+                "the consumer is no longer current in a partition; its handlers there are canceled, another consumer may run their entries"
+            );
+        }
+        end
+    }
+
+    async fn serve_until_it_ends(&mut self, inbox: &mut Inbox, mut owned: Option<Owned>) -> End {
+        let worker = Arc::clone(&self.worker);
+        let (run, clock) = (&worker.run, &worker.run.core.base.clock);
+        let (mut phases, mut share) = (run.phases.clone(), run.share.changes());
+        loop {
+            let phase = *phases.borrow_and_update();
+            share.borrow_and_update();
+            if phase == Phase::Over {
+                return self.stop(inbox).await;
+            }
+            // At the shutdown the share is zero, and the end of the consumer's drain decides.
+            let is_excess = phase == Phase::Working && self.leave_by.is_none() && run.share.give_up(&mut owned);
+            if is_excess && guard("stream_share_given_up") {
+                self.leave_by = Some(self.now() + run.drain);
+            }
+            let is_draining = phase == Phase::Draining || self.leave_by.is_some();
+            if is_draining && self.running.is_empty() {
+                self.leave().await;
+                return End::Left;
+            }
+            if phase == Phase::Working && self.leave_by.is_some_and(|by| by <= self.now()) {
+                return End::Expires(run.settings.lease);
+            }
+            let (beat_at, settle_at) = (self.beat_at, self.settle_at);
+            let leave_by = self.leave_by.filter(|_| phase == Phase::Working);
+            let end_at = self.ends.into_iter().chain(leave_by).min();
+            let (has_ready, has_settlements) = (self.lanes.has_ready(), !self.settlements.is_empty());
+            tokio::select! {
+                biased;
+                message = inbox.recv() => self.on(message),
+                _ = phases.changed() => continue,
+                _ = share.changed() => continue,
+                () = clock.sleep_until(settle_at), if has_settlements => {}
+                () = clock.sleep_until(beat_at) => {}
+                () = async { clock.sleep_until(end_at.unwrap_or(beat_at)).await }, if end_at.is_some() => {}
+                () = run.slots.available(), if !is_draining && has_ready => {}
+                () = self.readable(), if !is_draining => self.look_at = self.now(),
+            }
+            while let Ok(message) = inbox.try_recv() {
+                self.on(Some(message));
+            }
+            if let Err(end) = self.step(is_draining).await {
+                return end;
+            }
+        }
+    }
+
+    /// Waits until a read may return something, and there is room for it.
+    async fn readable(&self) {
+        let run = &self.worker.run;
+        let clock = &run.core.base.clock;
+        if !self.is_ordered() {
+            run.slots.available().await;
+        } else if self.lanes.held() >= run.buffer {
+            return match self.due_at {
+                Some(due_at) => clock.sleep_until(due_at).await,
+                None => std::future::pending().await,
+            };
+        }
+        let look_at = self.due_at.map_or(self.look_at, |due_at| due_at.min(self.look_at));
+        tokio::select! {
+            () = clock.sleep_until(look_at) => {}
+            () = self.worker.listener.grown(self.tail) => {}
+        }
+    }
+
+    /// Makes the calls that are due.
+    async fn step(&mut self, is_draining: bool) -> Result<(), End> {
+        if !self.settlements.is_empty() && self.settle_at <= self.now() {
+            self.settle().await?;
+        }
+        if self.beat_at <= self.now() {
+            self.heartbeat().await?;
+        }
+        if self.ends.is_some_and(|ends| ends <= self.now()) && guard("stream_lease_ends_here") {
+            return Err(End::Lost);
+        }
+        if is_draining {
+            return Ok(());
+        }
+        self.start_ready();
+        let is_due = self.look_at <= self.now() || self.due_at.is_some_and(|due_at| due_at <= self.now());
+        if is_due {
+            if self.must_recover {
+                self.must_recover = !self.take_over().await?;
+            }
+            if self.must_recover {
+                let pause = REPEAT.delay(self.failures);
+                self.look_again(Some(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)));
+                return Ok(());
+            }
+            self.read().await?;
+            self.start_ready();
+        }
+        Ok(())
+    }
+
+    /// Starts entries whose turn it is, as far as there are slots.
+    fn start_ready(&mut self) {
+        while self.lanes.has_ready() {
+            let Some(slot) = self.worker.run.slots.take() else { return };
+            let Some(delivered) = self.lanes.next() else { return };
+            self.start(delivered, slot);
+        }
+    }
+
+    pub(super) fn start(&mut self, delivered: Delivered, slot: Slot) {
+        let delivery = Delivery { id: delivered.id, count: delivered.count };
+        let run = &self.worker.run;
+        let cancellation = Cancellation::default();
+        let is_parked = delivered.is_parked && run.settings.ordering.parks();
+        let until = self.now() + run.settings.lease;
+        let held = |delivered, task| Held {
+            delivered,
+            until,
+            alone: false,
+            was_alone: false,
+            ended: false,
+            cancellation: cancellation.clone(),
+            task,
+        };
+        if is_parked {
+            let outcome = dead("an earlier entry of its key is a dead letter", &run.settings);
+            run.metrics.handled(&outcome);
+            self.running.insert(delivery, held(delivered, None));
+            self.end(delivery, Some(outcome));
+            return;
+        }
+        let tokens = Tokens { session: self.number, fence: self.reader.fence, delivery };
+        let task = attempt::start(&self.worker, tokens, delivered.clone(), slot, cancellation.clone());
+        self.running.insert(delivery, held(delivered, Some(task)));
+    }
+
+    pub(super) fn on(&mut self, message: Option<Message>) {
+        match message {
+            Some(Message::Ended { session, delivery, outcome }) if session == self.number => {
+                self.end(delivery, outcome);
+            }
+            Some(Message::Alone { session, delivery, alone, reply }) if session == self.number => {
+                if let Some(held) = self.running.get_mut(&delivery) {
+                    held.was_alone |= held.alone && !alone;
+                    held.alone = alone;
+                    self.reports.push((delivery, reply));
+                    self.beat_at = self.now();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// An attempt has ended.
+    fn end(&mut self, delivery: Delivery, outcome: Option<Outcome>) {
+        let Some(held) = self.running.get_mut(&delivery).filter(|held| !held.ended) else { return };
+        let delivered = held.delivered.clone();
+        let Some(outcome) = outcome else {
+            self.running.remove(&delivery);
+            self.lanes.ended(delivered, false);
+            return;
+        };
+        held.ended = true;
+        if matches!(outcome, Outcome::Dead { parks_key: true, .. }) {
+            self.lanes.park(&delivered.key);
+        }
+        let is_retried = matches!(outcome, Outcome::Retry { .. } | Outcome::Snooze { .. });
+        self.lanes.ended(delivered, is_retried);
+        self.settlements.push(Settlement { delivery, outcome });
+    }
+
+    /// Forgets a delivery that is no longer current, and cancels its handler.
+    pub(super) fn lose(&mut self, delivery: Delivery) {
+        let Some(held) = self.running.remove(&delivery) else { return };
+        if held.ended {
+            return;
+        }
+        let run = &self.worker.run;
+        run.metrics.leases_lost.increment(1);
+        tracing::warn!(
+            stream = %run.core.base.name, group = %run.group, id = %delivery.id,
+            "a lease was lost while its handler ran; the handler is canceled, another consumer may run the entry"
+        );
+        self.lanes.ended(held.delivered.clone(), false);
+    }
+
+    /// Notes an entry whose keys wait for it, when it becomes known that nothing can be read before.
+    pub(super) fn note_blocked(&mut self) {
+        let is_blocked = self.is_ordered() && self.lanes.held() >= self.worker.run.buffer && self.lanes.delayed() > 0;
+        if is_blocked && !self.is_blocked {
+            self.worker.run.metrics.blocked.increment(1);
+            tracing::warn!(
+                stream = %self.worker.run.core.base.name, group = %self.worker.run.group, partition = self.worker.number,
+                delayed = self.lanes.delayed(),
+                "entries that wait for a retry block so many others that the partition is not read until one is done"
+            );
+        }
+        self.is_blocked = is_blocked;
+    }
+
+    /// The time of the next read: when something is due, but at most about a second from now.
+    pub(super) fn look_again(&mut self, next_in_ms: Option<u64>) {
+        let now = self.now();
+        let jitter = LOOK_AGAIN.mul_f64(0.75 + rand::random::<f64>() / 2.0);
+        let next = next_in_ms.map(Duration::from_millis);
+        self.due_at = next.map(|next| now + next);
+        self.look_at = now + next.map_or(jitter, |next| next.min(jitter));
+    }
+}

@@ -1,0 +1,96 @@
+//! What every consumer does for its group from time to time: measures how far behind it is, removes entries that all groups have settled, and
+//! removes consumers that are gone.
+
+use super::run::Run;
+use crate::stream::base::Base;
+use crate::stream::stream::Core;
+use evenkeel_link::support::ms;
+use evenkeel_protocol::stream::StreamError;
+use evenkeel_protocol::stream::name::GroupName;
+use evenkeel_protocol::stream::steps::{GroupStats, ITEMS_MAX, Reply, Trim, Trimmed};
+use metrics::counter;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the group is measured, with 25 % jitter.
+const MEASURE: Duration = Duration::from_secs(10);
+/// How many measurements lie between two trims.
+const TRIM_EVERY: u32 = 6;
+/// The most calls of one trim for each partition.
+const TRIM_CALLS_MAX: u32 = 100;
+/// After this silence a consumer without pending entries is removed.
+const SILENT: Duration = Duration::from_secs(3_600);
+
+/// Measures and trims until the task is dropped.
+pub(crate) async fn keep_up<T: Send + Sync + 'static>(run: Arc<Run<T>>) {
+    for round in 0_u32.. {
+        let jitter = MEASURE.mul_f64(0.75 + rand::random::<f64>() / 2.0);
+        run.core.base.clock.sleep(jitter).await;
+        if let Err(error) = measure(&run).await {
+            run.metrics.failed("stats", &error);
+        }
+        if round % TRIM_EVERY == 0
+            && let Err(error) = trim_and_sweep(&run).await
+        {
+            run.metrics.failed("trim", &error);
+        }
+    }
+}
+
+async fn measure<T>(run: &Run<T>) -> Result<(), StreamError> {
+    let base = &run.core.base;
+    let mut all: Vec<GroupStats> = Vec::new();
+    for partition in &base.partitions {
+        if let Reply::Done(stats) = base.store.stats(partition, &run.group).await? {
+            all.push(stats);
+        }
+    }
+    let oldest = |of: fn(&GroupStats) -> Option<u64>| {
+        let ages = all.iter().filter_map(|stats| of(stats).map(|ms| stats.now.saturating_sub(ms)));
+        ages.max().unwrap_or(0) as f64 / 1000.0
+    };
+    run.metrics.lag_seconds.set(oldest(|stats| stats.unread.map(|id| id.ms)));
+    run.metrics.oldest_pending_seconds.set(oldest(|stats| stats.oldest_pending.map(|id| id.ms)));
+    run.metrics.pending.set(all.iter().map(|stats| stats.pending).sum::<u64>() as f64);
+    run.metrics.dead_letters.set(all.iter().map(|stats| stats.dead).sum::<u64>() as f64);
+    Ok(())
+}
+
+async fn trim_and_sweep<T>(run: &Run<T>) -> Result<(), StreamError> {
+    trim_core(&run.core).await?;
+    for partition in &run.core.base.partitions {
+        run.core.base.store.sweep(partition, &run.group, ms(SILENT)).await?;
+    }
+    Ok(())
+}
+
+async fn trim_core<T>(core: &Core<T>) -> Result<u64, StreamError> {
+    trim(&core.base, ms(core.settings.retention)).await
+}
+
+/// Removes the entries that every registered group has settled and that are older than `retain_ms`; returns their number.
+pub(crate) async fn trim(base: &Base, retain_ms: u64) -> Result<u64, StreamError> {
+    let groups: Vec<GroupName> =
+        base.store.register().groups(&base.name).await?.into_iter().map(|(group, _)| group).collect();
+    let mut removed = 0;
+    for partition in &base.partitions {
+        for _ in 0..TRIM_CALLS_MAX {
+            let trim = Trim { groups: groups.clone(), retain_ms, limit: ITEMS_MAX };
+            match base.store.trim(partition, &trim).await? {
+                Trimmed::Removed { entries, more } => {
+                    removed += entries;
+                    if !more {
+                        break;
+                    }
+                }
+                Trimmed::GroupMissing(group) => {
+                    tracing::warn!(stream = %base.name, %group, "nothing is trimmed: a registered group is missing in a partition");
+                    counter!("evenkeel_stream_trims_refused_total", "stream" => Arc::clone(&base.name)).increment(1);
+                    break;
+                }
+                Trimmed::Missing => break,
+            }
+        }
+    }
+    Ok(removed)
+}

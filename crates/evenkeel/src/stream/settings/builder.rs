@@ -1,0 +1,112 @@
+//! [`StreamBuilder`]: opens a stream.
+
+use super::Settings;
+use crate::stream::base::Base;
+use crate::stream::metrics::StreamMetrics;
+use crate::stream::sending::producers::Producers;
+use crate::stream::store::streams::Streams;
+use crate::stream::stream::{Core, Stream};
+use evenkeel_link::support::{guard, in_groups};
+use evenkeel_protocol::codec::json::Json;
+use evenkeel_protocol::codec::{Codec, check_id};
+use evenkeel_protocol::stream::StreamError;
+use evenkeel_protocol::stream::id::EntryId;
+use evenkeel_protocol::stream::name::Partition;
+use evenkeel_protocol::stream::register::StreamRecord;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The settings of a stream, before it is opened. Every setting has a default. [`open`](Self::open) is the last call.
+#[must_use = "a builder does nothing until `open`"]
+pub struct StreamBuilder<T, C = Json> {
+    streams: Arc<Streams>,
+    name: String,
+    settings: Settings,
+    codec: C,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T> StreamBuilder<T> {
+    pub(crate) fn new(streams: Arc<Streams>, name: &str) -> Self {
+        Self { streams, name: name.to_owned(), settings: Settings::default(), codec: Json, value: PhantomData }
+    }
+}
+
+impl<T, C> StreamBuilder<T, C> {
+    /// The number of partitions: in how many parts the keys are divided, and therefore how many processes can handle entries in order. 1 to
+    /// 256. Default: the number that the stream already has, else 1. It cannot be changed later, because keys would change their
+    /// partition: [`open`](Self::open) fails for another number.
+    pub fn partitions(mut self, partitions: u16) -> Self {
+        self.settings.partitions = Some(partitions);
+        self
+    }
+
+    /// The largest encoded value; larger ones are rejected with [`StreamError::TooLarge`]. Default 1,047,552 bytes, at most 1 MiB together
+    /// with headers and trace context.
+    pub fn value_bytes_max(mut self, bytes: usize) -> Self {
+        self.settings.value_bytes_max = bytes;
+        self
+    }
+
+    /// The maximum number of entries of the stream, divided evenly among the partitions; above it an append fails with
+    /// [`StreamError::Full`]. Default: none.
+    pub fn entries_max(mut self, entries: u64) -> Self {
+        self.settings.entries_max = Some(entries);
+        self
+    }
+
+    /// How long the last number of a producer is stored after its last append. Within this time an append that is repeated is recognized.
+    /// Default 1 h.
+    pub fn producer_window(mut self, window: Duration) -> Self {
+        self.settings.producer_window = window;
+        self
+    }
+
+    /// How long entries are kept at least, for replays. Consumers remove older ones that every group has settled. Default 24 h.
+    pub fn retention(mut self, age: Duration) -> Self {
+        self.settings.retention = age;
+        self
+    }
+
+    /// The codec of the values. Default [`Json`]. Each entry records the codec that encoded it, so the codec of a stream may change. A custom
+    /// codec has an id from 64 to 127.
+    pub fn codec<D: Codec<T>>(self, codec: D) -> StreamBuilder<T, D> {
+        StreamBuilder { streams: self.streams, name: self.name, settings: self.settings, codec, value: PhantomData }
+    }
+}
+
+impl<T: Send + Sync + 'static, C: Codec<T>> StreamBuilder<T, C> {
+    /// Opens the stream: registers it, and creates its partitions.
+    ///
+    /// # Errors
+    /// [`StreamError::Settings`]: one sentence that names the invalid setting and the change to make; for example, the stream has another
+    /// number of partitions. [`StreamError::Invalid`]: the name. [`StreamError::Link`]: the server could not be reached.
+    pub async fn open(self) -> Result<Stream<T>, StreamError> {
+        let settings = self.settings;
+        settings.check(&self.name)?;
+        // Checks the name before anything is stored under it.
+        Partition::new("", &self.name, 0)?;
+        if let Err(reason) = check_id(&self.codec, guard("stream_codec_id_checked")) {
+            return Err(StreamError::Settings { stream: self.name, reason });
+        }
+        let requested = StreamRecord { partitions: settings.partitions.unwrap_or(1), codec: self.codec.id() };
+        let record = self.streams.store.register().register(&self.name, &requested).await?;
+        let base = Base::new(&self.streams, &self.name, record)?;
+        let count = base.record.partitions;
+        if settings.partitions.is_some_and(|partitions| partitions != count) && guard("stream_partitions_kept") {
+            return base.refuse(format!("it has {count} partitions; set `partitions({count})`, or leave it unset"));
+        }
+        let opening = base.partitions.iter().map(|partition| base.store.open(partition, &[], EntryId::MIN));
+        for opened in in_groups(opening).await {
+            opened?;
+        }
+        Ok(Stream::new(Core {
+            metrics: StreamMetrics::register(&base.name),
+            producers: base.partitions.iter().map(|_| Producers::default()).collect(),
+            base: Arc::new(base),
+            codec: Arc::new(self.codec),
+            settings,
+        }))
+    }
+}

@@ -1,0 +1,32 @@
+//! The state that the streams of one keel share.
+
+use super::StreamStore;
+use crate::context::Context;
+use crate::stream::consume::Listeners;
+use evenkeel_link::clock::Clock;
+use std::sync::Arc;
+
+/// The state that the streams of one keel share.
+pub(crate) struct Streams {
+    pub(crate) clock: Clock,
+    pub(crate) store: StreamStore,
+    /// The wake-up listeners of all consumers of this process.
+    pub(crate) listeners: Arc<Listeners>,
+}
+
+impl Streams {
+    pub(crate) fn new(context: &Context) -> Self {
+        let clock = context.clock.clone();
+        let store = match &context.link {
+            None => StreamStore::memory(clock.clone()),
+            Some(link) => StreamStore::redis(link.clone(), clock.clone()),
+        };
+        Self { clock, store, listeners: Arc::default() }
+    }
+
+    /// Streams on the same embedded store, like those of another process on the same Redis.
+    #[cfg(all(feature = "testing", feature = "cache"))]
+    pub(crate) fn another_process(&self) -> Self {
+        Self { clock: self.clock.clone(), store: self.store.clone(), listeners: Arc::default() }
+    }
+}

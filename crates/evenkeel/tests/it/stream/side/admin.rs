@@ -1,0 +1,149 @@
+//! What operators see and change.
+
+use super::rig::{Desk, Rig, all_settled, append, billing, open};
+use evenkeel::clock::UnixMs;
+use evenkeel::stream::admin::SeekTo;
+use evenkeel::stream::{EntryId, StreamError};
+use std::time::Duration;
+
+on_both! {
+    streams_and_groups_are_listed
+    group_state_shows_lag_and_pending
+    paused_group_delivers_nothing_until_resumed
+    seek_to_a_time_delivers_from_there
+    trim_keeps_what_a_group_has_not_settled
+    consumers_trim_what_all_groups_have_settled
+    unknown_names_are_errors
+}
+
+async fn streams_and_groups_are_listed(rig: Rig) {
+    let orders = rig.orders(2).await;
+    let keel = rig.process().await;
+    keel.stream::<u64>("clicks").open().await.unwrap();
+    let names: Vec<String> = keel.streams().await.unwrap().iter().map(|stream| stream.name().to_owned()).collect();
+    assert_eq!(names, ["clicks", "orders"]);
+    for group in ["shipping", "billing"] {
+        open(Desk::new().consumer(orders.group(group))).close().await;
+    }
+    let groups = keel.stream_admin("orders").await.unwrap().groups().await.unwrap();
+    assert_eq!(groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(), ["billing", "shipping"]);
+    assert!(groups.iter().all(|group| group.partitions.len() == 2 && group.partitions.iter().all(Option::is_some)));
+}
+
+async fn group_state_shows_lag_and_pending(rig: Rig) {
+    let orders = rig.orders(1).await;
+    let desk = Desk::new();
+    append(&orders, "a", &["1", "2"]).await;
+    let office = open(desk.consumer(orders.group("billing")).concurrency(1));
+    let case = desk.next().await;
+    rig.advance(Duration::from_secs(5)).await;
+    let state = billing(&orders).await;
+    assert_eq!((state.pending(), state.dead(), state.is_paused()), (1, 0, false));
+    assert_eq!((state.lag(), state.oldest_pending()), (Some(Duration::from_secs(5)), Some(Duration::from_secs(5))));
+    let page = orders.admin().peek(0, EntryId::MIN, 10).await.unwrap();
+    assert_eq!(
+        page.iter().map(|entry| entry.value.as_deref()).collect::<Vec<_>>(),
+        [Some(&b"\"1\""[..]), Some(b"\"2\"")]
+    );
+    case.done();
+    desk.done().await;
+    office.close().await;
+}
+
+async fn paused_group_delivers_nothing_until_resumed(rig: Rig) {
+    let orders = rig.orders(2).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(orders.group("billing")));
+    append(&orders, "a", &["1"]).await;
+    assert_eq!(desk.done().await, "1");
+    orders.admin().pause("billing", None).await.unwrap();
+    append(&orders, "a", &["2"]).await;
+    assert!(desk.next_at_once().await.is_none());
+    orders.admin().resume("billing").await.unwrap();
+    let case = rig.while_time_passes(desk.next()).await;
+    assert_eq!(case.entry.value, "2");
+    case.done();
+    office.close().await;
+}
+
+async fn seek_to_a_time_delivers_from_there(rig: Rig) {
+    let orders = rig.orders(1).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(orders.group("billing")));
+    append(&orders, "a", &["old"]).await;
+    assert_eq!(desk.done().await, "old");
+    rig.advance(Duration::from_millis(10)).await;
+    let from = rig.now_ms();
+    append(&orders, "a", &["new"]).await;
+    assert_eq!(desk.done().await, "new");
+    all_settled(&orders).await;
+    orders.admin().seek("billing", SeekTo::Time(UnixMs(from))).await.unwrap();
+    let case = rig.while_time_passes(desk.next()).await;
+    assert_eq!(case.entry.value, "new");
+    case.done();
+    orders.admin().seek("billing", SeekTo::End).await.unwrap();
+    append(&orders, "a", &["newest"]).await;
+    let case = rig.while_time_passes(desk.next()).await;
+    assert_eq!(case.entry.value, "newest");
+    case.done();
+    office.close().await;
+}
+
+/// (T6) A group that is behind, or whose handler runs, holds the log back.
+async fn trim_keeps_what_a_group_has_not_settled(rig: Rig) {
+    let orders = rig.orders(1).await;
+    let (billing, shipping) = (Desk::new(), Desk::new());
+    let office = open(billing.consumer(orders.group("billing")));
+    let slow = open(shipping.consumer(orders.group("shipping")).concurrency(1));
+    append(&orders, "a", &["1", "2"]).await;
+    billing.done().await;
+    billing.done().await;
+    let case = shipping.next().await;
+    all_settled(&orders).await;
+    rig.advance(Duration::from_millis(1)).await;
+    assert_eq!(orders.admin().trim(Duration::ZERO).await.unwrap(), 0);
+    case.done();
+    let second = shipping.next().await;
+    // The first is settled with the call that reads the second, or before.
+    while orders.admin().trim(Duration::ZERO).await.unwrap() == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(orders.admin().peek(0, EntryId::MIN, 10).await.unwrap().len(), 1);
+    second.done();
+    office.close().await;
+    slow.close().await;
+    assert_eq!(orders.admin().trim(Duration::from_secs(60)).await.unwrap(), 0, "it is young");
+    assert_eq!(orders.admin().trim(Duration::ZERO).await.unwrap(), 1);
+}
+
+async fn consumers_trim_what_all_groups_have_settled(rig: Rig) {
+    let orders = rig.orders_with(|builder| builder.retention(Duration::from_secs(60))).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(orders.group("billing")));
+    append(&orders, "a", &["1", "2"]).await;
+    desk.done().await;
+    desk.done().await;
+    let trimmed = async {
+        while !orders.admin().peek(0, EntryId::MIN, 10).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let began = rig.now_ms();
+    rig.while_time_passes(trimmed).await;
+    assert!(rig.now_ms() >= began + 60_000);
+    office.close().await;
+}
+
+async fn unknown_names_are_errors(rig: Rig) {
+    let orders = rig.orders(1).await;
+    let keel = rig.process().await;
+    let unknown = keel.stream_admin("nothing").await.err().unwrap();
+    assert!(matches!(&unknown, StreamError::Unknown { stream } if stream == "nothing"), "{unknown}");
+    let admin = orders.admin();
+    for refused in [admin.pause("nobody", None).await, admin.seek("nobody", SeekTo::End).await] {
+        assert!(matches!(&refused, Err(StreamError::UnknownGroup { group, .. }) if group == "nobody"), "{refused:?}");
+    }
+    assert!(!admin.unregister("nobody").await.unwrap());
+    let page = admin.peek(1, EntryId::MIN, 10).await;
+    assert!(matches!(page, Err(StreamError::Invalid(_))), "{page:?}");
+}

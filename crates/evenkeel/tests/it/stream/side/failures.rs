@@ -1,0 +1,213 @@
+//! Handlers that fail, and what follows.
+
+use super::rig::{Desk, Rig, all_settled, append, billing, letters, open, reason};
+use evenkeel::codec::Raw;
+use evenkeel::stream::admin::{NoteKind, Replayed};
+use evenkeel::stream::{Entry, Handled, OnFailure, Reaction, RetryDelay, Stream};
+use std::time::Duration;
+
+on_both! {
+    failed_entry_is_retried_after_its_delay_and_then_dead
+    entry_is_retried_forever_if_configured
+    snooze_uses_no_attempt
+    on_error_chooses_the_reaction
+    panicking_handler_is_a_failed_attempt
+    undecodable_entry_is_dead_and_others_go_on
+    handler_can_pause_the_group
+    later_entries_follow_a_dead_letter_of_their_sequence
+    dead_letter_is_replayed_to_its_group_only
+}
+
+const DELAY: Duration = Duration::from_secs(10);
+
+async fn failed_entry_is_retried_after_its_delay_and_then_dead(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["x"]).await;
+    let desk = Desk::new();
+    let group = orders.group("billing").retries(1).retry_delay(RetryDelay::fixed(DELAY));
+    let office = open(desk.consumer(group));
+    let failed_at = rig.now_ms();
+    desk.next().await.answer(Err("no route to host".to_owned()));
+    let second = rig.while_time_passes(desk.next()).await;
+    assert_eq!(second.entry.attempt, 2);
+    assert!(rig.now_ms() >= failed_at + 10_000, "not before its delay is over");
+    second.answer(Err("still none".to_owned()));
+    all_settled(&orders).await;
+    office.close().await;
+    let letters = letters(&orders).await;
+    let tries = letters[0].tries.as_ref().unwrap();
+    let reported: Vec<_> =
+        tries.notes.iter().map(|note| (note.kind, String::from_utf8_lossy(&note.text).into_owned())).collect();
+    assert_eq!(letters.len(), 1);
+    assert_eq!(
+        reported,
+        [(NoteKind::Failed, "no route to host".to_owned()), (NoteKind::Dead, "still none".to_owned())]
+    );
+}
+
+async fn entry_is_retried_forever_if_configured(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["x"]).await;
+    let desk = Desk::new();
+    let group = orders.group("billing").retry_forever().retry_delay(RetryDelay::fixed(Duration::from_millis(100)));
+    let office = open(desk.consumer(group));
+    for attempt in 1..10 {
+        let case = rig.while_time_passes(desk.next()).await;
+        assert_eq!(case.entry.attempt, attempt);
+        case.fail();
+    }
+    rig.while_time_passes(desk.next()).await.done();
+    office.close().await;
+    assert_eq!(billing(&orders).await.dead(), 0);
+}
+
+async fn snooze_uses_no_attempt(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["x", "y"]).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(orders.group("billing").per_key(OnFailure::BlockKey).retries(0)));
+    for _ in 0..3 {
+        let case = rig.while_time_passes(desk.next()).await;
+        assert_eq!((case.entry.value.as_str(), case.entry.attempt), ("x", 1));
+        case.answer(Ok(Handled::Snooze(DELAY)));
+    }
+    rig.while_time_passes(desk.next()).await.done();
+    assert_eq!(desk.done().await, "y");
+    office.close().await;
+    assert_eq!(billing(&orders).await.dead(), 0);
+}
+
+async fn on_error_chooses_the_reaction(rig: Rig) {
+    let orders = rig.orders(1).await;
+    for value in ["retry", "later", "snooze", "dead"] {
+        append(&orders, value, &[value]).await;
+    }
+    let desk = Desk::new();
+    let group = orders.group("billing").retries(1).retry_delay(RetryDelay::fixed(Duration::from_secs(1)));
+    let consumer = desk.consumer(group).on_error(|error| match error.as_str() {
+        "dead" => Reaction::Dead,
+        "later" => Reaction::RetryAfter(Duration::from_secs(60)),
+        "snooze" => Reaction::Snooze(Duration::from_secs(90)),
+        _ => Reaction::Retry,
+    });
+    let office = open(consumer);
+    for _ in 0..4 {
+        let case = desk.next().await;
+        let error = case.entry.value.clone();
+        case.answer(Err(error));
+    }
+    let mut order = Vec::new();
+    for _ in 0..3 {
+        let case = rig.while_time_passes(desk.next()).await;
+        order.push((case.entry.value.clone(), case.entry.attempt));
+        case.done();
+    }
+    assert_eq!(order, [("retry".to_owned(), 2), ("later".to_owned(), 2), ("snooze".to_owned(), 1)]);
+    office.close().await;
+    assert_eq!(letters(&orders).await.len(), 1);
+}
+
+async fn panicking_handler_is_a_failed_attempt(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["boom", "fine"]).await;
+    let (done, mut is_done) = tokio::sync::mpsc::unbounded_channel();
+    let group = orders.group("billing").per_key(OnFailure::BlockKey).retries(0);
+    let consumer = group.handle(move |entry: Entry<String>| {
+        let done = done.clone();
+        async move {
+            assert_ne!(entry.value, "boom", "on purpose");
+            done.send(entry.value).map_err(|_| "the receiver is closed".to_owned())
+        }
+    });
+    let office = open(consumer.concurrency(1));
+    assert_eq!(is_done.recv().await.unwrap(), "fine");
+    office.close().await;
+    let letters = letters(&orders).await;
+    let reason = reason(&letters[0]);
+    assert!(reason.contains("the handler panicked") && reason.contains("on purpose"), "{reason}");
+}
+
+/// (T5) An entry that cannot be decoded stopped the consumers of others forever.
+async fn undecodable_entry_is_dead_and_others_go_on(rig: Rig) {
+    let keel = rig.process().await;
+    let raw: Stream<Vec<u8>> = keel.stream("orders").codec(Raw).open().await.unwrap();
+    let orders = rig.orders(1).await;
+    let bad = raw.append("a", &b"\xff\xfe not JSON".to_vec()).await.unwrap();
+    append(&orders, "a", &["fine"]).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(orders.group("billing").per_key(OnFailure::BlockKey)));
+    assert_eq!(desk.done().await, "fine");
+    all_settled(&orders).await;
+    office.close().await;
+    let letters = letters(&orders).await;
+    assert_eq!((letters.len(), Some(letters[0].origin)), (1, bad.id));
+    assert!(reason(&letters[0]).starts_with("undecodable: "), "{}", reason(&letters[0]));
+}
+
+async fn handler_can_pause_the_group(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["1"]).await;
+    let desk = Desk::new();
+    let consumer = desk.consumer(orders.group("billing").unordered().retries(0));
+    let office = open(consumer.on_error(|_| Reaction::PauseGroup(Duration::from_secs(60))));
+    let paused_at = rig.now_ms();
+    desk.next().await.fail();
+    while !billing(&orders).await.is_paused() {
+        tokio::task::yield_now().await;
+    }
+    append(&orders, "b", &["2"]).await;
+    assert!(desk.next_at_once().await.is_none());
+    let case = rig.while_time_passes(desk.next()).await;
+    assert!(rig.now_ms() >= paused_at + 60_000);
+    assert_eq!(case.entry.attempt, 1);
+    case.done();
+    desk.done().await;
+    office.close().await;
+}
+
+/// What follows in the same key was made for a state that never came to be.
+async fn later_entries_follow_a_dead_letter_of_their_sequence(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["a1", "a2"]).await;
+    append(&orders, "b", &["b1"]).await;
+    let desk = Desk::new();
+    let group = orders.group("billing").per_key(OnFailure::DeadLetterSequence).retries(0);
+    let office = open(desk.consumer(group).concurrency(1));
+    let first = desk.next().await;
+    assert_eq!(first.entry.value, "a1");
+    first.fail();
+    assert_eq!(desk.done().await, "b1");
+    append(&orders, "a", &["a3"]).await;
+    all_settled(&orders).await;
+    let dead = letters(&orders).await;
+    assert_eq!(dead.len(), 3);
+    assert!(reason(&dead[2]).contains("an earlier entry of its key"), "{}", reason(&dead[2]));
+    let admin = orders.admin().dead("billing").unwrap();
+    assert_eq!(admin.replay(0, &[dead[0].id]).await.unwrap(), [Replayed::Parked]);
+    let all: Vec<_> = dead.iter().map(|letter| letter.id).collect();
+    assert_eq!(admin.remove(0, &all).await.unwrap(), [true; 3]);
+    append(&orders, "a", &["a4"]).await;
+    assert_eq!(desk.done().await, "a4", "the key is free again");
+    office.close().await;
+}
+
+async fn dead_letter_is_replayed_to_its_group_only(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["x"]).await;
+    let (billing_desk, shipping_desk) = (Desk::new(), Desk::new());
+    let billing = open(billing_desk.consumer(orders.group("billing").retries(0)));
+    let shipping = open(shipping_desk.consumer(orders.group("shipping")));
+    assert_eq!(shipping_desk.done().await, "x");
+    billing_desk.next().await.fail();
+    all_settled(&orders).await;
+    let letter = letters(&orders).await.remove(0);
+    let admin = orders.admin().dead("billing").unwrap();
+    let replayed = admin.replay(0, &[letter.id, letter.id]).await.unwrap();
+    assert!(matches!(replayed[..], [Replayed::Appended(_), Replayed::Unknown]), "{replayed:?}");
+    let again = billing_desk.next().await;
+    assert_eq!((again.entry.value.as_str(), again.entry.attempt, again.entry.origin), ("x", 1, Some(letter.origin)));
+    again.done();
+    assert!(shipping_desk.next_at_once().await.is_none());
+    billing.close().await;
+    shipping.close().await;
+}

@@ -1,0 +1,137 @@
+//! User code that misbehaves: codec, handler, policy and error text each panic, hang, block their thread, or panic while they are dropped.
+//! Other entries run in the meantime, and the shutdown ends.
+
+use super::rig::{Orders, Rig, billing, letters, open, reason};
+use crate::blocks::{block, unblock};
+use evenkeel::stream::{Entry, Handled, Reaction, Stream};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt::{self, Display};
+use std::time::Duration;
+
+mod memory {
+    use crate::stream::side::rig::{Rig, in_time};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_handler_fails_only_its_entry() {
+        in_time(super::misbehaving_handler_fails_only_its_entry(Rig::memory())).await;
+    }
+}
+
+mod redis {
+    use crate::stream::side::rig::{Rig, in_time};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_handler_fails_only_its_entry() {
+        in_time(super::misbehaving_handler_fails_only_its_entry(Rig::redis().await)).await;
+    }
+}
+
+/// The behavior of user code that an entry requests, and the reason of its dead letter; empty if it is done.
+const TABLE: [(&str, &str); 12] = [
+    ("fine", ""),
+    ("decode panics", "undecodable: decoding panicked"),
+    ("decode blocks", ""),
+    ("handler panics", "the handler panicked: handler panics"),
+    ("handler panics at once", "the handler panicked: handler panics at once"),
+    ("handler blocks", ""),
+    ("handler fails and the value panics when dropped", "panicked"),
+    ("error text panics", "formatting the error panicked"),
+    ("on_error panics", "`on_error` panicked"),
+    ("panic payload panics when dropped", "the panic payload is not a string"),
+    ("retry after forever and never again", "the handler asked"),
+    ("handler hangs", ""),
+];
+
+#[derive(Serialize)]
+struct Behavior(String);
+
+impl<'de> Deserialize<'de> for Behavior {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.as_str() {
+            "decode panics" => panic!("decode panics"),
+            "decode blocks" => block(),
+            _ => {}
+        }
+        Ok(Self(text))
+    }
+}
+
+impl Drop for Behavior {
+    fn drop(&mut self) {
+        if self.0 == "handler fails and the value panics when dropped" && !std::thread::panicking() {
+            panic!("the value panics when dropped");
+        }
+    }
+}
+
+struct Refusal(String);
+
+impl Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        assert_ne!(self.0, "error text panics", "on purpose");
+        f.write_str(&self.0)
+    }
+}
+
+struct Payload;
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("the payload panics when dropped");
+        }
+    }
+}
+
+async fn behave(entry: Entry<Behavior>) -> Result<Handled, Refusal> {
+    match entry.value.0.as_str() {
+        "handler panics" => panic!("handler panics"),
+        "handler blocks" => block(),
+        "handler hangs" => std::future::pending().await,
+        "panic payload panics when dropped" => std::panic::panic_any(Payload),
+        "retry after forever and never again" => return Ok(Handled::Retry(Duration::MAX)),
+        "fine" | "decode blocks" => {}
+        other => return Err(Refusal(other.to_owned())),
+    }
+    Ok(Handled::Done)
+}
+
+async fn misbehaving_handler_fails_only_its_entry(rig: Rig) {
+    let keel = rig.process().await;
+    let orders: Stream<Behavior> = keel.stream("orders").partitions(2).open().await.unwrap();
+    let texts: Orders = rig.orders(2).await;
+    for (behavior, _) in TABLE {
+        texts.append(behavior, &behavior.to_owned()).await.unwrap();
+    }
+    let group = orders.group("billing").unordered().retries(0);
+    let consumer = group.handle(|entry: Entry<Behavior>| match entry.value.0.as_str() {
+        "handler panics at once" => panic!("handler panics at once"),
+        _ => behave(entry),
+    });
+    let consumer = consumer.concurrency(32).drain(Duration::from_secs(1)).on_error(|error| {
+        assert_ne!(error.0, "on_error panics", "on purpose");
+        Reaction::Retry
+    });
+    let office = open(consumer);
+    let dead = TABLE.iter().filter(|(_, reason)| !reason.is_empty()).count();
+    while letters(&texts).await.len() < dead {
+        tokio::task::yield_now().await;
+    }
+    unblock();
+    while billing(&texts).await.pending() != 1 {
+        tokio::task::yield_now().await;
+    }
+    rig.while_time_passes(office.close()).await;
+    let letters = letters(&texts).await;
+    for (behavior, expected) in TABLE {
+        let letter = letters.iter().find(|letter| letter.key == behavior.as_bytes());
+        match letter {
+            None => assert_eq!(expected, "", "{behavior} is no dead letter"),
+            Some(letter) => {
+                let reason = reason(letter);
+                assert!(!expected.is_empty() && reason.contains(expected), "{behavior}: {reason}");
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The register of streams: their numbers of partitions, and their groups.
+//!
+//! It is in Redis as the streams are, so a flush removes both. Programs write again what they know.
+
+use super::error::StreamError;
+use super::name::GroupName;
+use super::steps::Mode;
+use async_trait::async_trait;
+use evenkeel_link::{Link, LinkError};
+use parking_lot::Mutex;
+use redis::Value;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The entry of a stream. Stored as JSON, so that an operator can read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamRecord {
+    /// The number of its partitions.
+    pub partitions: u16,
+    /// The codec of its entries ([`Codec::id`](crate::codec::Codec::id)).
+    pub codec: u8,
+}
+
+type Result<T> = std::result::Result<T, StreamError>;
+
+/// The register of the streams of a store.
+#[async_trait]
+pub trait StreamRegister: Send + Sync {
+    /// Creates the entry of a stream, unless it has one; returns the stored one.
+    async fn register(&self, stream: &str, record: &StreamRecord) -> Result<StreamRecord>;
+
+    /// The entry of a stream; `None` if no program has opened it.
+    async fn get(&self, stream: &str) -> Result<Option<StreamRecord>>;
+
+    /// Every stream that was opened, by name.
+    async fn all(&self) -> Result<Vec<(String, StreamRecord)>>;
+
+    /// Adds a group of a stream.
+    async fn add_group(&self, stream: &str, group: &GroupName, mode: Mode) -> Result<()>;
+
+    /// Removes a group of a stream: it no longer holds the log back. Returns whether it existed.
+    async fn remove_group(&self, stream: &str, group: &GroupName) -> Result<bool>;
+
+    /// The groups of a stream, by name.
+    async fn groups(&self, stream: &str) -> Result<Vec<(GroupName, Mode)>>;
+}
+
+/// The register in Redis.
+pub struct RedisStreams {
+    link: Link,
+    /// One hash, stream → record.
+    streams: String,
+    /// One hash, stream and group → mode.
+    groups: String,
+}
+
+impl RedisStreams {
+    /// The register on this server.
+    #[must_use]
+    pub fn new(link: Link) -> Self {
+        let (streams, groups) = (format!("{}:s:streams", link.prefix()), format!("{}:s:groups", link.prefix()));
+        Self { link, streams, groups }
+    }
+
+    async fn command(&self, key: &str, cmd: &redis::Cmd) -> Result<Value> {
+        Ok(self.link.command(key.as_bytes(), cmd).await?)
+    }
+
+    async fn hash(&self, key: &str) -> Result<BTreeMap<String, Vec<u8>>> {
+        let answer = self.command(key, redis::cmd("HGETALL").arg(key)).await?;
+        Ok(redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("HGETALL: {error}")))?)
+    }
+}
+
+#[async_trait]
+impl StreamRegister for RedisStreams {
+    async fn register(&self, stream: &str, record: &StreamRecord) -> Result<StreamRecord> {
+        let text = serde_json::to_string(record).map_err(|error| StreamError::Invalid(error.to_string()))?;
+        self.command(&self.streams, redis::cmd("HSETNX").arg(&self.streams).arg(stream).arg(text)).await?;
+        Ok(self.get(stream).await?.unwrap_or_else(|| record.clone()))
+    }
+
+    async fn get(&self, stream: &str) -> Result<Option<StreamRecord>> {
+        match self.command(&self.streams, redis::cmd("HGET").arg(&self.streams).arg(stream)).await? {
+            Value::Nil => Ok(None),
+            Value::BulkString(text) => read(stream, &text).map(Some),
+            other => Err(LinkError::Unexpected(format!("the register of streams: {other:?}")).into()),
+        }
+    }
+
+    async fn all(&self) -> Result<Vec<(String, StreamRecord)>> {
+        let rows = self.hash(&self.streams).await?;
+        rows.into_iter().map(|(stream, text)| read(&stream, &text).map(|record| (stream, record))).collect()
+    }
+
+    async fn add_group(&self, stream: &str, group: &GroupName, mode: Mode) -> Result<()> {
+        let field = field(stream, group);
+        self.command(&self.groups, redis::cmd("HSET").arg(&self.groups).arg(field).arg(text_of(mode))).await?;
+        Ok(())
+    }
+
+    async fn remove_group(&self, stream: &str, group: &GroupName) -> Result<bool> {
+        let removed = redis::cmd("HDEL").arg(&self.groups).arg(field(stream, group)).clone();
+        Ok(self.command(&self.groups, &removed).await? == Value::Int(1))
+    }
+
+    async fn groups(&self, stream: &str) -> Result<Vec<(GroupName, Mode)>> {
+        let rows = self.hash(&self.groups).await?;
+        let of_stream =
+            rows.iter().filter_map(|(field, mode)| Some((field.strip_prefix(stream)?.strip_prefix('/')?, mode)));
+        of_stream.map(|(group, mode)| Ok((GroupName::new(group)?, mode_of(mode)))).collect()
+    }
+}
+
+/// Names have no slash.
+fn field(stream: &str, group: &GroupName) -> String {
+    format!("{stream}/{group}")
+}
+
+fn text_of(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Entry => "entry",
+        Mode::Partition => "partition",
+    }
+}
+
+fn mode_of(text: &[u8]) -> Mode {
+    if text == b"partition" { Mode::Partition } else { Mode::Entry }
+}
+
+fn read(stream: &str, text: &[u8]) -> Result<StreamRecord> {
+    serde_json::from_slice(text).map_err(|error| StreamError::Settings {
+        stream: stream.to_owned(),
+        reason: format!(
+            "its entry in the register of streams cannot be decoded ({error}); was it written by a newer program?"
+        ),
+    })
+}
+
+/// The register of an embedded store.
+#[derive(Default)]
+pub struct MemoryStreams {
+    streams: Mutex<BTreeMap<String, StreamRecord>>,
+    groups: Mutex<BTreeMap<(String, GroupName), Mode>>,
+}
+
+#[async_trait]
+impl StreamRegister for MemoryStreams {
+    async fn register(&self, stream: &str, record: &StreamRecord) -> Result<StreamRecord> {
+        Ok(self.streams.lock().entry(stream.to_owned()).or_insert_with(|| record.clone()).clone())
+    }
+
+    async fn get(&self, stream: &str) -> Result<Option<StreamRecord>> {
+        Ok(self.streams.lock().get(stream).cloned())
+    }
+
+    async fn all(&self) -> Result<Vec<(String, StreamRecord)>> {
+        Ok(self.streams.lock().iter().map(|(stream, record)| (stream.clone(), record.clone())).collect())
+    }
+
+    async fn add_group(&self, stream: &str, group: &GroupName, mode: Mode) -> Result<()> {
+        self.groups.lock().insert((stream.to_owned(), group.clone()), mode);
+        Ok(())
+    }
+
+    async fn remove_group(&self, stream: &str, group: &GroupName) -> Result<bool> {
+        Ok(self.groups.lock().remove(&(stream.to_owned(), group.clone())).is_some())
+    }
+
+    async fn groups(&self, stream: &str) -> Result<Vec<(GroupName, Mode)>> {
+        let groups = self.groups.lock();
+        Ok(groups.iter().filter(|((of, _), _)| of == stream).map(|((_, group), mode)| (group.clone(), *mode)).collect())
+    }
+}

@@ -1,0 +1,120 @@
+//! [`Servers`]: reads the figures of the rules from Redis and the database.
+
+use super::evaluate::{Reading, Sample};
+use super::rules::Figure;
+use crate::console::source::Database;
+use anyhow::Result;
+use evenkeel::Keel;
+use evenkeel::clock::{Clock, Moment};
+use std::time::Duration;
+
+/// One reading of a server may take this long.
+const READ_MAX: Duration = Duration::from_secs(20);
+
+/// The figures that come from Redis, and those that come from the database.
+const OF_REDIS: [Figure; 4] = [Figure::QueueLate, Figure::QueueBacklog, Figure::QueueIdle, Figure::DeadLetters];
+const OF_DATABASE: [Figure; 2] = [Figure::OutboxLag, Figure::OutboxParked];
+
+/// The servers that are watched.
+pub(super) struct Servers {
+    pub(super) keel: Keel,
+    pub(super) database: Option<Database>,
+    clock: Clock,
+    redis_read_at: Moment,
+    database_read_at: Moment,
+}
+
+impl Servers {
+    pub(super) fn new(keel: Keel, database: Option<Database>, clock: Clock) -> Self {
+        let now = clock.now();
+        Self { keel, database, clock, redis_read_at: now, database_read_at: now }
+    }
+
+    /// Reads all figures. A server that does not answer has its age and its state, and no other figures. Also returns the errors.
+    pub(super) async fn read(&mut self) -> (Reading, Vec<String>) {
+        let (mut reading, mut errors) = (Reading::default(), Vec::new());
+        let topics = read_within(&self.clock, self.topics()).await;
+        let is_read = add(&mut reading, topics, &OF_REDIS, "Redis", &mut errors);
+        if is_read {
+            self.redis_read_at = self.clock.now();
+        }
+        add_state(&mut reading, &self.clock, Figure::RedisAway, "redis", is_read, self.redis_read_at);
+        if self.database.is_some() {
+            let outbox = read_within(&self.clock, self.outbox()).await;
+            let is_read = add(&mut reading, outbox, &OF_DATABASE, "The database", &mut errors);
+            if is_read {
+                self.database_read_at = self.clock.now();
+            }
+            let figure = Figure::DatabaseAway;
+            add_state(&mut reading, &self.clock, figure, "database", is_read, self.database_read_at);
+        }
+        (reading, errors)
+    }
+
+    async fn topics(&self) -> Result<Vec<Sample>> {
+        let mut samples = Vec::new();
+        for topic in self.keel.topics().await? {
+            let stats = topic.stats().await?;
+            let total = &stats.total;
+            let is_paused = total.paused_until.is_some();
+            let late_ms = if is_paused { 0 } else { stats.late_ms() };
+            let idle = if total.workers == 0 && !is_paused { total.ready } else { 0 };
+            let subject = topic.name().to_owned();
+            let mut add = |figure, value| samples.push(Sample { figure, subject: subject.clone(), value });
+            add(Figure::QueueLate, late_ms as f64 / 1_000.0);
+            add(Figure::QueueBacklog, total.ready as f64);
+            add(Figure::QueueIdle, idle as f64);
+            add(Figure::DeadLetters, total.dead as f64);
+        }
+        Ok(samples)
+    }
+
+    async fn outbox(&self) -> Result<Vec<Sample>> {
+        let Some(database) = &self.database else { return Ok(Vec::new()) };
+        let stats = database.outbox_stats().await?;
+        let oldest = stats.oldest_ms.into_iter().chain(stats.oldest_message_ms).min();
+        let lag_ms = oldest.map_or(0, |oldest| stats.now_ms.saturating_sub(oldest));
+        let subject = || "outbox".to_owned();
+        let parked = (stats.parked + stats.keys_parked) as f64;
+        Ok(vec![
+            Sample { figure: Figure::OutboxLag, subject: subject(), value: lag_ms as f64 / 1_000.0 },
+            Sample { figure: Figure::OutboxParked, subject: subject(), value: parked },
+        ])
+    }
+}
+
+async fn read_within(clock: &Clock, read: impl Future<Output = Result<Vec<Sample>>>) -> Result<Vec<Sample>> {
+    match clock.timeout(READ_MAX, read).await {
+        Ok(samples) => samples,
+        Err(_) => anyhow::bail!("no answer within {} s", READ_MAX.as_secs()),
+    }
+}
+
+/// Adds the samples of a server; returns whether it was read.
+fn add(
+    reading: &mut Reading,
+    samples: Result<Vec<Sample>>,
+    figures: &[Figure],
+    server: &str,
+    errors: &mut Vec<String>,
+) -> bool {
+    match samples {
+        Ok(samples) => {
+            reading.samples.extend(samples);
+            true
+        }
+        Err(error) => {
+            reading.unread.extend(figures);
+            errors.push(format!("{server} was not read: {error:#}"));
+            false
+        }
+    }
+}
+
+fn add_state(reading: &mut Reading, clock: &Clock, figure: Figure, server: &str, is_read: bool, read_at: Moment) {
+    let age = clock.now().since(read_at).as_secs_f64();
+    let is_up = if is_read { 1.0 } else { 0.0 };
+    for (figure, value) in [(figure, is_up), (Figure::DataAge, age)] {
+        reading.samples.push(Sample { figure, subject: server.to_owned(), value });
+    }
+}

@@ -1,0 +1,201 @@
+//! `evenkeel alerts ..`: the alert rules, evaluated without Prometheus or printed for it.
+//!
+//! Exit codes: 0 yes; 1 no (with `--once`: an alert fires); 2 error.
+
+mod evaluate;
+mod figures;
+mod generate;
+mod notify;
+mod rules;
+
+use crate::connect::{database_address, exit_code, redis_address};
+use crate::console::source::Database;
+use crate::output::{Output, truncated, write};
+use crate::time;
+use crate::webhook::Webhook;
+use anyhow::{Result, bail};
+use evaluate::{Evaluator, Notice, State};
+use evenkeel::Keel;
+use evenkeel::clock::Clock;
+use figures::Servers;
+use notify::Notifier;
+use rules::{RULES, Rule};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// The shortest interval between readings.
+const EVERY_MIN_MS: u64 = 100;
+
+/// The characters of a notice on a line.
+const LINE_MAX: usize = 400;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Evaluate the rules: print alerts, and send them to a webhook
+    Watch(WatchArguments),
+    /// Print the rules as a rules file for Prometheus
+    Prometheus,
+    /// Print a dashboard of all metrics for Grafana
+    Grafana,
+    /// Print the rules with what to do about each, as Markdown
+    Page,
+}
+
+#[derive(clap::Args)]
+struct WatchArguments {
+    /// Redis: redis://, rediss:// or unix://, with ?prefix= if the service sets a prefix
+    #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", hide_env_values = true)]
+    redis: Option<String>,
+    /// Database of the outbox: mysql://, postgres:// or sqlite:
+    #[arg(long, env = "EVENKEEL_DATABASE", value_name = "URL", hide_env_values = true)]
+    database: Option<String>,
+    /// Send each alert to this URL, as a POST with a JSON body; repeated for ten minutes with the same id
+    #[arg(long, env = "EVENKEEL_WEBHOOK", value_name = "URL", hide_env_values = true)]
+    webhook: Option<String>,
+    /// Change the limit of a rule and, after a comma, how long it must be violated, for example QueueLate=120,5m; can be repeated
+    #[arg(long, value_name = "RULE=LIMIT[,SPAN]", value_parser = read_change)]
+    rule: Vec<Change>,
+    /// Interval between readings, for example 5s; at least 100ms
+    #[arg(long, value_name = "SPAN", value_parser = time::read_span, default_value = "5s")]
+    every: u64,
+    /// Read once and exit: 1 if an alert fires (a rule need not be violated for its whole time), 0 otherwise
+    #[arg(long)]
+    once: bool,
+    /// Print one JSON object per alert
+    #[arg(long)]
+    json: bool,
+}
+
+/// Another limit of a rule.
+#[derive(Clone, Debug, PartialEq)]
+struct Change {
+    rule: &'static str,
+    limit: f64,
+    hold_s: Option<u64>,
+}
+
+fn read_change(text: &str) -> Result<Change, String> {
+    let (name, rest) = text.split_once('=').ok_or("use RULE=LIMIT, for example QueueLate=120")?;
+    let Some(rule) = RULES.iter().find(|rule| rule.name == name && rule.figure.is_some()) else {
+        let known: Vec<&str> = RULES.iter().filter(|rule| rule.figure.is_some()).map(|rule| rule.name).collect();
+        return Err(format!("there is no such rule; there are {}", known.join(", ")));
+    };
+    let (limit, hold) = rest.split_once(',').map_or((rest, None), |(limit, hold)| (limit, Some(hold)));
+    let limit = limit.parse().ok().filter(|limit: &f64| limit.is_finite()).ok_or("the limit must be a number")?;
+    let hold_s = hold.map(time::read_span).transpose()?.map(|ms| ms / 1_000);
+    Ok(Change { rule: rule.name, limit, hold_s })
+}
+
+pub(crate) async fn run(arguments: Arguments) -> ExitCode {
+    match arguments.command {
+        Command::Watch(arguments) => watch(&arguments).await,
+        Command::Prometheus => exit_code(write(&generate::prometheus()).map(|()| true), &[]),
+        Command::Grafana => exit_code(write(&generate::grafana()).map(|()| true), &[]),
+        Command::Page => exit_code(write(&generate::page()).map(|()| true), &[]),
+    }
+}
+
+async fn watch(arguments: &WatchArguments) -> ExitCode {
+    let addresses: Result<Vec<_>> = [redis_address(arguments.redis.as_deref())]
+        .into_iter()
+        .chain(arguments.database.as_deref().map(|url| database_address(Some(url))))
+        .collect();
+    let addresses = match addresses {
+        Ok(addresses) => addresses,
+        Err(error) => return exit_code(Err(error), &[]),
+    };
+    let result = Box::pin(evaluate_all(arguments, &addresses)).await;
+    exit_code(result, &addresses.iter().collect::<Vec<_>>())
+}
+
+/// Evaluates the rules until interrupted, or once.
+async fn evaluate_all(arguments: &WatchArguments, addresses: &[crate::address::Address]) -> Result<bool> {
+    let Some(redis) = addresses.first() else { bail!("no Redis given") };
+    let clock = Clock::system();
+    let webhook = arguments.webhook.as_deref().map(Webhook::to).transpose()?;
+    let mut notifier = webhook.map(|webhook| Notifier::new(webhook, clock.clone()));
+    let database = addresses.get(1).map(Database::open).transpose()?;
+    let keel = if arguments.once { Keel::connect(&redis.url).await? } else { Keel::connect_lazy(&redis.url).await? };
+    let mut servers = Servers::new(keel, database, clock.clone());
+    let mut evaluator = Evaluator::new(changed(&arguments.rule, arguments.once));
+    let mut complained = Vec::new();
+    loop {
+        let (reading, errors) = servers.read().await;
+        if errors != complained {
+            errors.iter().for_each(|error| eprintln!("{error}"));
+        }
+        complained = errors;
+        for notice in evaluator.evaluate(clock.unix_ms(), &reading) {
+            print(&notice, Output::new(arguments.json))?;
+            if let Some(notifier) = &mut notifier {
+                notifier.add(notice);
+            }
+        }
+        if let Some(notifier) = &mut notifier {
+            notifier.send().await;
+        }
+        if arguments.once && notifier.as_ref().is_none_or(Notifier::is_idle) {
+            return Ok(!evaluator.is_any_firing());
+        }
+        clock.sleep(Duration::from_millis(arguments.every.max(EVERY_MIN_MS))).await;
+    }
+}
+
+/// The rules with the limits of this call. A single reading cannot show for how long a rule is violated.
+fn changed(changes: &[Change], is_once: bool) -> Vec<Rule> {
+    let rules = RULES.iter().filter(|rule| rule.figure.is_some()).map(|rule| {
+        let change = changes.iter().rev().find(|change| change.rule == rule.name);
+        let limit = change.map_or(rule.limit, |change| change.limit);
+        let hold_s = change.and_then(|change| change.hold_s).unwrap_or(rule.hold_s);
+        Rule { limit, hold_s: if is_once { 0 } else { hold_s }, ..*rule }
+    });
+    rules.collect()
+}
+
+/// Prints the notice on one line.
+fn print(notice: &Notice, output: Output) -> Result<()> {
+    if output.json {
+        return write(&format!("{}\n", serde_json::to_string(notice)?));
+    }
+    let state = match notice.state {
+        State::Firing => "fires",
+        State::Resolved => "is over",
+    };
+    let Notice { rule, subject, value, limit, meaning, action, .. } = notice;
+    let advice = if notice.state == State::Firing { format!(": {meaning} {action}") } else { String::new() };
+    let line = format!("{rule} {state} for {subject}: {value} (limit {limit}){advice}");
+    write(&format!("{}\n", truncated(&line, LINE_MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_rules_are_changed_by_name() {
+        let change = Change { rule: "QueueLate", limit: 120.0, hold_s: Some(300) };
+        assert_eq!(read_change("QueueLate=120,5m"), Ok(change.clone()));
+        assert_eq!(read_change("DeadLetters=3"), Ok(Change { rule: "DeadLetters", limit: 3.0, hold_s: None }));
+        for wrong in [
+            "QueueLate",
+            "QueueLate=",
+            "QueueLate=much",
+            "QueueLate=NaN",
+            "Nothing=1",
+            "HitRatioLow=1",
+            "QueueLate=1,soon",
+        ] {
+            assert!(read_change(wrong).is_err(), "{wrong}");
+        }
+        let rules = changed(&[change], false);
+        let late = rules.iter().find(|rule| rule.name == "QueueLate");
+        assert_eq!(late.map(|rule| (rule.limit, rule.hold_s)), Some((120.0, 300)));
+        assert!(changed(&[], true).iter().all(|rule| rule.hold_s == 0));
+    }
+}

@@ -1,0 +1,72 @@
+//! The OpenAPI document, generated from the handlers.
+
+use super::{caches, change, dead, enqueue, jobs, locks, topics, work};
+use crate::console::kind::{
+    CHANGED_MEANWHILE, FORBIDDEN, NEEDS_DATABASE, NO_AUDIT, NOT_CONFIRMED, NOT_OUR_PAGE, PARTIAL, ROWS_DECIDE,
+    STALE_CALL, TOO_MANY, UNAUTHORIZED, UNKNOWN_JOB, UNKNOWN_SOURCE, UNKNOWN_TOPIC,
+};
+use axum::Json;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{OpenApi as Openapi, RefOr};
+use utoipa::{Modify, OpenApi};
+use web::{FieldError, Kind, Problem, problems};
+
+/// The parts of the document that do not come from a handler.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Evenkeel",
+        description = "Queues, locks and caches on Redis, for programs in any language. Every error is a problem document (RFC 9457) \
+                       with an `outcome`. Numbers of 64 bits are strings. An unknown field of a request is an error; responses may \
+                       gain fields."
+    ),
+    tags(
+        (name = "topics", description = "Sources and topics: figures, pause, resume"),
+        (name = "jobs", description = "Read and change jobs"),
+        (name = "dead letters", description = "Redrive and delete dead letters"),
+        (name = "programs", description = "Enqueue, work, lock, invalidate: for API keys"),
+    ),
+    paths(
+        topics::sources, topics::overview, topics::list, topics::show, topics::pause, topics::resume, jobs::list, jobs::show,
+        jobs::body, change::run, change::reschedule, change::revoke, change::edit, dead::groups, dead::redrive, dead::delete,
+        dead::redrive_one, dead::delete_one, enqueue::enqueue, work::work, work::heartbeat, locks::acquire, locks::renew,
+        locks::release, caches::invalidate, show
+    ),
+    components(schemas(Problem, FieldError)),
+    security(("token" = [])),
+    modifiers(&Additions)
+)]
+struct Document;
+
+/// What the derived schemas lack: the field that the API adds to problems, and how a program shows its token.
+struct Additions;
+
+impl Modify for Additions {
+    fn modify(&self, document: &mut Openapi) {
+        let Some(components) = &mut document.components else { return };
+        let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        components.add_security_scheme("token", SecurityScheme::Http(token));
+        if let Some(RefOr::T(Schema::Object(problem))) = components.schemas.get_mut("Problem") {
+            let outcome = ObjectBuilder::new()
+                .schema_type(Type::String)
+                .description(Some("What has become of the request"))
+                .enum_values(Some(["none", "partial", "unknown"]));
+            problem.properties.insert("outcome".to_owned(), RefOr::T(outcome.build().into()));
+        }
+    }
+}
+
+/// This document.
+#[utoipa::path(get, path = "/api/v1/openapi.json", tag = "topics", summary = "This document",
+    responses((status = 200, description = "Done", body = serde_json::Value)))]
+pub(super) async fn show() -> Json<Openapi> {
+    Json(Document::openapi())
+}
+
+problems! {
+    /// Problems of every `GET`.
+    ReadProblems: UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, Kind::INVALID_INPUT, TOO_MANY, NEEDS_DATABASE, Kind::UNAVAILABLE;
+    /// Problems of every `POST`.
+    ActProblems: Kind::BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, CHANGED_MEANWHILE, STALE_CALL, NEEDS_DATABASE, ROWS_DECIDE, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, NOT_CONFIRMED, TOO_MANY, Kind::UNAVAILABLE, NO_AUDIT, PARTIAL, Kind::OUTCOME_UNKNOWN;
+}

@@ -1,0 +1,273 @@
+//! `/outbox`: what lags and what is parked, of the outbox and of the inbox; release and give up.
+
+use super::layout::{csrf, page};
+use super::queues::queue::Done;
+use super::{answered, number};
+use crate::console::app::App;
+use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, NEEDS_DATABASE, NOT_CONFIRMED};
+use crate::console::rights::{Action, Visitor};
+use crate::console::security::session::hex;
+use crate::console::source::{Database, Parked as ParkedRows, sql_problem};
+use crate::output::{printable, truncated};
+use crate::time::{distance, span};
+use axum::extract::State;
+use axum::response::Redirect;
+use evenkeel::sql::relay::operate::ParkedDecision;
+use evenkeel::sql::{ParkedMessageDecision, WorkId};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use web::{Form, Problem, Query};
+
+/// What names a parked unit of work, a parked key, or a parked message; `confirm` is what was typed to give it up.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Choice {
+    work: String,
+    topic: String,
+    key: String,
+    group: String,
+    message: String,
+    confirm: String,
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(Done { done }): Query<Done>,
+) -> Result<Markup, Problem> {
+    let Some(database) = &app.source.database else {
+        let body = html! { h1 { "Outbox" } section.card { div.empty {
+            h3 { "This console has no database" }
+            p { "Start it with " code { "--database URL" } " to see the outbox and the inbox." }
+        } } };
+        return Ok(page(&app, &visitor, "Outbox", None, &body));
+    };
+    let parked = database.parked(&app.source.keel).await.map_err(|error| sql_problem(&error))?;
+    let now = app.collector.now();
+    let body = html! {
+        h1 { "Outbox" }
+        (figures(&app))
+        (works(&visitor, &parked, now))
+        (keys(&visitor, &parked, now))
+        (messages(&visitor, &parked, now))
+    };
+    Ok(page(&app, &visitor, "Outbox", done.as_deref(), &body))
+}
+
+fn figures(app: &App) -> Markup {
+    let snapshot = app.collector.snapshot();
+    let Some(stats) = &snapshot.outbox else {
+        return html! { section.card { p.hint { "The figures were not read" @if let Some(reason) = &snapshot.outbox_failed { ": " (reason) } "." } } };
+    };
+    let age = |at: Option<u64>| at.map_or_else(|| "-".to_owned(), |at| span(stats.now_ms.saturating_sub(at)));
+    html! {
+        section.card { dl.facts {
+            dt { "Units of work that wait" } dd { (number(stats.waiting)) }
+            dt { "The oldest waits for" } dd { (age(stats.oldest_ms)) }
+            dt { "Ordered messages that wait" } dd { (number(stats.messages)) " of " (number(stats.keys_waiting)) " keys" }
+            dt { "The oldest waits for" } dd { (age(stats.oldest_message_ms)) }
+            dt { "Parked units of work, keys" } dd { (number(stats.parked)) ", " (number(stats.keys_parked)) }
+            dt { "Waiting for a sink" } dd { (number(stats.unrouted)) }
+        } }
+    }
+}
+
+fn works(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
+    html! {
+        section.card { h2 { "Parked units of work" }
+            @if parked.works.is_empty() { div.empty { h3 { "None" } p { "A unit of work is here after its effects have failed too often." } } }
+            @for work in &parked.works {
+                @let hidden = html! { (csrf(visitor)) input type="hidden" name="work" value=(work.id); };
+                div.forms {
+                    h3.id { (work.id) }
+                    p { "Attempts: " (number(work.attempts)) ", begun " (distance(work.created_ms, now)) @if visitor.sees_bodies() { ": " (work.effects.iter().map(|effect| truncated(effect, 80)).collect::<Vec<_>>().join(", ")) } }
+                    (error(visitor, work.error.as_deref()))
+                    (decide(visitor, "/outbox", "Resend", "its effects never happen", &work.id.to_string()[..8], &hidden))
+                }
+            }
+        }
+    }
+}
+
+fn keys(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
+    html! {
+        section.card { h2 { "Parked keys" }
+            @if parked.keys.is_empty() { div.empty { h3 { "None" } p { "A key is here after its next message could not be sent; later ones wait behind it." } } }
+            @for key in &parked.keys {
+                @let hidden = html! { (csrf(visitor)) input type="hidden" name="topic" value=(key.topic); input type="hidden" name="key" value=(key.key); };
+                div.forms {
+                    h3 { (key.topic) " / " (key.key) }
+                    p { "Message " (number(key.sent + 1)) " of " (number(key.last)) "; attempts: " (number(key.attempts)) @if let Some(at) = key.parked_ms { ", parked " (distance(at, now)) } }
+                    (error(visitor, key.error.as_deref()))
+                    (decide(visitor, "/outbox", "Resend", "this message is never sent", &key.topic, &hidden))
+                }
+            }
+        }
+    }
+}
+
+fn messages(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
+    html! {
+        section.card { h2 { "Parked messages of the inbox" }
+            @if parked.messages.is_empty() { div.empty { h3 { "None" } p { "A message is here if it was delivered so late that nobody knows whether it was processed." } } }
+            @for message in &parked.messages {
+                @let hidden = html! { (csrf(visitor)) input type="hidden" name="group" value=(message.group); input type="hidden" name="message" value=(hex(&message.message)); };
+                div.forms {
+                    h3 { (message.group) " / " (printable(&message.message)) }
+                    p { "Deliveries: " (number(message.met)) ", parked " (distance(message.parked_at.0, now)) }
+                    (decide(visitor, "/inbox", "Run at its next delivery", "it is never processed", &message.group, &hidden))
+                }
+            }
+        }
+    }
+}
+
+fn error(visitor: &Visitor, error: Option<&str>) -> Markup {
+    html! { @if let (true, Some(error)) = (visitor.sees_bodies(), error) { p { "Last error: " (truncated(error, 300)) } } }
+}
+
+/// The forms of one parked thing.
+fn decide(visitor: &Visitor, path: &str, again: &str, lost: &str, confirm: &str, hidden: &Markup) -> Markup {
+    html! {
+        @if visitor.may(Action::Resend) { form method="post" action={ (path) "/resend" } { (hidden) button { (again) } } }
+        @if visitor.may(Action::Skip) {
+            details { summary { "Give up …" }
+                form method="post" action={ (path) "/skip" } { (hidden)
+                    div.field { label { "No undo: " (lost) ". Type " strong { (confirm) } " " input name="confirm" required autocomplete="off"; } }
+                    button.danger { "Give up" } }
+            }
+        }
+    }
+}
+
+pub(super) async fn resend(
+    State(app): State<App>,
+    visitor: Visitor,
+    Form(choice): Form<Choice>,
+) -> Result<Redirect, Problem> {
+    let (what, target) = choice.of_outbox()?;
+    change(&app, &visitor, "resend", target, Box::pin(release(&app, &what, ParkedDecision::Resend))).await
+}
+
+pub(super) async fn skip(
+    State(app): State<App>,
+    visitor: Visitor,
+    Form(choice): Form<Choice>,
+) -> Result<Redirect, Problem> {
+    let (what, target) = choice.of_outbox()?;
+    choice.check(match &what {
+        OutboxItem::Work(_) => choice.work.get(..8).unwrap_or_default(),
+        OutboxItem::Key(topic, _) => topic,
+    })?;
+    change(&app, &visitor, "skip", target, Box::pin(release(&app, &what, ParkedDecision::Skip))).await
+}
+
+pub(super) async fn run_message(
+    State(app): State<App>,
+    visitor: Visitor,
+    Form(choice): Form<Choice>,
+) -> Result<Redirect, Problem> {
+    let (message, target) = choice.of_inbox()?;
+    let act = Box::pin(release_message(&app, &choice.group, &message, ParkedMessageDecision::Run));
+    change(&app, &visitor, "resend", target, act).await
+}
+
+pub(super) async fn skip_message(
+    State(app): State<App>,
+    visitor: Visitor,
+    Form(choice): Form<Choice>,
+) -> Result<Redirect, Problem> {
+    let (message, target) = choice.of_inbox()?;
+    choice.check(&choice.group)?;
+    let act = Box::pin(release_message(&app, &choice.group, &message, ParkedMessageDecision::Skip));
+    change(&app, &visitor, "skip", target, act).await
+}
+
+/// A parked thing of the outbox.
+enum OutboxItem {
+    Work(WorkId),
+    /// Topic and key.
+    Key(String, String),
+}
+
+impl Choice {
+    fn of_outbox(&self) -> Result<(OutboxItem, Value), Problem> {
+        if self.work.is_empty() {
+            let target = json!({ "topic": self.topic, "key": self.key });
+            return Ok((OutboxItem::Key(self.topic.clone(), self.key.clone()), target));
+        }
+        let work = self.work.parse();
+        let work =
+            work.map_err(|_| Problem::of_field(INVALID_INPUT, "work", "This is not the id of a unit of work."))?;
+        Ok((OutboxItem::Work(work), json!({ "work": self.work })))
+    }
+
+    /// The bytes of the message's name.
+    fn of_inbox(&self) -> Result<(Vec<u8>, Value), Problem> {
+        let digits: Option<Vec<u8>> = self.message.chars().map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
+        let digits = digits.filter(|digits| digits.len().is_multiple_of(2));
+        let digits = digits.ok_or_else(|| Problem::of_field(INVALID_INPUT, "message", "Use the form of the page."))?;
+        let message = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        Ok((message, json!({ "group": self.group, "message": self.message })))
+    }
+
+    fn check(&self, expected: &str) -> Result<(), Problem> {
+        if self.confirm == expected && !expected.is_empty() {
+            return Ok(());
+        }
+        let detail = format!("To give it up, type: {expected}. Nothing was changed.");
+        Err(Problem::of_field(NOT_CONFIRMED, "confirm", detail))
+    }
+}
+
+fn database(app: &App) -> Result<&Database, Problem> {
+    app.source.database.as_ref().ok_or_else(|| Problem::plain(NEEDS_DATABASE))
+}
+
+async fn release(app: &App, what: &OutboxItem, how: ParkedDecision) -> Result<String, Problem> {
+    let database = database(app)?;
+    let released = match what {
+        OutboxItem::Work(work) => database.release_work(*work, how).await,
+        OutboxItem::Key(topic, key) => database.release_key(topic, key, how).await,
+    };
+    let done = match how {
+        ParkedDecision::Resend => "Released: a relay tries it again now.",
+        ParkedDecision::Skip => "Given up.",
+    };
+    answer(released.map_err(|error| sql_problem(&error))?, done)
+}
+
+async fn release_message(
+    app: &App,
+    group: &str,
+    message: &[u8],
+    how: ParkedMessageDecision,
+) -> Result<String, Problem> {
+    let released = database(app)?.release_message(&app.source.keel, group, message, how).await;
+    let done = match how {
+        ParkedMessageDecision::Run => "Released: the message is processed at its next delivery.",
+        ParkedMessageDecision::Skip => "Given up: the message is never processed.",
+    };
+    answer(released.map_err(|error| sql_problem(&error))?, done)
+}
+
+fn answer(is_released: bool, done: &str) -> Result<String, Problem> {
+    if is_released {
+        Ok(done.to_owned())
+    } else {
+        Err(Problem::new(CHANGED_MEANWHILE, "It is no longer parked. Nothing was changed."))
+    }
+}
+
+async fn change(
+    app: &App,
+    visitor: &Visitor,
+    action: &'static str,
+    target: Value,
+    act: impl Future<Output = Result<String, Problem>>,
+) -> Result<Redirect, Problem> {
+    let answer = app.act(visitor, action, target, act).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered("/outbox", &answer)))
+}

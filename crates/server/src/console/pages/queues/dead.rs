@@ -1,0 +1,255 @@
+//! `/queues/{topic}/dead`: the dead letters in groups by error; redrive and delete a group.
+//!
+//! The page reads the newest 10,000 at most, without their bodies, and says so. An action takes what the page has shown: letters that died since
+//! are not touched.
+
+use super::queue::{Done, tabs};
+use super::rows::{Row, table};
+use crate::console::app::App;
+use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED};
+use crate::console::operations::Plan;
+use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::{answered, number, topic_path};
+use crate::console::rights::{Action, Visitor};
+use crate::console::security::session::hex;
+use crate::console::source::queue_problem;
+use crate::output::{printable, truncated};
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+use evenkeel::queue::topic::{Filter, JobState, Preview, PreviewPage, Previewed, Topic};
+use evenkeel::queue::{JobId, Listed};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use web::{Form, Problem, Query};
+
+/// What one request reads at most.
+const LETTERS_MAX: usize = 10_000;
+const TIME_MAX: Duration = Duration::from_secs(2);
+/// A page of previews reads at most 4 MiB.
+pub(in crate::console) const PAGE: usize = 500;
+/// Letters that are sent back before the form is answered; more are an operation.
+/// Letters that are listed below the groups.
+const FIRST: usize = 20;
+const AT_ONCE_MAX: usize = 500;
+const RATE_MAX: u32 = 10_000;
+
+#[derive(Deserialize)]
+pub(in crate::console::pages) struct Choice {
+    /// The group, as the page names it.
+    group: String,
+    /// Only letters that died until this time, in ms since 1970.
+    until: u64,
+    /// The same for a form that is sent again.
+    #[serde(default)]
+    name: String,
+    /// Letters per second; empty: at once.
+    #[serde(default)]
+    rate: String,
+    /// The topic's name, typed.
+    #[serde(default)]
+    confirm: String,
+}
+
+/// What was read.
+#[derive(Default)]
+pub(in crate::console) struct Read {
+    pub(in crate::console) groups: BTreeMap<String, Vec<JobId>>,
+    first: Vec<Previewed>,
+    pub(in crate::console) read: usize,
+    pub(in crate::console) is_cut: bool,
+    pub(in crate::console) until: u64,
+}
+
+pub(in crate::console::pages) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    Query(Done { done }): Query<Done>,
+) -> Result<Markup, Problem> {
+    let topic = app.source.topic(&name).await?;
+    let read = read(&topic, u64::MAX).await?;
+    let mut groups: Vec<(&String, usize)> = read.groups.iter().map(|(group, ids)| (group, ids.len())).collect();
+    groups.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let rows: Vec<Row> = read.first.iter().map(|letter| Row::of_preview(&app, &visitor, &name, letter)).collect();
+    let path = topic_path(&name);
+    let body = html! {
+        h1 { (name) }
+        (tabs(&path, "/dead"))
+        section.card {
+            h2 { "Dead letters by error" }
+            @if read.read == 0 { div.empty { h3 { "No dead letters" } p { "A job is here after its last attempt has failed." } } }
+            @if read.is_cut { p.hint { "The newest " (number(read.read as u64)) " were read; there are more." } }
+            @for (group, count) in groups { (group_row(&visitor, &path, &name, group, count, read.until)) }
+        }
+        @if !read.first.is_empty() {
+            section.card { h2 { "The newest" } (table(&name, &rows, "Died", topic.now_ms()))
+                div.pages { a href={ (path) "/jobs?state=dead" } { "All, page by page" } } }
+        }
+    };
+    Ok(page(&app, &visitor, &format!("Dead letters of {name}"), done.as_deref(), &body))
+}
+
+fn group_row(visitor: &Visitor, path: &str, topic: &str, group: &str, count: usize, until: u64) -> Markup {
+    let hidden = html! { (csrf(visitor)) input type="hidden" name="group" value=(group); input type="hidden" name="until" value=(until); };
+    let name = hex(&rand::random::<[u8; 8]>());
+    html! {
+        div.forms {
+            h3 { (group) " " span.badge { (number(count as u64)) } }
+            @if visitor.may(Action::Redrive) {
+                form method="post" action={ (path) "/dead/redrive" } { (hidden) input type="hidden" name="name" value=(name);
+                    div.field.rate { label { "Per second " small { "(empty: at once)" } " " input name="rate" inputmode="numeric" autocomplete="off" size="6"; } }
+                    button { "Redrive " (number(count as u64)) } }
+            }
+            @if visitor.may(Action::Delete) {
+                details { summary { "Delete " (number(count as u64)) " …" }
+                    form method="post" action={ (path) "/dead/delete" } { (hidden)
+                        div.field { label { "No undo. Type the topic's name: " strong { (topic) } " " input name="confirm" required autocomplete="off"; } }
+                        button.danger { "Delete" } }
+                }
+            }
+        }
+    }
+}
+
+/// Reads the newest dead letters that died until `until`, within the bounds.
+pub(in crate::console) async fn read(topic: &Topic, until: u64) -> Result<Read, Problem> {
+    let now = topic.now_ms();
+    let (mut read, start) = (Read { until: now.min(until), ..Read::default() }, Instant::now());
+    // Jobs that died at `until` itself count.
+    let mut before = Some(Listed { score: read.until.saturating_add(1), id: JobId([0; 16]) });
+    loop {
+        let page = topic.previews(JobState::Dead, before, PAGE).await.map_err(queue_problem)?;
+        before = page.next;
+        read.add(page);
+        if before.is_none() {
+            return Ok(read);
+        }
+        if read.read >= LETTERS_MAX || start.elapsed() >= TIME_MAX {
+            read.is_cut = true;
+            return Ok(read);
+        }
+    }
+}
+
+impl Read {
+    fn add(&mut self, page: PreviewPage) {
+        for letter in page.jobs {
+            let group = match &letter.preview {
+                Preview::Live { job, .. } => job
+                    .error_notes()
+                    .last()
+                    .map_or_else(|| "no error".to_owned(), |error| fingerprint(&printable(&error.text))),
+                Preview::Unreadable(_) => "written by a newer program".to_owned(),
+                Preview::Ended(_) => continue,
+            };
+            self.groups.entry(group).or_default().push(letter.listed.id);
+            self.read += 1;
+            if self.first.len() < FIRST {
+                self.first.push(letter);
+            }
+        }
+    }
+}
+
+/// An error without what differs between jobs: numbers, and hexadecimal ids of at least eight digits.
+fn fingerprint(error: &str) -> String {
+    let words = error.split_whitespace().map(|word| {
+        let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let digits = core.bytes().filter(u8::is_ascii_digit).count();
+        let is_id = core.len() >= 8 && digits > 0 && core.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        if digits > 0 && digits == core.len() || is_id { word.replace(core, "NUMBER") } else { word.to_owned() }
+    });
+    let text = truncated(&words.collect::<Vec<_>>().join(" "), 120);
+    if text.is_empty() { "no message".to_owned() } else { text }
+}
+
+pub(in crate::console::pages) async fn redrive(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(topic): Path<String>,
+    Form(choice): Form<Choice>,
+) -> Result<Redirect, Problem> {
+    if choice.name.len() != 16 || !choice.name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let detail = "The form has no name for this redrive: reload the page and send it again.";
+        return Err(Problem::of_field(INVALID_INPUT, "name", detail));
+    }
+    let rate = rate(choice.rate.trim())?;
+    let operation = format!("/operations/{}", choice.name);
+    if app.operations.get(&choice.name).is_some() {
+        return Ok(Redirect::to(&operation));
+    }
+    let handle = app.source.topic(&topic).await?;
+    let target = json!({ "topic": topic, "group": choice.group, "until": choice.until, "rate": rate });
+    let ids = read(&handle, choice.until).await?.groups.remove(&choice.group).unwrap_or_default();
+    if rate.is_some() || ids.len() > AT_ONCE_MAX {
+        let Choice { group, until, name, .. } = choice;
+        app.operations.begin(&app, &visitor, Plan { name, topic: handle, group, ids, until, rate, target });
+        return Ok(Redirect::to(&operation));
+    }
+    let act = async {
+        let filter = Filter { died_until: Some(choice.until), ..Filter::default() };
+        // A letter that an earlier click of this form has sent back is no longer dead, or died after `until`.
+        let name = format!("console {}", hex(&rand::random::<[u8; 8]>()));
+        let report = handle.redrive(&name).filter(filter).only(ids).run().await.map_err(queue_problem)?;
+        Ok(format!("{} redriven: they wait with all their attempts.", number(report.taken)))
+    };
+    let answer = app.act(&visitor, "redrive", target, act).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(&format!("{}/dead", topic_path(&topic)), &answer)))
+}
+
+fn rate(text: &str) -> Result<Option<u32>, Problem> {
+    match text.parse() {
+        Ok(rate) if (1..=RATE_MAX).contains(&rate) => Ok(Some(rate)),
+        Err(_) if text.is_empty() => Ok(None),
+        _ => Err(Problem::of_field(
+            INVALID_INPUT,
+            "rate",
+            format!("Use a whole number from 1 to {RATE_MAX}, or nothing."),
+        )),
+    }
+}
+
+pub(in crate::console::pages) async fn delete(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(topic): Path<String>,
+    Form(choice): Form<Choice>,
+) -> Result<Redirect, Problem> {
+    if choice.confirm != topic {
+        return Err(Problem::of_field(
+            NOT_CONFIRMED,
+            "confirm",
+            format!("To delete, type the topic's name: {topic}. Nothing was deleted."),
+        ));
+    }
+    let handle = app.source.topic(&topic).await?;
+    let target = json!({ "topic": topic, "group": choice.group, "until": choice.until });
+    let act = async {
+        let ids = read(&handle, choice.until).await?.groups.remove(&choice.group).unwrap_or_default();
+        let mut deleted = 0;
+        for some in ids.chunks(PAGE) {
+            deleted +=
+                handle.delete_dead(some).await.map_err(queue_problem)?.into_iter().filter(|was_dead| *was_dead).count();
+        }
+        Ok(format!("{} deleted.", number(deleted as u64)))
+    };
+    let answer = app.act(&visitor, "delete", target, act).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(&format!("{}/dead", topic_path(&topic)), &answer)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fingerprint;
+
+    #[test]
+    fn errors_that_differ_in_numbers_are_one_group() {
+        assert_eq!(fingerprint("smtp refused 451 for job 0192f3aa-0b1c"), "smtp refused NUMBER for job NUMBER");
+        assert_eq!(fingerprint("timeout after 30 s (attempt 2)"), "timeout after NUMBER s (attempt NUMBER)");
+        assert_eq!((fingerprint(""), fingerprint("bad feed")), ("no message".to_owned(), "bad feed".to_owned()));
+    }
+}

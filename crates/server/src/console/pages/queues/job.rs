@@ -1,0 +1,198 @@
+//! `/queues/{topic}/jobs/{id}`: one job, why it is where it is, and what can be done to it.
+
+use super::queue::{Done, tabs};
+use super::{letter, rows, why};
+use crate::console::app::App;
+use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::{answered, job_id, number, topic_path};
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::queue_problem;
+use crate::output::printable;
+use crate::queue::names::class_text;
+use crate::time::{distance, read_span, text};
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+use evenkeel::queue::topic::Topic;
+use evenkeel::queue::{Found, Job, Note, Rescheduled, Revoked, State as JobState, When};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+use web::{Form, Problem, Query};
+
+/// Characters of a body on a page.
+const SHOWN_MAX: usize = 65_536;
+
+#[derive(Deserialize)]
+pub(in crate::console::pages) struct Delay {
+    delay: String,
+}
+
+pub(in crate::console::pages) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, id)): Path<(String, String)>,
+    Query(Done { done }): Query<Done>,
+) -> Result<Markup, Problem> {
+    let topic = app.source.topic(&name).await?;
+    let id = job_id(&id)?;
+    let found = topic.job(id).await.map_err(queue_problem)?;
+    let found = found.ok_or_else(|| Problem::plain(UNKNOWN_JOB))?;
+    let reason = why::sentence(&topic.why(id).await.map_err(queue_problem)?, &visitor);
+    let (path, now) = (topic_path(&name), topic.now_ms());
+    let body = html! {
+        h1 { (name) " / " span.id { (id) } }
+        (tabs(&path, "-"))
+        div.notice { p { strong { "Why is it here? " } (reason) } }
+        @match &found {
+            Found::Ended(completion) => section.card { dl.facts {
+                dt { "State" } dd { "ended: " (format!("{:?}", completion.end)) }
+                dt { "Ended" } dd { (text(completion.ended_at)) " (" (distance(completion.ended_at, now)) ")" }
+            } },
+            Found::Live { state, score, job } => {
+                (facts(*state, *score, job, now))
+                (history(&visitor, job))
+                (body_of(&app, &visitor, &topic, &format!("{path}/jobs/{id}"), *state, job))
+                @if *state == JobState::Dead { (letter::actions(&visitor, &format!("{path}/jobs/{id}"), &name)) }
+                @else { (actions(&visitor, &format!("{path}/jobs/{id}"), *state)) }
+            }
+        }
+    };
+    Ok(page(&app, &visitor, &format!("Job of {name}"), done.as_deref(), &body))
+}
+
+fn facts(state: JobState, score: u64, job: &Job, now: u64) -> Markup {
+    let moment = |ms: u64| format!("{} ({})", text(ms), distance(ms, now));
+    let (word, of_score) = match state {
+        JobState::Waiting(_) => ("! waiting", "Due"),
+        JobState::Leased if job.started => ("› running", "Lease ends"),
+        JobState::Leased => ("› claimed, start not yet reported", "Lease ends"),
+        JobState::Dead => ("✕ dead", "Died"),
+    };
+    html! {
+        section.card { dl.facts {
+            dt { "State" } dd { (word) }
+            dt { (of_score) } dd { (moment(score)) }
+            dt { "Enqueued" } dd { (moment(job.enqueued_at)) }
+            dt { "Priority" } dd { (format!("{:?}", job.spec.priority).to_lowercase()) }
+            dt { "Errors" } dd { (job.errors) " (" (job.crashes) " crashes in a row)" }
+            @if let Some(expires) = job.expires_at { dt { "Expires unless started by" } dd { (moment(expires)) } }
+            @for note in &job.spec.notes { @if let Note::Name(name) = note { dt { "Sender's id" } dd { (printable(name)) } } }
+        } }
+    }
+}
+
+fn history(visitor: &Visitor, job: &Job) -> Markup {
+    html! {
+        section.card { h2 { "History" }
+            @if job.error_notes().next().is_none() { p.hint { "No attempt has failed." } }
+            ol { @for note in &job.spec.notes { @match note {
+                Note::Error(error) => li { (text(error.at)) " attempt " (error.attempt) " " (class_text(error.class)) ": " (rows::error_text(visitor, &error.text, error.class)) },
+                Note::Redriven { at, errors, .. } => li { (text(*at)) " redriven after " (errors) " errors" },
+                _ => {}
+            } } }
+        }
+    }
+}
+
+/// The body as this visitor may see it, and the form that edits it.
+fn body_of(app: &App, visitor: &Visitor, topic: &Topic, path: &str, state: JobState, job: &Job) -> Markup {
+    let stored = rows::body(app, visitor, topic.name(), job);
+    let text = pretty(&stored);
+    let shown: String = text.chars().take(SHOWN_MAX).collect();
+    html! {
+        section.card { h2 { "Body " small { (number(job.spec.body.len() as u64)) " bytes" } }
+            pre { (shown) }
+            @if shown.len() < text.len() { p.hint { "Cut after " (number(SHOWN_MAX as u64)) " characters." } }
+            (letter::editor(visitor, topic, path, state, &job.spec.body, &stored))
+        }
+    }
+}
+
+fn actions(visitor: &Visitor, path: &str, state: JobState) -> Markup {
+    html! {
+        @if matches!(state, JobState::Waiting(_)) && visitor.may(Action::Run) {
+            section.card { h2 { "Actions" } div.forms {
+                form method="post" action={ (path) "/run" } { (csrf(visitor)) button { "Run now" } }
+                form method="post" action={ (path) "/reschedule" } { (csrf(visitor))
+                    div.field { label for="delay" { "Due in " small { "(90s, 5m, 2h, 1d)" } } input id="delay" name="delay" required; }
+                    button { "Reschedule" } }
+                form method="post" action={ (path) "/revoke" } { (csrf(visitor)) button.danger { "Revoke: it never starts" } }
+            } }
+        }
+    }
+}
+
+/// JSON with line breaks; other text as it is.
+fn pretty(text: &str) -> String {
+    // A number keeps its digits: a body is shown as it is unless parsing and printing it loses nothing.
+    let parsed: Option<Value> = serde_json::from_str(text).ok();
+    let is_exact = |value: &Value| {
+        value.to_string().len() == text.chars().filter(|c| !c.is_whitespace()).map(char::len_utf8).sum::<usize>()
+    };
+    parsed.filter(is_exact).map_or_else(|| text.to_owned(), |value| format!("{value:#}"))
+}
+
+type At = Path<(String, String)>;
+
+pub(in crate::console::pages) async fn run_now(
+    State(app): State<App>,
+    visitor: Visitor,
+    at: At,
+) -> Result<Redirect, Problem> {
+    change(&app, &visitor, at, "run", When::In(0)).await
+}
+
+pub(in crate::console::pages) async fn reschedule(
+    State(app): State<App>,
+    visitor: Visitor,
+    at: At,
+    Form(delay): Form<Delay>,
+) -> Result<Redirect, Problem> {
+    let delay = read_span(delay.delay.trim()).map_err(|reason| Problem::of_field(INVALID_INPUT, "delay", reason))?;
+    let delay = u64::try_from(Duration::from_millis(delay).as_millis()).unwrap_or(u64::MAX);
+    change(&app, &visitor, at, "reschedule", When::In(delay)).await
+}
+
+async fn change(app: &App, visitor: &Visitor, at: At, action: &'static str, when: When) -> Result<Redirect, Problem> {
+    let Path((name, id)) = at;
+    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+    let act = async {
+        match topic.reschedule(id, when).await.map_err(queue_problem)? {
+            Rescheduled::Changed => Ok("The due time was changed.".to_owned()),
+            Rescheduled::ChangedAfterLeaseExpiry => {
+                Ok("The due time was changed; a worker whose lease has expired may have started the job.".to_owned())
+            }
+            other => Err(Problem::new(
+                CHANGED_MEANWHILE,
+                format!("The job is not waiting ({other:?}). Nothing was changed."),
+            )),
+        }
+    };
+    let answer = app.act(visitor, action, json!({ "topic": name, "job": id.to_string() }), act).await?;
+    Ok(Redirect::to(&answered(&format!("{}/jobs/{id}", topic_path(&name)), &answer)))
+}
+
+pub(in crate::console::pages) async fn revoke(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, id)): At,
+) -> Result<Redirect, Problem> {
+    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+    let act = async {
+        match topic.revoke(&[id]).await.map_err(queue_problem)?.first() {
+            Some(Revoked::Revoked) => Ok("Revoked: the job never starts.".to_owned()),
+            Some(Revoked::RevokedAfterLeaseExpiry) => {
+                Ok("Revoked; a worker whose lease has expired may have started the job.".to_owned())
+            }
+            other => Err(Problem::new(
+                CHANGED_MEANWHILE,
+                format!("The job is not waiting ({other:?}). Nothing was changed."),
+            )),
+        }
+    };
+    let answer = app.act(&visitor, "revoke", json!({ "topic": name, "job": id.to_string() }), act).await?;
+    // A job without an id of its sender leaves no record: its page would not be found.
+    Ok(Redirect::to(&answered(&topic_path(&name), &answer)))
+}

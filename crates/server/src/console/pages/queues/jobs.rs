@@ -1,0 +1,188 @@
+//! `/queues/{topic}/jobs`: the jobs in one state, newest first and page by page, and the search.
+
+use super::rows::{Row, table};
+use super::{find, queue::tabs};
+use crate::console::app::App;
+use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE};
+use crate::console::pages::layout::page;
+use crate::console::pages::{SEGMENT, number, topic_path};
+use crate::console::rights::Visitor;
+use crate::console::source::queue_problem;
+use crate::time::distance;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use evenkeel::queue::topic::{JobState, Topic};
+use evenkeel::queue::{JobId, Listed, QueueError};
+use maud::{Markup, html};
+use percent_encoding::utf8_percent_encode;
+use serde::Deserialize;
+use web::{Problem, Query};
+
+/// Jobs of a page.
+const PAGE: usize = 50;
+/// Characters of a text to search for.
+const TEXT_MAX: usize = 200;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::console::pages) struct Search {
+    #[serde(default)]
+    state: String,
+    /// The last job of the page before.
+    before: Option<String>,
+    /// An id, the id that the sender chose, its unique key, or a text.
+    q: Option<String>,
+    /// The last job that the search has read.
+    after: Option<String>,
+}
+
+/// A state with a list of its own.
+struct Place {
+    state: JobState,
+    name: &'static str,
+    /// What the time of its jobs means.
+    time: &'static str,
+}
+
+const PLACES: [Place; 3] = [
+    Place { state: JobState::Waiting, name: "waiting", time: "Due" },
+    Place { state: JobState::Leased, name: "running", time: "Lease ends" },
+    Place { state: JobState::Dead, name: "dead", time: "Died" },
+];
+
+pub(in crate::console::pages) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    Query(search): Query<Search>,
+) -> Result<Response, Problem> {
+    let topic = app.source.topic(&name).await?;
+    let path = topic_path(&name);
+    let state = if search.state.is_empty() { "waiting" } else { &search.state };
+    let place = PLACES.iter().find(|place| place.name == state);
+    let place = place.ok_or_else(|| Problem::of_field(INVALID_INPUT, "state", "Use waiting, running or dead."))?;
+    let Some(q) = search.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) else {
+        return list(&app, &visitor, &topic, place, search.before.as_deref()).await.map(IntoResponse::into_response);
+    };
+    if q.chars().count() > TEXT_MAX {
+        return Err(Problem::of_field(INVALID_INPUT, "q", format!("Search for at most {TEXT_MAX} characters.")));
+    }
+    if search.after.is_none()
+        && let Some(id) = by_id(&topic, q).await?
+    {
+        return Ok(Redirect::to(&format!("{path}/jobs/{id}")).into_response());
+    }
+    let after = search.after.as_deref().map(cursor).transpose()?;
+    let found = find::text(&app, &visitor, &topic, place.state, after, q).await?;
+    let body = html! { h1 { (name) } (tabs(&path, below(place))) (form(&path, place, q)) (results(&app, &visitor, &topic, place, q, &found)) };
+    Ok(page(&app, &visitor, &format!("Search in {name}"), None, &body).into_response())
+}
+
+async fn list(
+    app: &App,
+    visitor: &Visitor,
+    topic: &Topic,
+    place: &Place,
+    before: Option<&str>,
+) -> Result<Markup, Problem> {
+    let (name, path) = (topic.name(), topic_path(topic.name()));
+    let found = topic.previews(place.state, before.map(cursor).transpose()?, PAGE).await.map_err(queue_problem)?;
+    let rows: Vec<Row> = found.jobs.iter().map(|job| Row::of_preview(app, visitor, name, job)).collect();
+    let first = format!("{path}/jobs?state={}", place.name);
+    let next = found.next.map(|next| format!("{first}&before={}:{}", next.score, next.id));
+    // A job due after now sorts before those that are due.
+    let due = format!("{first}&before={}:{}", topic.now_ms(), "f".repeat(32));
+    let body = html! {
+        h1 { (name) }
+        (tabs(&path, below(place)))
+        (form(&path, place, ""))
+        section.card {
+            div.actions {
+                @if place.state == JobState::Waiting { a href=(due) { "Due now" } a href=(first) { "All, last due first" } }
+                @if before.is_some() && place.state != JobState::Waiting { a href=(first) { "Newest" } }
+            }
+            @if rows.is_empty() { (empty(place, name)) } @else { (table(name, &rows, place.time, topic.now_ms())) }
+            @if let Some(next) = next { div.pages { a.button href=(next) { "Older " (PAGE) } } }
+        }
+    };
+    Ok(page(app, visitor, &format!("Jobs of {name}"), None, &body))
+}
+
+fn empty(place: &Place, topic: &str) -> Markup {
+    html! {
+        div.empty { h3 { "No " (place.name) " jobs here" }
+            @match place.state {
+                JobState::Waiting => p { code { "evenkeel queue add " (topic) " '{}'" } " enqueues one." },
+                JobState::Leased => p { "A job is here while a consumer runs it." },
+                JobState::Dead => p { "A job is here after its last attempt has failed." },
+            }
+        }
+    }
+}
+
+fn form(path: &str, place: &Place, q: &str) -> Markup {
+    html! {
+        form.inline method="get" action={ (path) "/jobs" } role="search" {
+            div.field { label for="q" { "Id, sender's id, unique key, or a text in " (place.name) " jobs" } input id="q" name="q" value=(q) maxlength=(TEXT_MAX) autocomplete="off"; }
+            input type="hidden" name="state" value=(place.name);
+            button { "Find" }
+        }
+    }
+}
+
+fn results(app: &App, visitor: &Visitor, topic: &Topic, place: &Place, q: &str, search: &find::Search) -> Markup {
+    let (name, now) = (topic.name(), topic.now_ms());
+    let rows: Vec<Row> = search.found.iter().map(|seen| Row::of_seen(app, visitor, name, seen)).collect();
+    let snapshot = app.collector.snapshot();
+    let stats = snapshot.topics.iter().find(|figures| figures.name == name).map(|figures| match place.state {
+        JobState::Waiting => figures.stats.waiting(),
+        JobState::Leased => figures.stats.running(),
+        JobState::Dead => figures.stats.dead(),
+    });
+    let on = search.next.map(|next| {
+        let q = utf8_percent_encode(q, SEGMENT);
+        format!("{}/jobs?state={}&q={q}&after={}:{}", topic_path(name), place.name, next.score, next.id)
+    });
+    html! {
+        section.card {
+            p role="status" {
+                "Searched " (number(search.read as u64)) @if let Some(all) = stats { " of " (number(all)) } " " (place.name) " jobs"
+                @if let Some((first, last)) = search.times { " (" (place.time.to_lowercase()) " " (distance(first, now)) " to " (distance(last, now)) ")" }
+                ", " (number(rows.len() as u64)) " found."
+            }
+            @if rows.is_empty() { div.empty { h3 { "Nothing found here" } p { "Ids are found in every state; a text only in the state that is searched." } } }
+            @else { (table(name, &rows, place.time, now)) }
+            @if let Some(on) = on { div.pages { a.button href=(on) { "Search on" } } }
+        }
+    }
+}
+
+/// The job with this id, sender's id, or unique key.
+async fn by_id(topic: &Topic, q: &str) -> Result<Option<JobId>, Problem> {
+    let own = q.parse().ok();
+    for id in own.into_iter().chain([JobId::named(q.as_bytes()), JobId::of_unique_key(q.as_bytes())]) {
+        match topic.job(id).await {
+            // The page of an unreadable job says so.
+            Ok(Some(_)) | Err(QueueError::Unreadable(_)) => return Ok(Some(id)),
+            Ok(None) => {}
+            Err(QueueError::NeedsDatabase { .. }) => return Err(Problem::plain(NEEDS_DATABASE)),
+            Err(error) => return Err(queue_problem(error)),
+        }
+    }
+    Ok(None)
+}
+
+/// The tab of a place.
+fn below(place: &Place) -> &'static str {
+    match place.state {
+        JobState::Waiting => "/jobs",
+        JobState::Leased => "/jobs?state=running",
+        JobState::Dead => "/dead",
+    }
+}
+
+fn cursor(text: &str) -> Result<Listed, Problem> {
+    let parsed =
+        text.split_once(':').and_then(|(score, id)| Some(Listed { score: score.parse().ok()?, id: id.parse().ok()? }));
+    parsed.ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the link of the page before."))
+}

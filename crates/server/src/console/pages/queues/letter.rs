@@ -1,0 +1,175 @@
+//! What an operator does with one dead letter, and with the body of a job: redrive, delete, edit.
+
+use crate::console::app::App;
+use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, NOT_CONFIRMED, UNKNOWN_JOB};
+use crate::console::pages::layout::csrf;
+use crate::console::pages::{answered, job_id, topic_path};
+use crate::console::rights::{Action, Visitor};
+use crate::console::security::session::hex;
+use crate::console::source::queue_problem;
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+use bytes::Bytes;
+use evenkeel::queue::topic::{Amended, Topic};
+use evenkeel::queue::{Found, JobId, Rescheduled, State as JobState};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use web::{Form, Problem};
+
+/// A longer body cannot be edited in a form.
+const EDITABLE_MAX: usize = 16 * 1024;
+/// The codec whose bodies are JSON.
+const JSON: u8 = 1;
+
+type At = Path<(String, String)>;
+
+#[derive(Deserialize)]
+pub(in crate::console::pages) struct Edit {
+    body: String,
+    /// The digest of the body that the form has shown.
+    seen: String,
+}
+
+#[derive(Deserialize)]
+pub(in crate::console::pages) struct Confirmed {
+    #[serde(default)]
+    confirm: String,
+}
+
+/// The form that edits the body of a waiting job or a dead letter. `text` is the body as it is stored: the order of its fields stays.
+pub(in crate::console::pages) fn editor(
+    visitor: &Visitor,
+    topic: &Topic,
+    path: &str,
+    state: JobState,
+    body: &[u8],
+    text: &str,
+) -> Markup {
+    let is_editable = topic.codec() == JSON && body.len() <= EDITABLE_MAX && state != JobState::Leased;
+    html! {
+        @if visitor.may(Action::Edit) && visitor.sees_bodies() && is_editable {
+            details { summary { "Edit" }
+                form method="post" action={ (path) "/edit" } { (csrf(visitor))
+                    input type="hidden" name="seen" value=(digest(body));
+                    div.field { label for="body" { "JSON " small { "as it will be stored, byte for byte" } } textarea id="body" name="body" rows="8" spellcheck="false" required { (text) } }
+                    div.actions { button { "Store this body" } }
+                }
+            }
+        }
+    }
+}
+
+/// The forms of a dead letter.
+pub(in crate::console::pages) fn actions(visitor: &Visitor, path: &str, topic: &str) -> Markup {
+    html! {
+        section.card { h2 { "Actions" } div.forms {
+            @if visitor.may(Action::Redrive) {
+                form method="post" action={ (path) "/redrive" } { (csrf(visitor)) button { "Redrive: it gets all its attempts again" } }
+            }
+            @if visitor.may(Action::Delete) {
+                details { summary { "Delete …" }
+                    form method="post" action={ (path) "/delete" } { (csrf(visitor))
+                        div.field { label { "No undo. Type the topic's name: " strong { (topic) } " " input name="confirm" required autocomplete="off"; } }
+                        button.danger { "Delete" } }
+                }
+            }
+            a href={ (topic_path(topic)) "/dead" } { "All dead letters by error" }
+        } }
+    }
+}
+
+pub(in crate::console::pages) async fn edit(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, id)): At,
+    Form(edit): Form<Edit>,
+) -> Result<Redirect, Problem> {
+    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+    // A browser sends the line breaks of a text field as two characters.
+    let text = edit.body.replace("\r\n", "\n");
+    let text = text.trim();
+    if let Err(error) = serde_json::from_str::<Value>(text) {
+        return Err(Problem::of_field(
+            INVALID_INPUT,
+            "body",
+            format!("The body is not JSON: {error}. Nothing was changed."),
+        ));
+    }
+    let target = json!({ "topic": name, "job": id.to_string(), "before": edit.seen, "after": digest(text.as_bytes()) });
+    let act = store(&topic, id, &edit.seen, Bytes::copy_from_slice(text.as_bytes()));
+    let answer = app.act(&visitor, "edit", target, act).await?;
+    Ok(Redirect::to(&answered(&format!("{}/jobs/{id}", topic_path(&name)), &answer)))
+}
+
+/// Replaces the body if it is still the one that was shown.
+async fn store(topic: &Topic, id: JobId, seen: &str, body: Bytes) -> Result<String, Problem> {
+    let changed = |what: &str| Err(Problem::new(CHANGED_MEANWHILE, format!("{what} Nothing was changed.")));
+    let found = topic.job(id).await.map_err(queue_problem)?;
+    let Some(Found::Live { state, job, .. }) = found else { return Err(Problem::plain(UNKNOWN_JOB)) };
+    if digest(&job.spec.body) != seen {
+        return changed("Somebody else has edited the body since this page was loaded.");
+    }
+    match state {
+        JobState::Dead => match topic.amend(id, job.spec.body, body).await.map_err(queue_problem)? {
+            Amended::Changed => Ok("The new body is stored. The job is still dead: redrive it to run it.".to_owned()),
+            other => changed(&format!("The job is not as it was shown ({other:?}).")),
+        },
+        JobState::Waiting(_) => match topic.edit(id, body).await.map_err(queue_problem)? {
+            Rescheduled::Changed => Ok("The new body is stored.".to_owned()),
+            Rescheduled::ChangedAfterLeaseExpiry => Ok(
+                "The new body is stored; a worker whose lease has expired may have started the job with the old one."
+                    .to_owned(),
+            ),
+            other => changed(&format!("The job is not waiting ({other:?}).")),
+        },
+        JobState::Leased => changed("The job is running."),
+    }
+}
+
+pub(in crate::console::pages) async fn redrive(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, id)): At,
+) -> Result<Redirect, Problem> {
+    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+    let act = async {
+        // A letter that has died again may be sent back again: each click has a name of its own.
+        let operation = format!("console {}", hex(&rand::random::<[u8; 8]>()));
+        let report = topic.redrive(&operation).only([id]).run().await.map_err(queue_problem)?;
+        match report.taken {
+            0 => Err(Problem::new(CHANGED_MEANWHILE, "The job is no longer a dead letter. Nothing was changed.")),
+            _ => Ok("Redriven: the job waits with all its attempts.".to_owned()),
+        }
+    };
+    let answer = app.act(&visitor, "redrive", json!({ "topic": name, "job": id.to_string() }), act).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(&format!("{}/jobs/{id}", topic_path(&name)), &answer)))
+}
+
+pub(in crate::console::pages) async fn delete(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, id)): At,
+    Form(form): Form<Confirmed>,
+) -> Result<Redirect, Problem> {
+    if form.confirm != name {
+        let detail = format!("To delete, type the topic's name: {name}. Nothing was deleted.");
+        return Err(Problem::of_field(NOT_CONFIRMED, "confirm", detail));
+    }
+    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+    let act = async {
+        match topic.delete_dead(&[id]).await.map_err(queue_problem)?.first() {
+            Some(true) => Ok("Deleted.".to_owned()),
+            _ => Err(Problem::new(CHANGED_MEANWHILE, "The job is no longer a dead letter. Nothing was deleted.")),
+        }
+    };
+    let answer = app.act(&visitor, "delete", json!({ "topic": name, "job": id.to_string() }), act).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(&format!("{}/dead", topic_path(&name)), &answer)))
+}
+
+fn digest(body: &[u8]) -> String {
+    hex(&Sha256::digest(body))
+}

@@ -1,0 +1,95 @@
+//! `/queues/{topic}`: the figures of a topic; pause and resume.
+
+use crate::console::app::App;
+use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::overview::{FIGURES, key, value};
+use crate::console::pages::{answered, chart, number, topic_path};
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::queue_problem;
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::json;
+use web::{Problem, Query};
+
+/// The answer of the action that led to a page.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::console::pages) struct Done {
+    pub(in crate::console::pages) done: Option<String>,
+}
+
+pub(in crate::console::pages) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    Query(Done { done }): Query<Done>,
+) -> Result<Markup, Problem> {
+    let topic = app.source.topic(&name).await?;
+    let snapshot = app.collector.snapshot();
+    let figures = snapshot.topics.iter().find(|figures| figures.name == name);
+    let path = topic_path(&name);
+    let body = html! {
+        h1 { (name) }
+        (tabs(&path, ""))
+        @if topic.needs_database() { div.notice.warn { p { "Rows in a SQL database decide about these jobs: start the console with --database to include them." } } }
+        @if let Some(figures) = figures {
+            section.card { dl.facts {
+                dt { "State" } dd data-live=(key(figures, "state")) { (value(figures, "state")) }
+                @for (figure, label) in FIGURES { dt { (label) } dd data-live=(key(figures, figure)) { (value(figures, figure)) } }
+                dt { "Shards" } dd { (topic.shards()) }
+                dt { "Consumers (per shard)" } dd { (number(figures.stats.total.workers)) }
+                dt { "Done, retried, died" } dd { (number(figures.stats.total.totals.done)) ", " (number(figures.stats.total.totals.retried)) ", " (number(figures.stats.total.totals.died)) }
+            } }
+        } @else { p.hint { "The figures of this topic are not read yet; reload in a few seconds." } }
+        (chart::charts(&app.collector, Some(&name)))
+        @if visitor.may(Action::Pause) {
+            section.card { h2 { "Pause" } p.hint { "Running jobs continue, and new jobs are accepted." }
+                div.actions {
+                    form method="post" action={ (path) "/pause" } { (csrf(&visitor)) button { "Pause until resumed" } }
+                    form method="post" action={ (path) "/resume" } { (csrf(&visitor)) button { "Resume" } }
+                }
+            }
+        }
+    };
+    Ok(page(&app, &visitor, &name, done.as_deref(), &body))
+}
+
+/// The links between the pages of a topic.
+pub(in crate::console::pages) fn tabs(path: &str, current: &str) -> Markup {
+    let tab = |below: &str, label: &str| {
+        html! { a href={ (path) (below) } aria-current=[(below == current).then_some("page")] { (label) } }
+    };
+    html! { nav.actions aria-label="Topic" { (tab("", "Figures")) (tab("/jobs", "Waiting")) (tab("/jobs?state=running", "Running")) (tab("/dead", "Dead letters")) } }
+}
+
+pub(in crate::console::pages) async fn pause(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+) -> Result<Redirect, Problem> {
+    let topic = app.source.topic(&name).await?;
+    let pause = async {
+        topic
+            .pause(None)
+            .await
+            .map_err(queue_problem)
+            .map(|()| "Paused: consumers get no jobs until Resume.".to_owned())
+    };
+    let answer = app.act(&visitor, "pause", json!({ "topic": name }), pause).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(&topic_path(&name), &answer)))
+}
+
+pub(in crate::console::pages) async fn resume(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+) -> Result<Redirect, Problem> {
+    let topic = app.source.topic(&name).await?;
+    let resume = async { topic.resume().await.map_err(queue_problem).map(|()| "Resumed.".to_owned()) };
+    let answer = app.act(&visitor, "resume", json!({ "topic": name }), resume).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(&topic_path(&name), &answer)))
+}

@@ -1,0 +1,165 @@
+//! `evenkeel alerts watch`: a rehearsal of failures against real servers. The alerts are events of the program; nothing waits for time.
+
+use crate::program::evenkeel_async;
+use evenkeel::Keel;
+use evenkeel::queue::{Delivery, Handled, Queue};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::time::Duration;
+use testkit::park::{self, sqlite_database};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::TcpListener;
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::{mpsc, oneshot};
+
+/// How long a test waits for an alert.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// The program, and the alerts that fire.
+struct Watch {
+    _child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    firing: BTreeSet<String>,
+}
+
+impl Watch {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+            .args(["alerts", "watch", "--json", "--every", "100ms"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { _child: child, lines, firing: BTreeSet::new() }
+    }
+
+    /// Reads alerts until exactly these fire.
+    async fn until(&mut self, expected: &[&str]) {
+        let expected: BTreeSet<String> = expected.iter().map(ToString::to_string).collect();
+        while self.firing != expected {
+            let line = tokio::time::timeout(WAIT_MAX, self.lines.next_line()).await;
+            let Ok(line) = line else { unreachable!("{:?} fire, expected {expected:?}", self.firing) };
+            let notice: Value = serde_json::from_str(&line.unwrap().unwrap()).unwrap();
+            let alert = format!("{} {}", notice["rule"].as_str().unwrap(), notice["subject"].as_str().unwrap());
+            match notice["state"].as_str().unwrap() {
+                "firing" => assert!(self.firing.insert(alert), "it fires twice: {notice}"),
+                _ => assert!(self.firing.remove(&alert), "it did not fire: {notice}"),
+            }
+        }
+    }
+}
+
+/// Handles jobs with this outcome until as many as this are handled.
+async fn consume(queue: &Queue<Value>, outcome: fn() -> Handled, count: usize) {
+    let (handled, mut done) = mpsc::unbounded_channel();
+    let consumer = queue.consume(move |_: Delivery<Value>| {
+        let handled = handled.clone();
+        async move {
+            let _ = handled.send(());
+            Ok::<_, String>(outcome())
+        }
+    });
+    let is_over = async {
+        for _ in 0..count {
+            done.recv().await.unwrap();
+        }
+    };
+    consumer.run(is_over).await.unwrap();
+}
+
+#[tokio::test]
+async fn alerts_fire_when_relay_backlog_and_handler_fail_and_clear_afterwards() {
+    let (redis, database) = (park::redis().await.unwrap(), sqlite_database().unwrap());
+    let url = format!("{}?prefix={}", redis.url, redis.prefix);
+    let pool = sqlx::SqlitePool::connect(&database.url).await.unwrap();
+    evenkeel::sql::migrate(&pool).await.unwrap();
+    let keel = Keel::connect(&url).await.unwrap();
+    let queue = keel.queue::<Value>("mail").open().await.unwrap();
+    let rules = ["--rule", "OutboxLag=30,0s", "--rule", "QueueBacklog=3,0s", "--rule", "QueueIdle=0,0s"];
+    let servers = ["--redis", &url, "--database", &database.url];
+    let mut watch = Watch::start(&[&servers[..], &rules[..]].concat());
+
+    // No relay runs, and a unit of work waits.
+    let waiting = "INSERT INTO evenkeel_outbox (id, state, effects, attempts, created_at, due_at) \
+                   VALUES (x'00000000000070008000000000000001', 1, x'01', 0, 1, 1)";
+    sqlx::raw_sql(waiting).execute(&pool).await.unwrap();
+    watch.until(&["OutboxLag outbox"]).await;
+
+    // A backlog without a consumer.
+    for number in 0..5 {
+        queue.job(&json!({ "user": number })).enqueue().await.unwrap();
+    }
+    watch.until(&["OutboxLag outbox", "QueueBacklog mail", "QueueIdle mail"]).await;
+
+    // A consumer whose handler is broken.
+    consume(&queue, || Handled::Dead("smtp refused".to_owned()), 5).await;
+    watch.until(&["DeadLetters mail", "OutboxLag outbox"]).await;
+
+    // The relay is back.
+    let (stop, stopped) = oneshot::channel::<()>();
+    let relay = keel.relay(&pool);
+    let relay = tokio::spawn(async move { relay.run(async { drop(stopped.await) }).await });
+    watch.until(&["DeadLetters mail"]).await;
+    drop(stop);
+    relay.await.unwrap();
+
+    // The handler is mended.
+    let redriven = evenkeel_async(&["queue", "--redis", &url, "dead", "redrive", "mail"]).await;
+    assert_eq!(redriven.code, 0, "{}", redriven.err);
+    consume(&queue, || Handled::Done, 5).await;
+    watch.until(&[]).await;
+}
+
+/// Answers requests until one was accepted; the first ones are refused. Returns the bodies.
+async fn receive(listener: &TcpListener, refused: usize) -> Vec<Value> {
+    let mut bodies = Vec::new();
+    while bodies.len() <= refused {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let (mut received, mut part) = (Vec::new(), [0; 4096]);
+        while !received.ends_with(b"}") {
+            let read = stream.read(&mut part).await.unwrap();
+            received.extend_from_slice(&part[..read]);
+        }
+        let status = if bodies.len() < refused { "503 Service Unavailable" } else { "204 No Content" };
+        stream.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).await.unwrap();
+        let text = String::from_utf8(received).unwrap();
+        bodies.push(serde_json::from_str(text.split("\r\n\r\n").nth(1).unwrap()).unwrap());
+    }
+    bodies
+}
+
+#[tokio::test]
+async fn refused_notice_is_repeated_with_the_same_id() {
+    let redis = park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", redis.url, redis.prefix);
+    let keel = Keel::connect(&url).await.unwrap();
+    let queue = keel.queue::<Value>("mail").open().await.unwrap();
+    queue.job(&json!({})).enqueue().await.unwrap();
+    consume(&queue, || Handled::Dead("smtp refused".to_owned()), 1).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let webhook = format!("http://{}/hook", listener.local_addr().unwrap());
+    let arguments = ["alerts", "watch", "--once", "--every", "100ms", "--redis", &url, "--webhook", &webhook];
+    let (ran, bodies) = tokio::join!(evenkeel_async(&arguments), receive(&listener, 2));
+    assert_eq!(ran.code, 1, "an alert fires: {}{}", ran.out, ran.err);
+    assert!(ran.out.starts_with("DeadLetters fires for mail: 1 (limit 0): "), "{}", ran.out);
+    assert!(
+        ran.err.contains("the webhook did not accept DeadLetters/mail/") && !ran.err.contains("/hook"),
+        "{}",
+        ran.err
+    );
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:#?}");
+    let notice = &bodies[0];
+    assert_eq!(
+        (&notice["rule"], &notice["state"], &notice["page"]),
+        (&json!("DeadLetters"), &json!("firing"), &json!("/queues/TOPIC/dead"))
+    );
+}
+
+#[tokio::test]
+async fn unreachable_redis_is_an_alert() {
+    let mut watch = Watch::start(&["--redis", "redis://127.0.0.1:1", "--rule", "RedisDown=1,0s", "--rule", "NoData=0"]);
+    watch.until(&["NoData redis", "RedisDown redis"]).await;
+}

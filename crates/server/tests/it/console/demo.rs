@@ -1,0 +1,43 @@
+//! `evenkeel demo` in a real browser.
+
+use super::server::announced;
+use testkit::browser::Browser;
+use testkit::process::Launch;
+
+/// The store is the memory of the program, so this needs no server.
+#[tokio::test]
+async fn demo_in_memory_shows_moving_figures_and_three_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let launch = Launch::new(env!("CARGO_BIN_EXE_evenkeel"), folder.path().join("log")).piped();
+    let mut child = launch.arguments(["demo", "--listen", "127.0.0.1:0"]).start().unwrap();
+    let address = announced(&mut child);
+    let browser = Browser::start().await.unwrap();
+    browser.goto(&format!("http://{address}/")).await.unwrap();
+    browser.wait_for_text("[data-live='dead order-mail']", "3").await.unwrap();
+    browser.wait_for_text("[data-live='state newsletter']", "paused").await.unwrap();
+    browser.goto(&format!("http://{address}/queues/order-mail/dead")).await.unwrap();
+    for error in ["smtp refused", "did not answer", "has no field"] {
+        browser.wait_for_text("section.card", error).await.unwrap();
+    }
+    browser.goto(&format!("http://{address}/")).await.unwrap();
+    browser.wait_for_text(".troubles", "Outbox: 2 parked").await.unwrap();
+    browser.goto(&format!("http://{address}/outbox")).await.unwrap();
+    browser.wait_for_text("section.card:nth-of-type(2)", "the price: it has a comma").await.unwrap();
+    browser.click("form[action='/outbox/resend'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "Released").await.unwrap();
+    browser.click("form[action='/inbox/resend'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "processed at its next delivery").await.unwrap();
+    browser.goto(&format!("http://{address}/locks?scan=1")).await.unwrap();
+    browser.wait_for_text("table", "pricing/leader").await.unwrap();
+    // By keyboard: queues, then the first row.
+    browser.type_text("h1 ~ form button", "gq").await.unwrap();
+    browser.wait_for_text("h1", "Overview").await.unwrap();
+    assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());
+}
+
+/// Nothing of the demo may be reached from other machines.
+#[test]
+fn demo_refuses_addresses_beyond_loopback() {
+    let ran = crate::program::evenkeel(&["demo", "--listen", "0.0.0.0:0"]);
+    assert_eq!((ran.code, ran.err.contains("not a loopback address")), (2, true), "{}", ran.err);
+}

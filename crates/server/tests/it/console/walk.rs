@@ -1,0 +1,103 @@
+//! What an operator does at night, in a real browser: find, read, mend, send back.
+
+use super::server::Console;
+use evenkeel::queue::Delivery;
+use serde_json::{Value, json};
+use testkit::browser::Browser;
+use testkit::eventually;
+use tokio::sync::mpsc;
+
+#[tokio::test]
+async fn dead_job_is_found_edited_redriven_and_done_in_the_browser() {
+    let console = Console::start(false).await;
+    console.add_dead(json!({ "to": "ada lovelace" }), "bad address").await;
+    let browser = Browser::start().await.unwrap();
+    browser.goto(&format!("http://{}/queues/mail/jobs?state=dead", console.address)).await.unwrap();
+    browser.fill("#q", "lovelace").await.unwrap();
+    browser.click("form[role=search] button").await.unwrap();
+    browser.wait_for_text("[role=status]", "1 found").await.unwrap();
+    browser.click("td.id a").await.unwrap();
+    browser.wait_for_text(".notice", "It is a dead letter after 1 failed attempt: bad address").await.unwrap();
+    browser.click("details summary").await.unwrap();
+    browser.fill("#body", r#"{"to":"ada@example.org"}"#).await.unwrap();
+    browser.click("form[action$='/edit'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "new body is stored").await.unwrap();
+    browser.click("form[action$='/redrive'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "Redriven").await.unwrap();
+    browser.wait_for_text(".notice:not(.good)", "A free consumer claims it now").await.unwrap();
+
+    let mail = console.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
+    let (sender, mut bodies) = mpsc::unbounded_channel();
+    let consumer = mail.consume(move |job: Delivery<Value>| {
+        let sent = sender.send(job.body);
+        async move { sent.map_err(|error| error.to_string()) }
+    });
+    let first = async { assert_eq!(bodies.recv().await, Some(json!({ "to": "ada@example.org" }))) };
+    consumer.run(first).await.unwrap();
+    assert_eq!(console.keel.topic("mail").await.unwrap().stats().await.unwrap().dead(), 0);
+    assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn body_that_changed_meanwhile_is_not_overwritten() {
+    let console = Console::start(false).await;
+    let mail = console.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
+    let id = mail.delay(std::time::Duration::from_secs(3_600), &json!("first")).await.unwrap();
+    let path = format!("/queues/mail/jobs/{id}");
+    let (cookie, csrf) = console.visit(&path, "").await;
+    let page = console.get(&path, "").await.text;
+    let seen = page.split("name=\"seen\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let edit = |body: &str| format!("csrf={csrf}&seen={seen}&body={body}");
+    let send =
+        async |body: &str| console.send("POST", &format!("{path}/edit"), &console.form(&cookie), &edit(body)).await;
+    assert_eq!(send("not+json").await.status, 422);
+    assert_eq!(send("%22second%22").await.status, 303);
+    let late = send("%22third%22").await;
+    assert_eq!((late.status, late.text.contains("Somebody else")), (409, true), "{}", late.text);
+    assert!(console.get(&path, "").await.text.contains("second"));
+}
+
+#[tokio::test]
+async fn search_finds_ids_keys_and_texts_but_not_what_is_hidden() {
+    let console = Console::start(true).await;
+    let mail = console.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
+    let hour = std::time::Duration::from_secs(3_600);
+    let named = mail.job(&json!({ "card": "4111", "shown": "visible" })).id("welcome/42").delay(hour);
+    let named = named.enqueue().await.unwrap().id;
+    let unique = mail.job(&json!({})).unique("user/7", hour).delay(hour).enqueue().await.unwrap().id;
+    let find = async |role: usize, q: &str| {
+        let token = format!("authorization: Bearer {}\r\n", console.tokens[role]);
+        console.get(&format!("/queues/mail/jobs?q={q}"), &token).await
+    };
+    for (q, id) in [(named.to_string(), named), ("welcome%2F42".to_owned(), named), ("user%2F7".to_owned(), unique)] {
+        let found = find(0, &q).await;
+        assert!(found.status == 303 && found.head.contains(&format!("/jobs/{id}")), "{q}: {}", found.head);
+    }
+    assert!(find(1, "4111").await.text.contains("1 found"));
+    let viewer = find(0, "4111").await.text;
+    assert!(viewer.contains("0 found") && !viewer.contains(&named.to_string()), "{viewer}");
+    assert!(find(0, "visible").await.text.contains("1 found"));
+}
+
+#[tokio::test]
+async fn redrive_with_a_rate_is_stopped_after_its_slice() {
+    let console = Console::start(false).await;
+    console.add_dead_many(12, "smtp refused").await;
+    let (cookie, csrf) = console.visit("/queues/mail/dead", "").await;
+    let name = "0123456789abcdef";
+    let body = format!("csrf={csrf}&group=smtp+refused&until=99999999999999&name={name}&rate=1");
+    for _click in 0..2 {
+        let begun = console.send("POST", "/queues/mail/dead/redrive", &console.form(&cookie), &body).await;
+        assert!(begun.status == 303 && begun.head.contains(&format!("/operations/{name}")), "{}", begun.text);
+    }
+    let path = format!("/operations/{name}");
+    let shows = async |text: &str| console.get(&path, "").await.text.contains(text);
+    eventually("a slice of ten seconds is sent back", async || shows("10 of 12 sent back").await.then_some(()))
+        .await
+        .unwrap();
+    let form = format!("csrf={csrf}");
+    let stopped = console.send("POST", &format!("{path}/stop"), &console.form(&cookie), &form).await;
+    assert_eq!(stopped.status, 303, "{}", stopped.text);
+    eventually("the redrive stops", async || shows("stopped: the rest is dead").await.then_some(())).await.unwrap();
+    assert_eq!(console.keel.topic("mail").await.unwrap().stats().await.unwrap().dead(), 2);
+}
