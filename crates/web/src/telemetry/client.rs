@@ -36,7 +36,7 @@ impl Client {
         let was_failing = self.is_failing.swap(has_failed, Ordering::Relaxed);
         match failure {
             Some(error) if !was_failing => {
-                tracing::warn!(error, "spans cannot be exported; they are dropped until the collector accepts them")
+                tracing::warn!(error, "spans cannot be exported; they are dropped until the collector accepts them");
             }
             None if was_failing => tracing::info!("the collector accepts spans again"),
             _ => {}
