@@ -33,6 +33,7 @@ pub(crate) fn class_text(of: ErrorClass) -> &'static str {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
     use super::*;
 
