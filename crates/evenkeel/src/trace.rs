@@ -46,7 +46,7 @@ pub(crate) fn continue_from(span: &Span, traceparent: Option<&str>) {
 }
 
 /// Without the feature `otel` no span is exported.
-#[cfg(not(feature = "otel"))]
+#[cfg(all(feature = "sql", not(feature = "otel")))]
 pub(crate) fn continue_from(_: &Span, _: Option<&str>) {}
 
 /// Reads a `traceparent` of any version: the fields of version 00 come first in all of them.
