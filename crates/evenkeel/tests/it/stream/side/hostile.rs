@@ -37,7 +37,7 @@ const TABLE: [(&str, &str); 12] = [
     ("handler fails and the value panics when dropped", "panicked"),
     ("error text panics", "formatting the error panicked"),
     ("on_error panics", "`on_error` panicked"),
-    ("panic payload panics when dropped", "the panic payload is not a string"),
+    ("panic payload panics when dropped", "non-string panic payload"),
     ("retry after forever and never again", "the handler asked"),
     ("handler hangs", ""),
 ];
