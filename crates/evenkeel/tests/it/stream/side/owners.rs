@@ -174,8 +174,10 @@ async fn keeps_its_entry(rig: Rig, group: fn(&Orders) -> Group<String>) {
     let other = open(second.consumer(group(&there).lease(LEASE)));
     for _ in 0..100 {
         assert!(second.next_at_once().await.is_none());
-        // Replies arrive in the order of the calls: that of the heartbeat before this one.
-        billing(&here).await;
+        // Replies arrive in the order of the calls: that of a heartbeat before those after it. The heartbeat's thread needs time to call.
+        for _ in 0..8 {
+            billing(&here).await;
+        }
         rig.advance(LEASE / 30).await;
     }
     case.done();
