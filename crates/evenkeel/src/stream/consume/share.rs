@@ -102,9 +102,13 @@ async fn run_once<T>(run: &Run<T>) {
     run.metrics.partitions.set(run.share.owned() as f64);
 }
 
-/// The first members have one partition more, if they cannot be divided evenly.
+/// The first members have one partition more, if they cannot be divided evenly. With as many members as partitions or more, each may own
+/// one: moving it to a member that joins would cancel a long handler, and balance nothing.
 fn quota(partitions: usize, members: &[Token], me: Token) -> usize {
     let Some(place) = members.iter().position(|member| *member == me) else { return 0 };
+    if members.len() >= partitions {
+        return 1;
+    }
     partitions / members.len() + usize::from(place < partitions % members.len())
 }
 
@@ -114,12 +118,12 @@ mod tests {
     use evenkeel_link::Token;
 
     #[test]
-    fn quotas_add_up_to_all_partitions() {
+    fn quotas_add_up_to_all_partitions_or_one_a_member() {
         for partitions in [1, 2, 7, 8, 256] {
             for members in 1..20_u8 {
                 let all: Vec<Token> = (0..members).map(|number| Token::from([number; 16])).collect();
                 let quotas: Vec<usize> = all.iter().map(|member| quota(partitions, &all, *member)).collect();
-                assert_eq!(quotas.iter().sum::<usize>(), partitions);
+                assert_eq!(quotas.iter().sum::<usize>(), partitions.max(all.len()));
                 assert!(quotas.iter().max().unwrap_or(&0) - quotas.iter().min().unwrap_or(&0) <= 1, "{quotas:?}");
             }
         }
