@@ -195,7 +195,7 @@ pub(super) const RULES: &[Rule] = &[
         hold_s: 0,
         severity: Severity::Ticket,
         figure: None,
-        meaning: "Callers were told that an invalidation failed, or that its outcome is unknown; the library replays it.",
+        meaning: "Callers received the error that an invalidation failed, or that its outcome is unknown; the library replays it.",
         page: "/caches",
         action: "See Inconsistent; if callers retry by themselves, nothing else is needed.",
     },

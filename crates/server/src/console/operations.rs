@@ -59,7 +59,7 @@ pub(crate) struct Operation {
 pub(crate) enum State {
     Running,
     Done,
-    /// Somebody stopped it.
+    /// An operator stopped it.
     Stopped,
     Failed(String),
 }

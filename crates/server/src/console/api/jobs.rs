@@ -15,7 +15,9 @@ use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use evenkeel::queue::topic::{JobState, Preview, Previewed, Topic, Why};
-use evenkeel::queue::{CompletionRecord, ErrorClass, Found, Job, JobId, Listed, Note, State as Standing};
+use evenkeel::queue::{
+    CompletionRecord, End, ErrorClass, Found, Job, JobId, Listed, Note, Priority, State as Standing,
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
@@ -215,7 +217,7 @@ fn whole(app: &App, visitor: &Visitor, topic: &str, id: JobId, found: &Found) ->
 }
 
 fn ended(id: JobId, completion: &CompletionRecord) -> JobView {
-    let end = Some(format!("{:?}", completion.end).to_lowercase());
+    let end = Some(end(completion.end).to_owned());
     JobView { id: id.to_string(), state: "ended", at: Some(Wide(completion.ended_at)), end, ..JobView::default() }
 }
 
@@ -240,11 +242,33 @@ fn live(visitor: &Visitor, id: JobId, state: Standing, score: u64, job: &Job) ->
         at: Some(Wide(score)),
         enqueued_at: Some(Wide(job.enqueued_at)),
         expires_at: job.expires_at.map(Wide),
-        priority: Some(format!("{:?}", job.spec.priority).to_lowercase()),
+        priority: Some(priority(job.spec.priority).to_owned()),
         errors: Some(job.errors),
         crashes: Some(job.crashes),
         history: history.collect(),
         ..JobView::default()
+    }
+}
+
+// The names below are part of the API: they do not change with those of the library's types.
+
+fn end(end: End) -> &'static str {
+    match end {
+        End::Done => "done",
+        End::Expired => "expired",
+        End::Discarded => "discarded",
+        End::Deleted => "deleted",
+        End::Revoked => "revoked",
+        End::RevokedAfterLeaseExpiry => "revoked-after-lease-expiry",
+    }
+}
+
+fn priority(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Urgent => "urgent",
+        Priority::High => "high",
+        Priority::Normal => "normal",
+        Priority::Low => "low",
     }
 }
 

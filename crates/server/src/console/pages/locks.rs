@@ -63,7 +63,7 @@ pub(super) async fn show(
         section.card {
             @if !held.is_empty() { (table(&visitor, &held)) }
             @else if is_scan { div.empty { h3 { "No lock is held" } p { "A lock is here while a program holds it, and for its lock delay after that." } } }
-            @else if !choice.q.is_empty() { div.empty { h3 { (choice.q) " is free" } p { "Nobody holds the lock of this name." } } }
+            @else if !choice.q.is_empty() { div.empty { h3 { (choice.q) " is free" } p { "No process holds the lock of this name." } } }
             @else { div.empty { h3 { "Which lock?" } p { "Type its name, or find all that are held." } } }
             @if all > LOCKS_MAX { p.hint { "The first " (LOCKS_MAX) " of " (number(all as u64)) " by name. Type a name to see another." } }
         }

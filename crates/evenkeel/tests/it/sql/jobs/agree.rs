@@ -1,4 +1,6 @@
 //! Operators and programs agree: each operation of `Topic`, for each durability, before and after Redis has lost everything.
+//!
+//! One file, although it is long: the operations are one list, which each durability runs through as a whole.
 
 use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;

@@ -38,7 +38,7 @@ async fn append_whose_reply_is_lost_is_in_the_log_once() {
     .await;
 }
 
-/// The entries of a read whose reply is lost are leased to this consumer, which must ask for them: nobody else may.
+/// The entries of a read whose reply is lost are leased to this consumer, which must ask for them: no other consumer may.
 #[tokio::test]
 async fn entries_of_a_lost_reply_are_found_again() {
     in_time(async {

@@ -93,7 +93,7 @@ async fn hanging_suspect_lets_others_run_after_a_lease(rig: Rig) {
     assert!(desk.next_at_once().await.is_none());
     let fine = rig.while_time_passes(desk.next()).await;
     assert_eq!(fine.entry.value, "fine");
-    // The process dies while both run: that death is nobody's.
+    // The process dies while both run: that death counts for neither entry.
     office.kill().await;
     drop((hangs, fine));
     rig.advance(Duration::from_secs(31)).await;
