@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     setup::expect_all(arguments.matrix)?;
     let mut steps = Steps::new("test");
     steps.step("build", build)?;
+    steps.step("mutant table", mutants::expect_tests)?;
     let filters: Vec<&str> = arguments.filters.iter().map(String::as_str).collect();
     if arguments.matrix {
         matrix::run(&mut steps, arguments.matrix_dir.clone(), arguments.server.as_deref(), &filters)?;

@@ -157,7 +157,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_batch_fill",
         "A batch, and its first job, wait forever for the batch to fill.",
-        "batches::memory::incomplete_batch_starts_after_its_wait",
+        "queue::side::consuming::batches::memory::incomplete_batch_starts_after_its_wait",
     ),
     mutant(
         "queue_batch_cancel",
