@@ -94,7 +94,7 @@ async fn meet(keel: &Keel) -> Result<()> {
     mail.revoke(&JobId::named(b"late")).await?;
     let fragile = keel.queue::<String>("fragile").retries(0).open().await?;
     let topic = fragile.topic();
-    ensure!(topic.list(Place::Dead, None, 10).await?.len() == 1, "the dead letter is unknown");
+    ensure!(topic.list(JobState::Dead, None, 10).await?.len() == 1, "the dead letter is unknown");
     ensure!(topic.redrive("mixed").run().await?.taken == 1, "the dead letter is not redriven");
     run_one(&fragile, |job| job.body == "dead", true).await?;
 

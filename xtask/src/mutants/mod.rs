@@ -66,8 +66,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// Fails unless each row of the table names exactly one test. Takes seconds, so it runs before the tests and not with the mutants.
 pub(crate) fn expect_tests() -> Result<()> {
     let suites = Suite::all()?;
-    let wrong: Vec<String> =
-        table()?.iter().filter_map(|mutant| Some(format!("  {}: {:#}", mutant.name, place(mutant, &suites).err()?))).collect();
+    let wrong: Vec<String> = table()?
+        .iter()
+        .filter_map(|mutant| Some(format!("  {}: {:#}", mutant.name, place(mutant, &suites).err()?)))
+        .collect();
     if !wrong.is_empty() {
         bail!("{} rows of the mutant table do not name one test:\n{}", wrong.len(), wrong.join("\n"));
     }

@@ -1,6 +1,7 @@
 //! How handlers run, the same for jobs of queues and entries of streams: their panics become errors, their deliveries are gathered into
-//! batches, and they are canceled. Below the capabilities: it knows none of them.
+//! batches, they are canceled, and one connection waits for new ones. Below the capabilities: it knows none of them.
 
+pub(crate) mod blocking_reads;
 pub(crate) mod cancellation;
 pub(crate) mod gather;
 pub(crate) mod panics;

@@ -1,6 +1,25 @@
 //! Tests of the library as its users see it. Modules are named after the capabilities.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+/// Each story as a test on the embedded store and on Redis, with the rig of its folder.
+macro_rules! on_both_with {
+    ($rig:ty: $($story:ident)+) => {
+        mod memory {
+            $(#[tokio::test]
+            async fn $story() {
+                crate::in_time(super::$story(<$rig>::memory())).await;
+            })+
+        }
+
+        mod redis {
+            $(#[tokio::test]
+            async fn $story() {
+                crate::in_time(super::$story(<$rig>::redis().await)).await;
+            })+
+        }
+    };
+}
+
 mod blocks;
 mod cache;
 mod foreign;

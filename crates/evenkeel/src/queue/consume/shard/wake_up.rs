@@ -3,21 +3,17 @@
 //!
 //! Markers are hints and carry no work; a shard worker also polls once a second.
 
+use crate::handling::blocking_reads::{BLOCK, BlockingReads};
 use crate::queue::store::QueueStore;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::{Background, Backoff};
-use evenkeel_link::{Blocking, Link, LinkError};
+use evenkeel_link::support::Background;
+use evenkeel_link::{Link, LinkError};
 use evenkeel_protocol::queue::steps::Shard;
 use parking_lot::{Mutex, MutexGuard};
 use redis::Value;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 use tokio::sync::Notify;
-
-/// The timeout of the blocking command. After each, the set of shards is read anew.
-const BLOCK: Duration = Duration::from_secs(1);
-const RECONNECT: Backoff = Backoff { delay_min: Duration::from_millis(50), delay_max: Duration::from_secs(1) };
 
 /// The wake-up listener of one shard worker.
 pub(crate) struct WakeUpListener {
@@ -119,8 +115,7 @@ impl Drop for HasRoom<'_> {
 /// Pops markers for all listeners, until the keel of the process is dropped.
 async fn listen(listeners: Weak<WakeUpListeners>, link: Link) {
     let clock = Clock::system();
-    let mut connection: Option<(Blocking, i64)> = None;
-    let mut failures = 0;
+    let mut reads = BlockingReads::new(link.clone(), "queues");
     while let Some(all) = listeners.upgrade() {
         let open = all.open_for_work();
         if open.is_empty() {
@@ -130,57 +125,22 @@ async fn listen(listeners: Weak<WakeUpListeners>, link: Link) {
             }
             continue;
         }
-        let answer = match connect(&link, &mut connection).await {
-            Ok((blocking, client)) => pop(&link, &all, blocking, *client, &open).await,
-            Err(error) => Err(error),
-        };
-        match answer {
-            Ok(popped) => {
-                failures = 0;
-                if let Some(key) = popped {
-                    wake_popped(&link, &open, &key).await;
-                }
-            }
-            Err(error) => {
-                tracing::debug!(%error, "the blocking connection of the queues was lost; opening another one");
-                connection = None;
+        match pop(&mut reads, &all.changed, &open).await {
+            Ok(Some(key)) => wake_popped(&link, &open, &key).await,
+            Ok(None) => {}
+            Err(_) => {
                 // No marker arrives without the connection, so every worker polls now.
                 open.iter().for_each(|listener| listener.wake());
-                clock.sleep(RECONNECT.delay(failures)).await;
-                failures += 1;
+                reads.pause(&clock).await;
             }
-        }
-    }
-}
-
-async fn connect<'a>(
-    link: &Link,
-    connection: &'a mut Option<(Blocking, i64)>,
-) -> Result<&'a mut (Blocking, i64), LinkError> {
-    if let Some((blocking, _)) = connection
-        && !blocking.is_open()
-    {
-        *connection = None;
-    }
-    match connection {
-        Some(open) => Ok(open),
-        None => {
-            let mut blocking = link.blocking().await?;
-            let client = match blocking.command(redis::cmd("CLIENT").arg("ID"), Duration::ZERO).await? {
-                Value::Int(client) => client,
-                other => return Err(LinkError::Unexpected(format!("CLIENT ID: {other:?}"))),
-            };
-            Ok(connection.insert((blocking, client)))
         }
     }
 }
 
 /// Waits for a marker of one of the shards; returns its key. Returns early when another worker begins to wait for a marker.
 async fn pop(
-    link: &Link,
-    listeners: &WakeUpListeners,
-    connection: &mut Blocking,
-    client: i64,
+    reads: &mut BlockingReads,
+    changed: &Notify,
     open: &[Arc<WakeUpListener>],
 ) -> Result<Option<String>, LinkError> {
     let mut cmd = redis::cmd("BZPOPMIN");
@@ -189,19 +149,9 @@ async fn pop(
         listener.is_listening.store(true, SeqCst);
     }
     cmd.arg(BLOCK.as_secs());
-    let mut popping = std::pin::pin!(connection.command(&cmd, BLOCK));
-    let answer = loop {
-        tokio::select! {
-            biased;
-            answer = &mut popping => break answer,
-            () = listeners.changed.notified() => {
-                // Ends the blocking command like its timeout. An error costs at most the rest of the second.
-                let _ = link.command(b"", redis::cmd("CLIENT").arg("UNBLOCK").arg(client)).await;
-            }
-        }
-    };
+    let reply = reads.send(&cmd, changed).await;
     open.iter().for_each(|listener| listener.is_listening.store(false, SeqCst));
-    match answer? {
+    match reply? {
         Value::Nil => Ok(None),
         Value::Array(parts) => match parts.into_iter().next() {
             Some(Value::BulkString(key)) => Ok(Some(String::from_utf8_lossy(&key).into_owned())),

@@ -3,21 +3,17 @@
 //! It is a plain `XREAD`, which takes nothing: a stopped process that was blocked in `XREADGROUP` would take the next entry when it wakes up.
 //! Wake-ups are hints; a worker also polls once a second.
 
+use crate::handling::blocking_reads::{BLOCK, BlockingReads};
 use crate::stream::store::StreamStore;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::{Background, Backoff};
-use evenkeel_link::{Blocking, Link, LinkError};
+use evenkeel_link::support::Background;
+use evenkeel_link::{Link, LinkError};
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::Partition;
 use parking_lot::Mutex;
 use redis::Value;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 use tokio::sync::Notify;
-
-/// The time-out of the blocking command. After each, the set of partitions is read anew.
-const BLOCK: Duration = Duration::from_secs(1);
-const RECONNECT: Backoff = Backoff { delay_min: Duration::from_millis(50), delay_max: Duration::from_secs(1) };
 
 /// The wake-up listener of one partition.
 pub(crate) struct Listener {
@@ -106,8 +102,7 @@ impl Drop for Waits<'_> {
 /// Waits for entries for all listeners, until the keel of the process is dropped.
 async fn listen(listeners: Weak<Listeners>, link: Link) {
     let clock = Clock::system();
-    let mut connection: Option<(Blocking, i64)> = None;
-    let mut failures = 0;
+    let mut reads = BlockingReads::new(link, "streams");
     while let Some(all) = listeners.upgrade() {
         let waiting = all.waiting();
         if waiting.is_empty() {
@@ -117,57 +112,23 @@ async fn listen(listeners: Weak<Listeners>, link: Link) {
             }
             continue;
         }
-        let answer = match connect(&link, &mut connection).await {
-            Ok((blocking, client)) => wait(&link, &all, blocking, *client, &waiting).await,
-            Err(error) => Err(error),
-        };
-        match answer {
+        match grown(&mut reads, &all.changed, &waiting).await {
             Ok(grown) => {
-                failures = 0;
                 let woken = waiting.iter().filter(|(listener, _)| grown.contains(&listener.log()));
                 woken.for_each(|(listener, _)| {
                     *listener.after.lock() = None;
                     listener.wake_up.notify_one();
                 });
             }
-            Err(error) => {
-                tracing::debug!(%error, "the blocking connection of the streams was lost; opening another one");
-                connection = None;
-                clock.sleep(RECONNECT.delay(failures)).await;
-                failures += 1;
-            }
-        }
-    }
-}
-
-async fn connect<'a>(
-    link: &Link,
-    connection: &'a mut Option<(Blocking, i64)>,
-) -> Result<&'a mut (Blocking, i64), LinkError> {
-    if let Some((blocking, _)) = connection
-        && !blocking.is_open()
-    {
-        *connection = None;
-    }
-    match connection {
-        Some(open) => Ok(open),
-        None => {
-            let mut blocking = link.blocking().await?;
-            let client = match blocking.command(redis::cmd("CLIENT").arg("ID"), Duration::ZERO).await? {
-                Value::Int(client) => client,
-                other => return Err(LinkError::Unexpected(format!("CLIENT ID: {other:?}"))),
-            };
-            Ok(connection.insert((blocking, client)))
+            Err(_) => reads.pause(&clock).await,
         }
     }
 }
 
 /// Waits for an entry in one of the logs; returns the keys of those that have one. Returns early when another worker begins to wait.
-async fn wait(
-    link: &Link,
-    listeners: &Listeners,
-    connection: &mut Blocking,
-    client: i64,
+async fn grown(
+    reads: &mut BlockingReads,
+    changed: &Notify,
     waiting: &[(Arc<Listener>, EntryId)],
 ) -> Result<Vec<String>, LinkError> {
     let mut cmd = redis::cmd("XREAD");
@@ -178,18 +139,7 @@ async fn wait(
     for (_, after) in waiting {
         cmd.arg(after.to_string());
     }
-    let mut reading = std::pin::pin!(connection.command(&cmd, BLOCK));
-    let answer = loop {
-        tokio::select! {
-            biased;
-            answer = &mut reading => break answer?,
-            () = listeners.changed.notified() => {
-                // Ends the blocking command like its time-out. An error costs at most the rest of the second.
-                let _ = link.command(b"", redis::cmd("CLIENT").arg("UNBLOCK").arg(client)).await;
-            }
-        }
-    };
-    match answer {
+    match reads.send(&cmd, changed).await? {
         Value::Nil => Ok(Vec::new()),
         Value::Array(streams) => Ok(streams.into_iter().filter_map(name_of).collect()),
         Value::Map(streams) => Ok(streams.into_iter().filter_map(|(name, _)| text(name)).collect()),

@@ -1,25 +1,8 @@
 //! The user's side of the cache, on both backends. Time is frozen unless a test advances it, and loads end when a test says
 //! so.
 
-/// Each story as a test on the embedded store and on Redis.
 macro_rules! on_both {
-    ($($story:ident)+) => {
-        mod memory {
-            $(#[tokio::test]
-            async fn $story() {
-                use crate::cache::reads::rig::{Rig, in_time};
-                in_time(super::$story(Rig::memory())).await;
-            })+
-        }
-
-        mod redis {
-            $(#[tokio::test]
-            async fn $story() {
-                use crate::cache::reads::rig::{Rig, in_time};
-                in_time(super::$story(Rig::redis().await)).await;
-            })+
-        }
-    };
+    ($($story:ident)+) => { on_both_with!{crate::cache::reads::rig::Rig: $($story)+} };
 }
 
 mod costs;

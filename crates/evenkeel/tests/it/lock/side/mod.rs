@@ -1,24 +1,7 @@
 //! The user's side of locks, on both backends. Time is frozen unless a test advances it.
 
-/// Each story as a test on the embedded store and on Redis.
 macro_rules! on_both {
-    ($($story:ident)+) => {
-        mod memory {
-            $(#[tokio::test]
-            async fn $story() {
-                use crate::lock::side::rig::{Rig, in_time};
-                in_time(super::$story(Rig::memory())).await;
-            })+
-        }
-
-        mod redis {
-            $(#[tokio::test]
-            async fn $story() {
-                use crate::lock::side::rig::{Rig, in_time};
-                in_time(super::$story(Rig::redis().await)).await;
-            })+
-        }
-    };
+    ($($story:ident)+) => { on_both_with!{crate::lock::side::rig::Rig: $($story)+} };
 }
 
 mod bounds;
