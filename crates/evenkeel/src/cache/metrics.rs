@@ -15,9 +15,9 @@ metrics! {
             counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "store", "state" => "stale");
         pub(crate) misses: Counter = counter!("evenkeel_cache_misses_total", "cache" => cache());
         pub(crate) undecodable: Counter = counter!("evenkeel_cache_undecodable_total", "cache" => cache());
-        pub(crate) joined: Counter = counter!("evenkeel_cache_waits_total", "cache" => cache(), "for" => "flight");
+        pub(crate) joined: Counter = counter!("evenkeel_cache_waits_total", "cache" => cache(), "for" => "single_flight");
         pub(crate) waits: Counter = counter!("evenkeel_cache_waits_total", "cache" => cache(), "for" => "lease");
-        pub(crate) waited_for_turn: Counter = counter!("evenkeel_cache_waits_total", "cache" => cache(), "for" => "turn");
+        pub(crate) waited_for_turn: Counter = counter!("evenkeel_cache_waits_total", "cache" => cache(), "for" => "permit");
         pub(crate) waiting: Gauge = gauge!("evenkeel_cache_waiting", "cache" => cache());
         pub(crate) woken: Counter = counter!("evenkeel_cache_wakes_total", "cache" => cache());
         pub(crate) refreshes: Counter = counter!("evenkeel_cache_refreshes_total", "cache" => cache());
@@ -36,7 +36,7 @@ metrics! {
         pub(crate) pending_count: Gauge = gauge!("evenkeel_cache_invalidations_pending", "cache" => cache());
         pub(crate) replayed: Counter = counter!("evenkeel_cache_invalidations_replayed_total", "cache" => cache());
         pub(crate) forgotten: Counter = counter!("evenkeel_cache_invalidations_forgotten_total", "cache" => cache());
-        pub(crate) replay_success: Gauge = gauge!("evenkeel_cache_redrive_last_success_seconds", "cache" => cache());
+        pub(crate) replay_success: Gauge = gauge!("evenkeel_cache_replay_last_success_seconds", "cache" => cache());
         pub(crate) breaker_state: Gauge = gauge!("evenkeel_cache_breaker_state", "cache" => cache());
         pub(crate) breaker_opens: Counter = counter!("evenkeel_cache_breaker_opens_total", "cache" => cache());
         staleness: Histogram = histogram!("evenkeel_cache_staleness_seconds", "cache" => cache());

@@ -19,14 +19,14 @@ metrics! {
 /// The two kinds of rows, each with its own worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Worker {
-    Works,
+    Units,
     Keys,
 }
 
 impl Worker {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Works => "works",
+            Self::Units => "units",
             Self::Keys => "keys",
         }
     }
@@ -45,7 +45,7 @@ impl RelayMetrics {
             [("away", away), ("no_route", looked.unrouted), ("failed", looked.failed), ("parked", looked.parked)];
         for (reason, rows) in reasons {
             if rows > 0 {
-                counter!("evenkeel_outbox_failures_total", "lane" => worker.name(), "reason" => reason)
+                counter!("evenkeel_outbox_failures_total", "worker" => worker.name(), "reason" => reason)
                     .increment(rows as u64);
             }
         }
@@ -58,6 +58,6 @@ impl RelayMetrics {
 
     /// Records whether a gate of this worker is closed.
     pub(super) fn gate(&self, worker: Worker, is_closed: bool) {
-        gauge!("evenkeel_outbox_gate_closed", "lane" => worker.name()).set(if is_closed { 1.0 } else { 0.0 });
+        gauge!("evenkeel_outbox_gate_closed", "worker" => worker.name()).set(if is_closed { 1.0 } else { 0.0 });
     }
 }

@@ -69,7 +69,7 @@ impl<DB: Database> Relay<DB> {
         let (stop, stopped) = watch::channel(false);
         // Closed when the last worker has ended.
         let (alive, mut ended) = mpsc::channel::<()>(1);
-        let workers = [Worker::Works, Worker::Keys].map(|worker| {
+        let workers = [Worker::Units, Worker::Keys].map(|worker| {
             let (relay, stopped, alive) = (self.clone(), stopped.clone(), alive.clone());
             Background::spawn("outbox relay", self.0.core.clock().clone(), move || {
                 // Held by the worker, so that its end can be detected.
@@ -113,7 +113,7 @@ impl<DB: Database> Relay<DB> {
     }
 
     async fn pass_both(self) -> Result<Looked, SqlError> {
-        let works = self.pass(Worker::Works).await?;
+        let works = self.pass(Worker::Units).await?;
         Ok(works.and(self.pass(Worker::Keys).await?))
     }
 
@@ -130,7 +130,7 @@ impl<DB: Database> Relay<DB> {
         let core = &self.0.core;
         // Boxed, to keep the future of the caller small.
         let looked = match worker {
-            Worker::Works => Box::pin(self.0.works.lock().await.run_once(core)).await,
+            Worker::Units => Box::pin(self.0.works.lock().await.run_once(core)).await,
             Worker::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
         };
         match &looked {

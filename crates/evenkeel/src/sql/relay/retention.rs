@@ -64,18 +64,18 @@ pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlErro
     let of = SqlError::of::<DB>;
     let limits = [Value::count(NEVER), Value::count(COUNTED_MAX)];
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &WORKS, &limits)).await? {
-        gauge!("evenkeel_outbox_waiting", "lane" => "works").set(row.count(0).map_err(of)? as f64);
+        gauge!("evenkeel_outbox_waiting", "worker" => "units").set(row.count(0).map_err(of)? as f64);
         let now = row.int(2).map_err(of)?;
         let oldest = row.maybe_int(1).map_err(of)?.unwrap_or(now);
         gauge!("evenkeel_outbox_lag_seconds").set(now.saturating_sub(oldest).max(0) as f64 / 1000.0);
     }
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &KEYS, &limits)).await? {
-        gauge!("evenkeel_outbox_waiting", "lane" => "keys").set(row.count(0).map_err(of)? as f64);
+        gauge!("evenkeel_outbox_waiting", "worker" => "keys").set(row.count(0).map_err(of)? as f64);
     }
-    for (worker, statement) in [("works", &WORKS_PARKED), ("keys", &KEYS_PARKED)] {
+    for (worker, statement) in [("units", &WORKS_PARKED), ("keys", &KEYS_PARKED)] {
         let row = core.within(Row::<DB>::first(&mut connection, statement, &limits[..1])).await?;
         let parked = row.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
-        gauge!("evenkeel_outbox_parked", "lane" => worker).set(parked as f64);
+        gauge!("evenkeel_outbox_parked", "worker" => worker).set(parked as f64);
     }
     Ok(())
 }

@@ -207,6 +207,6 @@ fn report<DB: Database>(core: &Core<DB>, looked: &Looked, is_in_doubt: bool) {
     let metrics = &core.metrics;
     metrics.carried.increment(looked.carried as u64);
     metrics.fenced.increment(looked.fenced as u64);
-    metrics.gate(Worker::Works, is_in_doubt);
-    metrics.not_done(Worker::Works, looked);
+    metrics.gate(Worker::Units, is_in_doubt);
+    metrics.not_done(Worker::Units, looked);
 }
