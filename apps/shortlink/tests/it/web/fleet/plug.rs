@@ -120,9 +120,10 @@ async fn is_carried_out(url: &str) {
     let pool = PgPool::connect(url).await.unwrap();
     let number = async |sql: &'static str| sqlx::query_scalar::<_, i64>(sql).fetch_one(&pool).await.unwrap();
     let done = eventually("everything is carried out", async || {
-        let left = number("SELECT count(*) FROM evenkeel_outbox WHERE state = 1").await;
+        // The ends first: the transaction that marks a link adds a row to the outbox.
         let ended = number("SELECT count(*) FROM links WHERE ended_at IS NOT NULL").await;
-        (left == 0 && ended == 2).then_some(())
+        let left = number("SELECT count(*) FROM evenkeel_outbox WHERE state = 1").await;
+        (ended == 2 && left == 0).then_some(())
     });
     done.await.unwrap();
     assert_eq!(number("SELECT count(*) FROM evenkeel_outbox WHERE state NOT IN (2, 3)").await, 0, "nothing is parked");
