@@ -19,7 +19,7 @@ use evenkeel_link::support::ms;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
-use evenkeel_protocol::stream::steps::{self, Reply};
+use evenkeel_protocol::stream::steps::{self, Reply, SEQUENCE_MAX};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -155,9 +155,10 @@ impl StreamAdmin {
     /// A page of up to 500 entries of a partition, after this one.
     ///
     /// # Errors
-    /// [`StreamError::Invalid`]: there is no such partition, or the limit is 0; [`StreamError::TooMany`]; [`StreamError::Link`].
+    /// [`StreamError::Invalid`]: there is no such partition, the limit is 0, or no entry can have this id; [`StreamError::TooMany`];
+    /// [`StreamError::Link`].
     pub async fn peek(&self, partition: u16, after: EntryId, limit: usize) -> Result<Vec<Peeked>, StreamError> {
-        let entries = self.base.store.entries(self.partition(partition)?, after, limit).await?;
+        let entries = self.base.store.entries(self.partition(partition)?, possible(after)?, limit).await?;
         let peeked = |entry: steps::Entry| Peeked {
             id: entry.id,
             key: entry.key,
@@ -228,4 +229,12 @@ impl StreamAdmin {
             _ => Err(StreamError::UnknownGroup { stream: self.base.name.to_string(), group: group.to_string() }),
         }
     }
+}
+
+/// An id that an entry can have. Time and number are at most 2^53 - 1, as in the scripts; Redis rejects the id after the largest one.
+fn possible(id: EntryId) -> Result<EntryId, StreamError> {
+    if id.ms <= SEQUENCE_MAX && id.sequence <= SEQUENCE_MAX {
+        return Ok(id);
+    }
+    Err(StreamError::Invalid(format!("no entry can have the id {id}: its numbers are at most 2^53 - 1")))
 }

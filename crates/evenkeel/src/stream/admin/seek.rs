@@ -1,6 +1,6 @@
 //! Moves a group back, to handle entries again, or forward, to skip some.
 
-use super::StreamAdmin;
+use super::{StreamAdmin, possible};
 use evenkeel_link::clock::UnixMs;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
@@ -50,8 +50,8 @@ impl StreamAdmin {
     /// Dead letters stay, so a seek back to an entry that is a dead letter may add another copy.
     ///
     /// # Errors
-    /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`]: there is no such partition; [`StreamError::Link`]: the group may have been
-    /// moved in some partitions; repeat the call.
+    /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`]: there is no such partition, or no entry can have this id;
+    /// [`StreamError::Link`]: the group may have been moved in some partitions; repeat the call.
     pub async fn seek(&self, group: &str, to: SeekTo) -> Result<(), StreamError> {
         let group = GroupName::new(group)?;
         let position = match position(to) {
@@ -86,7 +86,10 @@ impl StreamAdmin {
     /// The partitions that a seek moves.
     fn concerned(&self, to: SeekTo) -> Result<Vec<(u16, &Partition)>, StreamError> {
         match to {
-            SeekTo::Entry { partition, .. } => Ok(vec![(partition, self.partition(partition)?)]),
+            SeekTo::Entry { partition, id } => {
+                possible(id)?;
+                Ok(vec![(partition, self.partition(partition)?)])
+            }
             _ => Ok((0..self.partitions()).zip(&self.base.partitions).collect()),
         }
     }

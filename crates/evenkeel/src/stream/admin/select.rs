@@ -88,7 +88,7 @@ impl DeadLetters {
     /// fewer than `limit`, or none, although there are more.
     ///
     /// # Errors
-    /// [`StreamError::Invalid`]: the limit is 0; [`StreamError::TooMany`]; [`StreamError::Link`].
+    /// [`StreamError::Invalid`]: the limit is 0 or above 500, or no dead letter can have the id `after`; [`StreamError::Link`].
     pub async fn page(
         &self,
         filter: &LetterFilter,
