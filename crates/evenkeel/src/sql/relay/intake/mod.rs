@@ -149,7 +149,7 @@ async fn move_all<DB: Database>(
             }
             Plan::Move(ready) => looked.parked += usize::from(!move_row(core, &mut transaction, row, Ok(ready)).await?),
             Plan::Park(error) => {
-                looked.parked += usize::from(!move_row(core, &mut transaction, row, Err(error)).await?)
+                looked.parked += usize::from(!move_row(core, &mut transaction, row, Err(error)).await?);
             }
         }
     }
