@@ -98,6 +98,7 @@ async fn settle(dead: &DeadLetters, ledger: &Ledger) -> Result<(), StreamError> 
     Ok(())
 }
 
+#[expect(clippy::disallowed_methods, reason = "the example looks at the dead letters every 5 ms")]
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let keel = match std::env::args().nth(1) {

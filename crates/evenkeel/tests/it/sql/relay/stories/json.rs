@@ -106,7 +106,7 @@ async fn malformed_row_is_parked_and_others_are_carried_out() {
     insert(&stage, r#"[{"publish": {"topic": "links", "payload": "last"}}]"#).await;
     stage.drain(&relay(&stage, &sink)).await;
 
-    assert_eq!((left(&stage).await, stage.works(4).await), (0, wrong.len() as i64));
+    assert_eq!((left(&stage).await, stage.works(4).await), (0, i64::try_from(wrong.len()).unwrap()));
     assert_eq!(sink.taken(), [r#""last""#]);
     let parked = Outbox::new(&stage.pool).works(WorkState::Parked, None, 100).await.unwrap();
     for (effects, error) in wrong {
