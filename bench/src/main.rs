@@ -33,7 +33,7 @@ struct Arguments {
     #[arg(long, global = true)]
     quick: bool,
     /// Run only this part, without updating bench/RESULTS.md (cache: near, reads, misses, invalidations, batches, peers, flood, recovery;
-    /// queue: memory, sends, work, late, flood)
+    /// queue: memory, sends, work, late, flood; shortlink: tiers, clicks)
     #[arg(long, global = true, value_name = "PART")]
     only: Option<String>,
     /// Print one JSON object per row as it is measured

@@ -1,7 +1,7 @@
-//! `cargo xtask sim cache|queue|outbox|lock`: long simulations under faults. Each prints its counts, and fails on any violation.
+//! `cargo xtask sim cache|queue|stream|outbox|lock`: long simulations under faults. Each prints its counts, and fails on any violation.
 //!
-//! Each simulation is a test of the library (`cache::histories`, `queue::side::killed`, `sql::sim`, `lock::histories`), of which every test
-//! run executes a short form. This task runs it for any number of seeds, jobs or transactions.
+//! Each simulation is a test of the library (`cache::histories`, `queue::side::killed`, `stream::killed`, `sql::sim`, `lock::histories`), of
+//! which every test run executes a short form. This task runs it for any number of seeds, jobs, entries or transactions.
 
 use crate::shell::{self, cargo};
 use crate::test::{self, Park, Suite};
@@ -16,6 +16,8 @@ const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
 const LOCK: &str = "lock::histories::long_run";
 const QUEUE: &str = "queue::side::killed::long_run";
 const JOBS: &str = "EVENKEEL_SIM_JOBS";
+const STREAM: &str = "stream::killed::long_run";
+const ENTRIES: &str = "EVENKEEL_SIM_ENTRIES";
 /// `{}` is the database.
 const OUTBOX: &str = "sql::sim::{}::long_run";
 const TRANSACTIONS: &str = "EVENKEEL_SIM_OUTBOX";
@@ -63,6 +65,19 @@ enum Name {
         #[arg(long)]
         json: bool,
     },
+    /// Check that every entry is handled or a dead letter, and each key in order, while one of four processes is killed or stopped every
+    /// three seconds and the stream is trimmed
+    Stream {
+        /// Number of entries
+        #[arg(long, default_value_t = 100_000)]
+        entries: u64,
+        /// Number of keys
+        #[arg(long, default_value_t = 500)]
+        keys: u64,
+        /// Print the counts as one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Check that caches, jobs and messages match the committed rows while eight processes, Redis and the broker are killed
     Outbox {
         /// Seed of the operations and the faults
@@ -94,6 +109,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Name::Queue { jobs, json } => {
             test::build()?;
             play(&Suite::with(QUEUE)?, QUEUE, (JOBS, &jobs.to_string()), *json, queue_summary)
+        }
+        Name::Stream { entries, keys, json } => {
+            if *entries == 0 || *keys == 0 {
+                bail!("--entries and --keys must be at least 1");
+            }
+            test::build()?;
+            play(&Suite::with(STREAM)?, STREAM, (ENTRIES, &format!("{entries} {keys}")), *json, stream_summary)
         }
         Name::Outbox { seed, transactions, on, release, json } => {
             if *release {
@@ -217,6 +239,32 @@ fn queue_summary(row: &Value) -> String {
         number("twice_without_lease_expiry"),
         number("twice_after_the_living"),
         number("lease_expiries"),
+    )
+}
+
+/// The counts of the simulation of streams.
+fn stream_summary(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    format!(
+        "{} entries of {} keys, {} processes killed and {} stopped in {:.0} s, {} leases of partitions: {} effects, {} dead letters; {} \
+         entries lost, {} done and dead, {} dead twice, {} effects out of the order of their key; {} repeated runs, {} of them under the \
+         same lease; {} transactions of a former owner refused; {} entries trimmed",
+        number("entries"),
+        number("keys"),
+        number("kills"),
+        number("stops"),
+        row["seconds"].as_f64().unwrap_or(0.0),
+        number("leases"),
+        number("effects"),
+        number("dead_letters"),
+        number("lost"),
+        number("done_and_dead"),
+        number("dead_twice"),
+        number("out_of_order"),
+        number("twice"),
+        number("twice_under_one_fence"),
+        number("refused"),
+        number("trimmed"),
     )
 }
 

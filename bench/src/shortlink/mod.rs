@@ -23,6 +23,27 @@ pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
 }
 
 async fn all(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
+    if plan.asks_for("tiers") {
+        tiers(plan, keeper).await?;
+    }
+    if plan.asks_for("clicks") {
+        clicks(plan, keeper).await?;
+    }
+    Ok(())
+}
+
+/// What the clicks cost: one service counts them, the other one does not.
+async fn clicks(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
+    let servers = Behind::servers().await?;
+    let (codes, other) = (creations::fill(&servers)?, servers.another());
+    for (tier, near) in [("near cache before Redis", "100000"), ("Redis", "0")] {
+        let (on, off) = (servers.serve_with_clicks("on", near)?, other.serve_with_clicks("off", near)?);
+        keeper.keep(redirects::clicks(plan, tier, on, off, &codes).await?)?;
+    }
+    Ok(())
+}
+
+async fn tiers(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
     let (embedded, servers) = (Behind::nothing(), Behind::servers().await?);
     let codes = creations::fill(&embedded)?;
     keeper.keep(redirects::hits(plan, "embedded store", embedded.serve()?, &codes).await?)?;

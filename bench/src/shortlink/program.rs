@@ -38,6 +38,15 @@ impl Behind {
         Ok(Self { arguments, _folder: folder, servers: Some((redis, maria)) })
     }
 
+    /// The same servers for a second instance, with a data folder of its own.
+    pub(crate) fn another(&self) -> Self {
+        let folder = folder();
+        let mut arguments = self.arguments.clone();
+        arguments.pop();
+        arguments.push(folder.path().into());
+        Self { arguments, _folder: folder, servers: None }
+    }
+
     /// Empties the Redis; an embedded store is empty with every start.
     pub(crate) fn empty(&self) -> Result<()> {
         let Some((redis, _)) = &self.servers else { return Ok(()) };
@@ -62,6 +71,11 @@ impl Behind {
     /// The same with a near cache of so many links.
     pub(crate) fn serve_with_room(&self, links: usize) -> Result<Program> {
         self.serve_with(&["--near", &links.to_string()])
+    }
+
+    /// Without a near cache, with clicks `on` or `off`.
+    pub(crate) fn serve_with_clicks(&self, mode: &str, near: &str) -> Result<Program> {
+        self.serve_with(&["--near", near, "--clicks", mode])
     }
 
     fn serve_with(&self, arguments: &[&str]) -> Result<Program> {

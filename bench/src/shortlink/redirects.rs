@@ -37,6 +37,28 @@ pub(crate) async fn hits(plan: &Plan, tier: &str, service: Program, codes: &[Str
     ])
 }
 
+/// Tail and rate of redirects with clicks, against the same service without them, in one run on the same servers.
+pub(crate) async fn clicks(plan: &Plan, tier: &str, on: Program, off: Program, codes: &[String]) -> Result<Vec<Row>> {
+    const OFF: &str = "--clicks off";
+    for program in [&on, &off, &on, &off] {
+        once(program, codes)?;
+    }
+    let closed =
+        |program: &Program, span: Duration| Ok(redirects(program, codes, Pace::Closed { ms: millis(span) })?.rate());
+    let rate = compare(plan, |span| ready(closed(&on, span)), |span| ready(closed(&off, span))).await?;
+    let per_second = rate.ours * LOAD;
+    let open = |program: &Program, span: Duration| {
+        let pace = Pace::Open { ms: millis(span), per_second };
+        Ok(redirects(program, codes, pace)?.p99_us as f64 / 1_000.0)
+    };
+    let tail = compare(plan, |span| ready(open(&on, span)), |span| ready(open(&off, span))).await?;
+    let row = format!("p99 of redirects from the {tier} at {per_second:.0}/s, with clicks");
+    Ok(vec![
+        Row::compared(BENCH, format!("redirects from the {tier}, with clicks"), "redirects/s", OFF, rate),
+        Row::compared(BENCH, row, "ms", OFF, tail),
+    ])
+}
+
 /// The rate of redirects after the service was started with an empty cache, each of a link that was not requested before: each loads its row.
 pub(crate) async fn misses(plan: &Plan, database: &str, behind: &Behind, codes: &[String]) -> Result<Row> {
     let constant = Program::constant()?;

@@ -1,4 +1,4 @@
-//! The program `evenkeel`: checks servers, operates queues, locks, outboxes and inboxes, and serves a console.
+//! The program `evenkeel`: checks servers, operates queues, streams, locks, outboxes and inboxes, and serves a console.
 
 mod address;
 mod alerts;
@@ -12,13 +12,14 @@ mod outbox;
 mod output;
 mod queue;
 mod shell;
+mod stream;
 mod time;
 mod webhook;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Operate and inspect Evenkeel's queues, locks, outbox and inbox.
+/// Operate and inspect Evenkeel's queues, streams, locks, outbox and inbox.
 #[derive(Parser)]
 #[command(name = "evenkeel", version, arg_required_else_help = true, disable_help_subcommand = true)]
 struct Arguments {
@@ -44,6 +45,8 @@ enum Command {
     Queue(queue::Arguments),
     /// Serve the console: queues, jobs and dead letters in a browser
     Serve(console::Arguments),
+    /// Inspect and operate the streams on a Redis: groups, lag, dead letters
+    Stream(stream::Arguments),
     /// Print the completions of a shell, for example `evenkeel completions bash > /etc/bash_completion.d/evenkeel`
     Completions(shell::CompletionsArguments),
     /// Print the manual page, or write those of all commands into a folder
@@ -75,6 +78,7 @@ async fn run(command: Command) -> ExitCode {
         Command::Outbox(arguments) => outbox::run(arguments).await,
         Command::Queue(arguments) => queue::run(arguments).await,
         Command::Serve(arguments) => console::run(arguments).await,
+        Command::Stream(arguments) => stream::run(arguments).await,
         Command::Completions(arguments) => shell::completions(&arguments, &mut Arguments::command()),
         Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
         Command::Token(command) => console::token::run(&command),

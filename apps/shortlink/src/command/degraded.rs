@@ -3,7 +3,7 @@
 
 use super::open::{Opened, connect_lazily, open_spool, redis_options, rules};
 use super::prefix_record::{KnownPrefix, Lookup, PrefixRecord};
-use crate::config::{CacheMode, Config, WriteMode};
+use crate::config::{CacheMode, ClickMode, Config, WriteMode};
 use crate::http;
 use crate::service::{NearCache, Service, Settings};
 use anyhow::{Context, Result};
@@ -17,6 +17,9 @@ use web::{Fallback, Outage, StatusNote};
 
 /// How long writes in progress may take to reach the disk once the database is found.
 const WRITES_GRACE: Duration = Duration::from_secs(10);
+
+/// How long the append of buffered clicks may take then.
+const CLICKS_GRACE: Duration = Duration::from_secs(2);
 
 /// The service without its database.
 ///
@@ -38,6 +41,8 @@ pub(super) async fn degraded(config: &Config, outage: Outage<'_>) -> Result<Fall
         is_strong: config.consistency == CacheMode::Strong,
         rules: rules(config, Some(outage.address.to_string())),
         spool: spool.clone(),
+        // Without the prefix the stream is not known, and no cached redirect is served.
+        clicks: known.is_some() && config.clicks == ClickMode::On,
     };
     let redis = keel.link().map(Link::state).or_else(|| lookup.as_ref().map(Lookup::state));
     let service = Service::without_database(&keel, redis, settings, Clock::system()).await?;
@@ -48,6 +53,7 @@ pub(super) async fn degraded(config: &Config, outage: Outage<'_>) -> Result<Fall
     let fallback = Fallback::new(router).on_close(async move {
         // A write that takes longer is refused by the closed spool.
         let _ = tokio::time::timeout(WRITES_GRACE, service.writes_ended()).await;
+        let _ = tokio::time::timeout(CLICKS_GRACE, service.clicks_appended()).await;
         drop(service);
         opened.close().await;
     });

@@ -1,7 +1,7 @@
 //! Opens the service from its settings: database, cache, spool and target rules.
 
 use super::prefix_record::PrefixRecord;
-use crate::config::{CacheMode, Config, WriteMode};
+use crate::config::{CacheMode, ClickMode, Config, WriteMode};
 use crate::domain::TargetRules;
 use crate::service::{NearCache, Service, Settings};
 use crate::store::{Store, StoreError};
@@ -68,6 +68,7 @@ pub(super) async fn open(config: &Config, store: Store, address: Option<String>)
         is_strong: config.consistency == CacheMode::Strong,
         rules: rules(config, address),
         spool: spool.clone(),
+        clicks: is_serving && config.clicks == ClickMode::On,
     };
     let service = Service::open(store.clone(), keel.clone(), settings, Clock::system()).await?;
     Ok(Opened { service, store, keel, spool })

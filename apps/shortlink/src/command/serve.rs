@@ -39,7 +39,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     let (over, is_over) = tokio::sync::oneshot::channel::<()>();
     let service = opened.service.clone();
     // Dropping the sender stops the background tasks.
-    let background = tokio::spawn(async move { service.run(async { drop(is_over.await) }).await });
+    let background = tokio::spawn(async move { Box::pin(service.run(async { drop(is_over.await) })).await });
     let served = http::serve(opened.service.clone(), listener, settings, stop).await;
     drop(over);
     if tokio::time::timeout(BACKGROUND_GRACE, background).await.is_err() {

@@ -1,6 +1,6 @@
 //! The settings file.
 
-use super::modes::{CacheMode, WriteMode};
+use super::modes::{CacheMode, ClickMode, WriteMode};
 use anyhow::Result;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ pub(super) struct SettingsFile {
     pub(super) consistency: Option<CacheMode>,
     pub(super) write_mode: Option<WriteMode>,
     pub(super) spool_bytes_max: Option<u64>,
+    pub(super) clicks: Option<ClickMode>,
 }
 
 impl SettingsFile {

@@ -1,6 +1,6 @@
 //! The command line and the environment variables, which clap reads.
 
-use super::modes::{CacheMode, WriteMode};
+use super::modes::{CacheMode, ClickMode, WriteMode};
 use crate::transfer::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -81,6 +81,9 @@ pub(crate) struct ServeFlags {
     /// Capacity of the write-behind spool, in bytes (--write-mode behind) [default: 67108864]
     #[arg(long, value_name = "BYTES", hide_env = true, env = "SHORTLINK_SPOOL_BYTES_MAX")]
     pub(crate) spool_bytes_max: Option<u64>,
+    /// Whether to count clicks by link and day: on or off [default: on]
+    #[arg(long, value_name = "MODE", hide_env = true, hide_possible_values = true, env = "SHORTLINK_CLICKS")]
+    pub(crate) clicks: Option<ClickMode>,
 }
 
 #[derive(Debug, Subcommand)]

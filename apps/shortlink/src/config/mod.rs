@@ -6,7 +6,7 @@ mod modes;
 
 pub use flags::Flags;
 pub(crate) use flags::{Command, ExportFlags, ImportFlags, ServeFlags, StorageFlags};
-pub use modes::{CacheMode, WriteMode};
+pub use modes::{CacheMode, ClickMode, WriteMode};
 
 use crate::store::DatabaseUrl;
 use anyhow::{Context, Result, bail};
@@ -53,6 +53,8 @@ pub struct Config {
     pub write_mode: WriteMode,
     /// Capacity of the write-behind spool, in bytes.
     pub spool_bytes_max: u64,
+    /// Whether clicks are counted.
+    pub clicks: ClickMode,
 }
 
 impl Config {
@@ -94,6 +96,7 @@ impl Config {
             consistency,
             write_mode,
             spool_bytes_max,
+            clicks: serve.clicks.or(file.clicks).unwrap_or_default(),
         })
     }
 }

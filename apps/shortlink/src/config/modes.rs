@@ -24,3 +24,14 @@ pub enum WriteMode {
     /// Once it is on the local disk (write-behind).
     Behind,
 }
+
+/// Whether clicks are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClickMode {
+    /// Each redirect is counted.
+    #[default]
+    On,
+    /// Redirects are not counted.
+    Off,
+}

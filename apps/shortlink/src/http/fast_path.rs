@@ -43,6 +43,7 @@ impl FastPath {
         let cached = self.app.service.resolve_near(code)?;
         let consistency = Consistency::Consistent;
         let mut response = redirect::response(&self.app, &cached, consistency)?;
+        self.app.service.count_click(code, redirect::agent(request.headers()));
         let headers = response.headers_mut();
         web::set_nosniff(headers);
         headers.insert(&X_SHORT_ID, ShortId::of(request.headers()).header());

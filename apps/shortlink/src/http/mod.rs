@@ -32,6 +32,9 @@ const REDIRECT_AGE_MAX: Duration = Duration::from_secs(10);
 /// How long in-flight requests may take once the service is asked to stop.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
+/// How long the append of buffered clicks may take after that.
+const CLICKS_GRACE: Duration = Duration::from_secs(5);
+
 /// Answers requests until `stop` is ready, then finishes the requests in flight.
 ///
 /// # Errors
@@ -50,6 +53,9 @@ pub async fn serve(
     web::listen(listener, FastPath::new(app, metrics, router), stop, STOP_GRACE).await;
     // A write whose client has hung up is finished as well, within the same bound.
     let _ = tokio::time::timeout(STOP_GRACE, service.writes_ended()).await;
+    if tokio::time::timeout(CLICKS_GRACE, service.clicks_appended()).await.is_err() {
+        tracing::warn!("Redis is unreachable, so the clicks that wait in this process are lost");
+    }
     upkeep.abort();
     Ok(())
 }

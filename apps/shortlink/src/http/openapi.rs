@@ -48,6 +48,8 @@ pub(super) fn json(document: &utoipa::openapi::OpenApi) -> String {
 problems! {
     /// Problems of reading one link.
     ReadProblems: UNKNOWN_CODE, Kind::UNAVAILABLE;
+    /// Problems of reading the clicks of a link.
+    ClickProblems: UNKNOWN_CODE, Kind::INVALID_INPUT, Kind::UNAVAILABLE;
     /// Problems of listing links.
     ListProblems: Kind::INVALID_INPUT, Kind::UNAVAILABLE;
     /// Problems of every write with a body.

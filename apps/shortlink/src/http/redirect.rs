@@ -8,8 +8,8 @@ use super::problem::unknown_code;
 use crate::service::{CachedLink, Resolution};
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const HEADERS: usize = 8;
 
 /// Follow a short link
 ///
-/// `Location` is the target, byte for byte. `HEAD` returns the same headers.
+/// `Location` is the target, byte for byte. `HEAD` returns the same headers and counts as no click.
 #[utoipa::path(
     get, path = "/{code}", tag = "redirect",
     params(("code" = String, Path, description = "Code or alias, case-sensitive")),
@@ -36,7 +36,11 @@ const HEADERS: usize = 8;
         RedirectProblems,
     )
 )]
-pub(super) async fn follow(State(app): State<App>, Path(code): Path<String>) -> Result<Response, Problem> {
+pub(super) async fn follow(
+    State(app): State<App>,
+    Path(code): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
     let (resolution, consistency) = app.service.resolve(&code).await?;
     let cached = match resolution {
         Resolution::Found(cached) => cached,
@@ -52,7 +56,16 @@ pub(super) async fn follow(State(app): State<App>, Path(code): Path<String>) -> 
     let mut response = response(&app, &cached, consistency)
         .ok_or_else(|| Problem::new(Kind::INTERNAL, "The stored target cannot be sent in a header."))?;
     response.extensions_mut().insert(consistency);
+    // A HEAD request asks where the link leads, and does not go there.
+    if request.method() == Method::GET {
+        app.service.count_click(&code, agent(request.headers()));
+    }
     Ok(response)
+}
+
+/// The visitor's program.
+pub(super) fn agent(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get(header::USER_AGENT).map(HeaderValue::as_bytes)
 }
 
 /// The redirect; `None` if the target is not a valid header value.

@@ -2,9 +2,10 @@
 
 use super::Assets;
 use super::ban;
+use super::clicks;
 use super::fields::{self, FormInput};
 use super::text;
-use crate::domain::Link;
+use crate::domain::{ClickStats, Link};
 use crate::http::{App, VERSION_CONFLICT, unknown_code};
 use axum::Extension;
 use axum::extract::{Path, State};
@@ -16,7 +17,12 @@ use web::{Changed, Form, Host, Problem};
 /// `GET /links/{code}`
 pub(super) async fn show(State(app): State<App>, host: Host, Path(code): Path<String>) -> Result<Markup, Problem> {
     let link = app.service.get(&code).await?.ok_or_else(|| unknown_code(&code))?;
-    Ok(render(&app, &host, &link, &FormInput::from(&link), None))
+    // The form works without the chart: pending writes are shown while the database is unreachable.
+    let stats = match app.service.counts_clicks() {
+        true => app.service.clicks(&code, clicks::DAYS).await.ok().flatten(),
+        false => None,
+    };
+    Ok(render(&app, &host, &link, &FormInput::from(&link), None, stats.as_ref()))
 }
 
 /// `POST /links/{code}`: saves the form unless the link has changed since the form was rendered.
@@ -37,10 +43,17 @@ pub(super) async fn save(
     let link = app.service.get(&code).await?.ok_or_else(|| unknown_code(&code))?;
     // The form keeps the input and takes the current version: submitting it again overwrites the other change.
     let input = FormInput { version: Some(link.version), ..input };
-    Ok((problem.status(), render(&app, &host, &link, &input, Some(&problem))).into_response())
+    Ok((problem.status(), render(&app, &host, &link, &input, Some(&problem), None)).into_response())
 }
 
-fn render(app: &App, host: &Host, link: &Link, input: &FormInput, problem: Option<&Problem>) -> Markup {
+fn render(
+    app: &App,
+    host: &Host,
+    link: &Link,
+    input: &FormInput,
+    problem: Option<&Problem>,
+    stats: Option<&ClickStats>,
+) -> Markup {
     let short_url = app.own.url(host, link.code.as_str());
     let overtaken = problem.is_some_and(|problem| problem.kind() == VERSION_CONFLICT);
     let body = html! {
@@ -66,6 +79,7 @@ fn render(app: &App, host: &Host, link: &Link, input: &FormInput, problem: Optio
                 }
             }
         }
+        @if let Some(stats) = stats { (clicks::section(stats)) }
         section.card.narrow aria-labelledby="about" {
             h2 id="about" { "About this link" }
             dl.facts {

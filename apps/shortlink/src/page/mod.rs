@@ -1,6 +1,7 @@
 //! The web page to create, find, edit, ban and delete links. It is rendered here and works without its small script.
 
 mod ban;
+mod clicks;
 mod conflicts;
 mod edit;
 mod fields;
@@ -25,6 +26,7 @@ impl Site for Assets {
     const HOME: &'static str = "Links";
     const BACK: &'static str = "All links";
     const EXAMPLE: &'static str = "curl -s {base}/api/links \\\n  -H 'content-type: application/json' \\\n  -d '{\"target\": \"https://www.rfc-editor.org/rfc/rfc9457.html\", \"alias\": \"problems\"}'";
+    const STYLES: &'static [&'static str] = &["links.css"];
     const SCRIPTS: &'static [&'static str] = &["page.js"];
 }
 

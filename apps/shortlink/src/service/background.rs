@@ -6,8 +6,8 @@ use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
 impl Service {
-    /// Runs the background tasks until `shutdown`, then finishes those in progress: the outbox relay, the expiry jobs, and the
-    /// worker that applies pending writes. Any number of instances may run them at once.
+    /// Runs the background tasks until `shutdown`, then finishes those in progress: the outbox relay, the expiry jobs, the worker that
+    /// applies pending writes, and the consumer of clicks. Any number of instances may run them at once.
     pub async fn run(&self, shutdown: impl Future<Output = ()> + Send) {
         let (stop, stopped) = watch::channel(false);
         let signal = async {
@@ -20,6 +20,8 @@ impl Service {
             tokio::join!(
                 self.apply_writes(stop_requested(&stopped)),
                 self.expire_links(stop_requested(&stopped)),
+                self.fold_clicks(stop_requested(&stopped)),
+                self.forget_clicks(stop_requested(&stopped)),
                 self.upgrade()
             );
             drop(over);
@@ -37,6 +39,19 @@ impl Service {
     async fn expire_links(&self, shutdown: impl Future<Output = ()> + Send) {
         if let Err(error) = self.0.expiry.clone().run(self.0.writer.clone(), shutdown).await {
             warn!(%error, "expiry jobs have stopped; redirects still check each link's expiry");
+        }
+    }
+
+    async fn fold_clicks(&self, shutdown: impl Future<Output = ()> + Send) {
+        let Some(clicks) = self.0.clicks.clone() else { return };
+        if let Err(error) = clicks.fold(self.0.writer.clone(), shutdown).await {
+            warn!(%error, "clicks are appended and no longer added to the counters by this instance");
+        }
+    }
+
+    async fn forget_clicks(&self, shutdown: impl Future<Output = ()> + Send) {
+        if self.counts_clicks() {
+            self.0.writer.run_click_retention(shutdown).await;
         }
     }
 

@@ -1,6 +1,7 @@
 //! [`Service`]: the use cases, without SQL and HTTP.
 
 mod background;
+mod clicks;
 mod draft;
 mod effects;
 mod error;
@@ -18,6 +19,7 @@ pub use web::Consistency;
 
 use crate::domain::{Code, Link, Page, PageRequest, TargetRules};
 use crate::store::{Committed, ImportLog, ImportRow, RowOutcome, Store, StoreError, Writer};
+use clicks::Clicks;
 use draft::Check;
 use effects::LinkEffects;
 use evenkeel::Keel;
@@ -26,6 +28,7 @@ use evenkeel::clock::Clock;
 use evenkeel::link::{Link as RedisLink, LinkState};
 use evenkeel::queue::QueueError;
 use evenkeel::spool::Spool;
+use evenkeel::stream::StreamError;
 use expiry::ExpiryJobs;
 use jiff::Timestamp;
 use redirects::Redirects;
@@ -53,6 +56,8 @@ struct Inner {
     expiry: ExpiryJobs,
     /// With `--write-mode behind`.
     write_behind: Option<WriteBehind>,
+    /// With `--clicks on`.
+    clicks: Option<Clicks>,
     /// The connection to Redis; `None` if none is configured.
     redis: Option<watch::Receiver<LinkState>>,
     rules: TargetRules,
@@ -72,6 +77,8 @@ pub struct Settings {
     pub rules: TargetRules,
     /// Write-behind: acknowledge a write once it is in this spool.
     pub spool: Option<Spool>,
+    /// Whether clicks are counted.
+    pub clicks: bool,
 }
 
 /// An acknowledged write.
@@ -94,6 +101,9 @@ pub enum OpenError {
     /// The queue cannot be opened.
     #[error(transparent)]
     Queue(#[from] QueueError),
+    /// The stream of clicks cannot be opened.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
 }
 
 /// The result of following a code.
@@ -149,8 +159,9 @@ impl Service {
         let effects = LinkEffects { redirects: redirects.clone(), expiry: expiry.clone(), clock: clock.clone() };
         let writer = store.writer(keel, Arc::new(effects));
         let write_behind = settings.spool.map(|spool| WriteBehind::open(&writer, spool, &clock));
+        let clicks = if settings.clicks { Some(Clicks::open(keel, &clock).await?) } else { None };
         let (rules, writes) = (settings.rules, TaskTracker::new());
-        Ok(Self(Arc::new(Inner { writer, redirects, expiry, write_behind, redis, rules, clock, writes })))
+        Ok(Self(Arc::new(Inner { writer, redirects, expiry, write_behind, clicks, redis, rules, clock, writes })))
     }
 
     /// The store, for reads.

@@ -5,6 +5,7 @@
 
 mod address;
 mod apply;
+mod clicks;
 mod conflicts;
 mod database;
 mod error;
@@ -17,6 +18,7 @@ mod writer;
 
 pub(crate) use address::fingerprint;
 pub use apply::{Applied, SpooledWrite};
+pub use clicks::ClickDelta;
 pub use conflicts::{ConflictDetails, RecordedConflict};
 pub use error::StoreError;
 pub use hook::{Change, ChangeHook};

@@ -81,8 +81,12 @@ pub(super) async fn update<DB: Dialect>(
     Ok(())
 }
 
+/// Deletes a link and its counters of clicks.
 pub(super) async fn delete<DB: Dialect>(connection: &mut DB::Connection, code: &Code) -> Result<(), StoreError> {
-    DB::execute_statement(connection, Statement::new("DELETE FROM links WHERE code = ").bind(code.as_str())).await?;
+    for table in ["links", "link_clicks"] {
+        let delete = Statement::new(format!("DELETE FROM {table} WHERE code = ")).bind(code.as_str());
+        DB::execute_statement(connection, delete).await?;
+    }
     Ok(())
 }
 

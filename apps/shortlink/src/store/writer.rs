@@ -149,7 +149,7 @@ impl Writer {
     }
 
     /// Repeats a change from its beginning while it meets a deadlock or a lock timeout.
-    async fn retry<T, F>(&self, change: impl FnMut() -> F) -> Result<T, StoreError>
+    pub(super) async fn retry<T, F>(&self, change: impl FnMut() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {

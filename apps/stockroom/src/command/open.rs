@@ -69,6 +69,7 @@ pub(super) async fn open(config: &Config, store: Store, keel: Keel) -> Result<Se
         strategy: config.strategy,
         allow_unfenced: config.allow_unfenced,
         calendar: config.calendar.clone(),
+        pay_within: Some(config.pay_within),
     };
     Ok(Service::open(store, keel, context, options).await?)
 }

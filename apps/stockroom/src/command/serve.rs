@@ -6,7 +6,11 @@ use crate::http;
 use crate::service::redis_state;
 use anyhow::{Context, Result};
 use std::sync::Arc;
+use std::time::Duration;
 use web::{Fallback, Outage, Startup, StartupOptions};
+
+/// How long the background tasks may take to stop.
+const BACKGROUND_GRACE: Duration = Duration::from_secs(10);
 
 /// Serves until a shutdown is requested.
 ///
@@ -34,7 +38,15 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     };
     let started = Box::pin(startup.open(connect, open, is_unreachable, fallback)).await?;
     let Some(started) = started else { return Ok(()) };
+    let (over, is_over) = tokio::sync::oneshot::channel::<()>();
+    let service = started.service.clone();
+    // Dropping the sender stops the background tasks.
+    let background = tokio::spawn(async move { Box::pin(service.run(async { drop(is_over.await) })).await });
     let served = http::serve(started.service.clone(), started.listener, started.settings, started.stop).await;
+    drop(over);
+    if tokio::time::timeout(BACKGROUND_GRACE, background).await.is_err() {
+        tracing::warn!("background tasks did not finish in time; other instances or the next start continue them");
+    }
     served.context("the service failed")?;
     started.service.close().await;
     started.telemetry.close().await;

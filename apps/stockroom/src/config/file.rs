@@ -20,4 +20,5 @@ pub(super) struct SettingsFile {
     pub(super) stripes: Option<u32>,
     pub(super) strategy: Option<String>,
     pub(super) allow_unfenced: Option<bool>,
+    pub(super) pay_within: Option<u32>,
 }

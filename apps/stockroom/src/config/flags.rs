@@ -89,6 +89,9 @@ pub(crate) struct StockFlags {
     /// Allow requests to choose `unfenced`, a demonstration that loses changes
     #[arg(long, hide_env = true, env = "STOCKROOM_ALLOW_UNFENCED")]
     pub(crate) allow_unfenced: bool,
+    /// Seconds in which an order must be paid before it expires and its goods return [default: 1800]
+    #[arg(long, value_name = "SECONDS", hide_env = true, env = "STOCKROOM_PAY_WITHIN")]
+    pub(crate) pay_within: Option<u32>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -10,6 +10,7 @@ use crate::domain::{Calendar, Strategy, grouped};
 use anyhow::{Context, Result, bail};
 use file::SettingsFile;
 use std::path::PathBuf;
+use std::time::Duration;
 use web::DatabaseUrl;
 
 /// Default of `listen`.
@@ -42,6 +43,12 @@ const STRIPES_MAX: u32 = 4_096;
 /// Default of `time_zone`.
 const TIME_ZONE: &str = "UTC";
 
+/// Default of `pay_within`, in seconds.
+const PAY_WITHIN: u32 = 30 * 60;
+
+/// Maximum of `pay_within`: thirty days.
+const PAY_WITHIN_MAX: u32 = 30 * 24 * 3_600;
+
 /// The validated settings.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -71,6 +78,8 @@ pub struct Config {
     pub strategy: Strategy,
     /// Whether requests may choose [`Strategy::Unfenced`].
     pub allow_unfenced: bool,
+    /// How long an order may be unpaid.
+    pub pay_within: Duration,
 }
 
 impl Config {
@@ -96,6 +105,8 @@ impl Config {
         let cap = in_range("cap", stock.cap.or(file.cap).unwrap_or(CAP), CAP_MAX)?;
         let segments = in_range("segments", stock.segments.or(file.segments).unwrap_or(SEGMENTS), SEGMENTS_MAX)?;
         let stripes = in_range("stripes", stock.stripes.or(file.stripes).unwrap_or(STRIPES), STRIPES_MAX)?;
+        let pay_within =
+            in_range("pay_within", stock.pay_within.or(file.pay_within).unwrap_or(PAY_WITHIN), PAY_WITHIN_MAX)?;
         let named = stock.strategy.clone().or(file.strategy);
         let named = named.map(|name| name.parse()).transpose().context("the setting \"strategy\" is wrong")?;
         let strategy = named.unwrap_or(Strategy::ConditionalUpdate);
@@ -123,6 +134,7 @@ impl Config {
             stripes,
             strategy,
             allow_unfenced,
+            pay_within: Duration::from_secs(u64::from(pay_within)),
         })
     }
 }

@@ -18,10 +18,17 @@ pub struct StockChange {
 pub enum Cause {
     /// Goods arrived on this day.
     Arrival(Day),
-    /// An order with this id reserves goods.
-    Reserve(String),
+    /// An order reserves goods.
+    Reserve {
+        /// Its id.
+        order: String,
+        /// The time by which it must be paid, in milliseconds since 1970.
+        pay_by: Option<i64>,
+    },
     /// The order with this id is released.
     Release(String),
+    /// The order with this id was not paid in time.
+    Expire(String),
 }
 
 /// Why the rule forbids a change.
@@ -66,8 +73,9 @@ impl Cause {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Arrival(_) => "arrival",
-            Self::Reserve(_) => "reserve",
+            Self::Reserve { .. } => "reserve",
             Self::Release(_) => "release",
+            Self::Expire(_) => "expire",
         }
     }
 
@@ -76,7 +84,7 @@ impl Cause {
     pub fn reference(&self) -> String {
         match self {
             Self::Arrival(day) => day.to_string(),
-            Self::Reserve(order) | Self::Release(order) => order.clone(),
+            Self::Reserve { order, .. } | Self::Release(order) | Self::Expire(order) => order.clone(),
         }
     }
 }
@@ -86,7 +94,7 @@ mod tests {
     use super::{Cause, ChangeRejected, StockChange};
 
     fn apply(delta: i64, quantity: i64) -> Result<i64, ChangeRejected> {
-        StockChange { commodity: 1, delta, cause: Cause::Reserve(String::new()) }.apply(quantity, 10)
+        StockChange { commodity: 1, delta, cause: Cause::Release(String::new()) }.apply(quantity, 10)
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod day;
 mod grouped;
 mod name;
 mod page;
+mod payment;
 mod strategy;
 
 pub use change::{Cause, ChangeRejected, StockChange};
@@ -12,4 +13,5 @@ pub use day::{Calendar, Day, InvalidDay};
 pub use grouped::grouped;
 pub use name::{InvalidName, ProductName};
 pub use page::{InvalidPage, PageRequest, ROWS};
+pub use payment::{IdempotencyKey, InvalidKey, KEY_CHARACTERS_MAX, PaymentRequested, TestCard, UnknownCard};
 pub use strategy::{Strategy, UnknownStrategy};

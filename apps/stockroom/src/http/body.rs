@@ -211,7 +211,8 @@ pub(super) struct OrderBody {
     /// Reserved quantity.
     #[schema(example = 3)]
     quantity: i64,
-    /// `reserved`, or `released` after its goods returned to the stock.
+    /// `reserved`, `paying` while a payment waits for the gateway, `paid`; `released`, or `expired` if it was not paid in time: its goods
+    /// are back in stock.
     #[schema(example = "reserved")]
     state: &'static str,
     /// Time of creation.
@@ -220,6 +221,10 @@ pub(super) struct OrderBody {
     /// Time of the last change of state.
     #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
     updated_at: Timestamp,
+    /// Time by which it must be paid; omitted if it does not time out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, example = "2026-11-21T14:30:00Z")]
+    pay_by: Option<Timestamp>,
 }
 
 /// An order that was created or released.
@@ -306,6 +311,7 @@ impl OrderBody {
             state: order.state.as_str(),
             created_at: timestamp(order.created_at),
             updated_at: timestamp(order.updated_at),
+            pay_by: order.pay_by.map(timestamp),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Converts the errors of the service to problems.
 
 use super::kind::{
-    CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, INVALID_INPUT, NAME_TAKEN, UNKNOWN_ORDER, UNKNOWN_PRODUCT,
+    ALREADY_PAID, CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, INVALID_INPUT, KEY_REUSED, NAME_TAKEN, ORDER_CLOSED,
+    PAYMENT_IN_PROGRESS, UNKNOWN_ORDER, UNKNOWN_PAYMENT, UNKNOWN_PRODUCT,
 };
 use crate::domain::{ChangeRejected, grouped};
 use crate::service::ServiceError;
-use crate::store::StoreError;
+use crate::store::{PayError, StoreError};
 use crate::strategy::ChangeError;
 use evenkeel::lock::LockError;
 use tracing::{error, warn};
@@ -19,9 +20,29 @@ impl From<ServiceError> for Problem {
                 Problem::of_field(UNKNOWN_PRODUCT, "commodityName", format!("No product is named {name:?}."))
             }
             ServiceError::UnknownOrder(id) => Problem::new(UNKNOWN_ORDER, format!("No order has the id {id:?}.")),
+            ServiceError::UnknownPayment(id) => Problem::new(UNKNOWN_PAYMENT, format!("No payment has the id {id:?}.")),
+            ServiceError::Pay(error) => from_pay(error),
+            ServiceError::PaymentsOff => Problem::new(Kind::UNAVAILABLE, "This service takes no payments."),
+            ServiceError::Stream(error) => {
+                error!(%error, "the stream of payments cannot be opened");
+                let detail = "Redis has been unreachable since this instance started, so orders cannot be paid yet. Nothing was changed.";
+                Problem::new(Kind::UNAVAILABLE, detail)
+            }
             ServiceError::Change(error) => from_change(error),
             ServiceError::Store(error) => from_store(&error),
         }
+    }
+}
+
+fn from_pay(error: PayError) -> Problem {
+    match error {
+        PayError::UnknownOrder => Problem::plain(UNKNOWN_ORDER),
+        PayError::KeyReused => Problem::plain(KEY_REUSED),
+        PayError::InProgress => Problem::plain(PAYMENT_IN_PROGRESS),
+        PayError::AlreadyPaid => Problem::plain(ALREADY_PAID),
+        PayError::Closed => Problem::plain(ORDER_CLOSED),
+        PayError::Sql(error) => from_store(&error.into()),
+        PayError::Store(error) => from_store(&error),
     }
 }
 

@@ -8,6 +8,7 @@ mod errors;
 mod kind;
 mod openapi;
 mod orders;
+mod payments;
 mod probes;
 mod products;
 mod route;

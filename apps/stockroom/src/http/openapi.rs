@@ -2,9 +2,10 @@
 
 use super::app::App;
 use super::kind::{
-    CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, INVALID_INPUT, NAME_TAKEN, UNKNOWN_ORDER, UNKNOWN_PRODUCT,
+    ALREADY_PAID, CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, INVALID_INPUT, KEY_REUSED, NAME_TAKEN, ORDER_CLOSED,
+    PAYMENT_IN_PROGRESS, UNKNOWN_ORDER, UNKNOWN_PAYMENT, UNKNOWN_PRODUCT,
 };
-use super::{arrivals, audit, orders, probes, products};
+use super::{arrivals, audit, orders, payments, probes, products};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -38,6 +39,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(orders::create))
         .routes(routes!(orders::read))
         .routes(routes!(orders::release))
+        .routes(routes!(payments::pay))
+        .routes(routes!(payments::events))
+        .routes(routes!(payments::payment))
         .routes(routes!(audit::audit))
         .routes(routes!(web::probes::healthz))
         .routes(routes!(probes::readyz))
@@ -56,7 +60,11 @@ problems! {
     /// Problems of creating an order.
     ReserveProblems: UNKNOWN_PRODUCT, INSUFFICIENT_STOCK, CONFLICT;
     /// Problems of releasing an order.
-    ReleaseProblems: INVALID_INPUT, UNKNOWN_ORDER, CAP_EXCEEDED, CONFLICT, Kind::UNAVAILABLE, Kind::OUTCOME_UNKNOWN;
+    ReleaseProblems: INVALID_INPUT, UNKNOWN_ORDER, CAP_EXCEEDED, CONFLICT, PAYMENT_IN_PROGRESS, ALREADY_PAID, Kind::UNAVAILABLE, Kind::OUTCOME_UNKNOWN;
+    /// Problems of paying an order.
+    PayProblems: UNKNOWN_ORDER, KEY_REUSED, PAYMENT_IN_PROGRESS, ALREADY_PAID, ORDER_CLOSED;
+    /// Problems of looking up a payment.
+    PaymentProblems: UNKNOWN_PAYMENT, Kind::UNAVAILABLE;
     /// Problems of looking up an order.
     OrderProblems: UNKNOWN_ORDER, Kind::UNAVAILABLE;
     /// Problems of all writes.

@@ -12,7 +12,7 @@ use web::{Changed, JsonBody, Problem, Query};
 
 /// Create an order
 ///
-/// Reserves the goods, which leave the stock.
+/// Reserves the goods, which leave the stock. An order that is not paid in time expires, and its goods return.
 #[utoipa::path(
     post, path = "/api/orders", tag = "orders", params(StrategyQuery), request_body = CreateOrder,
     responses(
@@ -44,7 +44,8 @@ pub(super) async fn read(State(app): State<App>, Path(id): Path<String>) -> Resu
 
 /// Release an order
 ///
-/// Returns its goods to the stock, unless that would exceed the limit. Succeeds without a change if the order is already released.
+/// Returns its goods to the stock, unless that would exceed the limit. Succeeds without a change if the order is already released or
+/// has expired. A paid order cannot be released.
 #[utoipa::path(
     post, path = "/api/orders/{id}/release", tag = "orders",
     params(("id" = String, Path, description = "Id of the order"), StrategyQuery),

@@ -70,7 +70,7 @@ impl InProcess {
 /// The options of the service under load.
 pub(super) fn options() -> Result<ServiceOptions> {
     let calendar = Calendar::in_zone("UTC").context("the time zone UTC does not exist")?;
-    Ok(ServiceOptions { strategy: Strategy::ConditionalUpdate, allow_unfenced: true, calendar })
+    Ok(ServiceOptions { strategy: Strategy::ConditionalUpdate, allow_unfenced: true, calendar, pay_within: None })
 }
 
 /// Adds the products of one strategy; `run` distinguishes them from those of other runs.

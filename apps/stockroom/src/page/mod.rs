@@ -3,6 +3,7 @@
 mod forms;
 mod home;
 mod lists;
+mod order;
 mod orders;
 
 use crate::http::App;
@@ -34,6 +35,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/products", post(home::add))
         .route("/samples", post(home::add_samples))
         .route("/orders", post(orders::reserve))
+        .route("/orders/{id}", get(order::show))
+        .route("/orders/{id}/pay", post(order::pay))
         .route("/orders/{id}/release", post(orders::release))
         .route("/assets/{file}", get(web::asset::serve::<Assets>))
 }

@@ -3,6 +3,7 @@
 use super::forms::{FormId, OrderInput, Rejected, general, number, product_field, quantity_field};
 use super::home::{address, render};
 use super::lists::PageQuery;
+use super::order;
 use crate::domain::grouped;
 use crate::http::App;
 use crate::store::{Order, OrderState, Product};
@@ -57,7 +58,7 @@ pub(super) async fn notices(app: &App, query: &PageQuery) -> Markup {
             section.notice.good role="status" {
                 @match order.state {
                     OrderState::Reserved => p { "Reserved " (grouped(order.quantity)) " " strong { (order.commodity_name) } "." },
-                    OrderState::Released => p { "Released " (grouped(order.quantity)) " " strong { (order.commodity_name) } ": back in stock." },
+                    _ => p { "Released " (grouped(order.quantity)) " " strong { (order.commodity_name) } ": back in stock." },
                 }
             }
         }
@@ -80,7 +81,7 @@ pub(super) fn card(app: &App, products: &[Product], orders: &[Order], rejected: 
                 }
             }
             @if orders.is_empty() {
-                div.empty { h3 { "No orders yet" } p { "An order reserves goods, which leave the stock until the order is released." } }
+                div.empty { h3 { "No orders yet" } p { "An order reserves goods, which leave the stock until the order is released or expires." } }
             } @else { (table(app, orders)) }
         }
     }
@@ -102,14 +103,14 @@ fn table(app: &App, orders: &[Order]) -> Markup {
                     td { time datetime=(day) { (day) } }
                     td { (order.commodity_name) }
                     td.number data-label="Quantity" { (grouped(order.quantity)) }
+                    td { a href={ "/orders/" (order.id) } aria-label={ (order::state(order.state)) ", order of " (order.quantity) " " (order.commodity_name) } { (order::state(order.state)) } }
                     @match order.state {
                         OrderState::Reserved => {
-                            td { "Reserved" }
                             td { form method="post" action={ "/orders/" (order.id) "/release" } {
                                 button.small type="submit" aria-label={ "Release the order of " (order.quantity) " " (order.commodity_name) } { "Release" }
                             } }
                         },
-                        OrderState::Released => { td { "Released" } td {} },
+                        _ => td {},
                     }
                 }
             } }

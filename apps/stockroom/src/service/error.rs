@@ -1,7 +1,8 @@
 //! [`ServiceError`]: why a use case failed.
 
-use crate::store::StoreError;
+use crate::store::{PayError, StoreError};
 use crate::strategy::ChangeError;
+use evenkeel::stream::StreamError;
 use std::fmt;
 
 /// Why a use case failed.
@@ -22,6 +23,18 @@ pub enum ServiceError {
     /// No order has this id.
     #[error("no order has the id {0:?}")]
     UnknownOrder(String),
+    /// No payment has this id.
+    #[error("no payment has the id {0:?}")]
+    UnknownPayment(String),
+    /// The order cannot be paid, or cannot be released because of a payment.
+    #[error(transparent)]
+    Pay(PayError),
+    /// This service was opened without payments.
+    #[error("payments are off")]
+    PaymentsOff,
+    /// The stream of payments cannot be opened. Nothing was changed.
+    #[error(transparent)]
+    Stream(StreamError),
     /// The stock was not changed.
     #[error(transparent)]
     Change(#[from] ChangeError),

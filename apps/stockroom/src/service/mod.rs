@@ -2,13 +2,17 @@
 
 mod error;
 mod metrics;
+mod payments;
 
 pub use error::ServiceError;
 pub(crate) use error::sentence;
 
 use self::metrics::Counters;
+use self::payments::Payments;
 use crate::domain::{Calendar, Cause, Day, PageRequest, ProductName, StockChange, Strategy};
-use crate::store::{Arrival, ArrivalFilter, Audit, Order, OrderState, Page, Product, Store, StoreError, with_pools};
+use crate::store::{
+    Arrival, ArrivalFilter, Audit, Order, OrderState, Page, PayError, Product, Store, StoreError, with_pools,
+};
 use crate::strategy::{self, Applied, ChangeError, StrategyContext};
 use evenkeel::Keel;
 use std::sync::Arc;
@@ -33,6 +37,8 @@ pub struct ServiceOptions {
     pub allow_unfenced: bool,
     /// The calendar of arrivals.
     pub calendar: Calendar,
+    /// How long an order may be unpaid; `None`: orders are neither paid nor time out.
+    pub pay_within: Option<Duration>,
 }
 
 /// The stockroom. Cheap to clone.
@@ -45,6 +51,7 @@ struct Inner {
     context: StrategyContext,
     options: ServiceOptions,
     counters: Counters,
+    payments: Option<Payments>,
 }
 
 /// A delivery to receive.
@@ -99,7 +106,8 @@ impl Service {
     ) -> Result<Self, ServiceError> {
         let now_ms = signed(store.now_ms());
         with_pools!(store, pools => strategy::join_other_caps(pools, context.cap, now_ms).await)?;
-        Ok(Self(Arc::new(Inner { store, keel, context, options, counters: Counters::register() })))
+        let payments = options.pay_within.map(|pay_within| Payments::new(&keel, pay_within));
+        Ok(Self(Arc::new(Inner { store, keel, context, options, counters: Counters::register(), payments })))
     }
 
     /// Waits for pending Redis commands and closes all connections.
@@ -204,7 +212,12 @@ impl Service {
         let strategy = self.strategy(requested)?;
         let product = self.product_named(commodity_name).await?;
         let (id, now_ms) = (Uuid::now_v7().to_string(), self.now_ms());
-        let applied = self.change(product.id, -quantity, Cause::Reserve(id.clone()), strategy, now_ms).await?;
+        let pay_by = self.0.payments.as_ref().map(|payments| payments.pay_by(now_ms));
+        let cause = Cause::Reserve { order: id.clone(), pay_by };
+        let applied = self.change(product.id, -quantity, cause, strategy, now_ms).await?;
+        if let (Some(payments), Some(pay_by)) = (&self.0.payments, pay_by) {
+            payments.schedule(&id, pay_by).await;
+        }
         // Not read from the database: a failed read would report an error although the order is committed.
         let order = Order {
             id,
@@ -214,19 +227,20 @@ impl Service {
             state: OrderState::Reserved,
             created_at: now_ms,
             updated_at: now_ms,
+            pay_by,
         };
         Ok(OrderChange { order, strategy, applied: Some(applied) })
     }
 
-    /// Releases an order: its goods return to the stock. Does nothing if the order is already released.
+    /// Releases an unpaid order: its goods return to the stock. Does nothing if the order is already released, or has expired.
     ///
     /// # Errors
-    /// [`ServiceError::UnknownOrder`]; as [`receive`](Self::receive).
+    /// [`ServiceError::UnknownOrder`]; [`ServiceError::Pay`] if it is paid or being paid; as [`receive`](Self::receive).
     pub async fn release(&self, id: &str, requested: Option<Strategy>) -> Result<OrderChange, ServiceError> {
         let strategy = self.strategy(requested)?;
         let order = self.order(id).await?;
-        if order.state == OrderState::Released {
-            return Ok(OrderChange { order, strategy, applied: None });
+        if let Some(ended) = ended(&order)? {
+            return Ok(OrderChange { order: ended, strategy, applied: None });
         }
         let (cause, now_ms) = (Cause::Release(order.id.clone()), self.now_ms());
         match self.change(order.commodity, order.quantity, cause, strategy, now_ms).await {
@@ -234,9 +248,13 @@ impl Service {
                 let order = Order { state: OrderState::Released, updated_at: now_ms, ..order };
                 Ok(OrderChange { order, strategy, applied: Some(applied) })
             }
-            // A concurrent request has released it.
+            // A concurrent request has released or paid it, or it has expired.
             Err(ServiceError::Change(ChangeError::NothingToRelease)) => {
-                Ok(OrderChange { order: self.order(id).await?, strategy, applied: None })
+                let order = self.order(id).await?;
+                match ended(&order)? {
+                    Some(order) => Ok(OrderChange { order, strategy, applied: None }),
+                    None => Err(ServiceError::Change(ChangeError::Conflict { conflicts: 1 })),
+                }
             }
             Err(error) => Err(error),
         }
@@ -342,6 +360,16 @@ impl Service {
             format!("The strategy {strategy} loses changes. Start the service with --allow-unfenced to try it.")
         };
         Err(ServiceError::Invalid { field: "strategy", reason })
+    }
+}
+
+/// The order, if its goods have returned; `None` if it can be released.
+fn ended(order: &Order) -> Result<Option<Order>, ServiceError> {
+    match order.state {
+        OrderState::Released | OrderState::Expired => Ok(Some(order.clone())),
+        OrderState::Reserved => Ok(None),
+        OrderState::Paying => Err(ServiceError::Pay(PayError::InProgress)),
+        OrderState::Paid => Err(ServiceError::Pay(PayError::AlreadyPaid)),
     }
 }
 

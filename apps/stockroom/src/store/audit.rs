@@ -7,6 +7,9 @@ use sqlx::{Connection, SqlSafeStr};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// The goods of orders that have not returned to the stock.
+const HELD: &str = "SUM(CASE WHEN state NOT IN ('released', 'expired') THEN quantity END)";
+
 /// The result of an audit of one product.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
@@ -38,11 +41,11 @@ pub enum Violation {
         /// Sum of the ledger.
         ledger: i64,
     },
-    /// The stock differs from the arrivals minus the reserved orders.
+    /// The stock differs from the arrivals minus the orders whose goods have not returned.
     Goods {
         /// Quantity in stock.
         stock: i64,
-        /// Arrivals minus reserved orders.
+        /// Arrivals minus orders.
         goods: i64,
     },
     /// The arrivals of a day differ from the ledger.
@@ -93,8 +96,7 @@ pub(super) async fn audit<DB: Dialect>(pools: &Pools<DB>, commodity: i64, cap: i
     let split = sum::<DB>(&mut snapshot, "SUM(quantity)", "segments", commodity).await?;
     let ledger = sum::<DB>(&mut snapshot, "SUM(delta)", "movements", commodity).await?;
     let arrived = sum::<DB>(&mut snapshot, "SUM(quantity)", "arrivals", commodity).await?;
-    let held =
-        sum::<DB>(&mut snapshot, "SUM(CASE WHEN state = 'reserved' THEN quantity END)", "orders", commodity).await?;
+    let held = sum::<DB>(&mut snapshot, HELD, "orders", commodity).await?;
     let deliveries = sum::<DB>(&mut snapshot, "SUM(deliveries)", "arrivals", commodity).await?;
     let days = sum::<DB>(&mut snapshot, "COUNT(*)", "arrivals", commodity).await?;
     let movements = sum::<DB>(&mut snapshot, "COUNT(*)", "movements", commodity).await?;

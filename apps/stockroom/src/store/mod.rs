@@ -6,12 +6,15 @@
 mod audit;
 pub(crate) mod database;
 mod error;
+mod payments;
 mod queries;
 mod records;
 pub(crate) mod tables;
 
 pub use audit::{Audit, Violation};
 pub use error::StoreError;
+pub(crate) use payments::PayRequest;
+pub use payments::{OrderEvent, PayError, Payment, PaymentState};
 pub use records::{Arrival, ArrivalFilter, Order, OrderState, Page, Product};
 
 use crate::domain::{PageRequest, ProductName};

@@ -12,7 +12,7 @@ const PRODUCT: &str = "SELECT c.id, c.name, \
      (SELECT COUNT(*) FROM segments g WHERE g.commodity_id = c.id AND g.room > 0) \
      FROM commodities c JOIN stocks s ON s.commodity_id = c.id";
 
-const ORDER: &str = "SELECT o.id, o.commodity_id, c.name, o.quantity, o.state, o.created_at, o.updated_at FROM orders o \
+const ORDER: &str = "SELECT o.id, o.commodity_id, c.name, o.quantity, o.state, o.created_at, o.updated_at, o.pay_by FROM orders o \
      JOIN commodities c ON c.id = o.commodity_id";
 
 pub(super) async fn product_named<DB: Dialect>(
@@ -112,6 +112,7 @@ fn read_order<DB: Dialect>(row: &DB::Row) -> Result<Order, StoreError> {
         state: OrderState::parse(&DB::text_at(row, 4)?)?,
         created_at: DB::int_at(row, 5)?,
         updated_at: DB::int_at(row, 6)?,
+        pay_by: DB::optional_int_at(row, 7)?,
     })
 }
 

@@ -60,6 +60,8 @@ pub struct Order {
     pub created_at: i64,
     /// Time of the last change of state, in milliseconds since 1970.
     pub updated_at: i64,
+    /// The time by which it must be paid, in milliseconds since 1970; `None`: it does not time out.
+    pub pay_by: Option<i64>,
 }
 
 /// The state of an order.
@@ -67,22 +69,33 @@ pub struct Order {
 pub enum OrderState {
     /// Its goods are reserved.
     Reserved,
-    /// Its goods are back in stock.
+    /// A payment waits for the gateway.
+    Paying,
+    /// It is paid.
+    Paid,
+    /// It was released: its goods are back in stock.
     Released,
+    /// It was not paid in time: its goods are back in stock.
+    Expired,
 }
 
 impl OrderState {
+    const ALL: [Self; 5] = [Self::Reserved, Self::Paying, Self::Paid, Self::Released, Self::Expired];
+
     /// The state in the database and in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reserved => "reserved",
+            Self::Paying => "paying",
+            Self::Paid => "paid",
             Self::Released => "released",
+            Self::Expired => "expired",
         }
     }
 
     pub(super) fn parse(text: &str) -> Result<Self, StoreError> {
-        let known = [Self::Reserved, Self::Released].into_iter().find(|state| state.as_str() == text);
+        let known = Self::ALL.into_iter().find(|state| state.as_str() == text);
         known.ok_or_else(|| StoreError::Corrupt(format!("unknown state of an order: {text:?}")))
     }
 }

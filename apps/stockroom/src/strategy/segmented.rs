@@ -104,7 +104,7 @@ mod tests {
     fn planned(delta: i64) -> Result<Vec<(i64, i64)>, ChangeRejected> {
         let segment = |slot, quantity| Segment { slot, quantity, room: 10, version: 1 };
         let open = [segment(1, 2), segment(2, 9), segment(3, 0)];
-        let change = StockChange { commodity: 1, delta, cause: Cause::Reserve(String::new()) };
+        let change = StockChange { commodity: 1, delta, cause: Cause::Release(String::new()) };
         let shares = shares(&open, &change)?;
         Ok(shares.into_iter().map(|(segment, delta)| (segment.slot, delta)).collect())
     }

@@ -38,6 +38,6 @@ async fn documented_operations_and_references_exist() {
             operations += 1;
         }
     }
-    assert_eq!(operations, 12);
+    assert_eq!(operations, 15);
     assert_eq!(dangling_references(&document), Vec::<String>::new());
 }

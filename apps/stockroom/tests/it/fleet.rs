@@ -18,7 +18,7 @@ impl SchemaOwner for Stockroom {
         env!("CARGO_BIN_EXE_stockroom").into()
     }
 
-    /// The service's first schema is the current one; only the library's tables are older.
+    /// The service's schema is the current one; only the library's tables are older.
     async fn create_older(&self, url: &str) -> Result<()> {
         let kind = url.split_once(':').context("no scheme")?.0;
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(kind);

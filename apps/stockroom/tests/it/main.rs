@@ -8,6 +8,7 @@ mod fleet;
 mod load;
 mod outage;
 mod paused;
+mod payments;
 mod start;
 mod strategies;
 mod support;

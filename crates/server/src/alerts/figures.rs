@@ -3,6 +3,7 @@
 use super::evaluate::{Reading, Sample};
 use super::rules::Figure;
 use crate::console::source::Database;
+use crate::stream::figures;
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::clock::{Clock, Moment};
@@ -13,6 +14,8 @@ const READ_MAX: Duration = Duration::from_secs(20);
 
 /// The figures that come from Redis, and those that come from the database.
 const OF_REDIS: [Figure; 4] = [Figure::QueueLate, Figure::QueueBacklog, Figure::QueueIdle, Figure::DeadLetters];
+const OF_STREAMS: [Figure; 4] =
+    [Figure::StreamLate, Figure::StreamPending, Figure::StreamDeadLetters, Figure::StreamGroupMissing];
 const OF_DATABASE: [Figure; 2] = [Figure::OutboxLag, Figure::OutboxParked];
 
 /// The servers that are watched.
@@ -38,6 +41,9 @@ impl Servers {
         if is_read {
             self.redis_read_at = self.clock.now();
         }
+        // A Redis user without rights for streams still has the figures of the queues.
+        let streams = read_within(&self.clock, self.streams()).await;
+        add(&mut reading, streams, &OF_STREAMS, "The streams on Redis", &mut errors);
         add_state(&mut reading, &self.clock, Figure::RedisAway, "redis", is_read, self.redis_read_at);
         if self.database.is_some() {
             let outbox = read_within(&self.clock, self.outbox()).await;
@@ -65,6 +71,23 @@ impl Servers {
             add(Figure::QueueBacklog, total.ready as f64);
             add(Figure::QueueIdle, idle as f64);
             add(Figure::DeadLetters, total.dead as f64);
+        }
+        Ok(samples)
+    }
+
+    async fn streams(&self) -> Result<Vec<Sample>> {
+        let mut samples = Vec::new();
+        for stream in self.keel.streams().await? {
+            for group in stream.groups().await? {
+                let late_ms = if group.is_paused() { 0 } else { figures::late_ms(&group).unwrap_or(0) };
+                let oldest_ms = figures::oldest_pending_ms(&group).unwrap_or(0);
+                let subject = format!("{}/{}", stream.name(), group.name);
+                let mut add = |figure, value| samples.push(Sample { figure, subject: subject.clone(), value });
+                add(Figure::StreamLate, late_ms as f64 / 1_000.0);
+                add(Figure::StreamPending, oldest_ms as f64 / 1_000.0);
+                add(Figure::StreamDeadLetters, group.dead() as f64);
+                add(Figure::StreamGroupMissing, if group.is_missing() { 1.0 } else { 0.0 });
+            }
         }
         Ok(samples)
     }

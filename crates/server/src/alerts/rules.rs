@@ -39,6 +39,14 @@ pub(super) enum Figure {
     QueueIdle,
     /// Dead letters of a topic.
     DeadLetters,
+    /// Seconds for which the oldest unread entry of a group that is not paused has waited.
+    StreamLate,
+    /// Age of the oldest pending entry of a group, in seconds.
+    StreamPending,
+    /// Dead letters of a group.
+    StreamDeadLetters,
+    /// 1 if Redis has lost a group in a partition, otherwise 0.
+    StreamGroupMissing,
     /// Age of the oldest pending unit of work, in seconds.
     OutboxLag,
     /// Parked units of work and keys.
@@ -270,6 +278,54 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "Handlers were canceled because their worker stalled for longer than `visibility`.",
         page: "/queues/TOPIC",
         action: "Look for a blocking call in the handler, or a lack of CPU time.",
+    },
+    Rule {
+        name: "StreamLate",
+        series: "evenkeel_console_stream_late_seconds",
+        comparison: Comparison::Above,
+        limit: 60.0,
+        hold_s: 60,
+        severity: Severity::Page,
+        figure: Some(Figure::StreamLate),
+        meaning: "The oldest entry that a group has not read waits for this many seconds, and the group is not paused.",
+        page: "/streams/STREAM",
+        action: "`evenkeel stream show STREAM`: if partitions have no owner, start consumers; if one is blocked, see its pending entries; else add consumers.",
+    },
+    Rule {
+        name: "StreamPending",
+        series: "evenkeel_console_stream_oldest_pending_seconds",
+        comparison: Comparison::Above,
+        limit: 600.0,
+        hold_s: 0,
+        severity: Severity::Ticket,
+        figure: Some(Figure::StreamPending),
+        meaning: "An entry was read this many seconds ago and is not settled: its handler hangs, or it is retried. It holds the log back from trimming.",
+        page: "/streams/STREAM",
+        action: "Look for the key in the log of the consumers; `evenkeel_stream_handled_total` with `outcome=\"retried\"` says whether it is retried.",
+    },
+    Rule {
+        name: "StreamDeadLetters",
+        series: "evenkeel_console_stream_dead",
+        comparison: Comparison::Above,
+        limit: 0.0,
+        hold_s: 0,
+        severity: Severity::Ticket,
+        figure: Some(Figure::StreamDeadLetters),
+        meaning: "A group has given up entries, which wait for a decision.",
+        page: "/streams/STREAM/groups/GROUP/dead",
+        action: "`evenkeel stream dead ls STREAM GROUP` shows their reasons; mend the handler, then `evenkeel stream dead replay STREAM GROUP`.",
+    },
+    Rule {
+        name: "StreamGroupMissing",
+        series: "evenkeel_console_stream_missing",
+        comparison: Comparison::Above,
+        limit: 0.0,
+        hold_s: 60,
+        severity: Severity::Page,
+        figure: Some(Figure::StreamGroupMissing),
+        meaning: "Redis has lost a group of a stream in a partition. Nothing is trimmed there, and entries may be lost.",
+        page: "/streams/STREAM",
+        action: "Start a consumer of the group, which creates it again; look for a flush or a failover without persistence. A group that is no longer used must be unregistered.",
     },
     Rule {
         name: "OutboxLag",

@@ -48,6 +48,27 @@ pub(crate) const UNKNOWN_TOPIC: Kind = Kind::new(
     "Unknown topic",
     "No program has opened a queue of this name under the prefix of this source.",
 );
+/// No program has opened a stream of this name.
+pub(crate) const UNKNOWN_STREAM: Kind = Kind::new(
+    StatusCode::NOT_FOUND,
+    "unknown-stream",
+    "Unknown stream",
+    "No program has opened a stream of this name under the prefix of this source.",
+);
+/// The stream has no such group.
+pub(crate) const UNKNOWN_GROUP: Kind = Kind::new(
+    StatusCode::NOT_FOUND,
+    "unknown-group",
+    "Unknown group",
+    "No consumer of a group of this name has run, or Redis has lost the group and no consumer has created it again.",
+);
+/// The dead letter is unknown.
+pub(crate) const UNKNOWN_LETTER: Kind = Kind::new(
+    StatusCode::NOT_FOUND,
+    "unknown-letter",
+    "Unknown dead letter",
+    "The group has no dead letter of this id: it was replayed or deleted.",
+);
 /// The job is unknown.
 pub(crate) const UNKNOWN_JOB: Kind = Kind::new(
     StatusCode::NOT_FOUND,

@@ -17,7 +17,7 @@ pub(crate) enum Command {
         /// Role of a person; the default is viewer, unless there are scopes
         #[arg(long, value_enum, conflicts_with = "scope")]
         role: Option<Role>,
-        /// A scope of a program's API key: read, bodies, operate, admin, enqueue:TOPIC, work:TOPIC, lock:PREFIX, invalidate:CACHE; can be repeated
+        /// A scope of a program's API key: read, bodies, operate, admin, enqueue:TOPIC, append:STREAM, work:TOPIC, lock:PREFIX, invalidate:CACHE; can be repeated
         #[arg(long)]
         scope: Vec<Scope>,
         /// Requests to the API per second, at most

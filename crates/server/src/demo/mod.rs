@@ -1,9 +1,11 @@
 //! `evenkeel demo`: a console over a made-up shop at work, in this process: nothing has to be installed.
 //!
 //! * `shop` — the keel, the database, and what the shop opens.
+//! * `events` — a stream of the events of orders, and its groups, one of which fails at times.
 //! * `trade` — orders, readers of the cache, and what went wrong before it opened: a parked row, a parked message, a paused topic.
 //! * `work` — the consumers, whose jobs succeed, fail, are retried and die, and the contended lock.
 
+mod events;
 mod shop;
 mod trade;
 mod work;

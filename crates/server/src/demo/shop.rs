@@ -1,12 +1,14 @@
 //! [`Shop`]: the keel, the database, and what the shop opens on them.
 
-use super::{trade, work};
+use super::events::Event;
+use super::{events, trade, work};
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::cache::Cache;
 use evenkeel::clock::Clock;
 use evenkeel::queue::{Queue, RetryDelay};
 use evenkeel::sql::migrate;
+use evenkeel::stream::Stream;
 use serde::{Deserialize, Serialize};
 use sqlx::SqlitePool;
 use sqlx::sqlite::SqlitePoolOptions;
@@ -21,6 +23,9 @@ pub(super) const PRODUCTS: i64 = 200;
 /// How long completion records are kept, which bounds the memory of a demo that runs for days.
 const ID_WINDOW: Duration = Duration::from_secs(600);
 
+/// How long entries of the stream are kept, for the same reason.
+const RETENTION: Duration = Duration::from_secs(300);
+
 /// The made-up shop.
 pub(super) struct Shop {
     pub(super) keel: Keel,
@@ -32,6 +37,7 @@ pub(super) struct Shop {
     pub(super) newsletter: Queue<Mail>,
     pub(super) reminders: Queue<Mail>,
     pub(super) reports: Queue<String>,
+    pub(super) events: Stream<Event>,
 }
 
 /// A product, as the cache keeps it.
@@ -82,6 +88,7 @@ impl Shop {
             newsletter: keel.queue("newsletter").open().await?,
             reminders: keel.queue("reminders").open().await?,
             reports: keel.queue("reports").open().await?,
+            events: keel.stream("order-events").partitions(4).retention(RETENTION).open().await?,
             clock: Clock::system(),
             keel,
             db,
@@ -99,6 +106,8 @@ impl Shop {
             task("consumers", work::consume(Arc::clone(self), stopped.clone())),
             task("schedules", work::schedule(Arc::clone(self), stopped.clone())),
             task("relay", trade::relay(Arc::clone(self), stopped.clone())),
+            task("events", events::append(Arc::clone(self))),
+            task("groups", events::handle(Arc::clone(self), stopped.clone())),
         ];
         tasks.extend((1..=3).map(|packer| task("packer", work::pack(Arc::clone(self), packer))));
         tasks

@@ -9,7 +9,7 @@ mod dead;
 mod grow;
 mod jobs;
 pub(crate) mod names;
-mod prefixes;
+pub(crate) mod prefixes;
 mod stats;
 mod top;
 mod watch;

@@ -1,4 +1,4 @@
-//! Finds the prefixes under which a Redis holds queues, for operators who do not know the prefix of a service.
+//! Finds the prefixes under which a Redis holds queues or streams, for operators who do not know the prefix of a service.
 
 use anyhow::Result;
 use evenkeel::Keel;
@@ -6,7 +6,9 @@ use redis::{FromRedisValue, cmd};
 use std::collections::BTreeSet;
 
 /// The suffix of the key that registers the topics of a prefix.
-const REGISTER: &str = ":q:topics";
+pub(super) const TOPICS: &str = ":q:topics";
+/// The suffix of the key that registers the streams of a prefix.
+pub(crate) const STREAMS: &str = ":s:streams";
 
 /// Keys that one `SCAN` visits.
 const PAGE: u32 = 1000;
@@ -17,15 +19,15 @@ const PAGES_MAX: u32 = 20_000;
 /// Maximum number of printed prefixes.
 const SHOWN_MAX: usize = 20;
 
-/// The prefixes under which programs have opened queues, sorted.
-pub(super) async fn find(keel: &Keel) -> Result<BTreeSet<String>> {
+/// The prefixes under which programs have opened queues or streams, sorted.
+pub(crate) async fn find(keel: &Keel, register: &str) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let Some(link) = keel.link() else { return Ok(found) };
     let mut cursor = "0".to_owned();
     for _ in 0..PAGES_MAX {
-        let scan = cmd("SCAN").arg(&cursor).arg("MATCH").arg(format!("*{REGISTER}")).arg("COUNT").arg(PAGE).take();
+        let scan = cmd("SCAN").arg(&cursor).arg("MATCH").arg(format!("*{register}")).arg("COUNT").arg(PAGE).take();
         let (next, keys) = <(String, Vec<String>)>::from_redis_value(link.command(b"", &scan).await?)?;
-        found.extend(keys.iter().filter_map(|key| key.strip_suffix(REGISTER)).map(str::to_owned));
+        found.extend(keys.iter().filter_map(|key| key.strip_suffix(register)).map(str::to_owned));
         if next == "0" {
             break;
         }
@@ -34,9 +36,9 @@ pub(super) async fn find(keel: &Keel) -> Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// The message if there is no queue under `prefix`.
-pub(super) fn hint(prefix: &str, found: &BTreeSet<String>) -> String {
-    let none = format!("no queues under the prefix {prefix:?}");
+/// The message if there are none of `what` (`queues`, `streams`) under `prefix`.
+pub(crate) fn hint(what: &str, prefix: &str, found: &BTreeSet<String>) -> String {
+    let none = format!("no {what} under the prefix {prefix:?}");
     if found.is_empty() {
         return format!("{none} or any other prefix");
     }
@@ -46,5 +48,5 @@ pub(super) fn hint(prefix: &str, found: &BTreeSet<String>) -> String {
         shown.push(&more);
     }
     let names = shown.join(", ");
-    format!("{none}; there are queues under these prefixes: {names} (add ?prefix=NAME to the address)")
+    format!("{none}; there are {what} under these prefixes: {names} (add ?prefix=NAME to the address)")
 }

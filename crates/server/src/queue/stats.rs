@@ -20,8 +20,8 @@ pub(super) async fn list(servers: &Servers<'_>, output: Output) -> Result<bool> 
         output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
         return Ok(true);
     }
-    let found = prefixes::find(&servers.keel).await?;
-    let hint = prefixes::hint(servers.keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
+    let found = prefixes::find(&servers.keel, prefixes::TOPICS).await?;
+    let hint = prefixes::hint("queues", servers.keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
     output.print(&Value::Array(values), "")?;
     eprintln!("{hint}");
     // Queues under another prefix mean that the address lacks the service's prefix.

@@ -3,15 +3,20 @@
 use crate::program::evenkeel_async;
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, Handled, Queue};
+use evenkeel::stream::{self, Entry, OnFailure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::process::Stdio;
+use std::sync::Mutex;
 use std::time::Duration;
 use testkit::park::{self, sqlite_database};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
+
+/// The outcome of a handler of entries.
+type Handling = fn() -> stream::Handled;
 
 /// How long a test waits for an alert.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -156,6 +161,40 @@ async fn refused_notice_is_repeated_with_the_same_id() {
         (&notice["rule"], &notice["state"], &notice["page"]),
         (&json!("DeadLetters"), &json!("firing"), &json!("/queues/TOPIC/dead"))
     );
+}
+
+#[tokio::test]
+async fn alerts_fire_for_lag_and_dead_letters_of_a_group() {
+    let redis = park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", redis.url, redis.prefix);
+    let keel = Keel::connect(&url).await.unwrap();
+    let orders = keel.stream::<Value>("orders").open().await.unwrap();
+    let handle_one = async |outcome: Handling| {
+        let (handled, is_handled) = oneshot::channel::<()>();
+        let handled = Mutex::new(Some(handled));
+        let consumer = orders.group("billing").per_key(OnFailure::BlockKey).handle(move |_: Entry<Value>| {
+            drop(handled.lock().unwrap().take());
+            async move { Ok::<_, String>(outcome()) }
+        });
+        let is_over = async { drop(is_handled.await) };
+        consumer.run(is_over).await.unwrap();
+    };
+    orders.append("order/7", &json!(1)).await.unwrap();
+    handle_one(|| stream::Handled::Dead("the card was declined".to_owned())).await;
+    let mut watch = Watch::start(&["--redis", &url, "--rule", "StreamLate=0,0s"]);
+    watch.until(&["StreamDeadLetters orders/billing"]).await;
+
+    // No consumer runs, and an entry waits.
+    orders.append("order/7", &json!(2)).await.unwrap();
+    watch.until(&["StreamDeadLetters orders/billing", "StreamLate orders/billing"]).await;
+    handle_one(|| stream::Handled::Done).await;
+    watch.until(&["StreamDeadLetters orders/billing"]).await;
+
+    let words = ["stream", "--redis", &url, "dead", "replay", "orders", "billing", "--all", "--confirm", "billing"];
+    let replayed = evenkeel_async(&words).await;
+    assert_eq!(replayed.code, 0, "{}", replayed.err);
+    handle_one(|| stream::Handled::Done).await;
+    watch.until(&[]).await;
 }
 
 #[tokio::test]

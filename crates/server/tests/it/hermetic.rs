@@ -13,6 +13,7 @@ fn help_matches_snapshots() {
     insta::assert_snapshot!("help_lock", evenkeel(&["lock", "--help"]).out);
     insta::assert_snapshot!("help_outbox", evenkeel(&["outbox", "--help"]).out);
     insta::assert_snapshot!("help_queue", evenkeel(&["queue", "--help"]).out);
+    insta::assert_snapshot!("help_stream", evenkeel(&["stream", "--help"]).out);
 }
 
 /// docs/alerts/ is what the program prints. `UPDATE_ALERTS=1` writes the files anew.

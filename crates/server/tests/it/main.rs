@@ -12,4 +12,5 @@ mod outbox;
 mod program;
 mod queue;
 mod queue_rows;
+mod stream;
 mod vectors;

@@ -2,6 +2,7 @@
 
 mod body;
 pub mod bulk;
+mod clicks;
 mod conflicts;
 mod etag;
 mod links;
@@ -15,6 +16,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(links::create, links::list))
         .routes(routes!(links::read, links::change, links::remove))
+        .routes(routes!(clicks::read))
         .routes(routes!(conflicts::list))
         .routes(routes!(conflicts::dismiss))
         .routes(routes!(bulk::import))

@@ -2,6 +2,7 @@
 
 use crate::domain::{Cause, StockChange};
 use crate::store::database::Dialect;
+use crate::store::payments::record_event;
 
 /// One movement of a slot: 0 is the row in `stocks`, others are segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +52,9 @@ pub(crate) async fn record_movement<DB: Dialect>(
 pub(crate) enum RecordedCause {
     /// The arrivals of that day, with this one.
     Arrival { quantity: i64, deliveries: i64 },
-    /// An order was created or released.
+    /// An order was created, released or expired.
     Order,
-    /// The order does not exist or is released: the transaction must be rolled back.
+    /// The order does not exist, or is not an unpaid one any more: the transaction must be rolled back.
     NothingToRelease,
 }
 
@@ -65,21 +66,34 @@ pub(crate) async fn record_cause<DB: Dialect>(
 ) -> Result<RecordedCause, sqlx::Error> {
     match &change.cause {
         Cause::Arrival(day) => record_arrival::<DB>(connection, change, &day.to_string(), now_ms).await,
-        Cause::Reserve(order) => {
-            let sql = "INSERT INTO orders (id, commodity_id, quantity, state, created_at, updated_at) \
-                 VALUES (?, ?, ?, 'reserved', ?, ?)";
-            let quantity = -change.delta;
+        Cause::Reserve { order, pay_by } => {
+            let sql = "INSERT INTO orders (id, commodity_id, quantity, state, created_at, updated_at, pay_by) \
+                 VALUES (?, ?, ?, 'reserved', ?, ?, ?)";
+            let (id, quantity) = (order.as_str(), -change.delta);
             let values =
-                [order.as_str().into(), change.commodity.into(), quantity.into(), now_ms.into(), now_ms.into()];
+                [id.into(), change.commodity.into(), quantity.into(), now_ms.into(), now_ms.into(), (*pay_by).into()];
             DB::send(connection, sql, &values).await?;
+            record_event::<DB>(connection, id, "reserved", "", now_ms).await?;
             Ok(RecordedCause::Order)
         }
-        Cause::Release(order) => {
-            let sql = "UPDATE orders SET state = 'released', updated_at = ? WHERE id = ? AND state = 'reserved'";
-            let is_released = DB::send(connection, sql, &[now_ms.into(), order.as_str().into()]).await? == 1;
-            Ok(if is_released { RecordedCause::Order } else { RecordedCause::NothingToRelease })
-        }
+        Cause::Release(order) => end_order::<DB>(connection, order, "released", now_ms).await,
+        Cause::Expire(order) => end_order::<DB>(connection, order, "expired", now_ms).await,
     }
+}
+
+/// Ends an unpaid order. The condition decides against a payment, a release and a time-out at the same time.
+async fn end_order<DB: Dialect>(
+    connection: &mut DB::Connection,
+    order: &str,
+    state: &str,
+    now_ms: i64,
+) -> Result<RecordedCause, sqlx::Error> {
+    let sql = "UPDATE orders SET state = ?, updated_at = ? WHERE id = ? AND state = 'reserved'";
+    if DB::send(connection, sql, &[state.into(), now_ms.into(), order.into()]).await? == 0 {
+        return Ok(RecordedCause::NothingToRelease);
+    }
+    record_event::<DB>(connection, order, state, "", now_ms).await?;
+    Ok(RecordedCause::Order)
 }
 
 /// The arrivals of a day are one row. If two transactions insert it at the same time, the primary key rejects one, which is retried.

@@ -15,7 +15,8 @@ pub(crate) async fn open(url: &str, keel: &Keel, adapt: impl FnOnce(&mut Strateg
     let mut context = StrategyContext::new(keel.clone(), 16).unwrap();
     adapt(&mut context);
     let calendar = Calendar::in_zone("UTC").unwrap();
-    let options = ServiceOptions { strategy: Strategy::ConditionalUpdate, allow_unfenced: true, calendar };
+    let options =
+        ServiceOptions { strategy: Strategy::ConditionalUpdate, allow_unfenced: true, calendar, pay_within: None };
     Service::open(store, keel.clone(), context, options).await.unwrap()
 }
 

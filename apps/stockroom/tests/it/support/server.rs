@@ -22,13 +22,22 @@ impl Server {
 
     /// Starts with arguments.
     pub(crate) fn start_with(arguments: &[&str]) -> Server {
+        Server::launch(arguments, |launch| launch)
+    }
+
+    /// Starts with arguments and an environment variable, such as the point of the code at which it dies.
+    pub(crate) fn start_as(arguments: &[&str], environment: (&str, &str)) -> Server {
+        Server::launch(arguments, |launch| launch.environment(environment.0, environment.1))
+    }
+
+    fn launch(arguments: &[&str], adapt: impl FnOnce(Launch) -> Launch) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let launch = Launch::new(env!("CARGO_BIN_EXE_stockroom"), folder.path().join("log"))
             .piped()
             .arguments(["--listen", "127.0.0.1:0", "--data"])
             .argument(folder.path().join("data"))
             .arguments(arguments);
-        let mut child = launch.start().unwrap();
+        let mut child = adapt(launch).start().unwrap();
         let mut first = String::new();
         BufReader::new(child.take_output().unwrap()).read_line(&mut first).unwrap();
         let address = first.trim_end().strip_prefix("listening on http://");

@@ -41,6 +41,7 @@ const MIGRATIONS: &[Own] = &[
     migration!(6, "0006_locks"),
     migration!(7, "0007_topics"),
     migration!(8, "0008_attempts"),
+    migration!(9, "0009_json"),
 ];
 
 /// How long a process waits for another one that migrates the library's tables.

@@ -31,10 +31,11 @@
 //! The modules: `relay` and `setters` are the public interface; `works` processes units of work, with its statements in `rows` and
 //! the delivery in `works/deliver`; `ordered` processes the keys of ordered messages, with its statements in `ordered/keys`; `gate` is the
 //! back-pressure, `retention` deletes old rows and measures the outbox; `publisher` and `source` connect the outbox to the sinks.
-//! [`operate`] is for operators.
+//! `intake` moves the effects that programs in other languages insert as JSON into the outbox. [`operate`] is for operators.
 
 mod core;
 mod gate;
+mod intake;
 mod metrics;
 pub mod operate;
 mod ordered;

@@ -1,6 +1,7 @@
 //! [`Relay`]: the tasks that carry out the effects in the outbox.
 
 use super::core::{Core, Looked};
+use super::intake::Intake;
 use super::metrics::Worker;
 use super::ordered::Ordered;
 use super::retention;
@@ -31,6 +32,7 @@ pub struct Relay<DB: Database>(Arc<Inner<DB>>);
 
 struct Inner<DB: Database> {
     core: Core<DB>,
+    intake: Mutex<Intake>,
     works: Mutex<Works>,
     ordered: Mutex<Ordered>,
     /// How often this relay was notified of new effects.
@@ -47,9 +49,9 @@ impl<DB: Database> Clone for Relay<DB> {
 
 impl<DB: Database> Relay<DB> {
     pub(super) fn new(core: Core<DB>) -> Self {
-        let (works, ordered) = (Mutex::default(), Mutex::default());
+        let (intake, works, ordered) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (wakeups, paused) = (watch::Sender::new(0), watch::Sender::new([None; 2]));
-        Self(Arc::new(Inner { core, works, ordered, wakeups, paused }))
+        Self(Arc::new(Inner { core, intake, works, ordered, wakeups, paused }))
     }
 
     pub(super) fn core(&self) -> &Core<DB> {
@@ -130,7 +132,10 @@ impl<DB: Database> Relay<DB> {
         let core = &self.0.core;
         // Boxed, to keep the future of the caller small.
         let looked = match worker {
-            Worker::Units => Box::pin(self.0.works.lock().await.run_once(core)).await,
+            Worker::Units => {
+                let moved = Box::pin(self.0.intake.lock().await.run_once(core)).await;
+                Box::pin(self.0.works.lock().await.run_once(core)).await.map(|looked| looked.and(moved))
+            }
             Worker::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
         };
         match &looked {

@@ -32,6 +32,8 @@ static WORKS_PARKED: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_o
 static KEYS: Statement = Statement::new(
     "SELECT COUNT(*) FROM (SELECT due_at FROM evenkeel_outbox_keys WHERE due_at < ? ORDER BY due_at LIMIT ?) AS waiting",
 );
+static JSON: Statement =
+    Statement::new("SELECT COUNT(*) FROM (SELECT id FROM evenkeel_outbox_json ORDER BY id LIMIT ?) AS waiting");
 static KEYS_PARKED: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE due_at >= ?");
 
 /// Deletes a bounded number of rows that are no longer needed. Returns how many.
@@ -71,6 +73,9 @@ pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlErro
     }
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &KEYS, &limits)).await? {
         gauge!("evenkeel_outbox_waiting", "worker" => "keys").set(row.count(0).map_err(of)? as f64);
+    }
+    if let Some(row) = core.within(Row::<DB>::first(&mut connection, &JSON, &limits[1..])).await? {
+        gauge!("evenkeel_outbox_waiting", "worker" => "json").set(row.count(0).map_err(of)? as f64);
     }
     for (worker, statement) in [("units", &WORKS_PARKED), ("keys", &KEYS_PARKED)] {
         let row = core.within(Row::<DB>::first(&mut connection, statement, &limits[..1])).await?;

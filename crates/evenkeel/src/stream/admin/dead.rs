@@ -1,6 +1,6 @@
 //! [`DeadLetters`]: lists, replays and removes the dead letters of a group.
 
-use super::{DeadLetter, StreamAdmin};
+use super::{DeadLetter, StreamAdmin, possible};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::entry::Record;
 use evenkeel_protocol::stream::id::EntryId;
@@ -30,10 +30,11 @@ impl DeadLetters {
     /// A page of up to 500 dead letters of a partition, after this one, oldest first.
     ///
     /// # Errors
-    /// [`StreamError::Invalid`]: there is no such partition, or the limit is 0; [`StreamError::TooMany`]; [`StreamError::Link`].
+    /// [`StreamError::Invalid`]: there is no such partition, the limit is 0, or no dead letter can have this id; [`StreamError::TooMany`];
+    /// [`StreamError::Link`].
     pub async fn list(&self, partition: u16, after: EntryId, limit: usize) -> Result<Vec<DeadLetter>, StreamError> {
         let base = &self.admin.base;
-        base.store.dead(self.admin.partition(partition)?, &self.group, after, limit).await
+        base.store.dead(self.admin.partition(partition)?, &self.group, possible(after)?, limit).await
     }
 
     /// The encoded value of a dead letter; `None` if its record cannot be decoded.

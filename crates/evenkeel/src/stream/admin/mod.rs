@@ -1,10 +1,15 @@
 //! [`StreamAdmin`]: the operator's handle on a stream, independent of the type of its entries.
 
+mod append;
 mod dead;
+mod seek;
+mod select;
 
 pub use dead::{DeadLetters, Replayed};
 pub use evenkeel_protocol::stream::steps::{DeadLetter, GroupStats, Mode};
 pub use evenkeel_protocol::stream::tries::{Note, NoteKind, Tries};
+pub use seek::{SeekPreview, SeekTo};
+pub use select::{LetterFilter, LetterId, LetterPage};
 
 use super::base::Base;
 use super::consume::trim;
@@ -14,7 +19,7 @@ use evenkeel_link::support::ms;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
-use evenkeel_protocol::stream::steps::{self, Position, Reply, SEQUENCE_MAX};
+use evenkeel_protocol::stream::steps::{self, Reply, SEQUENCE_MAX};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +60,13 @@ impl GroupState {
         ages.max().map(Duration::from_millis)
     }
 
+    /// Entries that no consumer of the group has read, also those that were sent back to other groups. `None` if the server does not know their
+    /// number in some partition: after a seek into the middle of the log, until the group has read its end.
+    #[must_use]
+    pub fn lag_entries(&self) -> Option<u64> {
+        self.stats().map(|stats| stats.unread_entries).sum()
+    }
+
     /// The age of the oldest entry that was read and is not settled.
     #[must_use]
     pub fn oldest_pending(&self) -> Option<Duration> {
@@ -66,6 +78,12 @@ impl GroupState {
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.stats().any(|stats| stats.paused_until.is_some())
+    }
+
+    /// Whether Redis has lost the group in a partition. A consumer of the group creates it again.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.partitions.iter().any(Option::is_none)
     }
 
     fn stats(&self) -> impl Iterator<Item = &GroupStats> {
@@ -84,17 +102,6 @@ pub struct Peeked {
     pub only: Option<String>,
     /// Its encoded value; `None` if the record cannot be decoded.
     pub value: Option<bytes::Bytes>,
-}
-
-/// Where a group goes on after a [`seek`](StreamAdmin::seek).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeekTo {
-    /// With the first entry that the log still has.
-    Start,
-    /// With the next entry that is appended.
-    End,
-    /// With the first entry that was appended at this time or later, by the server's clock, in ms since 1970.
-    Time(UnixMs),
 }
 
 impl StreamAdmin {
@@ -148,9 +155,10 @@ impl StreamAdmin {
     /// A page of up to 500 entries of a partition, after this one.
     ///
     /// # Errors
-    /// [`StreamError::Invalid`]: there is no such partition, or the limit is 0; [`StreamError::TooMany`]; [`StreamError::Link`].
+    /// [`StreamError::Invalid`]: there is no such partition, the limit is 0, or no entry can have this id; [`StreamError::TooMany`];
+    /// [`StreamError::Link`].
     pub async fn peek(&self, partition: u16, after: EntryId, limit: usize) -> Result<Vec<Peeked>, StreamError> {
-        let entries = self.base.store.entries(self.partition(partition)?, after, limit).await?;
+        let entries = self.base.store.entries(self.partition(partition)?, possible(after)?, limit).await?;
         let peeked = |entry: steps::Entry| Peeked {
             id: entry.id,
             key: entry.key,
@@ -180,26 +188,6 @@ impl StreamAdmin {
     /// As [`pause`](Self::pause).
     pub async fn resume(&self, group: &str) -> Result<(), StreamError> {
         self.pause(group, Some(UnixMs(0))).await
-    }
-
-    /// Moves a group in all partitions: back to handle entries again, or forward to skip some. Its pending entries are dropped, running
-    /// handlers are canceled. Dead letters stay, so a seek back to an entry that is a dead letter may add another copy.
-    ///
-    /// # Errors
-    /// [`StreamError::UnknownGroup`]; [`StreamError::Link`]: the group may have been moved in some partitions; repeat the call.
-    pub async fn seek(&self, group: &str, to: SeekTo) -> Result<(), StreamError> {
-        let group = GroupName::new(group)?;
-        let position = match to {
-            SeekTo::Start | SeekTo::Time(UnixMs(0)) => Position::After(EntryId::MIN),
-            SeekTo::End => Position::End,
-            // After every entry of the millisecond before.
-            SeekTo::Time(UnixMs(time)) => Position::After(EntryId { ms: time - 1, sequence: SEQUENCE_MAX - 1 }),
-        };
-        for partition in &self.base.partitions {
-            let moved = self.base.store.seek(partition, &group, position).await?;
-            self.found(&group, moved)?;
-        }
-        Ok(())
     }
 
     /// Removes entries that all groups have settled and that are older than `retention`; returns their number. Consumers do this from time to
@@ -241,4 +229,12 @@ impl StreamAdmin {
             _ => Err(StreamError::UnknownGroup { stream: self.base.name.to_string(), group: group.to_string() }),
         }
     }
+}
+
+/// An id that an entry can have. Time and number are at most 2^53 - 1, as in the scripts; Redis rejects the id after the largest one.
+fn possible(id: EntryId) -> Result<EntryId, StreamError> {
+    if id.ms <= SEQUENCE_MAX && id.sequence <= SEQUENCE_MAX {
+        return Ok(id);
+    }
+    Err(StreamError::Invalid(format!("no entry can have the id {id}: its numbers are at most 2^53 - 1")))
 }

@@ -51,6 +51,10 @@ async fn measure<T>(run: &Run<T>) -> Result<(), StreamError> {
     };
     run.metrics.lag_seconds.set(oldest(|stats| stats.unread.map(|id| id.ms)));
     run.metrics.oldest_pending_seconds.set(oldest(|stats| stats.oldest_pending.map(|id| id.ms)));
+    // Where the server does not know the number, the last one stays.
+    if let Some(entries) = all.iter().map(|stats| stats.unread_entries).sum::<Option<u64>>() {
+        run.metrics.lag_entries.set(entries as f64);
+    }
     run.metrics.pending.set(all.iter().map(|stats| stats.pending).sum::<u64>() as f64);
     run.metrics.dead_letters.set(all.iter().map(|stats| stats.dead).sum::<u64>() as f64);
     Ok(())

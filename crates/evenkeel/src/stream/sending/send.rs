@@ -1,6 +1,7 @@
 //! Sends entries to their partitions, each once.
 
 use super::producers::Producer;
+use crate::stream::base::Base;
 use crate::stream::stream::Core;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Backoff, guard, in_groups, ms};
@@ -84,7 +85,7 @@ async fn call<T>(
     }
     let share = core.settings.entries_max.map(|max| max.div_ceil(u64::from(core.base.record.partitions)));
     let append = Append { entries, entries_max: share, producer_window_ms: ms(core.settings.producer_window) };
-    let replies = until_answered(core, partition, &append).await?;
+    let replies = until_answered(&core.base, partition, &append).await?;
     let is_whole =
         replies.iter().all(|reply| matches!(reply, steps::Appended::Appended(_) | steps::Appended::Duplicate(_)));
     if is_whole {
@@ -114,12 +115,11 @@ fn next_of(producer: &mut Producer) -> Sequenced {
 }
 
 /// Repeats a call whose reply was lost, with the same numbers; creates a partition that Redis has lost.
-async fn until_answered<T>(
-    core: &Core<T>,
+pub(crate) async fn until_answered(
+    base: &Base,
     partition: u16,
     append: &Append,
 ) -> Result<Vec<steps::Appended>, StreamError> {
-    let base = &core.base;
     let place = &base.partitions[usize::from(partition)];
     let mut attempt = 1;
     // An attempt whose reply was lost may have appended the entries, whatever becomes of those that follow.

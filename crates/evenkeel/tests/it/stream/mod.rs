@@ -1,6 +1,7 @@
 //! Streams: the steps on Redis; then the user's side.
 
 mod foreign;
+mod killed;
 mod on_redis;
 mod scripts;
 mod side;

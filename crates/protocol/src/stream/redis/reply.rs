@@ -170,6 +170,10 @@ pub(super) fn stats(reply: Value) -> Parsed<Reply<GroupStats>> {
         let [delayed, dead, parked_keys] = numbers(&mut parts)?;
         let owner = text(next(&mut parts)?)?;
         let [fence, lease_left, paused] = numbers(&mut parts)?;
+        let unread_entries = match next(&mut parts)? {
+            Value::Int(number) => u64::try_from(number).ok(),
+            _ => None,
+        };
         let mode = if mode == 1 { Mode::Partition } else { Mode::Entry };
         let owner = if owner.is_empty() { None } else { Some((token(&owner)?, fence, lease_left)) };
         let paused_until = (paused > 0).then_some(if paused >= FOREVER_MS { u64::MAX } else { paused });
@@ -181,6 +185,7 @@ pub(super) fn stats(reply: Value) -> Parsed<Reply<GroupStats>> {
             tail,
             position,
             unread,
+            unread_entries,
             pending,
             oldest_pending,
             delayed,

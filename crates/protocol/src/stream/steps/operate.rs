@@ -92,6 +92,9 @@ pub struct GroupStats {
     pub position: EntryId,
     /// The first entry after the position: its time says how late the group is.
     pub unread: Option<EntryId>,
+    /// Entries after the position, also those that were sent back to other groups. `None` where the server does not know their number: after
+    /// a seek into the middle of the log, until the group has read its end.
+    pub unread_entries: Option<u64>,
     /// Delivered entries without a final outcome.
     pub pending: u64,
     /// The oldest of them.

@@ -1,6 +1,7 @@
 //! `/api/v1`: the JSON API, for programs in any language.
 //!
 //! * `topics.rs`, `jobs.rs`, `change.rs`, `dead.rs` — what the pages show and do.
+//! * `streams/` — the same for streams, and appends.
 //! * `enqueue.rs`, `work/`, `locks.rs`, `caches.rs` — what programs do.
 //! * `openapi.rs` — the OpenAPI document, from the handlers.
 //! * `answer.rs`, `body.rs`, `wide.rs` — problems, bodies and numbers as they travel. `rates.rs` — how much a key may ask.
@@ -17,6 +18,7 @@ mod jobs;
 mod locks;
 mod openapi;
 mod rates;
+mod streams;
 mod topics;
 mod wide;
 mod work;
@@ -95,6 +97,32 @@ pub(crate) fn routes(table: Table) -> Table {
         .api_act("/api/v1/sources/{source}/topics/{topic}/dead/delete", Action::Delete, dead::delete)
         .api_act("/api/v1/sources/{source}/topics/{topic}/work", Action::Work, work::work)
         .api_act("/api/v1/sources/{source}/topics/{topic}/heartbeat", Action::Work, work::heartbeat)
+        .api_read("/api/v1/sources/{source}/streams", Action::Read, streams::list)
+        .api_read("/api/v1/sources/{source}/streams/{stream}", Action::Read, streams::show)
+        .api_read("/api/v1/sources/{source}/streams/{stream}/entries", Action::Read, streams::entries::list)
+        .api_act("/api/v1/sources/{source}/streams/{stream}/entries", Action::Append, streams::entries::append)
+        .api_act(
+            "/api/v1/sources/{source}/streams/{stream}/groups/{group}/pause",
+            Action::Pause,
+            streams::change::pause,
+        )
+        .api_act(
+            "/api/v1/sources/{source}/streams/{stream}/groups/{group}/resume",
+            Action::Pause,
+            streams::change::resume,
+        )
+        .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/seek", Action::Seek, streams::change::seek)
+        .api_read("/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead", Action::Read, streams::dead::list)
+        .api_act(
+            "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/replay",
+            Action::Redrive,
+            streams::dead::replay,
+        )
+        .api_act(
+            "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/delete",
+            Action::Delete,
+            streams::dead::delete,
+        )
         .api_act("/api/v1/sources/{source}/locks/acquire", Action::Lock, locks::acquire)
         .api_act("/api/v1/sources/{source}/locks/renew", Action::Lock, locks::renew)
         .api_act("/api/v1/sources/{source}/locks/release", Action::Lock, locks::release)

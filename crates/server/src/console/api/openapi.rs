@@ -1,9 +1,9 @@
 //! The OpenAPI document, generated from the handlers.
 
-use super::{caches, change, dead, enqueue, jobs, locks, topics, work};
+use super::{caches, change, dead, enqueue, jobs, locks, streams, topics, work};
 use crate::console::kind::{
     CHANGED_MEANWHILE, FORBIDDEN, NEEDS_DATABASE, NO_AUDIT, NOT_CONFIRMED, NOT_OUR_PAGE, PARTIAL, ROWS_DECIDE,
-    STALE_CALL, TOO_MANY, UNAUTHORIZED, UNKNOWN_JOB, UNKNOWN_SOURCE, UNKNOWN_TOPIC,
+    STALE_CALL, TOO_MANY, UNAUTHORIZED, UNKNOWN_GROUP, UNKNOWN_JOB, UNKNOWN_SOURCE, UNKNOWN_STREAM, UNKNOWN_TOPIC,
 };
 use axum::Json;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
@@ -17,7 +17,7 @@ use web::{FieldError, Kind, Problem, problems};
 #[openapi(
     info(
         title = "Evenkeel",
-        description = "Queues, locks and caches on Redis, for programs in any language. Every error is a problem document (RFC 9457) \
+        description = "Queues, streams, locks and caches on Redis, for programs in any language. Every error is a problem document (RFC 9457) \
                        with an `outcome`. Numbers of 64 bits are strings. An unknown field of a request is an error; responses may \
                        gain fields."
     ),
@@ -25,13 +25,16 @@ use web::{FieldError, Kind, Problem, problems};
         (name = "topics", description = "Sources and topics: figures, pause, resume"),
         (name = "jobs", description = "Read and change jobs"),
         (name = "dead letters", description = "Redrive and delete dead letters"),
-        (name = "programs", description = "Enqueue, work, lock, invalidate: for API keys"),
+        (name = "streams", description = "Streams, their groups and dead letters"),
+        (name = "programs", description = "Enqueue, append, work, lock, invalidate: for API keys"),
     ),
     paths(
         topics::sources, topics::overview, topics::list, topics::show, topics::pause, topics::resume, jobs::list, jobs::show,
         jobs::body, change::run, change::reschedule, change::revoke, change::edit, dead::groups, dead::redrive, dead::delete,
         dead::redrive_one, dead::delete_one, enqueue::enqueue, work::work, work::heartbeat, locks::acquire, locks::renew,
-        locks::release, caches::invalidate, show
+        locks::release, caches::invalidate, streams::list, streams::show, streams::entries::list, streams::entries::append,
+        streams::change::pause, streams::change::resume, streams::change::seek, streams::dead::list, streams::dead::replay,
+        streams::dead::delete, show
     ),
     components(schemas(Problem, FieldError)),
     security(("token" = [])),
@@ -66,7 +69,7 @@ pub(super) async fn show() -> Json<Openapi> {
 
 problems! {
     /// Problems of every `GET`.
-    ReadProblems: UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, Kind::INVALID_INPUT, TOO_MANY, NEEDS_DATABASE, Kind::UNAVAILABLE;
+    ReadProblems: UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, UNKNOWN_STREAM, UNKNOWN_GROUP, Kind::INVALID_INPUT, TOO_MANY, NEEDS_DATABASE, Kind::UNAVAILABLE;
     /// Problems of every `POST`.
-    ActProblems: Kind::BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, CHANGED_MEANWHILE, STALE_CALL, NEEDS_DATABASE, ROWS_DECIDE, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, NOT_CONFIRMED, TOO_MANY, Kind::UNAVAILABLE, NO_AUDIT, PARTIAL, Kind::OUTCOME_UNKNOWN;
+    ActProblems: Kind::BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, UNKNOWN_STREAM, UNKNOWN_GROUP, CHANGED_MEANWHILE, STALE_CALL, NEEDS_DATABASE, ROWS_DECIDE, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, NOT_CONFIRMED, TOO_MANY, Kind::UNAVAILABLE, NO_AUDIT, PARTIAL, Kind::OUTCOME_UNKNOWN;
 }

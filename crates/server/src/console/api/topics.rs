@@ -182,15 +182,27 @@ pub(super) struct Pause {
     until: Option<Wide>,
 }
 
+impl Pause {
+    pub(super) fn until(&self) -> Option<u64> {
+        self.until.map(|Wide(until)| until)
+    }
+}
+
 /// An empty object.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
-/// Whether consumers get jobs.
+/// Whether consumers get jobs or entries.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Paused {
     is_paused: bool,
+}
+
+impl Paused {
+    pub(super) fn new(is_paused: bool) -> Self {
+        Self { is_paused }
+    }
 }
 
 #[utoipa::path(
@@ -207,7 +219,7 @@ pub(super) async fn pause(
 ) -> Result<Json<Paused>, Problem> {
     visitor.check(Action::Pause, &topic)?;
     let handle = source(&app, &name)?.topic(&topic).await?;
-    let until = pause.until.map(|Wide(until)| until);
+    let until = pause.until();
     let act = async { handle.pause(until).await.map_err(spread).map(|()| "paused") };
     app.act(&visitor, "pause", json!({ "topic": topic, "until": until }), act).await?;
     Ok(Json(Paused { is_paused: true }))

@@ -1,6 +1,7 @@
 //! The figures of a reading as metrics, so that Prometheus needs no exporter for Redis and the database.
 
 use super::Snapshot;
+use crate::stream::figures::{self, Figures};
 use metrics::gauge;
 
 /// Sets the gauges. Those of a server that was not read keep their values; its last success tells their age.
@@ -18,6 +19,9 @@ pub(super) fn export(snapshot: &Snapshot, has_database: bool) {
             gauge!("evenkeel_console_queue_dead", "queue" => name).set(total.dead as f64);
         }
     }
+    if snapshot.at > 0 && snapshot.streams_failed.is_none() {
+        snapshot.streams.iter().for_each(stream);
+    }
     if has_database {
         gauge!("evenkeel_console_database_up").set(if snapshot.outbox_failed.is_none() { 1.0 } else { 0.0 });
     }
@@ -26,5 +30,17 @@ pub(super) fn export(snapshot: &Snapshot, has_database: bool) {
         let lag_ms = oldest.map_or(0, |oldest| outbox.now_ms.saturating_sub(oldest));
         gauge!("evenkeel_console_outbox_lag_seconds").set(lag_ms as f64 / 1_000.0);
         gauge!("evenkeel_console_outbox_parked").set((outbox.parked + outbox.keys_parked) as f64);
+    }
+}
+
+fn stream(figures: &Figures) {
+    for group in &figures.groups {
+        let labels = || [("stream", figures.name.clone()), ("group", group.name.clone())];
+        let late_ms = if group.is_paused() { 0 } else { figures::late_ms(group).unwrap_or(0) };
+        gauge!("evenkeel_console_stream_late_seconds", &labels()).set(late_ms as f64 / 1_000.0);
+        let oldest_ms = figures::oldest_pending_ms(group).unwrap_or(0);
+        gauge!("evenkeel_console_stream_oldest_pending_seconds", &labels()).set(oldest_ms as f64 / 1_000.0);
+        gauge!("evenkeel_console_stream_dead", &labels()).set(group.dead() as f64);
+        gauge!("evenkeel_console_stream_missing", &labels()).set(if group.is_missing() { 1.0 } else { 0.0 });
     }
 }

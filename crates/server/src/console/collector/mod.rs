@@ -11,10 +11,12 @@ pub(crate) use problems::Trouble;
 pub(crate) use ring::Series;
 
 use super::source::Source;
+use crate::stream::figures::Figures;
 use crate::time::span;
 use evenkeel::clock::Clock;
 use evenkeel::queue::topic::{Topic, TopicStats};
 use evenkeel::sql::relay::operate::OutboxStats;
+use evenkeel::stream::StreamError;
 use parking_lot::RwLock;
 use ring::Ring;
 use std::collections::BTreeMap;
@@ -26,7 +28,7 @@ use tokio::sync::{Notify, watch};
 /// The pause between readings while a page is open, and otherwise.
 const FAST: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_secs(10);
-/// A shard adds this to the shortest pause, so that reading many shards leaves Redis most of its time. (60 us a shard, which is not measured yet,
+/// A shard, or a partition in a group of a stream, adds this to the shortest pause, so that reading many shards leaves Redis most of its time. (60 us a shard, which is not measured yet,
 /// are then half a percent.)
 const PAUSE_PER_SHARD: Duration = Duration::from_millis(12);
 /// Topics with a ring of their own. Further ones have figures, but no charts.
@@ -42,6 +44,9 @@ pub(crate) struct Snapshot {
     /// Why the last reading failed, while the figures are those of an earlier one.
     pub(crate) failed: Option<String>,
     pub(crate) topics: Vec<TopicFigures>,
+    pub(crate) streams: Vec<Figures>,
+    /// Why the streams could not be read, while their figures are those of an earlier reading.
+    pub(crate) streams_failed: Option<String>,
     /// `None`: the source has no database, or it did not answer, as `outbox_failed` says.
     pub(crate) outbox: Option<OutboxStats>,
     pub(crate) outbox_failed: Option<String>,
@@ -138,7 +143,9 @@ impl Collector {
         loop {
             self.run_once().await;
             let shards: usize = self.snapshot().topics.iter().map(|topic| topic.stats.shards.len()).sum();
-            let floor = PAUSE_PER_SHARD * u32::try_from(shards).unwrap_or(u32::MAX);
+            let of_stream = |stream: &Figures| stream.groups.len() * usize::from(stream.partitions);
+            let parts = shards + self.snapshot().streams.iter().map(of_stream).sum::<usize>();
+            let floor = PAUSE_PER_SHARD * u32::try_from(parts).unwrap_or(u32::MAX);
             // Charts with shorter steps than an hour needs, of a demo, are filled with or without an open page.
             let pause = if self.open_pages() > 0 { FAST } else { SLOW.min(self.step) };
             tokio::select! {
@@ -155,6 +162,11 @@ impl Collector {
             Ok(Ok(topics)) => (next.at, next.failed, next.topics) = (self.now(), None, topics),
             Ok(Err(reason)) => next.failed = Some(reason),
             Err(_) => next.failed = Some(format!("Redis took longer than {} s", READ_MAX.as_secs())),
+        }
+        match self.clock.timeout(READ_MAX, self.read_streams()).await {
+            Ok(Ok(streams)) => (next.streams, next.streams_failed) = (streams, None),
+            Ok(Err(error)) => next.streams_failed = Some(error.to_string()),
+            Err(_) => next.streams_failed = Some(format!("Redis took longer than {} s", READ_MAX.as_secs())),
         }
         if let Some(database) = &self.source.database {
             match database.outbox_stats().await {
@@ -177,6 +189,14 @@ impl Collector {
         let mut rings = self.rings.write();
         rings.retain(|name, _| figures.iter().any(|topic| topic.name == *name));
         Ok(figures)
+    }
+
+    async fn read_streams(&self) -> Result<Vec<Figures>, StreamError> {
+        let mut all = Vec::new();
+        for stream in self.source.keel.streams().await? {
+            all.push(Figures::read(&stream).await?);
+        }
+        Ok(all)
     }
 
     async fn read_topic(&self, topic: &Topic) -> Result<TopicFigures, String> {

@@ -1,11 +1,15 @@
 //! What is wrong, from the figures: each problem with what to do about it.
 
 use super::{Snapshot, TopicFigures};
-use crate::console::pages::{number, topic_path};
+use crate::console::pages::{group_path, number, stream_path, topic_path};
+use crate::stream::figures::{self, Figures};
 use crate::time::span;
 
 /// A due job that waits longer than this is late.
 const LATE_MS: u64 = 30_000;
+/// An entry that no consumer of a group has read for longer than this is late; a pending one hangs or fails after this.
+const STREAM_LATE_MS: u64 = 60_000;
+const PENDING_MS: u64 = 600_000;
 /// A unit of work that waits longer than this is late.
 const LAG_MS: u64 = 30_000;
 
@@ -30,6 +34,10 @@ pub(super) fn find(snapshot: &Snapshot, has_database: bool) -> Vec<Trouble> {
         found.push(trouble("redis", true, format!("Redis did not answer: {reason}"), None));
     }
     snapshot.topics.iter().for_each(|topic| of_topic(topic, &mut found));
+    if let Some(reason) = &snapshot.streams_failed {
+        found.push(trouble("streams", true, format!("The streams could not be read: {reason}"), None));
+    }
+    snapshot.streams.iter().for_each(|stream| of_stream(stream, &mut found));
     if let Some(reason) = &snapshot.outbox_failed {
         found.push(trouble("database", true, format!("The database did not answer: {reason}"), None));
     }
@@ -94,6 +102,37 @@ fn of_topic(topic: &TopicFigures, found: &mut Vec<Trouble>) {
             format!("{} running jobs have an expired lease", number(total.lease_expired)),
             ("/jobs?state=running", "See jobs"),
         );
+    }
+}
+
+fn of_stream(stream: &Figures, found: &mut Vec<Trouble>) {
+    for group in &stream.groups {
+        let place = format!("{}/{}", stream.name, group.name);
+        let mut add = |what: &str, is_bad, text: String, link: (String, &'static str)| {
+            found.push(trouble(&format!("{what} {place}"), is_bad, format!("{place}: {text}"), Some(link)));
+        };
+        let page = || (stream_path(&stream.name), "See stream");
+        if group.dead() > 0 {
+            let letters = (format!("{}/dead", group_path(&stream.name, &group.name)), "See letters");
+            add("stream dead", true, format!("{} dead letters", number(group.dead())), letters);
+        }
+        if group.is_missing() {
+            let text = "Redis has lost the group in a partition; start a consumer of it, which creates it again";
+            add("stream missing", true, text.to_owned(), page());
+        }
+        match figures::late_ms(group) {
+            Some(late) if group.is_paused() => {
+                add("stream paused", false, format!("paused; the oldest unread entry waits {}", span(late)), page());
+            }
+            Some(late) if late > STREAM_LATE_MS => {
+                add("stream late", false, format!("the oldest unread entry waits {}", span(late)), page());
+            }
+            _ => {}
+        }
+        if let Some(oldest) = figures::oldest_pending_ms(group).filter(|oldest| *oldest > PENDING_MS) {
+            let text = format!("an entry is pending for {}: it hangs, or is retried", span(oldest));
+            add("stream pending", false, text, page());
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod operation;
 mod outbox;
 mod overview;
 pub(in crate::console) mod queues;
+pub(in crate::console) mod streams;
 
 pub(crate) use layout::problem_page;
 
@@ -52,6 +53,17 @@ pub(crate) fn routes(table: Table) -> Table {
         .page("/queues/{topic}/dead", Action::Read, dead::show)
         .form("/queues/{topic}/dead/redrive", Action::Redrive, dead::redrive)
         .form("/queues/{topic}/dead/delete", Action::Delete, dead::delete)
+        .page("/streams", Action::Read, streams::list::show)
+        .page("/streams/{stream}", Action::Read, streams::stream::show)
+        .form("/streams/{stream}/groups/{group}/pause", Action::Pause, streams::group::pause)
+        .form("/streams/{stream}/groups/{group}/resume", Action::Pause, streams::group::resume)
+        .form("/streams/{stream}/groups/{group}/seek", Action::Seek, streams::group::seek)
+        .page("/streams/{stream}/groups/{group}/dead", Action::Read, streams::dead::show)
+        .form("/streams/{stream}/groups/{group}/dead/replay", Action::Redrive, streams::dead::replay)
+        .form("/streams/{stream}/groups/{group}/dead/delete", Action::Delete, streams::dead::delete)
+        .page("/streams/{stream}/groups/{group}/dead/{id}", Action::Read, streams::letter::show)
+        .form("/streams/{stream}/groups/{group}/dead/{id}/replay", Action::Redrive, streams::letter::replay)
+        .form("/streams/{stream}/groups/{group}/dead/{id}/delete", Action::Delete, streams::letter::delete)
         .page("/locks", Action::Read, locks::show)
         .page("/link", Action::Read, link::show)
         .page("/log", Action::Log, log::show)
@@ -69,6 +81,16 @@ pub(crate) fn routes(table: Table) -> Table {
 /// The path of a topic's page.
 pub(crate) fn topic_path(topic: &str) -> String {
     format!("/queues/{}", utf8_percent_encode(topic, SEGMENT))
+}
+
+/// The path of a stream's page.
+pub(crate) fn stream_path(stream: &str) -> String {
+    format!("/streams/{}", utf8_percent_encode(stream, SEGMENT))
+}
+
+/// The path below which the pages of a group are.
+pub(crate) fn group_path(stream: &str, group: &str) -> String {
+    format!("{}/groups/{}", stream_path(stream), utf8_percent_encode(group, SEGMENT))
 }
 
 /// A number with thousands separators.

@@ -1,6 +1,7 @@
 //! `/`: what is wrong, the charts, and the topics.
 
 use super::layout::page;
+use super::streams::list;
 use super::{chart, number, topic_path};
 use crate::console::app::App;
 use crate::console::collector::{Snapshot, TopicFigures, Trouble};
@@ -17,6 +18,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
         (troubles(&snapshot))
         (chart::charts(&app.collector, None))
         (topics(&app, &snapshot))
+        @if !snapshot.streams.is_empty() { section.card { h2 { "Streams" } (list::table(&snapshot.streams)) } }
     };
     page(&app, &visitor, "Overview", None, &body)
 }

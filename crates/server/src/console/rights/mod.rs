@@ -32,8 +32,10 @@ pub(crate) enum Action {
     Public,
     /// Figures, lists, groups, metrics.
     Read,
-    /// Pause or resume a topic.
+    /// Pause or resume a topic, or a group of a stream.
     Pause,
+    /// Move a group of a stream: entries are handled again or skipped.
+    Seek,
     /// Make a waiting job due now.
     Run,
     /// Give a waiting job another due time.
@@ -58,6 +60,8 @@ pub(crate) enum Action {
     Invalidate,
     /// Add jobs to a topic.
     Enqueue,
+    /// Append entries to a stream.
+    Append,
     /// Claim, extend and settle jobs of a topic.
     Work,
     /// Acquire, renew and release locks.
@@ -69,7 +73,7 @@ impl Action {
     /// programs.
     pub(crate) fn least(self) -> Option<Role> {
         match self {
-            Self::Public | Self::Enqueue | Self::Work | Self::Lock => None,
+            Self::Public | Self::Enqueue | Self::Append | Self::Work | Self::Lock => None,
             Self::Read => Some(Role::Viewer),
             Self::Pause
             | Self::Run
@@ -80,7 +84,7 @@ impl Action {
             | Self::Bodies
             | Self::Edit
             | Self::Invalidate => Some(Role::Operator),
-            Self::Delete | Self::Skip | Self::Log => Some(Role::Admin),
+            Self::Delete | Self::Skip | Self::Seek | Self::Log => Some(Role::Admin),
         }
     }
 
@@ -92,9 +96,10 @@ impl Action {
             Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive | Self::Edit | Self::Resend => {
                 "operate"
             }
-            Self::Delete | Self::Skip | Self::Log => "admin",
+            Self::Delete | Self::Skip | Self::Seek | Self::Log => "admin",
             Self::Invalidate => "invalidate:CACHE",
             Self::Enqueue => "enqueue:TOPIC",
+            Self::Append => "append:STREAM",
             Self::Work => "work:TOPIC",
             Self::Lock => "lock:PREFIX",
         }
@@ -105,7 +110,8 @@ impl Action {
         match self {
             Self::Public => "open this page",
             Self::Read => "read figures and lists",
-            Self::Pause => "pause or resume a topic",
+            Self::Pause => "pause or resume a topic or a group",
+            Self::Seek => "move a group of a stream",
             Self::Run => "make a job due now",
             Self::Reschedule => "reschedule a job",
             Self::Revoke => "revoke a job",
@@ -118,6 +124,7 @@ impl Action {
             Self::Edit => "edit the body of a job",
             Self::Invalidate => "invalidate an entry of a cache",
             Self::Enqueue => "enqueue jobs",
+            Self::Append => "append entries",
             Self::Work => "work on jobs",
             Self::Lock => "use locks",
         }
@@ -153,13 +160,14 @@ mod tests {
     #[test]
     fn destructive_actions_need_an_admin() {
         assert!(!Role::Operator.may(Action::Delete) && Role::Admin.may(Action::Delete));
+        assert!(!Role::Operator.may(Action::Seek) && Role::Admin.may(Action::Seek));
         assert!(Role::Operator.may(Action::Redrive) && !Role::Viewer.may(Action::Redrive));
         assert!(Role::Viewer.may(Action::Read) && !Role::Viewer.sees_bodies() && !Role::Viewer.may(Action::Bodies));
     }
 
     #[test]
     fn no_role_may_do_what_is_for_programs() {
-        for action in [Action::Enqueue, Action::Work, Action::Lock] {
+        for action in [Action::Enqueue, Action::Append, Action::Work, Action::Lock] {
             assert!(!Role::Admin.may(action), "{action:?}");
         }
     }

@@ -19,6 +19,8 @@ pub(crate) enum Scope {
     Admin,
     /// Enqueues to this topic; `*`: to each.
     Enqueue(String),
+    /// Appends to this stream; `*`: to each.
+    Append(String),
     /// Works on the jobs of this topic; `*`: of each.
     Work(String),
     /// Uses locks whose names begin with this; empty: all.
@@ -28,14 +30,18 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// Whether it permits `action` on `target`: a topic, a cache, the name of a lock. Without a target: on any.
+    /// Whether it permits `action` on `target`: a topic, a stream, a cache, the name of a lock. Without a target: on any.
     pub(crate) fn allows(&self, action: Action, target: Option<&str>) -> bool {
         let names = |name: &String| name == "*" || target.is_none_or(|target| target == name);
         match (self, action) {
-            (Self::Read, Action::Read) | (Self::Bodies, Action::Bodies) | (Self::Admin, Action::Delete) => true,
+            (Self::Read, Action::Read)
+            | (Self::Bodies, Action::Bodies)
+            | (Self::Admin, Action::Delete | Action::Seek) => true,
             (Self::Operate, action) => action.scope() == "operate" || action == Action::Invalidate,
-            (Self::Enqueue(topic), Action::Enqueue) | (Self::Work(topic), Action::Work) => names(topic),
-            (Self::Invalidate(cache), Action::Invalidate) => names(cache),
+            (Self::Enqueue(name), Action::Enqueue)
+            | (Self::Append(name), Action::Append)
+            | (Self::Work(name), Action::Work)
+            | (Self::Invalidate(name), Action::Invalidate) => names(name),
             (Self::Lock(prefix), Action::Lock) => target.is_none_or(|name| name.starts_with(prefix.as_str())),
             _ => false,
         }
@@ -50,6 +56,7 @@ impl fmt::Display for Scope {
             Self::Operate => f.write_str("operate"),
             Self::Admin => f.write_str("admin"),
             Self::Enqueue(topic) => write!(f, "enqueue:{topic}"),
+            Self::Append(stream) => write!(f, "append:{stream}"),
             Self::Work(topic) => write!(f, "work:{topic}"),
             Self::Lock(prefix) => write!(f, "lock:{prefix}"),
             Self::Invalidate(cache) => write!(f, "invalidate:{cache}"),
@@ -73,6 +80,7 @@ impl FromStr for Scope {
             Some(("lock", prefix)) => Ok(Self::Lock(of(prefix))),
             Some((kind, "")) => Err(format!("the scope `{kind}:` needs a name, or * for each")),
             Some(("enqueue", topic)) => Ok(Self::Enqueue(of(topic))),
+            Some(("append", stream)) => Ok(Self::Append(of(stream))),
             Some(("work", topic)) => Ok(Self::Work(of(topic))),
             Some(("invalidate", cache)) => Ok(Self::Invalidate(of(cache))),
             Some(_) => Err(unknown(text)),
@@ -82,7 +90,8 @@ impl FromStr for Scope {
 
 fn unknown(text: &str) -> String {
     format!(
-        "unknown scope `{text}`; use read, bodies, operate, admin, enqueue:TOPIC, work:TOPIC, lock:PREFIX or invalidate:CACHE"
+        "unknown scope `{text}`; use read, bodies, operate, admin, enqueue:TOPIC, append:STREAM, work:TOPIC, lock:PREFIX or \
+         invalidate:CACHE"
     )
 }
 
@@ -114,14 +123,27 @@ mod tests {
             allows("operate", Action::Invalidate, "user") && !allows("invalidate:user", Action::Invalidate, "users")
         );
         assert!(!allows("operate", Action::Delete, "mail") && allows("admin", Action::Delete, "mail"));
+        assert!(
+            allows("append:orders", Action::Append, "orders") && !allows("append:orders", Action::Append, "clicks")
+        );
+        assert!(allows("admin", Action::Seek, "orders") && !allows("operate", Action::Seek, "orders"));
         assert!(!allows("operate", Action::Read, "mail") && !allows("read", Action::Bodies, "mail"));
     }
 
     #[test]
     fn text_of_a_scope_is_read_back() {
-        for text in
-            ["read", "bodies", "operate", "admin", "enqueue:mail", "work:*", "lock:", "lock:stock/", "invalidate:user"]
-        {
+        for text in [
+            "read",
+            "bodies",
+            "operate",
+            "admin",
+            "enqueue:mail",
+            "append:orders",
+            "work:*",
+            "lock:",
+            "lock:stock/",
+            "invalidate:user",
+        ] {
             assert_eq!(text.parse::<Scope>().unwrap().to_string(), text);
         }
         for text in ["", "write", "enqueue:", "work", "delete:mail"] {

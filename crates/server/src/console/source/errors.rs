@@ -1,8 +1,9 @@
 //! Converts the errors of the library to problems.
 
-use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE, UNKNOWN_TOPIC};
+use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE, UNKNOWN_GROUP, UNKNOWN_STREAM, UNKNOWN_TOPIC};
 use evenkeel::queue::QueueError;
 use evenkeel::sql::SqlError;
+use evenkeel::stream::StreamError;
 use web::{Kind, Problem};
 
 pub(crate) fn queue_problem(error: QueueError) -> Problem {
@@ -11,6 +12,18 @@ pub(crate) fn queue_problem(error: QueueError) -> Problem {
         QueueError::NeedsDatabase { .. } => Problem::plain(NEEDS_DATABASE),
         QueueError::Invalid(reason) => Problem::new(INVALID_INPUT, reason),
         QueueError::Link(error) if error.outcome_unknown() => Problem::new(Kind::OUTCOME_UNKNOWN, sentence(&error)),
+        error => Problem::new(Kind::UNAVAILABLE, sentence(&error)),
+    }
+}
+
+pub(crate) fn stream_problem(error: StreamError) -> Problem {
+    match error {
+        StreamError::Unknown { .. } => Problem::new(UNKNOWN_STREAM, sentence(&error)),
+        StreamError::UnknownGroup { .. } => Problem::new(UNKNOWN_GROUP, sentence(&error)),
+        StreamError::Invalid(_) | StreamError::TooMany { .. } | StreamError::TooLarge { .. } => {
+            Problem::new(INVALID_INPUT, sentence(&error))
+        }
+        StreamError::Link(error) if error.outcome_unknown() => Problem::new(Kind::OUTCOME_UNKNOWN, sentence(&error)),
         error => Problem::new(Kind::UNAVAILABLE, sentence(&error)),
     }
 }

@@ -2,14 +2,16 @@
 
 mod errors;
 
-pub(crate) use errors::{queue_problem, sql_problem};
+pub(crate) use errors::{queue_problem, sql_problem, stream_problem};
 
 use crate::address::{Address, Kind};
+use crate::console::kind::UNKNOWN_GROUP;
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::queue::topic::Topic;
 use evenkeel::sql::relay::operate::{Outbox, OutboxStats, ParkedDecision, SeenKey, SeenWork, WorkState};
 use evenkeel::sql::{ParkedMessageDecision, SqlError, WorkId};
+use evenkeel::stream::admin::{DeadLetters, StreamAdmin};
 use sqlx::pool::PoolOptions;
 use sqlx::{MySql, Pool, Postgres, Sqlite};
 use std::time::Duration;
@@ -80,6 +82,21 @@ impl Source {
             Some(database) if topic.needs_database() => on!(database, pool => topic.sql(pool)),
             _ => topic,
         })
+    }
+
+    /// A stream.
+    pub(crate) async fn stream(&self, name: &str) -> Result<StreamAdmin, Problem> {
+        self.keel.stream_admin(name).await.map_err(stream_problem)
+    }
+
+    /// The dead letters of a group of a stream.
+    pub(crate) async fn letters(&self, stream: &str, group: &str) -> Result<DeadLetters, Problem> {
+        let stream = self.stream(stream).await?;
+        let groups = stream.groups().await.map_err(stream_problem)?;
+        if !groups.iter().any(|state| state.name == group) {
+            return Err(Problem::plain(UNKNOWN_GROUP));
+        }
+        stream.dead(group).map_err(stream_problem)
     }
 }
 

@@ -6,4 +6,5 @@ mod jobs;
 mod locks;
 mod python;
 mod rights;
+mod streams;
 mod work;

@@ -11,8 +11,9 @@ fn scope_of(action: &str) -> &'static str {
     match action {
         "read" => "read",
         "bodies" => "bodies",
-        "delete" => "admin",
+        "delete" | "seek" => "admin",
         "enqueue" => "enqueue:mail",
+        "append" => "append:orders",
         "work" => "work:mail",
         "lock" => "lock:",
         "invalidate" => "invalidate:mail",
@@ -23,7 +24,17 @@ fn scope_of(action: &str) -> &'static str {
 #[tokio::test]
 async fn every_api_route_needs_its_scope() {
     let console = Console::start(true).await;
-    let scopes = ["read", "bodies", "operate", "admin", "enqueue:mail", "work:mail", "lock:", "invalidate:mail"];
+    let scopes = [
+        "read",
+        "bodies",
+        "operate",
+        "admin",
+        "enqueue:mail",
+        "append:orders",
+        "work:mail",
+        "lock:",
+        "invalidate:mail",
+    ];
     let keys: Vec<_> = scopes
         .iter()
         .map(|scope| (scope, Caller::key(&console, &format!("key {scope}"), &["--scope", scope])))
@@ -46,14 +57,25 @@ async fn every_api_route_needs_its_scope() {
 #[tokio::test]
 async fn key_of_another_topic_is_refused() {
     let console = Console::start(true).await;
-    let scopes =
-        ["--scope", "enqueue:other", "--scope", "work:other", "--scope", "lock:other/", "--scope", "invalidate:other"];
+    let scopes = [
+        "--scope",
+        "enqueue:other",
+        "--scope",
+        "append:other",
+        "--scope",
+        "work:other",
+        "--scope",
+        "lock:other/",
+        "--scope",
+        "invalidate:other",
+    ];
     let key = Caller::key(&console, "shop", &scopes);
     let worker = "w".repeat(16);
     let call = json!({ "worker": worker, "sequence": 1, "want": 1, "lease_ms": 1000 });
     let lock = json!({ "name": "mail/1", "owner": "0".repeat(32), "ttl_ms": 1000 });
     let cases = [
         ("/topics/mail/jobs", json!({ "jobs": [{ "body": 1 }] })),
+        ("/streams/orders/entries", json!({ "entries": [{ "key": "a", "body": 1 }] })),
         ("/topics/mail/work", call),
         ("/topics/mail/heartbeat", json!({ "worker": worker, "lease_ms": 1000 })),
         ("/locks/acquire", lock.clone()),
@@ -101,7 +123,8 @@ async fn page_of_another_site_cannot_act_on_any_api_route() {
                 assert_eq!(refused.status, 403, "{path} as {media_type}: {}", refused.text);
             }
             assert_eq!(console.send(method, path, "", "{}").await.status, 403, "{path}");
-            assert_eq!(console.get(path, "").await.status == 405, !path.ends_with("/jobs"), "{path}");
+            let is_read_too = path.ends_with("/jobs") || path.ends_with("/entries");
+            assert_eq!(console.get(path, "").await.status == 405, !is_read_too, "{path}");
         }
         let response = console.send(method, path, "content-type: application/json\r\n", "{}").await;
         assert!(

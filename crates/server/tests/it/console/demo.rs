@@ -29,6 +29,12 @@ async fn demo_in_memory_shows_moving_figures_and_three_errors() {
     browser.wait_for_text(".notice.good", "processed at its next delivery").await.unwrap();
     browser.goto(&format!("http://{address}/locks?scan=1")).await.unwrap();
     browser.wait_for_text("table", "pricing/leader").await.unwrap();
+    browser.goto(&format!("http://{address}/streams")).await.unwrap();
+    browser.wait_for_text("tbody", "a group is paused").await.unwrap();
+    browser.click("tbody a").await.unwrap();
+    browser.wait_for_text("section[aria-label='Group analytics']", "paused").await.unwrap();
+    browser.goto(&format!("http://{address}/streams/order-events/groups/billing/dead")).await.unwrap();
+    browser.wait_for_text("main", "Dead letters of billing").await.unwrap();
     // By keyboard: queues, then the first row.
     browser.type_text("h1 ~ form button", "gq").await.unwrap();
     browser.wait_for_text("h1", "Overview").await.unwrap();

@@ -4,4 +4,5 @@ mod demo;
 mod pages;
 pub(crate) mod routes;
 pub(crate) mod server;
+pub(crate) mod streams;
 mod walk;

@@ -15,7 +15,11 @@ pub(crate) fn routes() -> Vec<Row> {
     let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
     let path = |row: &Value| {
         let path = text(row, "path").replace("{topic}", "mail").replace("{id}", &"0".repeat(32));
-        path.replace("{file}", "live.js").replace("{source}", "default").replace("{cache}", "mail")
+        path.replace("{file}", "live.js")
+            .replace("{source}", "default")
+            .replace("{cache}", "mail")
+            .replace("{stream}", "orders")
+            .replace("{group}", "billing")
     };
     rows.iter().map(|row| (text(row, "method"), path(row), text(row, "kind"), text(row, "action"))).collect()
 }
@@ -36,9 +40,9 @@ async fn every_route_needs_its_role() {
         for (rank, token) in console.tokens.iter().enumerate().filter(|_| !is_public) {
             let needed = match action.as_str() {
                 "read" => 0,
-                "delete" | "skip" | "log" => 2,
+                "delete" | "skip" | "seek" | "log" => 2,
                 // No role: only a key with the scope.
-                "enqueue" | "work" | "lock" => 3,
+                "enqueue" | "append" | "work" | "lock" => 3,
                 _ => 1,
             };
             let response = console.send(method, path, &format!("authorization: Bearer {token}\r\n"), "").await;

@@ -44,6 +44,7 @@ impl Console {
         let url = format!("{}?prefix={}", redis.url, redis.prefix);
         let keel = Keel::connect(&url).await.unwrap();
         keel.queue::<Value>("mail").retries(0).open().await.unwrap();
+        keel.stream::<Value>("orders").partitions(2).open().await.unwrap();
         Self::serve(Some(redis), url, keel, with_login)
     }
 

@@ -105,6 +105,7 @@ pub async fn seek_moves_the_group<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     done(rig.streams.seek(&rig.partition, &rig.group, Position::After(appended[0])).await?)?;
     let stats = rig.stats().await?;
     assert_eq!((stats.position, stats.pending, stats.unread), (appended[0], 0, Some(appended[1])));
+    assert!(stats.unread_entries.is_none_or(|entries| entries == 2), "{stats:?}");
     let (reader, pending) = rig.own(1).await?;
     assert_eq!(pending, []);
     assert_eq!(ids(&rig.read(reader, 9).await?), appended[1..]);
@@ -115,6 +116,8 @@ pub async fn seek_moves_the_group<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let at = Position::After(EntryId::MIN);
     done(rig.streams.seek(&rig.partition, &rig.group, at).await?)?;
     let (reader, _) = rig.own(1).await?;
+    assert_eq!(rig.stats().await?.unread_entries, Some(3));
     assert_eq!(ids(&rig.read(reader, 9).await?), appended);
+    assert_eq!(rig.stats().await?.unread_entries, Some(0));
     Ok(())
 }

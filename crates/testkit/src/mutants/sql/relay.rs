@@ -106,6 +106,16 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::relay::sqlite::attacked::unavailable_sink_does_not_delay_other_units_of_work",
     ),
     mutant(
+        "json_waits_for_topic",
+        "Effects of a program in another language are parked because the program that opens the queue has not started yet.",
+        "sql::relay::sqlite::json::row_waits_for_a_topic_that_no_program_has_opened",
+    ),
+    mutant(
+        "json_due_at_once",
+        "Effects of a program in another language wait two seconds for a fast path that does not exist.",
+        "sql::relay::sqlite::json::inserted_effects_are_carried_out",
+    ),
+    mutant(
         "relay_parks_unrouted",
         "A unit of work without a taker waits forever, without a warning.",
         "sql::relay::sqlite::attacked::work_without_a_route_is_parked_after_its_time",

@@ -27,7 +27,7 @@ async fn newer_schema_is_refused() {
         VALUES (99, 'from the future', TRUE, x'00', 0)",
     )
     .await;
-    let known = "the schema (version 99) was made by a newer shortlink; this one knows version 2: update this program";
+    let known = "the schema (version 99) was made by a newer shortlink; this one knows version 3: update this program";
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["import", "in.tsv"], &["export", "out.tsv"]] {
         let why = dir.refuse(arguments);
         assert!(why.contains(known), "{why}");
@@ -45,12 +45,13 @@ async fn older_schema_is_upgraded_by_writers_only() {
         "DROP TABLE link_imports",
         "DROP TABLE link_spools",
         "DROP TABLE link_conflicts",
+        "DROP TABLE link_clicks",
     ] {
         change(&dir, drop).await;
     }
     let why = dir.refuse(&["export", "out.tsv"]);
     assert!(
-        why.contains("the schema has version 0; this program needs version 2: `shortlink serve` upgrades it"),
+        why.contains("the schema has version 0; this program needs version 3: `shortlink serve` upgrades it"),
         "{why}"
     );
     dir.succeed(&["import", "in.tsv"]);

@@ -2,6 +2,7 @@
 
 mod after;
 mod at_once;
+mod clicks;
 mod imports;
 mod lists;
 mod one_link;
@@ -35,6 +36,9 @@ pub(super) async fn run(url: &DatabaseUrl) {
     imports::concurrent_imports_add_each_row_once(&store, url, &clock).await;
     after::effects_commit_with_their_change(url, &clock).await;
     after::link_expires_once(&store, &clock).await;
+    clicks::entries_are_added_once(&store, &clock).await;
+    clicks::concurrent_folds_add_each_entry_once(&store).await;
+    clicks::deleted_link_has_no_clicks(&store).await;
     pending::pending_writes_are_applied_in_order_and_once(&store, &clock).await;
     store.close().await;
 }

@@ -2,6 +2,7 @@
 
 mod bans;
 mod bulk;
+mod clicks;
 mod hosts;
 mod links;
 mod openapi;

@@ -1,6 +1,7 @@
 //! Several instances, outages of their servers, and shutdown.
 
 mod behind;
+mod clicks;
 mod ends;
 mod faults;
 mod load;

@@ -213,3 +213,25 @@ async fn error_pages_of_visitors_have_no_administration_links() {
         assert_eq!(browser.count("a").await.unwrap(), links, "{path}");
     }
 }
+
+/// The chart follows the color scheme, has its numbers as a table, and fits on a small screen.
+#[tokio::test]
+async fn page_shows_clicks_as_chart_and_table() {
+    let (server, browser, home) = open().await;
+    server.client.make(&json!({ "target": "https://example.com/", "alias": "promo" })).await;
+    let agent = [("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")];
+    for _ in 0..3 {
+        server.client.send("GET", "/promo", &agent, b"").await;
+    }
+    let counted = testkit::eventually("the clicks are counted", || async {
+        let answer = server.client.get("/api/links/promo/clicks").await.value();
+        (answer["total"]["clicks"] == 3).then_some(())
+    });
+    counted.await.unwrap();
+    browser.goto(&format!("{home}links/promo")).await.unwrap();
+    browser.wait_for_text("#clicks", "Clicks").await.unwrap();
+    assert_eq!(browser.count("svg.chart rect.people").await.unwrap(), 30);
+    browser.click(".clicks summary").await.unwrap();
+    browser.wait_for_text(".numbers tbody td", "3").await.unwrap();
+    assert_no_complaints(&browser).await;
+}

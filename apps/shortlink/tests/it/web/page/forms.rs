@@ -152,7 +152,7 @@ async fn assets_are_immutable_and_named_by_hash() {
     let mut assets: Vec<&str> = page.text().split('"').filter(|part| part.starts_with("/assets/")).collect();
     assets.sort_unstable();
     assets.dedup();
-    assert_eq!(assets.len(), 3, "{assets:?}");
+    assert_eq!(assets.len(), 4, "{assets:?}");
     for asset in assets {
         let answer = server.client.get(asset).await;
         assert_eq!(answer.status, 200, "{asset}");

@@ -59,7 +59,7 @@ impl Effects {
     }
 
     /// Replaces an earlier effect on the same job.
-    fn put(&mut self, mut put: JobPut) -> JobId {
+    pub(super) fn put(&mut self, mut put: JobPut) -> JobId {
         if let (Some(trace), JobWish::Run { spec, .. }) = (&self.trace, &mut put.wish)
             && !spec.notes.iter().any(|note| matches!(note, Note::Trace(_)))
         {

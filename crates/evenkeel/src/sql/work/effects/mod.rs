@@ -7,6 +7,8 @@ mod appends;
 mod invalidate;
 #[cfg(feature = "queue")]
 mod jobs;
+#[cfg(any(feature = "cache", feature = "queue"))]
+mod named;
 
 use super::windows::RequestedWindow;
 #[cfg(feature = "queue")]

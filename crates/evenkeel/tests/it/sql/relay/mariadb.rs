@@ -26,6 +26,8 @@ mod again;
 mod attacked;
 #[path = "stories/gaps.rs"]
 mod gaps;
+#[path = "stories/json.rs"]
+mod json;
 #[path = "stories/killed.rs"]
 mod killed;
 #[path = "stories/lanes.rs"]

@@ -27,6 +27,8 @@ fn blob(digits: &str) -> String {
 mod again;
 #[path = "stories/attacked.rs"]
 mod attacked;
+#[path = "stories/json.rs"]
+mod json;
 #[path = "stories/killed.rs"]
 mod killed;
 #[path = "stories/lanes.rs"]

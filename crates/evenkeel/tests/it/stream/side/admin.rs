@@ -2,8 +2,8 @@
 
 use super::rig::{Desk, Rig, all_settled, append, billing, open};
 use evenkeel::clock::UnixMs;
-use evenkeel::stream::admin::SeekTo;
-use evenkeel::stream::{EntryId, StreamError};
+use evenkeel::stream::admin::{SeekPreview, SeekTo};
+use evenkeel::stream::{Appended, EntryId, StreamError};
 use std::time::Duration;
 
 on_both! {
@@ -11,6 +11,9 @@ on_both! {
     group_state_shows_lag_and_pending
     paused_group_delivers_nothing_until_resumed
     seek_to_a_time_delivers_from_there
+    seek_to_an_entry_moves_its_partition_only
+    preview_of_a_seek_counts_and_changes_nothing
+    encoded_value_is_appended_once_by_name
     trim_keeps_what_a_group_has_not_settled
     consumers_trim_what_all_groups_have_settled
     unknown_names_are_errors
@@ -39,6 +42,7 @@ async fn group_state_shows_lag_and_pending(rig: Rig) {
     rig.advance(Duration::from_secs(5)).await;
     let state = billing(&orders).await;
     assert_eq!((state.pending(), state.dead(), state.is_paused()), (1, 0, false));
+    assert_eq!((state.lag_entries(), state.is_missing()), (Some(1), false));
     assert_eq!((state.lag(), state.oldest_pending()), (Some(Duration::from_secs(5)), Some(Duration::from_secs(5))));
     let page = orders.admin().peek(0, EntryId::MIN, 10).await.unwrap();
     assert_eq!(
@@ -86,6 +90,80 @@ async fn seek_to_a_time_delivers_from_there(rig: Rig) {
     let case = rig.while_time_passes(desk.next()).await;
     assert_eq!(case.entry.value, "newest");
     case.done();
+    office.close().await;
+}
+
+async fn seek_to_an_entry_moves_its_partition_only(rig: Rig) {
+    let orders = rig.orders(2).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(orders.group("billing")));
+    let mut first = None;
+    for number in 0..8 {
+        let appended = orders.append(format!("key {number}"), &number.to_string()).await.unwrap();
+        first.get_or_insert((appended.partition, appended.id.unwrap()));
+        desk.done().await;
+    }
+    all_settled(&orders).await;
+    let (partition, id) = first.unwrap();
+    let of_partition = orders.admin().peek(partition, EntryId::MIN, 100).await.unwrap();
+    assert!(of_partition.len() < 8, "the keys are in both partitions");
+    orders.admin().seek("billing", SeekTo::Entry { partition, id }).await.unwrap();
+    let mut again = Vec::new();
+    for _ in &of_partition {
+        let case = rig.while_time_passes(desk.next()).await;
+        again.push(case.entry.id);
+        case.done();
+    }
+    again.sort();
+    assert_eq!(again, of_partition.iter().map(|entry| entry.id).collect::<Vec<_>>());
+    all_settled(&orders).await;
+    assert!(desk.next_at_once().await.is_none());
+    office.close().await;
+}
+
+async fn preview_of_a_seek_counts_and_changes_nothing(rig: Rig) {
+    let orders = rig.orders(1).await;
+    let (desk, admin) = (Desk::new(), orders.admin());
+    let office = open(desk.consumer(orders.group("billing")).concurrency(1));
+    append(&orders, "a", &["1", "2", "3"]).await;
+    desk.done().await;
+    let case = desk.next().await;
+    // The first is settled with the call that reads the second, or before.
+    while billing(&orders).await.pending() != 1 {
+        tokio::task::yield_now().await;
+    }
+    let preview = async |to| admin.preview_seek("billing", to).await.unwrap();
+    let expected = SeekPreview { partition: 0, again: 0, skipped: 1, pending: 1, is_cut: false };
+    assert_eq!(preview(SeekTo::End).await, [expected]);
+    let back = SeekPreview { again: 2, skipped: 0, ..expected };
+    assert_eq!(preview(SeekTo::Start).await, [back]);
+    let entries = admin.peek(0, EntryId::MIN, 10).await.unwrap();
+    let to = SeekTo::Entry { partition: 0, id: entries[1].id };
+    assert_eq!(preview(to).await, [SeekPreview { again: 1, ..back }]);
+    let none = admin.preview_seek("billing", SeekTo::Entry { partition: 1, id: entries[1].id }).await;
+    assert!(matches!(none, Err(StreamError::Invalid(_))), "{none:?}");
+    case.done();
+    desk.done().await;
+    office.close().await;
+}
+
+async fn encoded_value_is_appended_once_by_name(rig: Rig) {
+    let orders = rig.orders(4).await;
+    let admin = orders.admin();
+    let append = async |name| admin.append(b"order/7", "\"paid\"".into(), name).await.unwrap();
+    let first = append(Some("payment 1")).await;
+    assert!(first.is_new);
+    assert_eq!(append(Some("payment 1")).await, Appended { is_new: false, ..first });
+    assert!(append(None).await.is_new && append(None).await.is_new);
+    let page = admin.peek(first.partition, EntryId::MIN, 10).await.unwrap();
+    assert_eq!(page.len(), 3);
+    let desk = Desk::new();
+    let office = open(desk.consumer(orders.group("billing")));
+    assert_eq!(desk.done().await, "paid");
+    let too_large = admin.append(b"order/7", vec![b' '; 2 << 20].into(), None).await;
+    assert!(matches!(too_large, Err(StreamError::TooLarge { .. })), "{too_large:?}");
+    desk.done().await;
+    desk.done().await;
     office.close().await;
 }
 

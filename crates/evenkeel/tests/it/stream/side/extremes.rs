@@ -3,7 +3,7 @@
 
 use super::rig::{Desk, Orders, Rig, all_settled, append, letters, open};
 use evenkeel::clock::UnixMs;
-use evenkeel::stream::admin::{Replayed, SeekTo};
+use evenkeel::stream::admin::{LetterFilter, LetterId, LetterPage, Replayed, SeekTo};
 use evenkeel::stream::{
     EntryId, Group, Handled, NewEntry, OnFailure, Reaction, RetryDelay, StreamBuilder, StreamError,
 };
@@ -225,7 +225,22 @@ async fn operator_with_extreme_arguments_gets_an_answer(rig: Rig) {
         let is_valid = (1..=500).contains(&limit);
         assert_eq!(admin.peek(0, EntryId::MIN, limit).await.is_ok(), is_valid, "{limit}");
         assert_eq!(dead.list(0, EntryId::MIN, limit).await.is_ok(), is_valid, "{limit}");
+        assert_eq!(dead.page(&LetterFilter::default(), None, limit).await.is_ok(), is_valid, "{limit}");
     }
+    for (ms, sequence) in [(0, u64::MAX), (u64::MAX, 0), (u64::MAX, u64::MAX), (1 << 53, 0), (0, 1 << 53)] {
+        let id = EntryId { ms, sequence };
+        let to = SeekTo::Entry { partition: 0, id };
+        let answers = [
+            admin.peek(0, id, 1).await.err(),
+            dead.list(0, id, 1).await.err(),
+            dead.page(&LetterFilter::default(), Some(LetterId { partition: 0, id }), 1).await.err(),
+            admin.preview_seek("billing", to).await.err(),
+            admin.seek("billing", to).await.err(),
+        ];
+        assert!(answers.iter().all(|answer| matches!(answer, Some(StreamError::Invalid(_)))), "{id}: {answers:?}");
+    }
+    let after_all = LetterId { partition: u16::MAX, id: EntryId::MIN };
+    assert_eq!(dead.page(&LetterFilter::default(), Some(after_all), 1).await.unwrap(), LetterPage::default());
     for partition in [1, u16::MAX] {
         assert!(admin.peek(partition, EntryId::MIN, 1).await.is_err());
         assert!(dead.list(partition, EntryId::MIN, 1).await.is_err());
@@ -241,6 +256,7 @@ async fn operator_with_extreme_arguments_gets_an_answer(rig: Rig) {
         admin.resume("billing").await.unwrap();
     }
     for time in [0, 1, (1 << 53) - 1] {
+        admin.preview_seek("billing", SeekTo::Time(UnixMs(time))).await.unwrap();
         admin.seek("billing", SeekTo::Time(UnixMs(time))).await.unwrap();
     }
     for span in spans() {
@@ -249,8 +265,12 @@ async fn operator_with_extreme_arguments_gets_an_answer(rig: Rig) {
     for name in ["", "a b", &"x".repeat(129)] {
         assert!(admin.pause(name, None).await.is_err() && admin.resume(name).await.is_err());
         assert!(admin.seek(name, SeekTo::Start).await.is_err() && admin.unregister(name).await.is_err());
-        assert!(admin.dead(name).is_err());
+        assert!(admin.dead(name).is_err() && admin.preview_seek(name, SeekTo::Start).await.is_err());
     }
+    for size in [0, 1, 512, 513] {
+        assert_eq!(admin.append(&vec![b'k'; size], "\"x\"".into(), Some("")).await.is_ok(), size <= 512, "{size}");
+    }
+    assert!(admin.append(b"k", vec![b' '; 1 << 20].into(), Some("")).await.is_err());
     admin.seek("billing", SeekTo::End).await.unwrap();
     append(&orders, "a", &["fine"]).await;
     let office = open(desk.consumer(orders.group("billing")));

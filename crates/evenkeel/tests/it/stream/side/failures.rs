@@ -2,7 +2,7 @@
 
 use super::rig::{Desk, Rig, all_settled, append, billing, letters, open, reason};
 use evenkeel::codec::Raw;
-use evenkeel::stream::admin::{NoteKind, Replayed};
+use evenkeel::stream::admin::{LetterFilter, LetterId, NoteKind, Replayed};
 use evenkeel::stream::{Entry, Handled, OnFailure, Reaction, RetryDelay, Stream};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ on_both! {
     handler_can_pause_the_group
     later_entries_follow_a_dead_letter_of_their_sequence
     dead_letter_is_replayed_to_its_group_only
+    dead_letters_of_all_partitions_are_paged_and_chosen_by_filter
 }
 
 const DELAY: Duration = Duration::from_secs(10);
@@ -210,4 +211,50 @@ async fn dead_letter_is_replayed_to_its_group_only(rig: Rig) {
     assert!(shipping_desk.next_at_once().await.is_none());
     billing.close().await;
     shipping.close().await;
+}
+
+async fn dead_letters_of_all_partitions_are_paged_and_chosen_by_filter(rig: Rig) {
+    let orders = rig.orders(4).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(orders.group("billing").retries(0)));
+    for number in 0..10 {
+        orders.append(format!("order/{number}"), &format!("value {number}")).await.unwrap();
+        let error = if number % 2 == 0 { "no route to host" } else { "bad address" };
+        desk.next().await.answer(Err(error.to_owned()));
+    }
+    all_settled(&orders).await;
+    let dead = orders.admin().dead("billing").unwrap();
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = dead.page(&LetterFilter::default(), after, 3).await.unwrap();
+        assert!(page.letters.len() == 3 || page.next.is_none());
+        all.extend(page.letters.into_iter().map(|(id, _)| id));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((all.len(), all.is_sorted()), (10, true));
+    let of = async |filter: LetterFilter| -> Vec<LetterId> {
+        dead.page(&filter, None, 500).await.unwrap().letters.into_iter().map(|(id, _)| id).collect()
+    };
+    let routes = of(LetterFilter { error_contains: Some("no route".to_owned()), ..LetterFilter::default() }).await;
+    assert_eq!(routes.len(), 5);
+    let one = LetterFilter { value_contains: Some("value 3".to_owned()), ..LetterFilter::default() };
+    assert_eq!(of(LetterFilter { key: Some("order/3".into()), ..LetterFilter::default() }).await, of(one).await);
+    let now = rig.now_ms();
+    assert_eq!(of(LetterFilter { died_until: Some(now - 1), ..LetterFilter::default() }).await, []);
+    assert_eq!(of(LetterFilter { died_from: Some(now), ..LetterFilter::default() }).await.len(), 10);
+    let text = routes[0].to_string();
+    assert_eq!(text.parse::<LetterId>().unwrap(), routes[0]);
+    assert!("0-1".parse::<LetterId>().is_err());
+
+    let replayed = dead.replay_all(&routes).await.unwrap();
+    assert!(replayed.iter().all(|replayed| matches!(replayed, Replayed::Appended(_))), "{replayed:?}");
+    for _ in 0..5 {
+        desk.done().await;
+    }
+    assert_eq!(dead.replay_all(&routes).await.unwrap(), [Replayed::Unknown; 5]);
+    assert_eq!(dead.remove_all(&all).await.unwrap().iter().filter(|existed| **existed).count(), 5);
+    office.close().await;
 }

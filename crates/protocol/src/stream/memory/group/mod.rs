@@ -202,6 +202,7 @@ impl Group {
             tail: log.tail(),
             position: self.position,
             unread: log.after(self.position).next().map(|(id, _)| id),
+            unread_entries: Some(log.after(self.position).count() as u64),
             pending: self.pending.len() as u64,
             oldest_pending: self.pending.first_key_value().map(|(id, _)| *id),
             delayed: self.due.len() as u64,

@@ -1,13 +1,13 @@
 -- The state of a group.
 -- KEYS 1 partition    ARGV 1 group
 -- Replies {0} missing · {1, now, epoch, mode, length, tail, position, first unread or '', pending, oldest pending or '', delayed, dead,
---   parked keys, owner or '', fence, lease left, paused until or 0}
+--   parked keys, owner or '', fence, lease left, paused until or 0, number of unread or ''}
 -- Cost O(groups). Writes nothing.
 if not g.epoch then return { MISSING } end
-local position
+local position, lag
 local infos = call('EXISTS', LOG) == 1 and call('XINFO', 'GROUPS', LOG) or {}
 for _, info in ipairs(infos) do
-  if value(info, 'name') == group then position = value(info, 'last-delivered-id') end
+  if value(info, 'name') == group then position, lag = value(info, 'last-delivered-id'), value(info, 'lag') end
 end
 if not position then return { MISSING } end
 local unread = call('XRANGE', LOG, '(' .. position, '+', 'COUNT', 1)[1]
@@ -17,5 +17,5 @@ local left = g.owner and math.max(tonumber(g.ends) - lease_now, 0) or 0
 return {
   DONE, NOW, tonumber(g.epoch), tonumber(g.mode), call('XLEN', LOG), tail(), position, unread and unread[1] or '', pending,
   oldest or '', call('ZCARD', DUE), call('XLEN', DEAD), call('HLEN', PARKED), g.owner or '', tonumber(g.fence or 0), left,
-  is_paused() and tonumber(g.paused) or 0,
+  is_paused() and tonumber(g.paused) or 0, lag or '',
 }

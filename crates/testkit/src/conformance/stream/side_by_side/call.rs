@@ -2,9 +2,9 @@
 
 use super::{Answer, Call};
 use crate::conformance::stream::rig::{Rig, consumer};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use evenkeel_protocol::stream::name::GroupName;
-use evenkeel_protocol::stream::steps::{Joined, Reply, StreamSteps};
+use evenkeel_protocol::stream::steps::{ITEMS_MAX, Joined, Reply, StreamSteps};
 
 impl Call {
     pub(super) async fn make<S: StreamSteps>(&self, rig: &Rig<S>, group: &GroupName) -> Result<Answer> {
@@ -73,7 +73,17 @@ impl Call {
                 answer.letters = letters.iter().map(|letter| letter.id).collect();
                 format!("{letters:?}")
             }
-            _ => format!("{:?}", streams.stats(partition, group).await?),
+            _ => {
+                let mut stats = streams.stats(partition, group).await?;
+                // Redis does not always know the number; where it does, it is that of the log.
+                if let Reply::Done(stats) = &mut stats
+                    && let Some(unread) = stats.unread_entries.take()
+                {
+                    let entries = streams.entries(partition, stats.position, ITEMS_MAX).await?;
+                    ensure!(entries.len() as u64 == unread.min(ITEMS_MAX as u64), "{unread} unread: {stats:?}");
+                }
+                format!("{stats:?}")
+            }
         };
         Ok(answer)
     }

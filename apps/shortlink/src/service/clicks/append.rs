@@ -1,0 +1,178 @@
+//! [`Appender`]: counts buffered clicks by link, and appends the counts to the stream.
+
+use super::Click;
+use super::metrics::{ClickMetrics, Dropped};
+use super::stream::{ClickEntry, ClickStream};
+use crate::domain::{ClickCounts, DayNumber};
+use evenkeel::clock::Clock;
+use evenkeel::stream::StreamError;
+use std::collections::HashMap;
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::{self, error::TryRecvError};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+/// How often buffered clicks are counted. Not on each click: a redirect would wake this task.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How many ticks the counts of an append are gathered for: a second.
+const TICKS_PER_APPEND: u32 = 50;
+
+/// The most counters. Once there are so many, which takes an outage of Redis, clicks stay in the buffer until it is full.
+const COUNTERS_MAX: usize = 65_536;
+
+/// The limit of one attempt to append.
+const APPEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The pause after a failed attempt.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The most clicks that are counted in a row, so that the task yields.
+const DRAIN_MAX: usize = 16_384;
+
+type Counters = HashMap<(Box<str>, DayNumber), ClickCounts>;
+type Sending = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The task that appends clicks.
+pub(super) struct Appender {
+    buffer: mpsc::Receiver<Click>,
+    counters: Counters,
+    stream: ClickStream,
+    metrics: Arc<ClickMetrics>,
+    stop: CancellationToken,
+    clock: Clock,
+    source: String,
+    number: u64,
+}
+
+impl Appender {
+    pub(super) fn new(
+        buffer: mpsc::Receiver<Click>,
+        stream: ClickStream,
+        metrics: Arc<ClickMetrics>,
+        stop: CancellationToken,
+        clock: Clock,
+    ) -> Self {
+        let source = format!("{:032x}", rand::random::<u128>());
+        Self { buffer, counters: Counters::new(), stream, metrics, stop, clock, source, number: 0 }
+    }
+
+    /// Runs until the service stops and everything is appended.
+    pub(super) async fn run(mut self) {
+        let (mut sending, mut ticks, mut is_stopping): (Option<Sending>, u32, bool) = (None, 0, false);
+        loop {
+            let is_idle = self.counters.is_empty() && sending.is_none();
+            tokio::select! {
+                () = sent(&mut sending) => sending = None,
+                click = self.buffer.recv(), if is_idle => match click {
+                    Some(click) => self.count(click),
+                    None => return,
+                },
+                () = self.clock.sleep(TICK), if !is_idle => ticks += 1,
+                () = self.stop.cancelled(), if !is_stopping => {
+                    is_stopping = true;
+                    self.buffer.close();
+                }
+            }
+            let is_last = self.drain();
+            self.metrics.report_dropped(&self.clock);
+            let is_due = is_last || ticks >= TICKS_PER_APPEND;
+            if is_due && sending.is_none() && !self.counters.is_empty() {
+                ticks = 0;
+                sending = Some(self.send());
+            }
+        }
+    }
+
+    /// Counts what is in the buffer. Returns whether it is empty for good.
+    fn drain(&mut self) -> bool {
+        for _ in 0..DRAIN_MAX {
+            if self.counters.len() >= COUNTERS_MAX {
+                return false;
+            }
+            match self.buffer.try_recv() {
+                Ok(click) => self.count(click),
+                Err(TryRecvError::Empty) => return false,
+                Err(TryRecvError::Disconnected) => return true,
+            }
+        }
+        false
+    }
+
+    fn count(&mut self, click: Click) {
+        let counts = self.counters.entry((click.code, click.day)).or_default();
+        if click.is_bot { counts.bots += 1 } else { counts.people += 1 }
+    }
+
+    /// Takes the counts and appends them, however often it takes.
+    fn send(&mut self) -> Sending {
+        let counters = std::mem::take(&mut self.counters);
+        let entry = |((code, day), counts): ((Box<str>, DayNumber), ClickCounts)| {
+            self.number += 1;
+            let ClickCounts { people, bots } = counts;
+            (code, ClickEntry { source: self.source.clone(), number: self.number, day: day.0, people, bots })
+        };
+        let batch: Vec<(Box<str>, ClickEntry)> = counters.into_iter().map(entry).collect();
+        let (stream, metrics, clock) = (self.stream.clone(), Arc::clone(&self.metrics), self.clock.clone());
+        Box::pin(async move { until_appended(&stream, &batch, &metrics, &clock).await })
+    }
+}
+
+/// Ready once the append, if there is one, has ended.
+async fn sent(sending: &mut Option<Sending>) {
+    match sending {
+        Some(sending) => sending.await,
+        None => pending().await,
+    }
+}
+
+/// Appends a batch. An attempt whose outcome is unknown is repeated with the same names of entries, so no click is counted twice.
+async fn until_appended(stream: &ClickStream, batch: &[(Box<str>, ClickEntry)], metrics: &ClickMetrics, clock: &Clock) {
+    let mut is_waiting = false;
+    loop {
+        match clock.timeout(APPEND_TIMEOUT, append(stream, batch, metrics, clock)).await {
+            Ok(Ok(())) => {
+                if is_waiting {
+                    tracing::info!("clicks are appended again");
+                }
+                return;
+            }
+            Ok(Err(error)) if !error.is_retryable() && !error.outcome_unknown() => {
+                warn!(%error, "clicks cannot be appended and are dropped");
+                return metrics
+                    .dropped(Dropped::Refused, batch.iter().map(|(_, entry)| entry.people + entry.bots).sum());
+            }
+            Ok(Err(error)) if !is_waiting => warn!(%error, "clicks wait in this process until they can be appended"),
+            Ok(Err(error)) => debug!(%error, "clicks still wait in this process"),
+            Err(_) => debug!("an append of clicks timed out and is repeated"),
+        }
+        is_waiting = true;
+        metrics.report_dropped(clock);
+        clock.sleep(PAUSE).await;
+    }
+}
+
+async fn append(
+    stream: &ClickStream,
+    batch: &[(Box<str>, ClickEntry)],
+    metrics: &ClickMetrics,
+    clock: &Clock,
+) -> Result<(), StreamError> {
+    let stream = stream.get().await?;
+    let entries = batch.iter().map(|(code, entry)| stream.entry(code.as_bytes(), entry));
+    let results = stream.append_many(entries).await?;
+    let mut appended = 0;
+    for (result, (_, entry)) in results.iter().zip(batch) {
+        let clicks = entry.people + entry.bots;
+        match result {
+            Ok(_) => appended += clicks,
+            Err(StreamError::Full { .. }) => metrics.dropped(Dropped::StreamFull, clicks),
+            Err(_) => metrics.dropped(Dropped::Refused, clicks),
+        }
+    }
+    metrics.appended(appended, clock.unix_ms());
+    Ok(())
+}

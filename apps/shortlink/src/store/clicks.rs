@@ -1,0 +1,139 @@
+//! [`ClickDelta`]: folds clicks into counters per link and day, each entry of the stream once.
+
+use super::database::{Dialect, Pools};
+use super::{Connection, Store, StoreError, Writer, with_database};
+use crate::domain::{ClickCounts, ClickStats, Code, DayNumber, days_until};
+use evenkeel::sql::Once;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use web::sql::Statement;
+
+/// The name under which the inbox records folded entries.
+const GROUP: &str = "link-clicks";
+
+/// How long the inbox stores the name of a folded entry. An entry that was folded is delivered again only if its process died before it
+/// settled the entry; some instance then gets it within the lease, unless none runs.
+const RETENTION: Duration = Duration::from_secs(24 * 3600);
+
+/// What an entry adds to the counters of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClickDelta {
+    /// The name of the entry, equal in all its copies and deliveries; at most 255 bytes.
+    pub entry: String,
+    /// The link.
+    pub code: Code,
+    /// The day of the clicks.
+    pub day: DayNumber,
+    /// The clicks.
+    pub counts: ClickCounts,
+}
+
+type Counters = BTreeMap<(Code, DayNumber), ClickCounts>;
+
+impl Store {
+    /// The clicks of a link on the last `days` days, and since it exists. Zero if it has none, or there is no link.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn clicks(&self, code: &Code, days: u32) -> Result<ClickStats, StoreError> {
+        let now = self.now();
+        let first = days_until(now, days).next().unwrap_or(DayNumber(0));
+        let (total, counted) = with_database!(self, pools => pools.clicks(code, first).await)?;
+        Ok(ClickStats::filled(total, &counted, now, days))
+    }
+}
+
+impl Writer {
+    /// Adds entries to the counters, in one transaction. An entry that an earlier call has added is skipped. Returns the clicks that were
+    /// added.
+    ///
+    /// # Errors
+    /// [`StoreError::OutcomeUnknown`]: the entries may have been added; a repeated call does not add them twice. Otherwise none was.
+    pub async fn fold_clicks(&self, deltas: &[ClickDelta]) -> Result<u64, StoreError> {
+        with_database!(self, pools => self.retry(|| self.fold_clicks_in(pools, deltas)).await)
+    }
+
+    /// Removes old names of folded entries until `shutdown`. Any number of instances may run it at once.
+    pub async fn run_click_retention(&self, shutdown: impl Future<Output = ()> + Send) {
+        with_database!(self, pools => self.keel.inbox(&pools.writers).retention(RETENTION).run(shutdown).await);
+    }
+
+    async fn fold_clicks_in<DB: Dialect>(&self, pools: &Pools<DB>, deltas: &[ClickDelta]) -> Result<u64, StoreError> {
+        let inbox = self.keel.inbox(&pools.writers).retention(RETENTION);
+        let mut work = self.begin(pools).await?;
+        let mut counters = Counters::new();
+        let mut added = 0;
+        // In one order: two instances with the same entries wait for each other and do not deadlock.
+        let mut deltas: Vec<&ClickDelta> = deltas.iter().collect();
+        deltas.sort_unstable_by(|one, other| one.entry.cmp(&other.entry));
+        for delta in deltas {
+            if inbox.once(work.tx(), GROUP, delta.entry.as_str()).await? == Once::Fresh {
+                let counts = counters.entry((delta.code.clone(), delta.day)).or_default();
+                counts.people += delta.counts.people;
+                counts.bots += delta.counts.bots;
+                added += delta.counts.people + delta.counts.bots;
+            }
+        }
+        for ((code, day), counts) in counters {
+            add::<DB>(work.tx(), &code, day, counts).await?;
+        }
+        work.commit().await?;
+        Ok(added)
+    }
+}
+
+/// Adds to one counter. The update comes first, because most counters exist.
+async fn add<DB: Dialect>(
+    connection: &mut DB::Connection,
+    code: &Code,
+    day: DayNumber,
+    counts: ClickCounts,
+) -> Result<(), StoreError> {
+    let (people, bots) = (integer(counts.people), integer(counts.bots));
+    loop {
+        let update = Statement::new("UPDATE link_clicks SET people = people + ").bind(people);
+        let update = update.text(", bots = bots + ").bind(bots);
+        let update = update.text(" WHERE code = ").bind(code.as_str()).text(" AND day = ").bind(day.0);
+        if DB::execute_statement(&mut *connection, update).await? > 0 {
+            return Ok(());
+        }
+        let (before, after) = DB::INSERT_IGNORE;
+        let insert = Statement::new(before).text("link_clicks (code, day, people, bots) VALUES (");
+        let insert = insert.bind(code.as_str()).text(", ").bind(day.0);
+        let insert = insert.text(", ").bind(people).text(", ").bind(bots).text(")").text(after);
+        if DB::execute_statement(&mut *connection, insert).await? > 0 {
+            return Ok(());
+        }
+        // Another transaction has inserted the counter in between, and has committed.
+    }
+}
+
+impl<DB: Dialect> Pools<DB> {
+    async fn clicks(
+        &self,
+        code: &Code,
+        first: DayNumber,
+    ) -> Result<(ClickCounts, Vec<(DayNumber, ClickCounts)>), StoreError> {
+        let select = Statement::new("SELECT day, people, bots FROM link_clicks WHERE code = ").bind(code.as_str());
+        let rows = DB::fetch_rows(&mut *self.reader().await?, select.text(" ORDER BY day")).await?;
+        let (mut total, mut counted) = (ClickCounts::default(), Vec::new());
+        for row in &rows {
+            let day = DayNumber(DB::int_at(row, 0)?);
+            let counts = ClickCounts { people: count(DB::int_at(row, 1)?), bots: count(DB::int_at(row, 2)?) };
+            total.people += counts.people;
+            total.bots += counts.bots;
+            if day >= first {
+                counted.push((day, counts));
+            }
+        }
+        Ok((total, counted))
+    }
+}
+
+fn integer(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn count(integer: i64) -> u64 {
+    u64::try_from(integer).unwrap_or(0)
+}

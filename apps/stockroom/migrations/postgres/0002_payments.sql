@@ -1,0 +1,34 @@
+-- Payments of orders, what has happened to each order, and the charges of the test gateway, which stands in for another company's system.
+-- An order without pay_by never times out: it was created before payments existed.
+ALTER TABLE orders ADD COLUMN pay_by BIGINT;
+
+CREATE INDEX orders_pay_by ON orders (state, pay_by);
+
+-- The key is the client's: a request that is sent again has the same one.
+CREATE TABLE payments (
+    id              TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    order_id        TEXT COLLATE "C" NOT NULL,
+    idempotency_key TEXT COLLATE "C" NOT NULL,
+    card            TEXT COLLATE "C" NOT NULL,
+    state           TEXT COLLATE "C" NOT NULL,
+    created_at      BIGINT NOT NULL,
+    updated_at      BIGINT NOT NULL,
+    UNIQUE (order_id, idempotency_key)
+);
+
+CREATE TABLE order_events (
+    id          BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    order_id    TEXT COLLATE "C" NOT NULL,
+    kind        TEXT COLLATE "C" NOT NULL,
+    detail      TEXT NOT NULL,
+    happened_at BIGINT NOT NULL
+);
+
+CREATE INDEX order_events_order ON order_events (order_id, id);
+
+-- approved: NULL while the gateway has not decided.
+CREATE TABLE gateway_charges (
+    payment_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    requests   BIGINT NOT NULL,
+    approved   BIGINT
+);

@@ -1,0 +1,195 @@
+//! Effects that programs in other languages insert by plain SQL, as JSON in `evenkeel_outbox_json`: a relay moves each row into
+//! `evenkeel_outbox`, in one transaction, where it is a unit of work like all others. docs/spec/unit-of-work.md has the format.
+//!
+//! `wishes` has the JSON, `ready` the effects that it becomes, `rows` the statements.
+
+mod ready;
+mod rows;
+mod wishes;
+
+use super::core::{Core, Looked};
+use super::settings::unrouted_pause;
+use crate::sql::database::Database;
+use crate::sql::error::SqlError;
+use crate::sql::work::Joined;
+use evenkeel_link::support::{crash_point, guard};
+use ready::{Ready, Topics};
+use rows::Inserted;
+use sqlx::Transaction;
+use sqlx::pool::PoolConnection;
+use std::time::Duration;
+
+/// How many rows one transaction moves.
+const BATCH: usize = 50;
+
+/// Moves rows of `evenkeel_outbox_json`; one per relay.
+#[derive(Debug, Default)]
+pub(super) struct Intake {
+    /// The last transaction failed, and not because the database was unavailable: rows are moved one by one until the cause is found.
+    one_by_one: bool,
+    /// The last pass failed, and its error was logged.
+    has_failed: bool,
+}
+
+/// What happens to a row.
+enum Plan {
+    Move(Vec<Ready>),
+    /// This relay cannot move it now.
+    Wait(String),
+    /// No relay can move it.
+    Park(String),
+}
+
+impl Intake {
+    /// Moves the first rows. An error is logged and returned as none: units of work do not wait for these rows.
+    pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Looked {
+        match self.move_rows(core).await {
+            Ok(looked) => {
+                self.has_failed = false;
+                looked
+            }
+            Err(error) => {
+                core.metrics.call_failed("intake");
+                if !std::mem::replace(&mut self.has_failed, true) {
+                    tracing::warn!(%error, "the relay could not read the effects in evenkeel_outbox_json");
+                }
+                Looked::idle(core.settings.poll.delay_max)
+            }
+        }
+    }
+
+    async fn move_rows<DB: Database>(&mut self, core: &Core<DB>) -> Result<Looked, SqlError> {
+        let mut connection = core.connection().await?;
+        let limit = if self.one_by_one { 1 } else { BATCH };
+        let found = core.within(rows::due(&mut connection, limit)).await?;
+        if found.is_empty() {
+            self.one_by_one = false;
+            return Ok(Looked::idle(core.settings.poll.delay_max));
+        }
+        let mut topics = Topics::default();
+        let mut planned = Vec::with_capacity(found.len());
+        for row in found {
+            let plan = plan(core, &row, &mut topics).await;
+            planned.push((row, plan));
+        }
+        match take(core, &mut connection, &planned).await {
+            Err(error) if !error.is_retryable() => self.isolate(core, &mut connection, planned, error).await,
+            answer => answer,
+        }
+    }
+
+    /// After an error of the database that a repetition does not mend, finds the row that causes it, and parks it.
+    async fn isolate<DB: Database>(
+        &mut self,
+        core: &Core<DB>,
+        connection: &mut PoolConnection<DB>,
+        mut planned: Vec<(Inserted, Plan)>,
+        error: SqlError,
+    ) -> Result<Looked, SqlError> {
+        let is_found = planned.len() == 1;
+        self.one_by_one = !is_found;
+        match planned.pop() {
+            Some((row, _)) if is_found => take(core, connection, &[(row, Plan::Park(error.to_string()))]).await,
+            _ => Err(error),
+        }
+    }
+}
+
+/// Decides about a row before the transaction begins, because that asks Redis about topics.
+async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics) -> Plan {
+    let wishes = match wishes::parse(&row.effects) {
+        Ok(wishes) => wishes,
+        Err(error) => return Plan::Park(error),
+    };
+    for topic in wishes.iter().filter_map(wishes::Wish::queue) {
+        if let Err(error) = topics.look_up(core, topic).await {
+            // The program that opens the queue may not have started yet.
+            let is_late = row.age >= core.settings.unrouted_max || !guard("json_waits_for_topic");
+            return if is_late { Plan::Park(error) } else { Plan::Wait(error) };
+        }
+    }
+    let ready = wishes.into_iter().enumerate().map(|(index, wish)| {
+        let what = wish.name();
+        let of = |error| format!("effect {} ({what}): {error}", index + 1);
+        ready::of(core, row, wish, topics).map_err(of)
+    });
+    match ready.collect() {
+        Ok(ready) => Plan::Move(ready),
+        Err(error) => Plan::Park(error),
+    }
+}
+
+/// Moves rows in one transaction: each is deleted, and inserted as a unit of work.
+async fn take<DB: Database>(
+    core: &Core<DB>,
+    connection: &mut PoolConnection<DB>,
+    planned: &[(Inserted, Plan)],
+) -> Result<Looked, SqlError> {
+    let moving = move_all(core, connection, planned);
+    match core.clock().timeout(core.settings.deadline, moving).await {
+        Ok(answer) => answer,
+        Err(_) => Err(SqlError::Busy("the database did not reply in time; the relay retries")),
+    }
+}
+
+async fn move_all<DB: Database>(
+    core: &Core<DB>,
+    connection: &mut PoolConnection<DB>,
+    planned: &[(Inserted, Plan)],
+) -> Result<Looked, SqlError> {
+    let mut transaction = super::rows::begin(connection).await.map_err(SqlError::of::<DB>)?;
+    let mut looked = Looked::idle(Duration::ZERO);
+    for (row, plan) in planned {
+        match plan {
+            Plan::Wait(error) => {
+                let error = super::rows::short(error);
+                let waiting = rows::wait::<DB>(&mut transaction, row.id, unrouted_pause(row.age), &error);
+                waiting.await.map_err(SqlError::of::<DB>)?;
+                looked.unrouted += 1;
+            }
+            Plan::Move(ready) => looked.parked += usize::from(!move_row(core, &mut transaction, row, Ok(ready)).await?),
+            Plan::Park(error) => {
+                looked.parked += usize::from(!move_row(core, &mut transaction, row, Err(error)).await?);
+            }
+        }
+    }
+    transaction.commit().await.map_err(SqlError::of::<DB>)?;
+    crash_point("json_moved");
+    Ok(looked)
+}
+
+/// Moves one row. Returns `false` if it is parked: its effects cannot be carried out as they stand.
+async fn move_row<DB: Database>(
+    core: &Core<DB>,
+    transaction: &mut Transaction<'_, DB>,
+    row: &Inserted,
+    ready: Result<&[Ready], &str>,
+) -> Result<bool, SqlError> {
+    let of = SqlError::of::<DB>;
+    if !rows::take::<DB>(transaction, row.id).await.map_err(of)? {
+        // Another relay has moved it.
+        return Ok(true);
+    }
+    let mut joined = Joined::join(&core.shared, transaction).await?;
+    let work = joined.id();
+    let recorded = ready.map_err(str::to_owned).and_then(|ready| {
+        ready.iter().try_for_each(|effect| effect.clone().record(&mut joined).map_err(|error| error.to_string()))
+    });
+    let error = match recorded {
+        Ok(()) => match joined.seal(transaction).await {
+            Ok(_sealed) => {
+                if guard("json_due_at_once") {
+                    rows::due_now::<DB>(transaction, work).await.map_err(of)?;
+                }
+                return Ok(true);
+            }
+            Err(error @ SqlError::TooLarge { .. }) => error.to_string(),
+            Err(error) => return Err(error),
+        },
+        Err(error) => error,
+    };
+    let error = super::rows::short(&format!("row {} of evenkeel_outbox_json: {error}", row.id));
+    tracing::error!(%work, row = row.id, error, "effects of evenkeel_outbox_json are parked: see `evenkeel outbox park ls`");
+    rows::park::<DB>(transaction, work, &row.effects, &error).await.map_err(of)?;
+    Ok(false)
+}

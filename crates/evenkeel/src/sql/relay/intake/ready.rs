@@ -1,0 +1,166 @@
+//! [`Ready`]: an effect of a row, checked and complete.
+
+use super::rows::Inserted;
+use super::wishes::{self, Wish};
+#[cfg(feature = "cache")]
+use crate::cache::Demand;
+#[cfg(feature = "queue")]
+use crate::queue::{JobPut, JobWish};
+use crate::sql::Message;
+use crate::sql::database::Database;
+use crate::sql::error::SqlError;
+use crate::sql::relay::core::Core;
+use crate::sql::work::Effects;
+use bytes::Bytes;
+#[cfg(feature = "cache")]
+use evenkeel_protocol::cache::steps::Mode;
+#[cfg(feature = "queue")]
+use evenkeel_protocol::{
+    codec::{Codec, Json},
+    queue::job::{JobId, JobSpec, Note, Retention, Retries},
+    queue::register::TopicRecord,
+    queue::steps::{NewJob, When},
+};
+#[cfg(feature = "queue")]
+use std::collections::HashMap;
+
+/// The maximum length of a cache's name and of a key in bytes, as in the JSON API.
+#[cfg(feature = "cache")]
+const CACHE_BYTES_MAX: usize = 256;
+#[cfg(feature = "cache")]
+const KEY_BYTES_MAX: usize = 4_096;
+
+/// An effect that a unit of work can record.
+#[derive(Clone, Debug)]
+pub(super) enum Ready {
+    #[cfg(feature = "cache")]
+    Invalidate(String, Bytes, Demand),
+    #[cfg(feature = "queue")]
+    Put(JobPut),
+    Publish(Message),
+}
+
+impl Ready {
+    pub(super) fn record(self, effects: &mut Effects) -> Result<(), SqlError> {
+        match self {
+            #[cfg(feature = "cache")]
+            Self::Invalidate(cache, key, demand) => effects.invalidate_named(cache, key, demand),
+            #[cfg(feature = "queue")]
+            Self::Put(put) => effects.put_named(put),
+            Self::Publish(message) => return effects.publish(message),
+        }
+        #[cfg(any(feature = "cache", feature = "queue"))]
+        Ok(())
+    }
+}
+
+/// The entries of topics in the register, read once per pass.
+#[derive(Default)]
+pub(super) struct Topics {
+    #[cfg(feature = "queue")]
+    known: HashMap<String, TopicRecord>,
+}
+
+impl Topics {
+    /// Reads the entry of a topic. The error says why its jobs cannot be sent now.
+    #[cfg(feature = "queue")]
+    pub(super) async fn look_up<DB: Database>(&mut self, core: &Core<DB>, topic: &str) -> Result<(), String> {
+        if self.known.contains_key(topic) {
+            return Ok(());
+        }
+        match core.shared.destinations.queues.store().topics().get(topic).await {
+            Ok(Some(record)) => {
+                self.known.insert(topic.to_owned(), record);
+                Ok(())
+            }
+            Ok(None) => Err(format!("no program has opened a queue for the topic `{topic}`")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[cfg(not(feature = "queue"))]
+    pub(super) async fn look_up<DB: Database>(&mut self, _core: &Core<DB>, topic: &str) -> Result<(), String> {
+        let sentence = format!("the relay was built without the feature `queue`, which the topic `{topic}` needs");
+        std::future::ready(Err(sentence)).await
+    }
+}
+
+/// Completes an effect. The error says what is wrong with it.
+#[cfg_attr(not(feature = "queue"), expect(unused_variables, reason = "used by jobs"))]
+pub(super) fn of<DB: Database>(
+    core: &Core<DB>,
+    row: &Inserted,
+    wish: Wish<'_>,
+    topics: &Topics,
+) -> Result<Ready, String> {
+    match wish {
+        #[cfg(feature = "cache")]
+        Wish::Invalidate(wish) => {
+            if wish.cache.is_empty() || wish.cache.len() > CACHE_BYTES_MAX || wish.cache.contains(['{', '}', ':']) {
+                return Err(format!("`cache` must have 1 to {CACHE_BYTES_MAX} bytes, without braces and colons"));
+            }
+            if wish.key.is_empty() || wish.key.len() > KEY_BYTES_MAX {
+                return Err(format!("`key` must have 1 to {KEY_BYTES_MAX} bytes"));
+            }
+            let mode = if wish.purge { Mode::Purge } else { Mode::Expire { retain_ms: wish.retain_ms } };
+            let demand = Demand { floor: wish.version, lag_ms_max: wish.lag_ms, ..mode.into() };
+            Ok(Ready::Invalidate(wish.cache, wish.key.into(), demand))
+        }
+        #[cfg(not(feature = "cache"))]
+        Wish::Invalidate(_) => Err("the relay was built without the feature `cache`".to_owned()),
+        #[cfg(feature = "queue")]
+        Wish::Enqueue(wish) => {
+            let record = topics.known.get(&wish.topic).ok_or("its topic is unknown")?;
+            let json = Codec::<serde_json::Value>::id(&Json);
+            if wish.body.is_some() && record.codec != json {
+                return Err(format!(
+                    "the bodies of the topic `{}` are not JSON; encode the body as its programs do, and give `body_base64`",
+                    wish.topic
+                ));
+            }
+            let due_at = match (wish.due_at, wish.delay_ms) {
+                (Some(_), Some(_)) => return Err("give either `due_at` or `delay_ms`".to_owned()),
+                (Some(due_at), None) => due_at,
+                (None, delay) => row.created_at.saturating_add(delay.unwrap_or(0)),
+            };
+            let of_topic = record.retries.map_or(Retries::Unlimited, Retries::Limited);
+            let name = wish.id.filter(|name| !name.is_empty());
+            let spec = JobSpec {
+                retries: wish.retries.map_or(of_topic, Retries::Limited),
+                discard_exhausted: record.discard_exhausted,
+                retention: Retention::AfterEnd(record.id_window_ms),
+                notes: name.iter().map(|name| Note::Name(Bytes::copy_from_slice(name.as_bytes()))).collect(),
+                codec: Some(record.codec),
+                ..JobSpec::new(wishes::content(wish.body, wish.body_base64.as_deref(), "body")?)
+            };
+            let id = name.as_ref().map_or_else(
+                || JobId::generate(core.shared.destinations.queues.store().now_ms()),
+                |name| JobId::named(name.as_bytes()),
+            );
+            let job = NewJob { id, when: When::At(due_at), spec };
+            evenkeel_protocol::queue::check::new_jobs(std::slice::from_ref(&job)).map_err(|error| error.to_string())?;
+            let run = JobWish::Run { due_at, spec: Box::new(job.spec) };
+            Ok(Ready::Put(put(wish.topic, record, id, u64::from(name.is_none()), run)))
+        }
+        #[cfg(feature = "queue")]
+        Wish::Revoke(wish) => {
+            let record = topics.known.get(&wish.topic).ok_or("its topic is unknown")?;
+            let withdraw = JobWish::Withdraw(Retention::AfterEnd(record.id_window_ms));
+            Ok(Ready::Put(put(wish.topic, record, JobId::named(wish.id.as_bytes()), 0, withdraw)))
+        }
+        #[cfg(not(feature = "queue"))]
+        Wish::Enqueue(_) | Wish::Revoke(_) => Err("the relay was built without the feature `queue`".to_owned()),
+        Wish::Publish(wish) => {
+            let payload = wishes::content(wish.payload, wish.payload_base64.as_deref(), "payload")?;
+            let message = Message::new(wish.topic, payload);
+            Ok(Ready::Publish(
+                wish.headers.into_iter().fold(message, |message, (name, value)| message.header(name, value)),
+            ))
+        }
+    }
+}
+
+#[cfg(feature = "queue")]
+fn put(topic: String, record: &TopicRecord, id: JobId, version: u64, wish: JobWish) -> JobPut {
+    JobPut { topic, shards: record.shards, id, version, wish, row_decides: record.row_decides }
+}

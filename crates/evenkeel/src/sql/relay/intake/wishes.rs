@@ -1,0 +1,127 @@
+//! The JSON of a row in `evenkeel_outbox_json`: a list of effects, each an object with one field.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// More effects than a transaction of a program has.
+const EFFECTS_MAX: usize = 1_000;
+
+/// One effect as another program describes it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Wish<'a> {
+    Invalidate(Invalidate),
+    #[serde(borrow)]
+    Enqueue(Enqueue<'a>),
+    Revoke(Revoke),
+    #[serde(borrow)]
+    Publish(Publish<'a>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "only its JSON is checked"))]
+pub(super) struct Invalidate {
+    pub(super) cache: String,
+    /// The key as the cache encodes it; a number is its digits.
+    pub(super) key: String,
+    /// The new version of the row.
+    pub(super) version: Option<u64>,
+    /// The older value is not served again, not even as a stale one.
+    #[serde(default)]
+    pub(super) purge: bool,
+    /// How long the older value may still be served as a stale one.
+    #[serde(default)]
+    pub(super) retain_ms: u64,
+    /// How long a replica may lag behind.
+    #[serde(default)]
+    pub(super) lag_ms: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(not(feature = "queue"), expect(dead_code, reason = "only its JSON is checked"))]
+pub(super) struct Enqueue<'a> {
+    pub(super) topic: String,
+    /// The newest row with this id wins.
+    pub(super) id: Option<String>,
+    /// Counts from the row's `created_at`.
+    pub(super) delay_ms: Option<u64>,
+    /// In ms since 1970.
+    pub(super) due_at: Option<u64>,
+    pub(super) retries: Option<u16>,
+    #[serde(borrow)]
+    pub(super) body: Option<&'a RawValue>,
+    pub(super) body_base64: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(not(feature = "queue"), expect(dead_code, reason = "only its JSON is checked"))]
+pub(super) struct Revoke {
+    pub(super) topic: String,
+    pub(super) id: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Publish<'a> {
+    pub(super) topic: String,
+    #[serde(borrow)]
+    pub(super) payload: Option<&'a RawValue>,
+    pub(super) payload_base64: Option<String>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+}
+
+/// Parses the effects of a row. The error says which effect is wrong, and how.
+pub(super) fn parse(effects: &str) -> Result<Vec<Wish<'_>>, String> {
+    let shown: Vec<&RawValue> = serde_json::from_str(effects).map_err(|error| {
+        format!("`effects` must be a JSON array of objects such as {{\"invalidate\": {{..}}}}: {error}")
+    })?;
+    if shown.len() > EFFECTS_MAX {
+        return Err(format!("{} effects in one row, the limit is {EFFECTS_MAX}; insert several rows", shown.len()));
+    }
+    let each = shown.iter().enumerate().map(|(index, effect)| {
+        serde_json::from_str(effect.get()).map_err(|error| format!("effect {}: {error}", index + 1))
+    });
+    each.collect()
+}
+
+/// The bytes of a body or payload, which is given as JSON or in Base64. JSON stays as it is written, byte for byte.
+pub(super) fn content(json: Option<&RawValue>, base64: Option<&str>, name: &str) -> Result<Bytes, String> {
+    match (json, base64) {
+        (Some(json), None) => Ok(Bytes::copy_from_slice(json.get().as_bytes())),
+        (None, Some(text)) => {
+            let bytes =
+                BASE64_STANDARD.decode(text).map_err(|error| format!("`{name}_base64` is not Base64: {error}"))?;
+            Ok(bytes.into())
+        }
+        _ => Err(format!("give either `{name}` or `{name}_base64`")),
+    }
+}
+
+impl Wish<'_> {
+    /// The topic of the queue whose entry in the register it needs.
+    pub(super) fn queue(&self) -> Option<&str> {
+        match self {
+            Self::Enqueue(job) => Some(&job.topic),
+            Self::Revoke(job) => Some(&job.topic),
+            Self::Invalidate(_) | Self::Publish(_) => None,
+        }
+    }
+
+    /// The name of its kind, for an error.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Invalidate(_) => "invalidate",
+            Self::Enqueue(_) => "enqueue",
+            Self::Revoke(_) => "revoke",
+            Self::Publish(_) => "publish",
+        }
+    }
+}

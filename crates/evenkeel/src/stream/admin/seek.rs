@@ -1,0 +1,133 @@
+//! Moves a group back, to handle entries again, or forward, to skip some.
+
+use super::{StreamAdmin, possible};
+use evenkeel_link::clock::UnixMs;
+use evenkeel_protocol::stream::StreamError;
+use evenkeel_protocol::stream::id::EntryId;
+use evenkeel_protocol::stream::name::{GroupName, Partition};
+use evenkeel_protocol::stream::steps::{Position, SEQUENCE_MAX};
+
+/// A preview counts up to this many entries of a partition.
+const COUNTED_MAX: u64 = 10_000;
+/// Entries of a page while they are counted: their values are read, too.
+const PAGE: usize = 100;
+
+/// Where a group goes on after a [`seek`](StreamAdmin::seek).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeekTo {
+    /// With the first entry that the log still has.
+    Start,
+    /// With the next entry that is appended.
+    End,
+    /// With the first entry that was appended at this time or later, by the server's clock, in ms since 1970.
+    Time(UnixMs),
+    /// With this entry, in its partition only; with the next one if the log no longer has it.
+    Entry {
+        /// The number of the partition, from 0.
+        partition: u16,
+        /// The entry.
+        id: EntryId,
+    },
+}
+
+/// What a seek would do in one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeekPreview {
+    /// The number of the partition.
+    pub partition: u16,
+    /// Entries that were delivered and would be delivered again.
+    pub again: u64,
+    /// Entries that were not delivered and would be skipped.
+    pub skipped: u64,
+    /// Pending entries, which would be dropped; those after the new position are among `again`.
+    pub pending: u64,
+    /// Whether there are more than were counted.
+    pub is_cut: bool,
+}
+
+impl StreamAdmin {
+    /// Moves a group: back to handle entries again, or forward to skip some. Its pending entries are dropped, running handlers are canceled.
+    /// Dead letters stay, so a seek back to an entry that is a dead letter may add another copy.
+    ///
+    /// # Errors
+    /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`]: there is no such partition, or no entry can have this id;
+    /// [`StreamError::Link`]: the group may have been moved in some partitions; repeat the call.
+    pub async fn seek(&self, group: &str, to: SeekTo) -> Result<(), StreamError> {
+        let group = GroupName::new(group)?;
+        let position = match position(to) {
+            None => Position::End,
+            Some(after) => Position::After(after),
+        };
+        for (_, partition) in self.concerned(to)? {
+            let moved = self.base.store.seek(partition, &group, position).await?;
+            self.found(&group, moved)?;
+        }
+        Ok(())
+    }
+
+    /// What a [`seek`](Self::seek) would do, without doing it. It counts at most 10,000 entries of each partition, by reading them.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek); nothing was changed.
+    pub async fn preview_seek(&self, group: &str, to: SeekTo) -> Result<Vec<SeekPreview>, StreamError> {
+        let group = GroupName::new(group)?;
+        let mut previews = Vec::new();
+        for (number, partition) in self.concerned(to)? {
+            let stats = self.found(&group, self.base.store.stats(partition, &group).await?)?;
+            let goal = position(to).unwrap_or(stats.tail);
+            let (low, high) = (goal.min(stats.position), goal.max(stats.position));
+            let (entries, is_cut) = self.count(partition, low, high).await?;
+            let (again, skipped) = if goal < stats.position { (entries, 0) } else { (0, entries) };
+            previews.push(SeekPreview { partition: number, again, skipped, pending: stats.pending, is_cut });
+        }
+        Ok(previews)
+    }
+
+    /// The partitions that a seek moves.
+    fn concerned(&self, to: SeekTo) -> Result<Vec<(u16, &Partition)>, StreamError> {
+        match to {
+            SeekTo::Entry { partition, id } => {
+                possible(id)?;
+                Ok(vec![(partition, self.partition(partition)?)])
+            }
+            _ => Ok((0..self.partitions()).zip(&self.base.partitions).collect()),
+        }
+    }
+
+    /// The number of entries after `low`, up to `high`, and whether there are more.
+    async fn count(&self, partition: &Partition, low: EntryId, high: EntryId) -> Result<(u64, bool), StreamError> {
+        let (mut after, mut counted) = (low, 0);
+        while after < high {
+            let page = self.base.store.entries(partition, after, PAGE).await?;
+            let inside = page.iter().filter(|entry| entry.id <= high).count();
+            if counted + inside as u64 > COUNTED_MAX {
+                return Ok((COUNTED_MAX, true));
+            }
+            counted += inside as u64;
+            match page.last() {
+                Some(last) if inside == PAGE => after = last.id,
+                _ => break,
+            }
+        }
+        Ok((counted, false))
+    }
+}
+
+/// The entry after which the group goes on; `None` for the end.
+fn position(to: SeekTo) -> Option<EntryId> {
+    match to {
+        SeekTo::End => None,
+        SeekTo::Start => Some(EntryId::MIN),
+        SeekTo::Time(UnixMs(ms)) => Some(before(EntryId::at(ms))),
+        SeekTo::Entry { id, .. } => Some(before(id)),
+    }
+}
+
+/// The last possible id before this one.
+fn before(id: EntryId) -> EntryId {
+    match (id.ms, id.sequence) {
+        (0, 0) => EntryId::MIN,
+        (ms, 0) => EntryId { ms: ms - 1, sequence: SEQUENCE_MAX - 1 },
+        (ms, sequence) => EntryId { ms, sequence: sequence - 1 },
+    }
+}

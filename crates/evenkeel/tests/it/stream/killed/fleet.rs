@@ -1,0 +1,222 @@
+//! Consumer processes that are killed or stopped one after another; a killed one is replaced at once.
+
+use super::ledger::{Ledger, Step, Tally};
+use evenkeel::Keel;
+use evenkeel::link::LinkOptions;
+use evenkeel::stream::admin::{DeadLetters, LetterFilter};
+use evenkeel::stream::{Entry, Handled, OnFailure, RetryDelay, Stream};
+use serde::{Deserialize, Serialize};
+use std::collections::{HashSet, VecDeque};
+use std::time::{Duration, Instant};
+use testkit::eventually_within;
+use testkit::park::{SharedRedis, redis};
+use testkit::process::{Station, Worker};
+
+const PARTITIONS: u16 = 8;
+/// Short, to keep the test short.
+const LEASE: Duration = Duration::from_secs(1);
+/// How long a process is stopped: its partitions have another owner then.
+const STOP: Duration = Duration::from_millis(2_500);
+/// Entries appended in one call.
+const BULK: usize = 500;
+/// Of a hundred entries of a key one fails for good, and each of these fails once.
+const POISON: u32 = 57;
+const FAILS_ONCE: [u32; 2] = [13, 71];
+/// Longer than any run takes.
+const TIMEOUT: Duration = Duration::from_secs(3_000);
+
+/// When the next process is killed or stopped.
+pub(super) enum Pace {
+    /// So many faults, each after its share of the entries: the pace differs from machine to machine.
+    Shares(usize),
+    /// One at this interval, until all entries are settled.
+    Every(Duration),
+}
+
+/// The configuration of a process.
+#[derive(Clone, Serialize, Deserialize)]
+struct Open {
+    url: String,
+    prefix: String,
+    ledger: String,
+}
+
+/// The processes, the oldest first, and the stream they handle.
+pub(super) struct Fleet {
+    open: Open,
+    stream: Stream<Step>,
+    ledger: Ledger,
+    appended: HashSet<Step>,
+    keys: usize,
+    workers: VecDeque<Worker>,
+    kills: usize,
+    stops: usize,
+    trimmed: u64,
+    started: Instant,
+    _places: (SharedRedis, tempfile::TempDir),
+}
+
+impl Fleet {
+    pub(super) async fn start(entries: usize, keys: usize, workers: usize) -> Self {
+        let (server, folder) = (redis().await.unwrap(), tempfile::tempdir().unwrap());
+        let path = folder.path().join("ledger").to_string_lossy().into_owned();
+        let open = Open { url: server.url.clone(), prefix: server.prefix.clone(), ledger: path };
+        let keel = connect(&open).await;
+        let (ledger, stream) = (Ledger::open(&keel, &open.ledger).await, stream(&keel).await);
+        ledger.create().await;
+        let mut fleet = Self {
+            open,
+            stream,
+            ledger,
+            appended: HashSet::new(),
+            keys,
+            workers: VecDeque::new(),
+            kills: 0,
+            stops: 0,
+            trimmed: 0,
+            started: Instant::now(),
+            _places: (server, folder),
+        };
+        (0..workers).for_each(|_| fleet.add());
+        fleet.append(entries).await;
+        fleet
+    }
+
+    /// Appends all entries while the consumers handle them; the keys take turns.
+    async fn append(&mut self, entries: usize) {
+        let steps: Vec<Step> = (0..entries)
+            .map(|entry| (u32::try_from(entry % self.keys).unwrap(), u32::try_from(entry / self.keys).unwrap()))
+            .collect();
+        for part in steps.chunks(BULK) {
+            let new = part.iter().map(|step| self.stream.entry(step.0.to_be_bytes(), step));
+            for appended in self.stream.append_many(new).await.unwrap() {
+                appended.unwrap();
+            }
+            self.appended.extend(part);
+        }
+    }
+
+    /// Until every entry is settled.
+    pub(super) async fn work(&mut self, pace: &Pace) {
+        match pace {
+            Pace::Shares(faults) => {
+                for fault in 0..*faults {
+                    let goal = self.appended.len() * 9 / 10 * (fault + 1) / (faults + 1);
+                    let ledger = &self.ledger;
+                    let goes_on = || async { (ledger.count().await >= goal).then_some(()) };
+                    eventually_within(TIMEOUT, "the work goes on", goes_on).await.unwrap();
+                    self.disturb().await;
+                }
+            }
+            Pace::Every(span) => {
+                while tokio::time::timeout(*span, self.all_settled()).await.is_err() {
+                    self.disturb().await;
+                }
+            }
+        }
+        self.all_settled().await;
+        self.trim().await;
+    }
+
+    /// The counts of the ledger.
+    pub(super) async fn end(self) -> Tally {
+        let seconds = self.started.elapsed().as_secs_f64();
+        for worker in self.workers {
+            worker.finish().await.unwrap();
+        }
+        let dead = letters(&self.stream.admin().dead("billing").unwrap()).await;
+        let Self { kills, stops, keys, trimmed, .. } = self;
+        let tally = self.ledger.tally(&self.appended, &dead).await;
+        Tally { kills, stops, keys, trimmed, seconds, ..tally }
+    }
+
+    async fn all_settled(&self) {
+        let admin = self.stream.admin();
+        let settled = || async {
+            let groups = admin.groups().await.unwrap();
+            let is_settled = groups.iter().all(|group| group.pending() == 0 && group.lag().is_none());
+            (!groups.is_empty() && is_settled).then_some(())
+        };
+        eventually_within(TIMEOUT, "all entries are settled", settled).await.unwrap();
+    }
+
+    /// Kills the oldest process, or stops it for longer than its leases, in turn. Both move partitions to other processes. Then trims.
+    async fn disturb(&mut self) {
+        let mut worker = self.workers.pop_front().unwrap();
+        if (self.kills + self.stops).is_multiple_of(2) {
+            worker.process().kill().unwrap();
+            self.kills += 1;
+            self.add();
+        } else {
+            worker.process().pause().unwrap();
+            // The others may settle everything before the stop is over.
+            let _ = tokio::time::timeout(STOP, self.all_settled()).await;
+            worker.process().resume().unwrap();
+            self.stops += 1;
+            self.workers.push_back(worker);
+        }
+        self.trim().await;
+    }
+
+    /// Removes what is settled.
+    async fn trim(&mut self) {
+        self.trimmed += self.stream.admin().trim(Duration::ZERO).await.unwrap();
+    }
+
+    fn add(&mut self) {
+        let mut process = Worker::start("stream::killed::fleet::consumer").unwrap();
+        process.say(&self.open).unwrap();
+        self.workers.push_back(process);
+    }
+}
+
+async fn connect(open: &Open) -> Keel {
+    let mut options = LinkOptions::from_url(&open.url).unwrap();
+    options.prefix.clone_from(&open.prefix);
+    Keel::builder().connect_with(options).await.unwrap()
+}
+
+async fn stream(keel: &Keel) -> Stream<Step> {
+    keel.stream("orders").partitions(PARTITIONS).open().await.unwrap()
+}
+
+/// The entries of all dead letters.
+async fn letters(dead: &DeadLetters) -> Vec<Step> {
+    let (mut steps, mut after) = (Vec::new(), None);
+    loop {
+        let page = dead.page(&LetterFilter::default(), after, 500).await.unwrap();
+        let values = page.letters.iter().map(|(_, letter)| DeadLetters::value_of(letter).unwrap());
+        steps.extend(values.map(|value| serde_json::from_slice::<Step>(&value).unwrap()));
+        after = page.next;
+        if after.is_none() {
+            return steps;
+        }
+    }
+}
+
+/// A process that consumes until it is shut down or killed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a worker of `entries_are_handled_in_order_when_consumers_are_killed`"]
+async fn consumer() {
+    let Some(mut station) = Station::open().unwrap() else { return };
+    let open: Open = station.receive().await.unwrap();
+    let keel = connect(&open).await;
+    let ledger = Ledger::open(&keel, &open.ledger).await;
+    let group = stream(&keel).await.group("billing").per_key(OnFailure::BlockKey).lease(LEASE);
+    let group = group.retries(3).crashes_max(u8::MAX).retry_delay(RetryDelay::fixed(Duration::from_millis(50)));
+    let consumer = group.handle(move |entry: Entry<Step>| {
+        let ledger = ledger.clone();
+        async move {
+            let place = entry.value.1 % 100;
+            if place == POISON {
+                return Ok(Handled::Dead("poison".to_owned()));
+            }
+            if FAILS_ONCE.contains(&place) && entry.attempt == 1 {
+                return Err("no route to host".to_owned());
+            }
+            ledger.write(&entry).await.map_err(|error| error.to_string())?;
+            Ok(Handled::Done)
+        }
+    });
+    consumer.concurrency(8).drain(Duration::from_secs(2)).run(station.until_finish()).await.unwrap();
+}

@@ -1,0 +1,42 @@
+//! Streams while their consumers are killed and stopped: the entries of the producer are compared with a SQL log of the handlers' effects.
+//!
+//! Each handler writes the fence of its partition, a run, and through the inbox an effect, in one transaction. What is checked: every entry
+//! is done or a dead letter, and none is both; the effects of a key are in the order of its appends, each once; runs of an entry after
+//! its first have a higher fence, so that another lease of the partition lies between them.
+
+mod fleet;
+mod ledger;
+
+use fleet::{Fleet, Pace};
+use ledger::Tally;
+use std::time::Duration;
+
+/// The number of entries of the long run.
+const ENTRIES: &str = "EVENKEEL_SIM_ENTRIES";
+
+/// (T2, T3, T6) A killed or stopped owner lost entries, handled them out of order, or wrote after its successor.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn entries_are_handled_in_order_when_consumers_are_killed() {
+    let tally = run(1_500, 20, 3, Pace::Shares(5)).await;
+    assert_eq!((tally.kills, tally.stops), (3, 2), "{tally:?}");
+}
+
+/// The long run of `cargo xtask sim stream`: one line with what it counted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "the long run, for `cargo xtask sim stream`"]
+async fn long_run() {
+    let Ok(scale) = std::env::var(ENTRIES) else { return };
+    let mut scale = scale.split(' ').map(|number| number.parse::<usize>().unwrap());
+    let (entries, keys) = (scale.next().unwrap(), scale.next().unwrap());
+    run(entries, keys, 4, Pace::Every(Duration::from_secs(3))).await;
+}
+
+async fn run(entries: usize, keys: usize, workers: usize, pace: Pace) -> Tally {
+    let mut fleet = Fleet::start(entries, keys, workers).await;
+    fleet.work(&pace).await;
+    let tally = fleet.end().await;
+    println!("{}", serde_json::to_string(&tally).unwrap());
+    assert_eq!((tally.lost, tally.strange, tally.done_and_dead, tally.dead_twice), (0, 0, 0, 0), "{tally:?}");
+    assert_eq!((tally.out_of_order, tally.twice_under_one_fence), (0, 0), "{tally:?}");
+    tally
+}

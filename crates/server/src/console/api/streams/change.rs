@@ -1,0 +1,144 @@
+//! What an operator does to a group: pause, resume, seek.
+
+use super::AtGroup;
+use crate::console::api::openapi::ActProblems;
+use crate::console::api::source;
+use crate::console::api::topics::{Nothing, Pause, Paused};
+use crate::console::api::wide::Wide;
+use crate::console::app::App;
+use crate::console::kind::PARTIAL;
+use crate::console::pages::streams::group::{confirmed, goal};
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::stream_problem;
+use axum::Json;
+use axum::extract::{Path, State};
+use evenkeel::clock::UnixMs;
+use evenkeel::stream::StreamError;
+use evenkeel::stream::admin::SeekPreview;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+use web::{JsonBody, Problem};
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/pause", tag = "streams", summary = "Pause a group: running handlers continue",
+    operation_id = "pause_group",
+    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path)),
+    request_body = Pause,
+    responses((status = 200, description = "Done", body = Paused), ActProblems)
+)]
+pub(in crate::console::api) async fn pause(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, stream, group)): AtGroup,
+    JsonBody(pause): JsonBody<Pause>,
+) -> Result<Json<Paused>, Problem> {
+    visitor.check(Action::Pause, &stream)?;
+    let handle = source(&app, &name)?.stream(&stream).await?;
+    let until = pause.until();
+    let act = async { handle.pause(&group, until.map(UnixMs)).await.map_err(spread).map(|()| "paused") };
+    app.act(&visitor, "pause", json!({ "stream": stream, "group": group, "until": until }), act).await?;
+    Ok(Json(Paused::new(true)))
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/resume", tag = "streams", summary = "Resume a group",
+    operation_id = "resume_group",
+    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path)),
+    request_body = Nothing,
+    responses((status = 200, description = "Done", body = Paused), ActProblems)
+)]
+pub(in crate::console::api) async fn resume(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, stream, group)): AtGroup,
+    JsonBody(Nothing {}): JsonBody<Nothing>,
+) -> Result<Json<Paused>, Problem> {
+    visitor.check(Action::Pause, &stream)?;
+    let handle = source(&app, &name)?.stream(&stream).await?;
+    let act = async { handle.resume(&group).await.map_err(spread).map(|()| "resumed") };
+    app.act(&visitor, "resume", json!({ "stream": stream, "group": group }), act).await?;
+    Ok(Json(Paused::new(false)))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::console::api) struct Seek {
+    /// `start`, `end`, `time` or `entry`.
+    to: String,
+    /// The time (RFC 3339, or ms since 1970), or the entry (`PARTITION:ID`).
+    #[serde(default)]
+    at: String,
+    /// Only count what would be handled again or skipped.
+    #[serde(default)]
+    dry_run: bool,
+    /// The group's name; not needed for a dry run.
+    #[serde(default)]
+    confirm: String,
+}
+
+/// What the seek does, or would do, in each partition.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SeekResult)]
+pub(in crate::console::api) struct Sought {
+    is_dry_run: bool,
+    partitions: Vec<Part>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = SeekPartition)]
+struct Part {
+    partition: u16,
+    /// Delivered entries that are delivered again.
+    again: Wide,
+    /// Unread entries that are skipped.
+    skipped: Wide,
+    /// Pending entries, which are dropped.
+    pending: Wide,
+    /// There are more than were counted.
+    is_cut: bool,
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/seek", tag = "streams", summary = "Move a group: entries are handled again or skipped",
+    operation_id = "seek_group",
+    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path)),
+    request_body = Seek,
+    responses((status = 200, description = "Done", body = Sought), ActProblems)
+)]
+pub(in crate::console::api) async fn seek(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, stream, group)): AtGroup,
+    JsonBody(seek): JsonBody<Seek>,
+) -> Result<Json<Sought>, Problem> {
+    visitor.check(Action::Seek, &stream)?;
+    let to = goal(&seek.to, &seek.at)?;
+    if !seek.dry_run {
+        confirmed(&group, &seek.confirm, "changed")?;
+    }
+    let handle = source(&app, &name)?.stream(&stream).await?;
+    let previews = handle.preview_seek(&group, to).await.map_err(stream_problem)?;
+    if !seek.dry_run {
+        let act = async { handle.seek(&group, to).await.map_err(spread).map(|()| "moved") };
+        let target = json!({ "stream": stream, "group": group, "to": seek.to, "at": seek.at });
+        app.act(&visitor, "seek", target, act).await?;
+    }
+    let part = |preview: SeekPreview| Part {
+        partition: preview.partition,
+        again: Wide(preview.again),
+        skipped: Wide(preview.skipped),
+        pending: Wide(preview.pending),
+        is_cut: preview.is_cut,
+    };
+    Ok(Json(Sought { is_dry_run: seek.dry_run, partitions: previews.into_iter().map(part).collect() }))
+}
+
+/// The problem of an action on several partitions, of which some may have been changed before the error.
+pub(super) fn spread(error: StreamError) -> Problem {
+    let problem = stream_problem(error);
+    if problem.status().is_client_error() {
+        return problem;
+    }
+    Problem::new(PARTIAL, format!("{} A part may have been changed; send the same request again.", problem.detail()))
+}

@@ -1,0 +1,213 @@
+//! Dead letters of a group: pages, replay, deletion.
+
+use super::change::spread;
+use super::{AtGroup, key};
+use crate::console::api::body::Body;
+use crate::console::api::openapi::{ActProblems, ReadProblems};
+use crate::console::api::source;
+use crate::console::api::wide::Wide;
+use crate::console::app::App;
+use crate::console::kind::INVALID_INPUT;
+use crate::console::pages::streams::group::confirmed;
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::stream_problem;
+use crate::output::printable;
+use crate::stream::kind;
+use axum::Json;
+use axum::extract::{Path, State};
+use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterFilter, LetterId, Note, Replayed};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+use web::{JsonBody, Problem, Query};
+
+/// Letters of a page without `limit`, and of one request that changes them.
+const PAGE: usize = 50;
+const LETTERS_MAX: usize = 500;
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::console::api) struct Page {
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+/// A page of dead letters, by partition, then oldest first.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StreamLetters)]
+pub(in crate::console::api) struct Letters {
+    letters: Vec<LetterView>,
+    /// Pass it on as `after`; absent: there are no more.
+    next: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = StreamLetter)]
+struct LetterView {
+    /// `PARTITION:ID`.
+    id: String,
+    /// In ms since 1970.
+    died_at: Wide,
+    /// The entry from which it came.
+    origin: String,
+    key: String,
+    /// Later entries of its key are dead letters, too.
+    parks_key: bool,
+    errors: Vec<ErrorView>,
+    #[serde(flatten)]
+    body: Body,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = StreamLetterError)]
+struct ErrorView {
+    /// In ms since 1970.
+    at: Wide,
+    /// `failed`, `crashed` or `dead`.
+    kind: &'static str,
+    /// Absent for viewers.
+    text: Option<String>,
+}
+
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead", tag = "streams", summary = "Dead letters of a group",
+    operation_id = "list_letters",
+    params(
+        ("source" = String, Path), ("stream" = String, Path), ("group" = String, Path),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u16>, Query, description = "1 to 500; default 50"),
+    ),
+    responses((status = 200, description = "Done", body = Letters), ReadProblems)
+)]
+pub(in crate::console::api) async fn list(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, stream, group)): AtGroup,
+    Query(page): Query<Page>,
+) -> Result<Json<Letters>, Problem> {
+    let dead = source(&app, &name)?.letters(&stream, &group).await?;
+    let after = page.after.as_deref().map(|after| letter_id("after", after)).transpose()?;
+    let limit = page.limit.unwrap_or(PAGE);
+    let page = dead.page(&LetterFilter::default(), after, limit).await.map_err(stream_problem)?;
+    let view = |(id, letter): &(LetterId, DeadLetter)| {
+        let value = DeadLetters::value_of(letter);
+        let notes = letter.tries.iter().flat_map(|tries| &tries.notes);
+        LetterView {
+            id: id.to_string(),
+            died_at: Wide(letter.id.ms),
+            origin: letter.origin.to_string(),
+            key: key(&visitor, &letter.key),
+            parks_key: letter.parks_key,
+            errors: notes.map(|note| error(&visitor, note)).collect(),
+            body: value.map(|value| Body::seen_by(&app, &visitor, &stream, &value)).unwrap_or_default(),
+        }
+    };
+    Ok(Json(Letters { letters: page.letters.iter().map(view).collect(), next: page.next.map(|next| next.to_string()) }))
+}
+
+fn error(visitor: &Visitor, note: &Note) -> ErrorView {
+    let text = visitor.sees_bodies().then(|| printable(&note.text));
+    ErrorView { at: Wide(note.at), kind: kind(note.kind), text }
+}
+
+/// Which dead letters.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ReplayLetters)]
+pub(in crate::console::api) struct Replay {
+    /// 1 to 500 ids, as `dead` lists them.
+    ids: Vec<String>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = DeleteLetters)]
+pub(in crate::console::api) struct Deletion {
+    /// 1 to 500 ids, as `dead` lists them.
+    ids: Vec<String>,
+    /// The group's name.
+    confirm: String,
+}
+
+/// What has become of each letter, in order.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ChangedLetters)]
+pub(in crate::console::api) struct Changed {
+    letters: Vec<One>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = ChangedLetter)]
+struct One {
+    id: String,
+    /// `replayed`, `deleted`; `unknown`: it is no dead letter; `parked`: later entries of its key would overtake it, nothing changed.
+    result: &'static str,
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/replay", tag = "streams", summary = "Append dead letters again, for their group only",
+    operation_id = "replay_letters",
+    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path)),
+    request_body = Replay,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
+pub(in crate::console::api) async fn replay(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, stream, group)): AtGroup,
+    JsonBody(Replay { ids }): JsonBody<Replay>,
+) -> Result<Json<Changed>, Problem> {
+    visitor.check(Action::Redrive, &stream)?;
+    let parsed = letter_ids(&ids)?;
+    let dead = source(&app, &name)?.letters(&stream, &group).await?;
+    let act = async {
+        let replayed = dead.replay_all(&parsed).await.map_err(spread)?;
+        let word = |replayed| match replayed {
+            Replayed::Appended(_) => "replayed",
+            Replayed::Unknown => "unknown",
+            Replayed::Parked => "parked",
+        };
+        Ok(changed(&ids, replayed.into_iter().map(word)))
+    };
+    app.act(&visitor, "replay", json!({ "stream": stream, "group": group, "letters": ids }), act).await.map(Json)
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/delete", tag = "streams", summary = "Delete dead letters; there is no undo",
+    operation_id = "delete_letters",
+    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path)),
+    request_body = Deletion,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
+pub(in crate::console::api) async fn delete(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, stream, group)): AtGroup,
+    JsonBody(Deletion { ids, confirm }): JsonBody<Deletion>,
+) -> Result<Json<Changed>, Problem> {
+    visitor.check(Action::Delete, &stream)?;
+    confirmed(&group, &confirm, "deleted")?;
+    let parsed = letter_ids(&ids)?;
+    let dead = source(&app, &name)?.letters(&stream, &group).await?;
+    let act = async {
+        let removed = dead.remove_all(&parsed).await.map_err(spread)?;
+        Ok(changed(&ids, removed.into_iter().map(|existed| if existed { "deleted" } else { "unknown" })))
+    };
+    app.act(&visitor, "delete", json!({ "stream": stream, "group": group, "letters": ids }), act).await.map(Json)
+}
+
+fn changed(ids: &[String], results: impl Iterator<Item = &'static str>) -> Changed {
+    Changed { letters: ids.iter().cloned().zip(results).map(|(id, result)| One { id, result }).collect() }
+}
+
+fn letter_ids(ids: &[String]) -> Result<Vec<LetterId>, Problem> {
+    if !(1..=LETTERS_MAX).contains(&ids.len()) {
+        return Err(Problem::of_field(INVALID_INPUT, "ids", format!("Send 1 to {LETTERS_MAX} ids in a request.")));
+    }
+    ids.iter().map(|id| letter_id("ids", id)).collect()
+}
+
+fn letter_id(field: &'static str, text: &str) -> Result<LetterId, Problem> {
+    text.parse()
+        .map_err(|error: evenkeel::stream::StreamError| Problem::of_field(INVALID_INPUT, field, error.to_string()))
+}

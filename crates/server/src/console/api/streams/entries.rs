@@ -1,0 +1,174 @@
+//! Reads a page of entries, and appends entries.
+
+use super::{At, key};
+use crate::console::api::body::{Body, sent};
+use crate::console::api::dead::idempotency_name;
+use crate::console::api::openapi::{ActProblems, ReadProblems};
+use crate::console::api::source;
+use crate::console::api::wide::Wide;
+use crate::console::app::App;
+use crate::console::kind::{INVALID_INPUT, PARTIAL};
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::stream_problem;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use bytes::Bytes;
+use evenkeel::stream::EntryId;
+use evenkeel::stream::admin::{LetterId, Peeked};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use web::{JsonBody, Problem, Query};
+
+/// Entries of one request.
+const ENTRIES_MAX: usize = 100;
+/// Entries of a page without `limit`.
+const PAGE: usize = 50;
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::console::api) struct Page {
+    partition: u16,
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+/// A page of the entries of a partition.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EntryPage)]
+pub(in crate::console::api) struct Entries {
+    entries: Vec<EntryView>,
+    /// Pass it on as `after`; absent: there are no more.
+    next: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct EntryView {
+    /// `PARTITION:ID`.
+    id: String,
+    /// When it was appended, in ms since 1970.
+    appended_at: Wide,
+    key: String,
+    /// The only group that gets it, if a dead letter was replayed.
+    only_for: Option<String>,
+    #[serde(flatten)]
+    body: Body,
+    /// The record cannot be decoded.
+    is_unreadable: bool,
+}
+
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/streams/{stream}/entries", tag = "streams", summary = "Entries of a partition, oldest first",
+    operation_id = "list_entries",
+    params(
+        ("source" = String, Path), ("stream" = String, Path),
+        ("partition" = Option<u16>, Query, description = "Counted from 0; default 0"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u16>, Query, description = "1 to 500; default 50"),
+    ),
+    responses((status = 200, description = "Done", body = Entries), ReadProblems)
+)]
+pub(in crate::console::api) async fn list(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, stream)): At,
+    Query(page): Query<Page>,
+) -> Result<Json<Entries>, Problem> {
+    let handle = source(&app, &name)?.stream(&stream).await?;
+    let limit = page.limit.unwrap_or(PAGE);
+    let (partition, after) = match page.after.as_deref().map(str::parse::<LetterId>) {
+        None => (page.partition, EntryId::MIN),
+        Some(Ok(place)) => (place.partition, place.id),
+        Some(Err(error)) => return Err(Problem::of_field(INVALID_INPUT, "after", error.to_string())),
+    };
+    let entries = handle.peek(partition, after, limit).await.map_err(stream_problem)?;
+    let next = entries.last().filter(|_| entries.len() == limit);
+    let next = next.map(|entry| LetterId { partition, id: entry.id }.to_string());
+    let view = |entry: &Peeked| EntryView {
+        id: LetterId { partition, id: entry.id }.to_string(),
+        appended_at: Wide(entry.id.ms),
+        key: key(&visitor, &entry.key),
+        only_for: entry.only.clone(),
+        body: entry.value.as_ref().map(|value| Body::seen_by(&app, &visitor, &stream, value)).unwrap_or_default(),
+        is_unreadable: entry.value.is_none(),
+    };
+    Ok(Json(Entries { entries: entries.iter().map(view).collect(), next }))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewEntries)]
+pub(in crate::console::api) struct New {
+    entries: Vec<NewOne>,
+}
+
+/// A new entry.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewEntry)]
+struct NewOne {
+    /// Entries of one key are handled in the order in which they were appended.
+    key: String,
+    #[schema(value_type = Option<serde_json::Value>)]
+    body: Option<Box<RawValue>>,
+    body_base64: Option<String>,
+}
+
+/// Where each entry is, in order.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AppendedEntries)]
+pub(in crate::console::api) struct Appended {
+    entries: Vec<One>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = AppendedEntry)]
+struct One {
+    partition: u16,
+    /// `PARTITION:ID`.
+    id: Option<String>,
+    /// Whether this request appended it; `false`: an earlier one with its `Idempotency-Key` did.
+    is_new: bool,
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/streams/{stream}/entries", tag = "programs", summary = "Append 1 to 100 entries",
+    operation_id = "append_entries",
+    params(("source" = String, Path), ("stream" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same for a repeat, which then appends nothing twice")),
+    request_body = New,
+    responses((status = 200, description = "Done", body = Appended), ActProblems)
+)]
+pub(in crate::console::api) async fn append(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, stream)): At,
+    headers: HeaderMap,
+    JsonBody(New { entries }): JsonBody<New>,
+) -> Result<Json<Appended>, Problem> {
+    visitor.check(Action::Append, &stream)?;
+    if !(1..=ENTRIES_MAX).contains(&entries.len()) {
+        let detail = format!("Send 1 to {ENTRIES_MAX} entries in a request.");
+        return Err(Problem::of_field(INVALID_INPUT, "entries", detail));
+    }
+    let handle = source(&app, &name)?.stream(&stream).await?;
+    let once = idempotency_name(&visitor, &headers)?;
+    let checked = |new: NewOne| Ok((new.key, sent(new.body.as_deref(), new.body_base64.as_deref(), handle.codec())?));
+    let entries: Vec<(String, Bytes)> = entries.into_iter().map(checked).collect::<Result<_, Problem>>()?;
+    let mut appended = Vec::with_capacity(entries.len());
+    // One after the other: the entries of a key are in the order of the request.
+    for (place, (key, value)) in entries.into_iter().enumerate() {
+        let once = once.as_ref().map(|once| format!("{once}/{place}"));
+        let entry = handle.append(key.as_bytes(), value, once.as_deref()).await.map_err(|error| {
+            let problem = stream_problem(error);
+            if place == 0 {
+                return problem;
+            }
+            let advice = "With `Idempotency-Key`, send the same request again.";
+            Problem::new(PARTIAL, format!("{} {place} entries were appended. {advice}", problem.detail()))
+        })?;
+        let id = entry.id.map(|id| LetterId { partition: entry.partition, id }.to_string());
+        appended.push(One { partition: entry.partition, id, is_new: entry.is_new });
+    }
+    Ok(Json(Appended { entries: appended }))
+}

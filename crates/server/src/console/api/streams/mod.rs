@@ -1,0 +1,128 @@
+//! Streams: figures of them and of their groups.
+//!
+//! * `entries.rs` — reads and appends entries. `change.rs` — pause, resume, seek. `dead.rs` — dead letters.
+
+pub(super) mod change;
+pub(super) mod dead;
+pub(super) mod entries;
+
+use super::openapi::ReadProblems;
+use super::source;
+use super::wide::Wide;
+use crate::console::app::App;
+use crate::console::rights::Visitor;
+use crate::console::security::redact::HIDDEN;
+use crate::console::source::stream_problem;
+use crate::output::printable;
+use crate::stream::figures::{self, Figures};
+use axum::Json;
+use axum::extract::{Path, State};
+use evenkeel::stream::admin::GroupState;
+use serde::Serialize;
+use utoipa::ToSchema;
+use web::Problem;
+
+/// A source and a stream in a path.
+type At = Path<(String, String)>;
+/// A source, a stream and a group in a path.
+type AtGroup = Path<(String, String, String)>;
+
+/// All streams, as the console read them last.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Streams {
+    read_at: Option<Wide>,
+    /// Why the last reading failed.
+    failed: Option<String>,
+    streams: Vec<StreamView>,
+}
+
+/// A stream with the state of its groups.
+#[derive(Serialize, ToSchema)]
+pub(super) struct StreamView {
+    name: String,
+    partitions: u16,
+    /// Absent while no group shows them.
+    entries: Option<Wide>,
+    groups: Vec<GroupView>,
+}
+
+/// The figures of a group.
+#[derive(Serialize, ToSchema)]
+struct GroupView {
+    name: String,
+    is_ordered: bool,
+    /// Entries that no consumer of the group has read; absent: unknown until the group has read the end.
+    unread: Option<Wide>,
+    /// The age of the oldest of them; absent: there is none.
+    late_ms: Option<Wide>,
+    pending: Wide,
+    oldest_pending_ms: Option<Wide>,
+    delayed: Wide,
+    dead: Wide,
+    parked_keys: Wide,
+    /// Redis has lost the group in a partition.
+    is_missing: bool,
+    is_paused: bool,
+    /// The end of a pause, in ms since 1970; absent: the group is not paused, or until it is resumed.
+    paused_until: Option<Wide>,
+}
+
+impl StreamView {
+    fn of(figures: &Figures) -> Self {
+        Self {
+            name: figures.name.clone(),
+            partitions: figures.partitions,
+            entries: figures.entries().map(Wide),
+            groups: figures.groups.iter().map(GroupView::of).collect(),
+        }
+    }
+}
+
+impl GroupView {
+    fn of(group: &GroupState) -> Self {
+        Self {
+            name: group.name.clone(),
+            is_ordered: figures::mode(group.mode) == "ordered",
+            unread: group.lag_entries().map(Wide),
+            late_ms: figures::late_ms(group).map(Wide),
+            pending: Wide(group.pending()),
+            oldest_pending_ms: figures::oldest_pending_ms(group).map(Wide),
+            delayed: Wide(figures::delayed(group)),
+            dead: Wide(group.dead()),
+            parked_keys: Wide(figures::parked_keys(group)),
+            is_missing: group.is_missing(),
+            is_paused: group.is_paused(),
+            paused_until: figures::paused_until(group).filter(|until| *until != u64::MAX).map(Wide),
+        }
+    }
+}
+
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/streams", tag = "streams", summary = "List the streams with their groups",
+    operation_id = "list_streams",
+    params(("source" = String, Path)),
+    responses((status = 200, description = "Done", body = Streams), ReadProblems)
+)]
+pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Streams>, Problem> {
+    source(&app, &name)?;
+    let snapshot = app.collector.snapshot();
+    let failed = snapshot.streams_failed.clone();
+    let streams = snapshot.streams.iter().map(StreamView::of).collect();
+    Ok(Json(Streams { read_at: (snapshot.at > 0).then_some(Wide(snapshot.at)), failed, streams }))
+}
+
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/streams/{stream}", tag = "streams", summary = "A stream and its groups, read now",
+    operation_id = "show_stream",
+    params(("source" = String, Path), ("stream" = String, Path)),
+    responses((status = 200, description = "Done", body = StreamView), ReadProblems)
+)]
+pub(super) async fn show(State(app): State<App>, Path((name, stream)): At) -> Result<Json<StreamView>, Problem> {
+    let stream = source(&app, &name)?.stream(&stream).await?;
+    Ok(Json(StreamView::of(&Figures::read(&stream).await.map_err(stream_problem)?)))
+}
+
+/// A key as this visitor may see it.
+fn key(visitor: &Visitor, key: &[u8]) -> String {
+    if visitor.sees_bodies() { printable(key) } else { HIDDEN.to_owned() }
+}

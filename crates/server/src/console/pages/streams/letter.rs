@@ -1,0 +1,143 @@
+//! `/streams/{stream}/groups/{group}/dead/{id}`: one dead letter with its value and its errors; replay or delete it.
+
+use super::group::confirmed;
+use super::{AtLetter, key, value};
+use crate::console::app::App;
+use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_LETTER};
+use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::queues::queue::Done;
+use crate::console::pages::{answered, group_path};
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::stream_problem;
+use crate::output::printable;
+use crate::stream::kind;
+use crate::time::text;
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+use evenkeel::stream::EntryId;
+use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterId, Replayed};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use web::{Form, Problem, Query};
+
+#[derive(Deserialize)]
+pub(in crate::console::pages) struct Confirmed {
+    #[serde(default)]
+    confirm: String,
+}
+
+pub(in crate::console::pages) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, group, id)): AtLetter,
+    Query(Done { done }): Query<Done>,
+) -> Result<Markup, Problem> {
+    let dead = app.source.letters(&name, &group).await?;
+    let id = letter_id(&id)?;
+    let letter = find(&dead, id).await?;
+    let path = group_path(&name, &group);
+    let shown = value(&app, &visitor, &name, &letter);
+    let pretty = serde_json::from_str::<Value>(&shown).ok().and_then(|value| serde_json::to_string_pretty(&value).ok());
+    let body = html! {
+        h1 { "Dead letter " (id) }
+        p { a href={ (path) "/dead" } { "Dead letters of " (group) } }
+        section.card {
+            dl.facts {
+                dt { "Key" } dd { (key(&visitor, &letter.key)) }
+                dt { "Died" } dd { (text(letter.id.ms)) }
+                dt { "Entry" } dd.id { (letter.origin) }
+                @if letter.parks_key { dt { "Key parked" } dd { "later entries of its key are dead letters, too, until all of them are deleted" } }
+            }
+            h2 { "Value" }
+            pre { (pretty.unwrap_or(shown)) }
+            (errors(&visitor, &letter))
+        }
+        section.card { h2 { "Actions" } div.forms {
+            @if visitor.may(Action::Redrive) && !letter.parks_key {
+                form method="post" action={ (path) "/dead/" (id) "/replay" } { (csrf(&visitor)) button { "Replay: it gets all its attempts again" } }
+            }
+            @if visitor.may(Action::Delete) {
+                details { summary { "Delete …" }
+                    form method="post" action={ (path) "/dead/" (id) "/delete" } { (csrf(&visitor))
+                        div.field { label { "No undo. Type the group's name: " strong { (group) } " " input name="confirm" required autocomplete="off"; } }
+                        button.danger { "Delete" } }
+                }
+            }
+        } }
+    };
+    Ok(page(&app, &visitor, "Dead letter", done.as_deref(), &body))
+}
+
+fn errors(visitor: &Visitor, letter: &DeadLetter) -> Markup {
+    let notes = letter.tries.as_ref().map(|tries| tries.notes.as_slice()).unwrap_or_default();
+    html! {
+        @if !notes.is_empty() {
+            h2 { "Errors" }
+            ul { @for note in notes { li {
+                (text(note.at)) " " (kind(note.kind))
+                @if visitor.sees_bodies() && !note.text.is_empty() { ": " (printable(&note.text)) }
+            } } }
+        }
+    }
+}
+
+/// The id in a path.
+pub(in crate::console) fn letter_id(text: &str) -> Result<LetterId, Problem> {
+    text.parse().map_err(|_| Problem::plain(UNKNOWN_LETTER))
+}
+
+/// The letter of this id.
+async fn find(dead: &DeadLetters, id: LetterId) -> Result<DeadLetter, Problem> {
+    let EntryId { ms, sequence } = id.id;
+    // The last possible id before it.
+    let after = match (ms, sequence) {
+        (0, 0) => return Err(Problem::plain(UNKNOWN_LETTER)),
+        (ms, 0) => EntryId { ms: ms - 1, sequence: u64::MAX >> 11 },
+        (ms, sequence) => EntryId { ms, sequence: sequence - 1 },
+    };
+    let page = dead.list(id.partition, after, 1).await.map_err(stream_problem)?;
+    page.into_iter().find(|letter| letter.id == id.id).ok_or_else(|| Problem::plain(UNKNOWN_LETTER))
+}
+
+pub(in crate::console::pages) async fn replay(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, group, id)): AtLetter,
+) -> Result<Redirect, Problem> {
+    let (dead, id) = (app.source.letters(&name, &group).await?, letter_id(&id)?);
+    let act = async {
+        match dead.replay_all(&[id]).await.map_err(stream_problem)?.first() {
+            Some(Replayed::Appended(new)) => Ok(format!("Replayed as {new}.")),
+            Some(Replayed::Parked) => Err(Problem::new(
+                CHANGED_MEANWHILE,
+                "Its key is parked: later entries would overtake it. Nothing was changed.",
+            )),
+            _ => Err(Problem::plain(UNKNOWN_LETTER)),
+        }
+    };
+    let target = json!({ "stream": name, "group": group, "letter": id.to_string() });
+    let answer = app.act(&visitor, "replay", target, act).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(&format!("{}/dead", group_path(&name, &group)), &answer)))
+}
+
+pub(in crate::console::pages) async fn delete(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, group, id)): AtLetter,
+    Form(form): Form<Confirmed>,
+) -> Result<Redirect, Problem> {
+    confirmed(&group, &form.confirm, "deleted")?;
+    let (dead, id) = (app.source.letters(&name, &group).await?, letter_id(&id)?);
+    let act = async {
+        match dead.remove_all(&[id]).await.map_err(stream_problem)?.first() {
+            Some(true) => Ok("Deleted.".to_owned()),
+            _ => Err(Problem::plain(UNKNOWN_LETTER)),
+        }
+    };
+    let target = json!({ "stream": name, "group": group, "letter": id.to_string() });
+    let answer = app.act(&visitor, "delete", target, act).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(&format!("{}/dead", group_path(&name, &group)), &answer)))
+}

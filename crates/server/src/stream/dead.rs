@@ -1,0 +1,286 @@
+//! `dead ls|replay|rm`: lists, replays and deletes the dead letters of a group.
+
+use super::entries::{CELL_MAX, read_place};
+use crate::output::{Output, body_json, printable, table_or, truncated};
+use crate::time;
+use anyhow::{Result, bail};
+use evenkeel::Keel;
+use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterFilter, LetterId, NoteKind, Replayed};
+use serde_json::{Value, json};
+
+/// Letters of one call.
+const PAGE: usize = 500;
+
+#[derive(clap::Subcommand)]
+pub(super) enum Command {
+    /// List dead letters, page by page
+    Ls(ListArguments),
+    /// Replay dead letters: append them again, for their group only, with all their attempts
+    Replay(ReplayArguments),
+    /// Delete dead letters
+    Rm(RemoveArguments),
+}
+
+#[derive(clap::Args)]
+pub(super) struct FilterArguments {
+    /// Only dead letters whose reason contains this text
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
+    /// Only dead letters whose value contains this text
+    #[arg(long, value_name = "TEXT")]
+    value: Option<String>,
+    /// Only dead letters of this key
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Only entries that died at this time or later
+    #[arg(long, value_name = "TIME", value_parser = time::read_time)]
+    from: Option<u64>,
+    /// Only entries that died at this time or earlier
+    #[arg(long, value_name = "TIME", value_parser = time::read_time)]
+    until: Option<u64>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct ListArguments {
+    /// Stream
+    stream: String,
+    /// Group
+    group: String,
+    #[command(flatten)]
+    filter: FilterArguments,
+    /// Dead letters per page
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    /// Continue after this dead letter: the cursor printed at the end of the previous page
+    #[arg(long, value_name = "PARTITION:ID", value_parser = read_place)]
+    after: Option<LetterId>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct ReplayArguments {
+    /// Stream
+    stream: String,
+    /// Group
+    group: String,
+    /// Only these dead letters, as `dead ls` prints them
+    #[arg(value_name = "PARTITION:ID", value_parser = read_place, conflicts_with_all = ["error", "value", "key", "from", "until", "limit"])]
+    ids: Vec<LetterId>,
+    #[command(flatten)]
+    filter: FilterArguments,
+    /// Replay all matching dead letters; without a filter, all of the group
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// Stop after this many dead letters
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<usize>,
+    /// Only count the matching dead letters
+    #[arg(long)]
+    dry_run: bool,
+    /// Confirm --all by repeating the name of the group
+    #[arg(long, value_name = "GROUP")]
+    confirm: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct RemoveArguments {
+    /// Stream
+    stream: String,
+    /// Group
+    group: String,
+    /// Dead letters, as `dead ls` prints them
+    #[arg(value_name = "PARTITION:ID", value_parser = read_place, required_unless_present = "all", conflicts_with_all = ["error", "value", "key", "from", "until"])]
+    ids: Vec<LetterId>,
+    #[command(flatten)]
+    filter: FilterArguments,
+    /// Delete all matching dead letters; without a filter, all of the group; requires --confirm
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// Confirm --all by repeating the name of the group
+    #[arg(long, value_name = "GROUP")]
+    confirm: Option<String>,
+}
+
+impl FilterArguments {
+    fn filter(&self) -> LetterFilter {
+        LetterFilter {
+            error_contains: self.error.clone(),
+            value_contains: self.value.clone(),
+            key: self.key.as_ref().map(|key| key.clone().into_bytes().into()),
+            died_from: self.from,
+            died_until: self.until,
+        }
+    }
+}
+
+pub(super) async fn run(keel: &Keel, command: Command, output: Output) -> Result<bool> {
+    match command {
+        Command::Ls(arguments) => list(keel, &arguments, output).await,
+        Command::Replay(arguments) => replay(keel, &arguments, output).await,
+        Command::Rm(arguments) => remove(keel, &arguments, output).await,
+    }
+}
+
+/// The dead letters of a registered group: a misspelled name is not a group without dead letters.
+async fn dead(keel: &Keel, stream: &str, group: &str) -> Result<DeadLetters> {
+    let stream = keel.stream_admin(stream).await?;
+    if !stream.groups().await?.iter().any(|state| state.name == group) {
+        bail!("stream {} has no group {group}; `evenkeel stream groups {0}` lists its groups", stream.name());
+    }
+    Ok(stream.dead(group)?)
+}
+
+async fn list(keel: &Keel, arguments: &ListArguments, output: Output) -> Result<bool> {
+    let dead = dead(keel, &arguments.stream, &arguments.group).await?;
+    let page = dead.page(&arguments.filter.filter(), arguments.after, usize::from(arguments.limit)).await?;
+    let now = keel.link().map_or(0, evenkeel::link::Link::server_now_ms);
+    let rows: Vec<Vec<String>> = page.letters.iter().map(|(id, letter)| row(*id, letter, now)).collect();
+    let empty = match (&page.next, arguments.after) {
+        (Some(_), _) => "no match among the 10,000 dead letters that were read".to_owned(),
+        (None, Some(_)) => "no more dead letters; omit --after to start from the beginning".to_owned(),
+        (None, None) => format!("group {} of {}: no dead letters that match", arguments.group, arguments.stream),
+    };
+    let mut text = table_or(&["ID", "DIED", "ERRORS", "KEY", "VALUE", "REASON"], &rows, &empty);
+    let next = page.next.map(|next| next.to_string());
+    if let Some(next) = &next {
+        text.push_str(&format!("next page: --after {next}\n"));
+    }
+    let letters: Vec<Value> = page.letters.iter().map(|(id, letter)| letter_json(*id, letter)).collect();
+    output.print(&json!({ "letters": letters, "next": next }), &text)?;
+    Ok(true)
+}
+
+fn row(id: LetterId, letter: &DeadLetter, now: u64) -> Vec<String> {
+    let value = DeadLetters::value_of(letter).map_or_else(|| "cannot be decoded".to_owned(), |value| printable(&value));
+    vec![
+        id.to_string(),
+        time::distance(letter.id.ms, now),
+        letter.tries.as_ref().map_or_else(|| "-".to_owned(), |tries| tries.errors.to_string()),
+        truncated(&printable(&letter.key), CELL_MAX),
+        truncated(&value, CELL_MAX),
+        truncated(&reason(letter), CELL_MAX),
+    ]
+}
+
+/// Why the entry died.
+pub(crate) fn reason(letter: &DeadLetter) -> String {
+    let last = letter.tries.as_ref().and_then(|tries| tries.notes.last());
+    last.map_or_else(String::new, |note| printable(&note.text))
+}
+
+/// The kind of a note in JSON: programs compare it.
+pub(crate) fn kind(kind: NoteKind) -> &'static str {
+    match kind {
+        NoteKind::Failed => "failed",
+        NoteKind::Crashed => "crashed",
+        NoteKind::Dead => "dead",
+    }
+}
+
+fn letter_json(id: LetterId, letter: &DeadLetter) -> Value {
+    let notes = letter.tries.iter().flat_map(|tries| &tries.notes);
+    let errors: Vec<Value> =
+        notes.map(|note| json!({ "at_ms": note.at, "kind": kind(note.kind), "text": printable(&note.text) })).collect();
+    json!({
+        "id": id.to_string(),
+        "died_ms": letter.id.ms,
+        "origin": letter.origin.to_string(),
+        "key": printable(&letter.key),
+        "parks_key": letter.parks_key,
+        "errors_used": letter.tries.as_ref().map(|tries| tries.errors),
+        "crashes": letter.tries.as_ref().map(|tries| tries.crashes),
+        "errors": errors,
+        "reason": reason(letter),
+        "value": DeadLetters::value_of(letter).as_deref().map(body_json),
+    })
+}
+
+/// The matching letters, all of them before anything is changed: one that dies again is not among them.
+async fn matching(dead: &DeadLetters, filter: &LetterFilter, limit: usize) -> Result<Vec<LetterId>> {
+    let (mut ids, mut after) = (Vec::new(), None);
+    while ids.len() < limit {
+        let page = dead.page(filter, after, PAGE.min(limit - ids.len())).await?;
+        ids.extend(page.letters.into_iter().map(|(id, _)| id));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(ids)
+}
+
+async fn replay(keel: &Keel, arguments: &ReplayArguments, output: Output) -> Result<bool> {
+    let group = &arguments.group;
+    let dead = dead(keel, &arguments.stream, group).await?;
+    let filter = arguments.filter.filter();
+    let is_all = arguments.all || filter != LetterFilter::default();
+    if arguments.ids.is_empty() && !is_all {
+        bail!("nothing to replay: add ids, --all, or a filter such as --error TEXT");
+    }
+    let ids = if is_all {
+        matching(&dead, &filter, arguments.limit.unwrap_or(usize::MAX)).await?
+    } else {
+        arguments.ids.clone()
+    };
+    if arguments.dry_run {
+        let first: Vec<String> = ids.iter().take(20).map(ToString::to_string).collect();
+        let text = format!("{} dead letters would be replayed\n", ids.len());
+        output.print(&json!({ "dry_run": true, "matching": ids.len(), "first": first }), &text)?;
+        return Ok(true);
+    }
+    if is_all && arguments.confirm.as_deref() != Some(group) {
+        bail!("this replays {} dead letters of {group}; to replay them, add --confirm {group}", ids.len());
+    }
+    let replayed = dead.replay_all(&ids).await?;
+    let answer = |replayed: &Replayed| match replayed {
+        Replayed::Appended(id) => (true, format!("replayed as {id}")),
+        Replayed::Unknown => (false, "not a dead letter".to_owned()),
+        Replayed::Parked => {
+            (false, "not replayed: later entries of its key are dead letters, too, and would overtake it".to_owned())
+        }
+    };
+    if !is_all {
+        return report(&ids, replayed.iter().map(answer), output);
+    }
+    let count = |wanted: fn(&Replayed) -> bool| replayed.iter().filter(|replayed| wanted(replayed)).count();
+    let appended = count(|replayed| matches!(replayed, Replayed::Appended(_)));
+    let (parked, gone) = (count(|r| *r == Replayed::Parked), count(|r| *r == Replayed::Unknown));
+    let mut text = format!("{appended} replayed\n");
+    if parked > 0 {
+        text.push_str(&format!(
+            "{parked} not replayed: later entries of their keys are dead letters, too, and would overtake them\n"
+        ));
+    }
+    if gone > 0 {
+        text.push_str(&format!("{gone} are no longer dead letters\n"));
+    }
+    output.print(&json!({ "replayed": appended, "parked": parked, "gone": gone }), &text)?;
+    Ok(parked == 0)
+}
+
+async fn remove(keel: &Keel, arguments: &RemoveArguments, output: Output) -> Result<bool> {
+    let group = &arguments.group;
+    let dead = dead(keel, &arguments.stream, group).await?;
+    if !arguments.all {
+        let removed = dead.remove_all(&arguments.ids).await?;
+        let answer = |removed: &bool| (*removed, if *removed { "deleted" } else { "not a dead letter" }.to_owned());
+        return report(&arguments.ids, removed.iter().map(answer), output);
+    }
+    let ids = matching(&dead, &arguments.filter.filter(), usize::MAX).await?;
+    if arguments.confirm.as_deref() != Some(group) {
+        bail!("this deletes {} dead letters of {group} for good; to delete, add --all --confirm {group}", ids.len());
+    }
+    let removed = dead.remove_all(&ids).await?.into_iter().filter(|removed| *removed).count();
+    output.print(&json!({ "deleted": removed }), &format!("{removed} dead letters deleted\n"))?;
+    Ok(true)
+}
+
+/// Prints one line per letter. Returns whether every letter was changed.
+fn report(ids: &[LetterId], answers: impl Iterator<Item = (bool, String)>, output: Output) -> Result<bool> {
+    let answers: Vec<(String, bool, String)> =
+        ids.iter().zip(answers).map(|(id, (yes, text))| (id.to_string(), yes, text)).collect();
+    let values: Vec<Value> =
+        answers.iter().map(|(id, yes, text)| json!({ "id": id, "ok": yes, "answer": text })).collect();
+    let text: String = answers.iter().map(|(id, _, text)| format!("{id}: {text}\n")).collect();
+    output.print(&Value::Array(values), &text)?;
+    Ok(answers.iter().all(|(_, yes, _)| *yes))
+}

@@ -1,0 +1,84 @@
+//! `evenkeel stream ..`: inspects and operates the streams on a Redis.
+//!
+//! The result goes to standard output, as a table or (with `--json`) as one JSON value; an error goes to standard error, in one line.
+//! Exit codes: 0 yes; 1 no (a group is behind a limit, not every dead letter was replayed); 2 error.
+
+mod change;
+mod dead;
+mod entries;
+pub(crate) mod figures;
+mod groups;
+
+pub(crate) use change::summary;
+pub(crate) use dead::{kind, reason};
+
+use crate::connect::{exit_code, redis_address};
+use crate::output::Output;
+use anyhow::Result;
+use evenkeel::Keel;
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Redis: redis://, rediss:// or unix://, with ?prefix= if the service sets a prefix
+    #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", global = true, hide_env_values = true)]
+    redis: Option<String>,
+    /// Print JSON instead of tables
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List streams with their groups, lag and dead letters
+    Ls,
+    /// Show one stream: each partition of each group, with its position and its owner
+    Show(groups::StreamArgument),
+    /// List the groups of a stream
+    Groups(groups::StreamArgument),
+    /// Show how far groups are behind; exit code 1 if one is behind a limit
+    Lag(groups::LagArguments),
+    /// List the entries of a stream, page by page
+    Peek(entries::Arguments),
+    /// Pause a group: its consumers receive no entries
+    Pause(change::PauseArguments),
+    /// Resume a paused group
+    Resume(change::GroupArguments),
+    /// Move a group back, to handle entries again, or forward, to skip some
+    Seek(change::SeekArguments),
+    /// List, replay or delete dead letters of a group
+    #[command(subcommand)]
+    Dead(dead::Command),
+    /// Remove entries that all groups have settled
+    Trim(change::TrimArguments),
+}
+
+pub(crate) async fn run(arguments: Arguments) -> ExitCode {
+    let output = Output::new(arguments.json);
+    let redis = match redis_address(arguments.redis.as_deref()) {
+        Ok(address) => address,
+        Err(error) => return exit_code(Err(error), &[]),
+    };
+    let result = match Keel::connect(&redis.url).await {
+        Ok(keel) => operate(&keel, arguments.command, output).await,
+        Err(error) => Err(error.into()),
+    };
+    exit_code(result, &[&redis])
+}
+
+async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> {
+    match command {
+        Command::Ls => groups::list(keel, output).await,
+        Command::Show(arguments) => groups::show(keel, &arguments, output).await,
+        Command::Groups(arguments) => groups::groups(keel, &arguments, output).await,
+        Command::Lag(arguments) => groups::lag(keel, &arguments, output).await,
+        Command::Peek(arguments) => entries::peek(keel, &arguments, output).await,
+        Command::Pause(arguments) => change::pause(keel, &arguments, output).await,
+        Command::Resume(arguments) => change::resume(keel, &arguments, output).await,
+        Command::Seek(arguments) => change::seek(keel, &arguments, output).await,
+        Command::Dead(command) => dead::run(keel, command, output).await,
+        Command::Trim(arguments) => change::trim(keel, &arguments, output).await,
+    }
+}
