@@ -11,7 +11,20 @@ const LIBRARY_LINTS: &str = ".config/library";
 
 /// The feature sets for which the documentation is built: no link may need a feature that the user has not enabled. The steps before have
 /// built the dependencies of each.
-const DOCUMENTED: [&str; 8] = ["", "cache", "queue", "lock", "spool", "sqlite", "mysql,lock", "postgres,cache"];
+const DOCUMENTED: [&str; 12] = [
+    "",
+    "cache",
+    "queue",
+    "stream",
+    "lock",
+    "redlock",
+    "spool",
+    "sqlite",
+    "stream,sqlite",
+    "mysql,lock",
+    "postgres,cache",
+    "cache,queue,lock,sqlite,spool,tls",
+];
 
 /// The crates that the registry gets.
 pub(crate) const PUBLISHED: [&str; 4] = ["evenkeel-link", "evenkeel-protocol", "evenkeel", "evenkeel-published"];

@@ -64,6 +64,6 @@ pub use migrate::{migrate, run_migrations};
 pub use outbox::{Message, WorkId};
 pub use relay::{Looked, Outbox, Relay};
 pub(crate) use shared::{Destinations, Shared};
-#[cfg(feature = "queue")]
-pub(crate) use work::take_versions;
 pub use work::{Committed, Effects, Joined, Left, Sealed, WakeUp, Work};
+#[cfg(feature = "queue")]
+pub(crate) use work::{UNCHECKED_MAX, fits, largest_body, take_versions};

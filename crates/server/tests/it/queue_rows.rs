@@ -87,14 +87,15 @@ async fn job_changes_hold_after_flush<DB: Database>(database: park::Database) {
     let now = fixture.queue.topic().now_ms();
     for is_flushed in [false, true] {
         let name = |what: &str| format!("{what} {is_flushed}");
-        let [gone, moved, soon] = [name("gone"), name("moved"), name("soon")];
-        for id in [&gone, &moved, &soon] {
+        let [gone, moved, soon, edited] = [name("gone"), name("moved"), name("soon"), name("edited")];
+        for id in [&gone, &moved, &soon, &edited] {
             fixture.add(id).await;
         }
         for words in [
             vec!["revoke", "mail", &gone],
             vec!["reschedule", "mail", &moved, "--in", "2d"],
             vec!["run", "mail", &soon],
+            vec!["reschedule", "mail", &edited, "--in", "2d", "--body", "7"],
             vec!["pause", "mail"],
         ] {
             let ran = fixture.run(&words).await;
@@ -106,12 +107,14 @@ async fn job_changes_hold_after_flush<DB: Database>(database: park::Database) {
         assert_eq!(fixture.due(&gone).await, None, "revoked, flushed: {is_flushed}");
         assert!(fixture.due(&moved).await.unwrap() > now + 86_400_000, "moved, flushed: {is_flushed}");
         assert!(fixture.due(&soon).await.unwrap() < now + 1_800_000, "run now, flushed: {is_flushed}");
+        let job: Value = serde_json::from_str(&fixture.run(&["job", "mail", &edited, "--json"]).await.out).unwrap();
+        assert_eq!((&job["state"], &job["body"]), (&json!("waiting"), &json!(7)), "edited, flushed: {is_flushed}");
         assert!(fixture.due(&name("added")).await.is_some(), "added, flushed: {is_flushed}");
         assert!(fixture.queue.topic().stats().await.unwrap().is_paused(), "paused, flushed: {is_flushed}");
         let again = fixture.run(&["revoke", "mail", &gone]).await;
         assert_eq!((again.code, again.out.contains("revoked")), (0, true), "the same answer: {}", again.out);
         assert_eq!(fixture.run(&["resume", "mail"]).await.code, 0);
-        fixture.run(&["revoke", "mail", &soon, &moved, &name("added")]).await;
+        fixture.run(&["revoke", "mail", &soon, &moved, &edited, &name("added")]).await;
 
         fixture.add_dead_letter(&name("dead")).await;
         let removed = fixture.run(&["dead", "rm", "mail", &name("dead")]).await;
@@ -231,6 +234,31 @@ async fn queue_topic_changes_hold_after_flush_mariadb() {
 #[tokio::test]
 async fn queue_topic_changes_hold_after_flush_postgres() {
     topic_changes_hold_after_flush::<sqlx::Postgres>(park::postgres_database().await.unwrap()).await;
+}
+
+/// A job beyond the horizon is in its row alone.
+#[tokio::test]
+async fn queue_knows_jobs_beyond_the_horizon() {
+    let mut fixture = Fixture::<sqlx::Sqlite>::new(park::sqlite_database().unwrap()).await;
+    let far: Queue<Value> = fixture.keel.queue("far").sql(&fixture.pool).horizon(HOUR).open().await.unwrap();
+    fixture.queue = far;
+    for is_flushed in [false, true] {
+        let name = format!("far {is_flushed}");
+        fixture.queue.job(&json!(1)).id(&name).delay(10 * HOUR).enqueue().await.unwrap();
+        assert_eq!(fixture.due(&name).await, None, "it is not in Redis");
+        if is_flushed {
+            fixture.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+            let _: Queue<Value> = fixture.keel.queue("far").sql(&fixture.pool).horizon(HOUR).open().await.unwrap();
+        }
+        let json = async |words: &[&str]| {
+            serde_json::from_str::<Value>(&fixture.run(&[words, &["--json"]].concat()).await.out).unwrap()
+        };
+        assert_eq!(json(&["job", "far", &name]).await["state"], "waiting", "flushed: {is_flushed}");
+        assert_eq!(json(&["stats", "far"]).await["rows"], 1, "flushed: {is_flushed}");
+        assert_eq!(json(&["peek", "far"]).await["jobs"].as_array().unwrap().len(), 1, "flushed: {is_flushed}");
+        assert_eq!(fixture.run(&["revoke", "far", &name]).await.code, 0, "flushed: {is_flushed}");
+        assert_eq!(json(&["stats", "far"]).await["rows"], 0, "flushed: {is_flushed}");
+    }
 }
 
 #[tokio::test]

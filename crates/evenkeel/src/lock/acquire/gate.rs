@@ -146,3 +146,21 @@ impl Drop for Queued<'_> {
         self.0.fetch_sub(1, SeqCst);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Gates;
+    use evenkeel_protocol::lock::name::LockName;
+    use std::sync::Arc;
+
+    /// A program that locks a million names once each keeps none of them.
+    #[test]
+    fn local_queue_is_removed_with_its_last_task() {
+        let gates = Arc::new(Gates::default());
+        for number in 0..1_000 {
+            let gate = gates.gate(&LockName::new(&number.to_string()).unwrap());
+            drop(gate.turn_now().unwrap());
+        }
+        assert!(gates.all().is_empty());
+    }
+}

@@ -327,7 +327,7 @@ async fn keep_up<T: Send + Sync + 'static>(core: Arc<Core<T>>) {
     loop {
         core.clock.sleep(KEEP_UP.mul_f64(0.75 + rand::random::<f64>() / 2.0)).await;
         if let Err(error) = keep_up_once(&core).await {
-            tracing::debug!(queue = %core.name, %error, "the topology of the topic could not be read; retrying");
+            core.register_unread(&error);
         }
     }
 }

@@ -10,22 +10,26 @@ use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::Limits;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// How often a sending program checks the register. A consuming program checks it whenever it checks whether the topic has grown.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// When a sender last checked the registration of its topic.
-pub(crate) struct Registration(Mutex<Moment>);
+/// When a sender last checked the registration of its topic, and whether it was logged that this fails.
+pub(crate) struct Registration {
+    looked_at: Mutex<Moment>,
+    is_logged: AtomicBool,
+}
 
 impl Registration {
     pub(crate) fn new(clock: &Clock) -> Self {
-        Self(Mutex::new(clock.now()))
+        Self { looked_at: Mutex::new(clock.now()), is_logged: AtomicBool::new(false) }
     }
 
     /// Whether a check is due; true for one of several concurrent callers.
     fn is_due(&self, now: Moment) -> bool {
-        let mut looked_at = self.0.lock();
+        let mut looked_at = self.looked_at.lock();
         let is_due = now.since(*looked_at) >= LOOK;
         if is_due {
             *looked_at = now;
@@ -43,9 +47,23 @@ impl<T: Send + Sync + 'static> Core<T> {
         let core = Arc::clone(self);
         tokio::spawn(async move {
             if let Err(error) = core.keep_registered().await {
-                tracing::debug!(queue = %core.name, %error, "the register of topics could not be read; retrying");
+                core.register_unread(&error);
             }
         });
+    }
+
+    /// Logs that the register could not be read: once as a warning, if a repetition does not mend it, for example a value of another program
+    /// under its key.
+    pub(crate) fn register_unread(&self, error: &QueueError) {
+        let queue = &*self.name;
+        if error.is_retryable() || self.registration.is_logged.swap(true, Relaxed) {
+            tracing::debug!(queue, %error, "the register of topics could not be read; retrying");
+        } else {
+            tracing::warn!(
+                queue, %error,
+                "the register of topics could not be read; the topic runs on, but would not be registered again after a flush (logged once)"
+            );
+        }
     }
 
     /// Registers the topic again if it is missing, and sets its limits.

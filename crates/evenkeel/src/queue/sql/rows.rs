@@ -8,7 +8,7 @@ use super::statements::{
 use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page};
 use crate::queue::sending::for_work::{JobPut, JobWish, job_record};
 use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value};
-use crate::sql::{SqlError, take_versions};
+use crate::sql::{SqlError, UNCHECKED_MAX, fits, largest_body, take_versions};
 use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
@@ -44,6 +44,15 @@ impl<DB: Database> SqlTable<DB> {
     async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
         let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
         DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
+    }
+
+    /// Checks the size of a record before it is sent.
+    async fn fits(&self, bytes: usize) -> Result<(), SqlError> {
+        if bytes <= UNCHECKED_MAX {
+            return Ok(());
+        }
+        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        fits::<DB>(&mut connection, "a job", bytes).await
     }
 
     /// Reads the number in the first row; `None` if there is no row.
@@ -176,6 +185,7 @@ pub(crate) async fn upsert_jobs<DB: Database>(
 #[async_trait]
 impl<DB: Database> JobTable for SqlTable<DB> {
     async fn insert(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, SqlError> {
+        self.fits(largest_body(jobs.iter())).await?;
         let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
         for attempt in 1.. {
             match self.insert_all(jobs).await {
@@ -247,6 +257,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
     }
 
     async fn change(&self, topic: &str, id: JobId, seen: &JobRow, row: &JobRow) -> Result<bool, SqlError> {
+        self.fits(row.record.len()).await?;
         let values = [
             Value::count(row.version),
             Value::count(row.due_at),

@@ -346,8 +346,20 @@ async fn one_page(rows: &JobRows, cursor: Cursor) -> Result<Swept, QueueError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BETWEEN_ROUNDS_MAX, PAGE, after_page, after_round};
+    use super::{BETWEEN_ROUNDS_MAX, BYTES_MAX, PAGE, after_page, after_round, batches};
+    use evenkeel_protocol::queue::job::JobId;
     use std::time::Duration;
+
+    /// All bodies of a page were read and sent at once: 600 of 1 MB timed out, at every attempt.
+    #[test]
+    fn missing_bodies_are_restored_in_portions_of_four_mebibytes() {
+        let mib = 1 << 20;
+        let sizes = [mib, 2 * mib, mib, 1, 5 * mib, 3, 4];
+        let sizes: Vec<(JobId, u64)> = (0..).zip(sizes).map(|(number, bytes)| (JobId([number; 16]), bytes)).collect();
+        let portions: Vec<usize> = batches(&sizes).iter().map(Vec::len).collect();
+        assert_eq!((BYTES_MAX, portions), (4 * mib, vec![3, 1, 1, 2]), "a larger one alone");
+        assert!(batches(&[]).is_empty());
+    }
 
     #[test]
     fn sweep_pauses_after_each_page_and_round() {

@@ -28,4 +28,4 @@ pub(super) use finisher::Finisher;
 pub use joined::{Joined, Sealed};
 pub use notifier::WakeUp;
 #[cfg(feature = "queue")]
-pub(crate) use write::take_versions;
+pub(crate) use write::{UNCHECKED_MAX, fits, largest_body, take_versions};

@@ -3,7 +3,7 @@
 use super::effects::Effects;
 use super::notifier::WakeUp;
 #[cfg(feature = "queue")]
-use crate::queue::{JobPut, upsert_jobs};
+use crate::queue::{JobPut, JobWish, upsert_jobs};
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::effect::Message;
@@ -103,6 +103,7 @@ pub(super) async fn write<DB: Database>(
     fits::<DB>(connection, "a message", largest.max().unwrap_or(0)).await?;
     #[cfg(feature = "queue")]
     {
+        fits::<DB>(connection, "a job", largest_body(effects.puts.iter().filter(|put| put.row_decides))).await?;
         take_versions::<DB>(connection, &mut effects.puts).await.map_err(of)?;
         if guard("sql_row_in_the_work") {
             upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
@@ -117,14 +118,18 @@ pub(super) async fn write<DB: Database>(
 }
 
 /// The limit is queried for larger messages only: no server with default settings has a lower one.
-const UNCHECKED_MAX: usize = 512 * 1024;
+pub(crate) const UNCHECKED_MAX: usize = 512 * 1024;
 
 /// The maximum size of the rest of the message: the statement, names, lengths.
 const OVERHEAD_MAX: u64 = 4 * 1024;
 
 /// Checks the size before the statement is sent: a server closes the connection when a message is too large, which looks like any
 /// other lost connection, so the unit of work would be repeated and fail again.
-async fn fits<DB: Database>(connection: &mut DB::Connection, what: &'static str, bytes: usize) -> Result<(), SqlError> {
+pub(crate) async fn fits<DB: Database>(
+    connection: &mut DB::Connection,
+    what: &'static str,
+    bytes: usize,
+) -> Result<(), SqlError> {
     if bytes <= UNCHECKED_MAX || !guard("large_effects_are_refused") {
         return Ok(());
     }
@@ -133,6 +138,16 @@ async fn fits<DB: Database>(connection: &mut DB::Connection, what: &'static str,
         Some(limit) if bytes.saturating_add(OVERHEAD_MAX) > limit => Err(SqlError::TooLarge { what, bytes, limit }),
         _ => Ok(()),
     }
+}
+
+/// The size of the largest body.
+#[cfg(feature = "queue")]
+pub(crate) fn largest_body<'a>(puts: impl Iterator<Item = &'a JobPut>) -> usize {
+    let bodies = puts.map(|put| match &put.wish {
+        JobWish::Run { spec, .. } => spec.body.len(),
+        JobWish::Withdraw(_) => 0,
+    });
+    bodies.max().unwrap_or(0)
 }
 
 /// Notifies relays in the transaction itself, if the program has requested that and there are ordered messages.

@@ -194,9 +194,11 @@ fn decode<T: 'static>(run: &Run<T>, delivered: &Delivered) -> Result<(T, Record)
     let record = Record::decode(&delivered.record).map_err(|error| error.to_string())?;
     let codec = &run.core.codec;
     let decode = || match record.codec {
-        other if other != codec.id() => codec.decode_of(other, &record.body).unwrap_or_else(|| {
-            Err(CodecError::decode("this stream's codec", format!("the value was encoded by codec {other}")))
-        }),
+        other if other != codec.id() && guard("stream_entry_codec") => {
+            codec.decode_of(other, &record.body).unwrap_or_else(|| {
+                Err(CodecError::decode("this stream's codec", format!("the value was encoded by codec {other}")))
+            })
+        }
         _ => codec.decode(record.body.clone()),
     };
     let decoded = catch_panic_of_call(|| decode().map_err(|error| error.to_string()));

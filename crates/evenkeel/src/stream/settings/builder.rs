@@ -92,6 +92,14 @@ impl<T: Send + Sync + 'static, C: Codec<T>> StreamBuilder<T, C> {
         }
         let requested = StreamRecord { partitions: settings.partitions.unwrap_or(1), codec: self.codec.id() };
         let record = self.streams.store.register().register(&self.name, &requested).await?;
+        if record.codec != requested.codec {
+            tracing::warn!(
+                stream = self.name,
+                was = record.codec,
+                is = requested.codec,
+                "the stream is opened with another codec than before; each entry is decoded by its own"
+            );
+        }
         let base = Base::new(&self.streams, &self.name, record)?;
         let count = base.record.partitions;
         if settings.partitions.is_some_and(|partitions| partitions != count) && guard("stream_partitions_kept") {

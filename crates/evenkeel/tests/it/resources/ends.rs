@@ -8,6 +8,7 @@ use evenkeel::spool::SpoolOptions;
 use evenkeel::sql::migrate;
 use evenkeel::sql::sink::{Sinks, StreamSink};
 use evenkeel::sql::{Message, SqlError};
+use evenkeel::stream::Entry;
 use sqlx::SqlitePool;
 use sqlx::sqlite::SqlitePoolOptions;
 use std::convert::Infallible;
@@ -48,6 +49,9 @@ on_both! {
     thousand_caches_run_as_many_tasks_as_one
     dropped_queue_with_a_consumer_frees_everything
     dropped_consumer_frees_everything
+    dropped_stream_consumer_frees_everything
+    dropped_schedule_frees_everything
+    dropped_update_window_frees_everything
     dropped_unit_of_work_and_relay_free_everything
     dropped_row_locks_free_everything
     dropped_capabilities_together_free_everything
@@ -187,6 +191,39 @@ async fn dropped_consumer_frees_everything(keel: Keel) {
     }
 }
 
+async fn dropped_stream_consumer_frees_everything(keel: Keel) {
+    let orders = keel.stream::<String>("orders").partitions(2).open().await.unwrap();
+    orders.append("a", &"placed".to_owned()).await.unwrap();
+    for per_key in [false, true] {
+        let handled = Arc::new(Notify::new());
+        let notify = Arc::clone(&handled);
+        let group = if per_key { orders.group("shipping") } else { orders.group("billing").unordered() };
+        let consumer = group.handle(move |_: Entry<String>| {
+            notify.notify_one();
+            async { Ok::<_, Infallible>(()) }
+        });
+        // It is dropped in the middle.
+        tokio::select! {
+            ran = consumer.run(std::future::pending()) => ran.unwrap(),
+            () = handled.notified() => {}
+        }
+    }
+    let consumer = orders.group("billing").unordered().handle(|_: Entry<String>| async { Ok::<_, Infallible>(()) });
+    consumer.run(async {}).await.unwrap();
+}
+
+async fn dropped_schedule_frees_everything(keel: Keel) {
+    let mail = keel.queue::<String>("mail").open().await.unwrap();
+    let schedule = mail.periodic("minutely", "* * * * *".parse().unwrap(), |_| "tick".to_owned());
+    assert!(tokio::time::timeout(Duration::from_millis(20), schedule.run(std::future::pending())).await.is_err());
+}
+
+async fn dropped_update_window_frees_everything(keel: Keel) {
+    let builder = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).freshness(Freshness::Fresh);
+    let users = builder.open().await.unwrap();
+    let _window = users.begin_write(&42).await.unwrap();
+}
+
 async fn pool() -> SqlitePool {
     let pool = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await.unwrap();
     migrate(&pool).await.unwrap();
@@ -221,6 +258,7 @@ async fn dropped_capabilities_together_free_everything(keel: Keel) {
     dropped_shared_locks_free_everything(keel.clone()).await;
     dropped_near_cache_frees_everything(keel.clone()).await;
     dropped_queue_with_a_consumer_frees_everything(keel.clone()).await;
+    dropped_stream_consumer_frees_everything(keel.clone()).await;
     dropped_lock_frees_everything(keel).await;
 }
 

@@ -6,6 +6,7 @@ use super::{RedisQueue, scripts};
 use crate::queue::error::QueueError;
 use crate::queue::job::JobId;
 use crate::queue::steps::{Looked, Shard};
+use evenkeel_link::support::guard;
 use evenkeel_link::{Blocking, Link, LinkError, Script};
 use redis::{Cmd, Value};
 use std::future::Future;
@@ -53,7 +54,7 @@ impl Connection for Blocking {
 
 /// Added to the link's response time-out, which is sized for small calls.
 fn timeout_for(bytes: u64) -> Duration {
-    Duration::from_secs(bytes.div_ceil(1 << 20))
+    if guard("queue_bulk_deadline") { Duration::from_secs(bytes.div_ceil(1 << 20)) } else { Duration::ZERO }
 }
 
 impl Bulk {
@@ -130,4 +131,18 @@ pub(crate) async fn jobs(queue: &RedisQueue, shard: &Shard, ids: &[JobId]) -> Re
         left = later;
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timeout_for;
+    use std::time::Duration;
+
+    /// A reply of 20 MiB had the time of a small one: it timed out at every attempt.
+    #[test]
+    fn deadline_grows_with_the_bytes() {
+        let seconds = [0, 1, 1 << 20, (1 << 20) + 1, 20 << 20].map(|bytes| timeout_for(bytes).as_secs());
+        assert_eq!(seconds, [0, 1, 1, 2, 20]);
+        assert!(timeout_for(u64::MAX) > Duration::from_hours(1), "no overflow");
+    }
 }

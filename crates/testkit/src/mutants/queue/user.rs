@@ -50,6 +50,21 @@ pub(super) const ROWS: &[Mutant] = &[
         "answers::memory::endless_delay_does_not_block_the_consumer",
     ),
     mutant(
+        "queue_settleable",
+        "A result that can never be settled blocks every settlement of its consumer.",
+        "queue::consume::shard::tests::rejected_outcome_is_dead_with_the_reason",
+    ),
+    mutant(
+        "queue_lasting_given_up",
+        "A call that this process rejects is repeated forever.",
+        "queue::consume::shard::work::tests::only_a_permanent_error_ends_a_call",
+    ),
+    mutant(
+        "queue_bulk_deadline",
+        "A reply of many mebibytes has the time of a small one, and times out at every attempt.",
+        "queue::redis::bulk::tests::deadline_grows_with_the_bytes",
+    ),
+    mutant(
         "queue_fence_bounded",
         "An impossible fence leaves no room for later ones.",
         "answers::memory::impossible_fence_does_not_raise_later_fences",

@@ -26,6 +26,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::sink::stream_model::full_stream_rejects_messages",
     ),
     mutant(
+        "model_stream_sink_forgets",
+        "In memory the last sequence of every key is kept forever.",
+        "sql::sink::stream::memory::tests::expired_sequences_are_removed",
+    ),
+    mutant(
         "relay_fence",
         "A relay with an expired claim marks a unit of work as done that another one holds.",
         "sql::relay::sqlite::trouble::overtaken_relay_changes_nothing",

@@ -70,6 +70,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::failures::memory::panicking_handler_is_a_failed_attempt",
     ),
     mutant(
+        "stream_entry_codec",
+        "An entry that another codec encoded is read as another value.",
+        "stream::side::failures::memory::entry_is_decoded_by_its_own_codec",
+    ),
+    mutant(
         "stream_undecodable_is_dead",
         "An entry that cannot be decoded blocks its key.",
         "stream::side::failures::memory::undecodable_entry_is_dead_and_others_go_on",

@@ -178,8 +178,10 @@ impl<T> ShardWorker<T> {
 /// Replaces a settlement that the steps would reject, which would fail all settlements of its call, by `Dead` with the reason.
 fn settleable(outcome: Outcome) -> Outcome {
     match check::settlement(&outcome) {
-        Err(error) => Outcome::Dead { reason: message_of(&format!("the handler's result cannot be settled: {error}")) },
-        Ok(()) => outcome,
+        Err(error) if guard("queue_settleable") => {
+            Outcome::Dead { reason: message_of(&format!("the handler's result cannot be settled: {error}")) }
+        }
+        _ => outcome,
     }
 }
 

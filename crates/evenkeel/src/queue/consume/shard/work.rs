@@ -185,7 +185,7 @@ fn is_lasting(error: &QueueError, attempt: u32) -> bool {
     match error {
         QueueError::Link(LinkError::Unexpected(_)) => attempt >= UNEXPECTED_MAX,
         QueueError::Link(_) | QueueError::Database { .. } => false,
-        _ => true,
+        _ => guard("queue_lasting_given_up"),
     }
 }
 

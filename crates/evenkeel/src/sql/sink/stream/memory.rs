@@ -10,6 +10,9 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+/// Above so many keys the expired sequences are removed, and then again at twice the remaining number.
+const SWEEP_MIN: usize = 1_024;
+
 /// Streams in this process. Cheap to clone; clones share them.
 #[derive(Clone)]
 pub struct MemoryStreams {
@@ -24,6 +27,8 @@ struct Stream {
     newest: (u64, u64),
     /// By source and key: the last sequence, and when it expires.
     last: HashMap<(String, String), (u64, u64)>,
+    /// The number of sequences at which the expired ones are removed.
+    sweep_at: usize,
 }
 
 impl MemoryStreams {
@@ -61,6 +66,10 @@ impl Stream {
             }
         }
         if let Some((ordering_key, sequence)) = ordering_key {
+            if self.last.len() >= self.sweep_at.max(SWEEP_MIN) && guard("model_stream_sink_forgets") {
+                self.last.retain(|_, (_, until)| *until > now);
+                self.sweep_at = 2 * self.last.len();
+            }
             self.last.insert(ordering_key, (sequence, now.saturating_add(rule.deduplication_ms)));
         }
         Appended::Entry(entry_id)
@@ -97,4 +106,25 @@ impl StreamSteps for MemoryStreams {
 fn parts(entry_id: &str) -> (u64, u64) {
     let (ms, number) = entry_id.split_once('-').unwrap_or((entry_id, "0"));
     (ms.parse().unwrap_or(0), number.parse().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limit, Rule, SWEEP_MIN, Stream};
+    use crate::sql::sink::{Envelope, Order};
+    use bytes::Bytes;
+
+    /// On Redis they expire.
+    #[test]
+    fn expired_sequences_are_removed() {
+        let rule = Rule { limit: Limit::TrimOldest(1), deduplication_ms: 10 };
+        let mut stream = Stream::default();
+        for number in 0..10_000_u64 {
+            let order = Some(Order { key: number.to_string(), sequence: 1 });
+            let [source, id, topic] = ["shop", "1", "orders"].map(str::to_owned);
+            let message = Envelope { source, id, topic, order, payload: Bytes::new(), headers: Vec::new() };
+            stream.append(rule, &message, number);
+        }
+        assert!(stream.last.len() <= SWEEP_MIN, "{}", stream.last.len());
+    }
 }

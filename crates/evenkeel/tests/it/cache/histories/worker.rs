@@ -103,7 +103,10 @@ async fn open_cache(plan: &Plan) -> Cache<String, u64> {
     let quick = format!("{}{separator}response_timeout_ms=150&connect_timeout_ms=200&heartbeat_ms=100", plan.url);
     let mut options = LinkOptions::from_url(&quick).unwrap();
     options.prefix.clone_from(&plan.prefix);
-    let keel = Keel::builder().connect_with(options).await.unwrap();
+    // On a busy machine a handshake may take longer than these short time-outs.
+    let connected =
+        testkit::eventually("Redis replies", async || Keel::builder().connect_with(options.clone()).await.ok());
+    let keel = connected.await.unwrap();
     let rows = keel.cache("row").ttl(Duration::from_secs(60)).write_window(Duration::from_millis(600));
     let rows = rows.transaction_max(Duration::from_secs(2)).suspect_ttl(Duration::from_millis(200)).strong();
     let while_writing = if plan.seed.is_multiple_of(2) { WhileWriting::Wait } else { WhileWriting::Load };

@@ -128,7 +128,7 @@ async fn page_is_read_in_replies_of_four_mebibytes() {
     in_time(async {
         let rig = Rig::redis().await;
         let proxy = Proxy::start(rig.port(), 1).await.unwrap();
-        let keel = rig.process_through(|url| proxy.url(url)).await;
+        let keel = rig.process_through(|url| format!("{}?response_timeout_ms=15000", proxy.url(url))).await;
         let bulk = bulk(&keel).await;
         for number in 0..12 {
             bulk.now(&body(number, 900_000)).await.unwrap();

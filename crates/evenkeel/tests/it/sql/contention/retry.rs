@@ -2,7 +2,9 @@
 
 use crate::sql::rig::{Rig, Sql};
 use evenkeel::Keel;
-use evenkeel::sql::{Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, OptimisticError, Stale};
+use evenkeel::sql::{
+    Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, OptimisticError, SqlError, Stale,
+};
 use sqlx::Connection;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -184,4 +186,5 @@ async fn serialization_failure_is_a_conflict() {
     one.commit().await.unwrap();
     let error = two.commit().await.unwrap_err();
     assert_eq!(error.conflict(), Some(Conflict::Serialization), "{error}");
+    assert!(SqlError::from(error).is_retryable(), "as `?` hands it on");
 }

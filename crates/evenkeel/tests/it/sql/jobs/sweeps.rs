@@ -36,7 +36,7 @@ struct Stage {
 impl Stage {
     async fn open<DB: Tested>(place: &TestDatabase<DB>) -> Self {
         let redis = Redis::start(RedisOptions::new()).await.unwrap();
-        let keel = Keel::connect(&redis.url()).await.unwrap();
+        let keel = Keel::connect(&format!("{}?response_timeout_ms=15000", redis.url())).await.unwrap();
         let queue = keel.queue("row_decides").retries(0).body_bytes_max(2 * MIB).sql(&place.pool).open().await.unwrap();
         Self { redis, queue }
     }
@@ -206,7 +206,7 @@ async fn large_bodies_are_restored_and_sent_only_when_needed<DB: Tested>(place: 
     assert!(sent < 256 * 1024, "three looks at {JOBS} bodies of 1 MiB took {sent} bytes");
     stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
     // A neighbor continues meanwhile.
-    let keel = Keel::connect(&stage.redis.url()).await.unwrap();
+    let keel = Keel::connect(&format!("{}?response_timeout_ms=15000", stage.redis.url())).await.unwrap();
     let neighbor: Queue<u32> = keel.queue("neighbor").open().await.unwrap();
     let (swept, sent) = tokio::join!(stage.queue.sweep_once(), async {
         for number in 0..50 {

@@ -3,6 +3,7 @@
 use crate::sql::rig::{Rig, Sql};
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, Freshness};
+use evenkeel::codec::Raw;
 use evenkeel::queue::{JobId, Queue};
 use evenkeel::sql::sink::{Sinks, StreamSink};
 use evenkeel::sql::{Effects, Message, SqlError};
@@ -63,6 +64,34 @@ async fn effects_of_another_keel_are_rejected<DB: Sql>(rig: Rig<DB>) {
     work.invalidate(&rig.stock, &1).unwrap();
     work.enqueue(rig.mail.job(&"letter".to_owned())).unwrap();
     work.commit().await.unwrap();
+}
+
+/// A Redis at the same address under the same prefix is one store, whichever keel names it; under another prefix it is another one, and so
+/// is the embedded store.
+#[tokio::test]
+async fn effects_of_another_redis_are_rejected() {
+    crate::in_time(Box::pin(async {
+        let server = testkit::park::redis().await.unwrap();
+        let connect = async |prefix: &str| Keel::connect(&format!("{}?prefix={prefix}", server.url)).await.unwrap();
+        let rig = Rig::<sqlx::Sqlite>::with(connect(&server.prefix).await).await;
+        let other_prefix = format!("{}other", server.prefix);
+        for other in [connect(&other_prefix).await, Keel::memory()] {
+            let stock = other.cache("stock").ttl(TTL).open().await.unwrap();
+            let strong = other.cache("strong").ttl(TTL).freshness(Freshness::Fresh).open().await.unwrap();
+            let mail = other.queue("mail").open().await.unwrap();
+            let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+            check(&mut work, &stock, &strong, &mail).await;
+            work.rollback().await.unwrap();
+        }
+        let twin = connect(&server.prefix).await;
+        let stock: Cache<i64, i64> = twin.cache("stock").ttl(TTL).open().await.unwrap();
+        let mail: Queue<String> = twin.queue("mail").open().await.unwrap();
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        work.invalidate(&stock, &1).unwrap();
+        work.enqueue(mail.job(&"letter".to_owned())).unwrap();
+        assert!(work.commit().await.unwrap().carried_out);
+    }))
+    .await;
 }
 
 /// As a handler that hands the driver's errors on with `?`.
@@ -165,7 +194,21 @@ async fn large_effects_do_not_block_small_ones<DB: Sql>(rig: Rig<DB>) {
             let error = work.commit().await.unwrap_err();
             assert!(matches!(error, SqlError::TooLarge { .. }) && !error.is_retryable(), "{error}");
             assert!(!error.outcome_unknown() && error.to_string().contains(&limit.to_string()), "{error}");
+            let SqlError::TooLarge { bytes, .. } = &error else { panic!("{error}") };
+            assert!(error.to_string().contains(&bytes.to_string()), "both numbers: {error}");
         }
+        // A job whose row decides is a row of that size, in a unit of work and without one.
+        let builder = rig.keel.queue("bulk").codec(Raw).body_bytes_max(2 * too_large.len());
+        let (bulk, body) = (builder.sql(&rig.pool).open().await.unwrap(), bytes::Bytes::from(too_large));
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        work.enqueue(bulk.job(&body)).unwrap();
+        let error = work.commit().await.unwrap_err();
+        assert!(matches!(error, SqlError::TooLarge { .. }) && !error.is_retryable(), "{error}");
+        let error = bulk.now(&body).await.unwrap_err();
+        assert!(!error.is_retryable() && error.to_string().contains(&limit.to_string()), "{error}");
+        let small = bulk.delay(TTL, &bytes::Bytes::from_static(b"small")).await.unwrap();
+        let error = bulk.edit(&small, &body).await.unwrap_err();
+        assert!(!error.is_retryable() && error.to_string().contains(&limit.to_string()), "{error}");
     }
     assert_eq!(rig.works(1).await, 2, "what was refused left nothing");
     let sinks = Sinks::to(StreamSink::new(&rig.keel));

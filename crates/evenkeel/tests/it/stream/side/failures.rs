@@ -1,7 +1,8 @@
 //! Handlers that fail, and what follows.
 
 use super::rig::{Desk, Rig, all_settled, append, billing, letters, open, reason};
-use evenkeel::codec::Raw;
+use crate::log::Log;
+use evenkeel::codec::{MessagePack, Raw};
 use evenkeel::stream::admin::{LetterFilter, LetterId, NoteKind, Replayed};
 use evenkeel::stream::{Entry, Handled, OnFailure, Reaction, RetryDelay, Stream};
 use std::time::Duration;
@@ -13,6 +14,7 @@ on_both! {
     on_error_chooses_the_reaction
     panicking_handler_is_a_failed_attempt
     undecodable_entry_is_dead_and_others_go_on
+    entry_is_decoded_by_its_own_codec
     handler_can_pause_the_group
     later_entries_follow_a_dead_letter_of_their_sequence
     dead_letter_is_replayed_to_its_group_only
@@ -143,6 +145,24 @@ async fn undecodable_entry_is_dead_and_others_go_on(rig: Rig) {
     let letters = letters(&orders).await;
     assert_eq!((letters.len(), Some(letters[0].origin)), (1, bad.id));
     assert!(reason(&letters[0]).starts_with("undecodable: "), "{}", reason(&letters[0]));
+}
+
+/// The JSON text `5` is the number 53 in MessagePack.
+async fn entry_is_decoded_by_its_own_codec(rig: Rig) {
+    let json: Stream<u64> = rig.process().await.stream("orders").open().await.unwrap();
+    let log = Log::begin();
+    let packed: Stream<u64> = rig.process().await.stream("orders").codec(MessagePack).open().await.unwrap();
+    log.each_says("opened with another codec", &["orders"]);
+    json.append("a", &5).await.unwrap();
+    packed.append("a", &7).await.unwrap();
+    let (done, mut is_done) = tokio::sync::mpsc::unbounded_channel();
+    let consumer = packed.group("billing").handle(move |entry: Entry<u64>| {
+        let sent = done.send(entry.value).map_err(|_| "the receiver is closed".to_owned());
+        async move { sent }
+    });
+    let office = open(consumer.concurrency(1));
+    assert_eq!((is_done.recv().await, is_done.recv().await), (Some(5), Some(7)));
+    office.close().await;
 }
 
 async fn handler_can_pause_the_group(rig: Rig) {

@@ -11,6 +11,7 @@ mod extremes;
 mod failures;
 mod faults;
 mod hostile;
+mod large;
 mod order;
 mod owners;
 mod rig;

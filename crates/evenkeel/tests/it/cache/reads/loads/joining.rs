@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 on_both! {
     read_after_invalidation_rejects_load_past_the_store
     read_after_invalidation_rejects_load_with_dropped_fill
+    read_after_invalidation_rejects_load_stored_before_it
     readers_that_rejected_a_load_share_the_next
     at_most_two_loads_of_a_key_run_in_a_process
     reader_that_rejects_replica_load_reads_the_primary
@@ -127,6 +128,21 @@ async fn read_after_invalidation_rejects_load_with_dropped_fill(rig: Rig) {
             assert_eq!(reader.await.unwrap(), some("new"), "{between:?}");
         }
     }
+}
+
+/// The store has accepted the old row, and its reply is on its way when another process writes: what was stored proves nothing to a reader
+/// that began after the fill was sent.
+async fn read_after_invalidation_rejects_load_stored_before_it(rig: Rig) {
+    let scene = Scene::new(&rig).await;
+    let (mut fill, before) = (scene.gate.hold(Step::Fill, Side::BeforeAnswer), reader(&scene.rows, &scene.db));
+    fill.reached().await;
+    scene.write_elsewhere().await;
+    // The readers ask no store, so that they have joined before the reply arrives.
+    scene.rows.bypass_reads(true);
+    let after = scene.join().await;
+    fill.release();
+    assert_eq!(row(before).await, some("old"));
+    see_the_new_row(after).await;
 }
 
 /// On a server of its own.

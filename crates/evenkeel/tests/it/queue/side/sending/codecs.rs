@@ -135,6 +135,19 @@ async fn reserved_codec_ids_are_rejected_in_memory() {
 }
 
 #[tokio::test]
+async fn opening_with_another_codec_is_logged_on_redis() {
+    crate::in_time(async {
+        let rig = Rig::redis().await;
+        let _json = numbers(&rig, Json).await;
+        let log = Log::begin();
+        let _same = numbers(&rig, Json).await;
+        let _packed = numbers(&rig, MessagePack).await;
+        log.each_says("opened with another codec", &["numbers"]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn opening_with_another_codec_is_logged_in_memory() {
     let keel = Keel::memory();
     let _json = keel.queue::<u64>("numbers").open().await.unwrap();
