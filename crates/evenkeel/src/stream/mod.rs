@@ -63,6 +63,8 @@ mod stream;
 pub use crate::handling::cancellation::Cancellation;
 #[cfg(feature = "sql")]
 pub(crate) use base::Base;
+#[cfg(feature = "lock")]
+pub use consume::PerKeyExclusive;
 pub use consume::{Batch, BatchHandled, Consumer, Entry, Group, Handled, OnFailure, Reaction};
 pub use evenkeel_protocol::retry_delay::RetryDelay;
 pub use evenkeel_protocol::stream::error::StreamError;

@@ -74,4 +74,14 @@ pub(super) const ROWS: &[Mutant] = &[
         "An entry that cannot be decoded blocks its key.",
         "stream::side::failures::memory::undecodable_entry_is_dead_and_others_go_on",
     ),
+    mutant(
+        "stream_lock_lost_cancels",
+        "A handler that lost its lock goes on next to the next holder.",
+        "stream::side::exclusive::memory::handler_is_canceled_when_its_lock_is_lost",
+    ),
+    mutant(
+        "stream_suspect_waits_for_lock",
+        "An entry that kills its process is never identified if its lock is taken when it is delivered again.",
+        "stream::side::exclusive::memory::suspect_whose_lock_is_taken_stays_a_suspect",
+    ),
 ];

@@ -7,6 +7,7 @@ macro_rules! on_both {
 mod admin;
 mod appends;
 mod batches;
+mod exclusive;
 mod extremes;
 mod failures;
 mod faults;
