@@ -278,5 +278,8 @@ pub(crate) async fn open<T>(
             ));
         }
     }
-    base.store.register().add_group(&base.name, group, mode).await
+    base.store.register().add_group(&base.name, group, mode).await?;
+    #[cfg(feature = "sql")]
+    crate::stream::sql::add_group(base, group, mode).await?;
+    Ok(())
 }
