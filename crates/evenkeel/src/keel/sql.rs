@@ -59,6 +59,8 @@ impl Keel {
     /// ([`unrouted_max`](Relay::unrouted_max)), except that messages with a key wait forever. Effects are carried out on the
     /// caches and queues of this keel, so the relay must use the same Redis and the same prefix as the programs that commit.
     pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> Relay<DB> {
+        #[cfg(feature = "stream")]
+        self.0.streams.databases.add(Arc::new(crate::stream::SqlTable(pool.clone())));
         Relay::over(&self.0.sql, pool)
     }
 

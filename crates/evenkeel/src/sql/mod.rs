@@ -56,7 +56,9 @@ pub use contention::{
     Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, LockingTransaction, OptimisticError, Stale,
 };
 pub use database::Database;
-#[cfg(feature = "lock")]
+#[cfg(feature = "stream")]
+pub(crate) use database::Trouble;
+#[cfg(any(feature = "lock", feature = "stream"))]
 pub(crate) use database::{Kind, Row, Statement, Value};
 pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, ParkedMessageDecision};

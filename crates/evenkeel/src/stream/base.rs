@@ -3,11 +3,12 @@
 use super::store::StreamStore;
 use super::store::streams::Streams;
 use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
-use evenkeel_protocol::stream::name::Partition;
+use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::register::StreamRecord;
-use evenkeel_protocol::stream::steps::{GroupSpec, Position};
+use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Position};
 use metrics::counter;
 use std::sync::Arc;
 
@@ -34,9 +35,36 @@ impl Base {
         })
     }
 
+    /// The registered groups, by name.
+    pub(crate) async fn groups(&self) -> Result<Vec<(GroupName, Mode)>, StreamError> {
+        let groups = self.store.register().groups(&self.name).await?;
+        #[cfg(feature = "sql")]
+        if let Some(table) = self.table().await?
+            && guard("stream_groups_of_the_database")
+        {
+            let mut groups: std::collections::BTreeMap<GroupName, Mode> = groups.into_iter().collect();
+            let rows = super::sql::ask(table.groups(&self.topic())).await?;
+            groups.extend(rows.into_iter().map(|row| (row.group, row.mode)));
+            return Ok(groups.into_iter().collect());
+        }
+        Ok(groups)
+    }
+
     /// Creates a partition that Redis has lost, with all registered groups. They begin with its first entry: whatever the new log has,
-    /// no group has read.
+    /// no group has read. A stream that is registered in a database is created again from there as a whole.
     pub(crate) async fn create_again(&self, partition: &Partition) -> Result<(), StreamError> {
+        #[cfg(feature = "sql")]
+        if let Some(table) = self.table().await? {
+            return super::sql::create_again(self, &*table, partition).await;
+        }
+        if self.record.incarnation.is_some() && guard("stream_left_to_its_database") {
+            return Err(StreamError::Database {
+                reason: "Redis has lost the stream, or a part of it, and this program does not know the database: a program that opens it \
+                         with `sql` creates it again"
+                    .to_owned(),
+                is_retryable: true,
+            });
+        }
         let register = self.store.register();
         register.register(&self.name, &self.record).await?;
         let specs: Vec<GroupSpec> = register

@@ -49,6 +49,10 @@ pub(crate) struct ConsumerMetrics {
     pub(crate) leases_lost: Counter,
     pub(crate) lost: Counter,
     pub(crate) blocked: Counter,
+    #[cfg(feature = "lock")]
+    pub(crate) lock_busy: Counter,
+    #[cfg(feature = "lock")]
+    pub(crate) locks_lost: Counter,
     pub(crate) running: Gauge,
     pub(crate) partitions: Gauge,
     pub(crate) handler_seconds: Histogram,
@@ -73,6 +77,10 @@ impl ConsumerMetrics {
             leases_lost: counter!("evenkeel_stream_leases_lost_total", "stream" => s(), "group" => g()),
             lost: counter!("evenkeel_stream_lost_total", "stream" => s(), "group" => g()),
             blocked: counter!("evenkeel_stream_blocked_total", "stream" => s(), "group" => g()),
+            #[cfg(feature = "lock")]
+            lock_busy: counter!("evenkeel_stream_lock_busy_total", "stream" => s(), "group" => g()),
+            #[cfg(feature = "lock")]
+            locks_lost: counter!("evenkeel_stream_locks_lost_total", "stream" => s(), "group" => g()),
             running: gauge!("evenkeel_stream_running", "stream" => s(), "group" => g()),
             partitions: gauge!("evenkeel_stream_partitions", "stream" => s(), "group" => g()),
             handler_seconds: histogram!("evenkeel_stream_handler_seconds", "stream" => s(), "group" => g()),
@@ -118,8 +126,18 @@ impl ConsumerMetrics {
             .increment(1);
     }
 
+    /// Counts a lock that could not be acquired, because its store did not answer.
+    #[cfg(feature = "lock")]
+    pub(crate) fn lock_failed(&self, error: &crate::lock::LockError) {
+        self.repeated("lock", error);
+    }
+
     /// Counts a failed call of a consumer, which repeats it.
     pub(crate) fn failed(&self, step: &'static str, error: &StreamError) {
+        self.repeated(step, error);
+    }
+
+    fn repeated(&self, step: &'static str, error: &dyn std::fmt::Display) {
         tracing::debug!(stream = %self.stream, group = %self.group, step, %error, "a call of the consumer failed; retrying");
         let (stream, group) = (Arc::clone(&self.stream), Arc::clone(&self.group));
         counter!("evenkeel_stream_call_failures_total", "stream" => stream, "group" => group, "step" => step)

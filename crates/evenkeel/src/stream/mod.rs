@@ -38,7 +38,8 @@
 //!   [`total`](Group::total)), its retries and dead letters.
 //! * [`admin::StreamAdmin`] — the operator's handle on the same stream, independent of the type of its entries.
 //!
-//! A stream is as durable as its Redis: entries that Redis loses are lost. What is appended must be trimmed again, which consumers do: an
+//! A stream is as durable as its Redis: entries that Redis loses are lost, except those that units of work append to a stream that is
+//! registered in their database (`StreamBuilder::sql`). What is appended must be trimmed again, which consumers do: an
 //! entry is removed once every group has settled it and it is older than [`retention`](StreamBuilder::retention).
 //!
 //! docs/spec/stream.md specifies the protocol; the crate `evenkeel-protocol` has its atomic steps, their model and their scripts. The
@@ -49,6 +50,7 @@
 //! * `consume/` runs entries: per partition a worker that reads, extends leases and settles, and per entry its attempts.
 //! * `admin/` is for operators.
 //! * `store/` gives access to the steps and to the register of streams.
+//! * `sql/` stores checkpoints of groups in a database, and recovers a stream that Redis has lost.
 
 pub mod admin;
 mod base;
@@ -56,6 +58,8 @@ mod consume;
 mod metrics;
 mod sending;
 mod settings;
+#[cfg(feature = "sql")]
+mod sql;
 mod store;
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]
 mod stream;
@@ -63,6 +67,8 @@ mod stream;
 pub use crate::handling::cancellation::Cancellation;
 #[cfg(feature = "sql")]
 pub(crate) use base::Base;
+#[cfg(feature = "lock")]
+pub use consume::PerKeyExclusive;
 pub use consume::{Batch, BatchHandled, Consumer, Entry, Group, Handled, OnFailure, Reaction};
 pub use evenkeel_protocol::retry_delay::RetryDelay;
 pub use evenkeel_protocol::stream::error::StreamError;
@@ -70,5 +76,7 @@ pub use evenkeel_protocol::stream::id::EntryId;
 pub use sending::entry::NewEntry;
 pub use sending::send::Appended;
 pub use settings::builder::StreamBuilder;
+#[cfg(feature = "sql")]
+pub(crate) use sql::SqlTable;
 pub(crate) use store::streams::Streams;
 pub use stream::Stream;

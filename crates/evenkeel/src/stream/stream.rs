@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// A handle on one stream; cheap to clone.
 ///
 /// Guarantee: each group handles every entry that was appended at least once, or has it as a dead letter, for as long as Redis loses
-/// nothing. Not guaranteed: that an entry survives a Redis that loses acknowledged writes; docs/spec/stream.md has the full list.
+/// nothing. Not guaranteed: that an entry survives a Redis that loses acknowledged writes, except for entries of units of work of a stream
+/// that is registered in their database (`StreamBuilder::sql`); docs/spec/stream.md has the full list.
 pub struct Stream<T> {
     core: Arc<Core<T>>,
 }
@@ -96,6 +97,16 @@ impl<T: Send + Sync + 'static> Stream<T> {
     #[must_use]
     pub fn steps(&self) -> (Arc<dyn StreamSteps>, Vec<Partition>) {
         (self.core.base.store.steps(), self.core.base.partitions.clone())
+    }
+
+    /// For test suites: stores the state of a group as a process that has read this incarnation of the stream before Redis lost it. Returns
+    /// whether it was stored.
+    ///
+    /// # Errors
+    /// As the calls of a consumer.
+    #[cfg(all(feature = "testing", feature = "sql"))]
+    pub async fn save_late(&self, group: &str, incarnation: u64) -> Result<bool, StreamError> {
+        super::sql::save_late(&self.core.base, group, incarnation).await
     }
 
     pub(crate) fn core(&self) -> &Arc<Core<T>> {

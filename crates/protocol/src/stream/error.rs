@@ -62,6 +62,15 @@ pub enum StreamError {
         /// The name.
         stream: String,
     },
+    /// The database in which the stream is registered returned an error or did not reply. Where Redis has lost the stream, nothing was created
+    /// again.
+    #[error("the database of the stream: {reason}")]
+    Database {
+        /// The error.
+        reason: String,
+        /// Whether the same call may succeed later.
+        is_retryable: bool,
+    },
     /// The stream has no such group, or Redis has lost it.
     #[error("stream {stream:?} has no group {group:?}; a consumer of the group creates it")]
     UnknownGroup {
@@ -76,7 +85,11 @@ impl StreamError {
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Link(error) if error.is_retryable())
+        match self {
+            Self::Link(error) => error.is_retryable(),
+            Self::Database { is_retryable, .. } => *is_retryable,
+            _ => false,
+        }
     }
 
     /// Whether the call may have been executed although it failed.

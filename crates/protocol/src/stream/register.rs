@@ -1,6 +1,7 @@
 //! The register of streams: their numbers of partitions, and their groups.
 //!
-//! It is in Redis as the streams are, so a flush removes both. Programs write again what they know.
+//! It is in Redis as the streams are, so a flush removes both. Programs write again what they know. A stream that is registered in a database,
+//! too, has the number of its incarnation here: a missing or another number says that Redis has lost the stream.
 
 use super::error::StreamError;
 use super::name::GroupName;
@@ -19,6 +20,9 @@ pub struct StreamRecord {
     pub partitions: u16,
     /// The codec of its entries ([`Codec::id`](crate::codec::Codec::id)).
     pub codec: u8,
+    /// The incarnation of a stream that is registered in a database: it rises each time that Redis has lost the stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<u64>,
 }
 
 type Result<T> = std::result::Result<T, StreamError>;
@@ -28,6 +32,9 @@ type Result<T> = std::result::Result<T, StreamError>;
 pub trait StreamRegister: Send + Sync {
     /// Creates the entry of a stream, unless it has one; returns the stored one.
     async fn register(&self, stream: &str, record: &StreamRecord) -> Result<StreamRecord>;
+
+    /// Replaces the entry of a stream.
+    async fn replace(&self, stream: &str, record: &StreamRecord) -> Result<()>;
 
     /// The entry of a stream; `None` if no program has opened it.
     async fn get(&self, stream: &str) -> Result<Option<StreamRecord>>;
@@ -75,9 +82,13 @@ impl RedisStreams {
 #[async_trait]
 impl StreamRegister for RedisStreams {
     async fn register(&self, stream: &str, record: &StreamRecord) -> Result<StreamRecord> {
-        let text = serde_json::to_string(record).map_err(|error| StreamError::Invalid(error.to_string()))?;
-        self.command(&self.streams, redis::cmd("HSETNX").arg(&self.streams).arg(stream).arg(text)).await?;
+        self.command(&self.streams, redis::cmd("HSETNX").arg(&self.streams).arg(stream).arg(text(record)?)).await?;
         Ok(self.get(stream).await?.unwrap_or_else(|| record.clone()))
+    }
+
+    async fn replace(&self, stream: &str, record: &StreamRecord) -> Result<()> {
+        self.command(&self.streams, redis::cmd("HSET").arg(&self.streams).arg(stream).arg(text(record)?)).await?;
+        Ok(())
     }
 
     async fn get(&self, stream: &str) -> Result<Option<StreamRecord>> {
@@ -128,6 +139,10 @@ fn mode_of(text: &[u8]) -> Mode {
     if text == b"partition" { Mode::Partition } else { Mode::Entry }
 }
 
+fn text(record: &StreamRecord) -> Result<String> {
+    serde_json::to_string(record).map_err(|error| StreamError::Invalid(error.to_string()))
+}
+
 fn read(stream: &str, text: &[u8]) -> Result<StreamRecord> {
     serde_json::from_slice(text).map_err(|error| StreamError::Settings {
         stream: stream.to_owned(),
@@ -148,6 +163,11 @@ pub struct MemoryStreams {
 impl StreamRegister for MemoryStreams {
     async fn register(&self, stream: &str, record: &StreamRecord) -> Result<StreamRecord> {
         Ok(self.streams.lock().entry(stream.to_owned()).or_insert_with(|| record.clone()).clone())
+    }
+
+    async fn replace(&self, stream: &str, record: &StreamRecord) -> Result<()> {
+        self.streams.lock().insert(stream.to_owned(), record.clone());
+        Ok(())
     }
 
     async fn get(&self, stream: &str) -> Result<Option<StreamRecord>> {

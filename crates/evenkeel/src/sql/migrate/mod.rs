@@ -42,6 +42,7 @@ const MIGRATIONS: &[Own] = &[
     migration!(7, "0007_topics"),
     migration!(8, "0008_attempts"),
     migration!(9, "0009_json"),
+    migration!(10, "0010_streams"),
 ];
 
 /// How long a process waits for another one that migrates the library's tables.

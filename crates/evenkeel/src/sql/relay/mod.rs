@@ -52,3 +52,5 @@ mod works;
 pub use self::core::Looked;
 pub use operate::{Outbox, OutboxStats, ParkedDecision, SeenKey, SeenWork, WorkState};
 pub use relay::Relay;
+#[cfg(feature = "stream")]
+pub(crate) use rows::begin;

@@ -102,7 +102,7 @@ pub(super) async fn next_of<DB: Database>(
 }
 
 /// Begins a short transaction that locks only the rows it finds and does not wait for locked ones.
-pub(super) async fn begin<DB: Database>(
+pub(crate) async fn begin<DB: Database>(
     connection: &mut PoolConnection<DB>,
 ) -> Result<Transaction<'_, DB>, sqlx::Error> {
     // At a higher isolation level a locking read also blocks inserts into the gaps next to the rows.

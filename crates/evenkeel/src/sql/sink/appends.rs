@@ -19,6 +19,9 @@ pub(crate) const PARTITIONS: &str = "partitions";
 /// The header with the codec of the entry.
 pub(crate) const CODEC: &str = "codec";
 
+/// The header with the incarnation of a stream that is registered in the database of the outbox.
+pub(crate) const INCARNATION: &str = "incarnation";
+
 /// How long the last sequence of a key is kept after its last entry. A week: longer than an outbox is expected to lag behind.
 const PRODUCER_WINDOW: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -40,10 +43,7 @@ impl StreamAppends {
 
     /// The stream of a message. One that Redis has lost is registered again.
     async fn base(&self, message: &Envelope) -> Result<Base, SinkError> {
-        let number = |header: &str| {
-            let value = message.headers.iter().find(|(name, _)| name == header);
-            value.and_then(|(_, value)| value.parse::<u16>().ok())
-        };
+        let number = |name: &str| header(message, name)?.parse::<u16>().ok();
         let codec = number(CODEC).and_then(|codec| u8::try_from(codec).ok());
         let (Some(partitions), Some(codec), Some(name)) =
             (number(PARTITIONS), codec, message.topic.strip_prefix(TOPIC_PREFIX))
@@ -52,7 +52,7 @@ impl StreamAppends {
         };
         // Checked before anything is stored under the name.
         Partition::new("", name, 0).map_err(|error| refused(&error))?;
-        let record = StreamRecord { partitions, codec };
+        let record = StreamRecord { partitions, codec, incarnation: None };
         let register = self.streams.store.register();
         let record = register.register(name, &record).await.map_err(|error| refused(&error))?;
         Base::new(&self.streams, name, record).map_err(|error| refused(&error))
@@ -72,7 +72,10 @@ impl StreamAppends {
                 part.iter().map(|(_, message)| entry(message)).partition(Result::is_ok);
             let result = match wrong.into_iter().find_map(Result::err) {
                 Some(error) => Err(error),
-                None => self.call(base, partition, entries.into_iter().flatten().collect()).await,
+                None => {
+                    let is_registered = part.iter().any(|(_, message)| header(message, INCARNATION).is_some());
+                    self.call(base, partition, entries.into_iter().flatten().collect(), is_registered).await
+                }
             };
             match result {
                 Ok(results) => answers.extend(places.zip(results.into_iter().map(Ok))),
@@ -89,7 +92,13 @@ impl StreamAppends {
     }
 
     /// One call, repeated if Redis has lost the partition, or the entries between the last one of a key and its next one.
-    async fn call(&self, base: &Base, partition: u16, entries: Vec<NewEntry>) -> Result<Vec<Confirmed>, SinkError> {
+    async fn call(
+        &self,
+        base: &Base,
+        partition: u16,
+        entries: Vec<NewEntry>,
+        is_registered: bool,
+    ) -> Result<Vec<Confirmed>, SinkError> {
         let place = base
             .partitions
             .get(usize::from(partition))
@@ -99,6 +108,12 @@ impl StreamAppends {
         for _ in 0..ATTEMPTS {
             let Some(replies) = base.store.append(place, &append).await.map_err(|error| refused(&error))? else {
                 base.create_again(place).await.map_err(|error| refused(&error))?;
+                if is_registered && guard("stream_kept_entries_first") {
+                    // The relay reads the keys again: their kept entries come before these.
+                    return Err(SinkError::Busy(
+                        "Redis had lost the stream; its entries are sent again in order".to_owned(),
+                    ));
+                }
                 continue;
             };
             let mut corrected = HashSet::new();
@@ -169,13 +184,23 @@ impl Sink for StreamAppends {
     }
 }
 
+fn header<'a>(message: &'a Envelope, name: &str) -> Option<&'a str> {
+    message.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
+}
+
 /// The entry of a message. Its producer is the outbox that has numbered the entries of the key.
 fn entry(message: &Envelope) -> Result<NewEntry, SinkError> {
     let Some(order) = &message.order else {
         return Err(SinkError::Poison("an append of a unit of work has a key".to_owned()));
     };
     let key = order.key.as_bytes();
-    let producer = producer_of(format!("outbox/{}", message.source).as_bytes(), key);
+    // After a loss entries are sent again under another name: a relay that was stopped may send a later entry of the key first, and they would
+    // count as duplicates.
+    let outbox = match header(message, INCARNATION).filter(|_| guard("stream_incarnations_are_producers")) {
+        Some(incarnation) => format!("outbox/{}/{incarnation}", message.source),
+        None => format!("outbox/{}", message.source),
+    };
+    let producer = producer_of(outbox.as_bytes(), key);
     let sequenced = Sequenced { producer, sequence: order.sequence, previous: order.sequence.saturating_sub(1) };
     Ok(NewEntry {
         key: bytes::Bytes::copy_from_slice(key),
@@ -187,7 +212,9 @@ fn entry(message: &Envelope) -> Result<NewEntry, SinkError> {
 /// A retryable error concerns the server, any other one the stream or the entry.
 fn refused(error: &StreamError) -> SinkError {
     match error {
-        StreamError::Link(link) if link.is_retryable() => SinkError::Away(error.to_string()),
+        StreamError::Link(_) | StreamError::Database { .. } if error.is_retryable() => {
+            SinkError::Away(error.to_string())
+        }
         StreamError::TooLarge { .. } | StreamError::Invalid(_) => SinkError::Poison(error.to_string()),
         _ => SinkError::Retry(error.to_string()),
     }

@@ -1,10 +1,16 @@
 //! [`StreamAdmin`]: the operator's handle on a stream, independent of the type of its entries.
 
 mod append;
+#[cfg(feature = "sql")]
+mod checkpoints;
 mod dead;
 mod seek;
 mod select;
 
+#[cfg(feature = "sql")]
+pub use crate::stream::sql::Loss;
+#[cfg(feature = "sql")]
+pub use checkpoints::Checkpoint;
 pub use dead::{DeadLetters, Replayed};
 pub use evenkeel_protocol::stream::steps::{DeadLetter, GroupStats, Mode};
 pub use evenkeel_protocol::stream::tries::{Note, NoteKind, Tries};
@@ -136,10 +142,10 @@ impl StreamAdmin {
     /// The state of each group, by name.
     ///
     /// # Errors
-    /// [`StreamError::Link`].
+    /// [`StreamError::Link`]; [`StreamError::Database`] if this program knows a database in which the stream may be registered.
     pub async fn groups(&self) -> Result<Vec<GroupState>, StreamError> {
         let mut groups = Vec::new();
-        for (name, mode) in self.base.store.register().groups(&self.base.name).await? {
+        for (name, mode) in self.base.groups().await? {
             let mut partitions = Vec::new();
             for partition in &self.base.partitions {
                 partitions.push(match self.base.store.stats(partition, &name).await? {
@@ -194,7 +200,8 @@ impl StreamAdmin {
     /// time themselves. Nothing is removed from a partition in which a registered group is missing.
     ///
     /// # Errors
-    /// [`StreamError::Invalid`] for a time above a hundred years; [`StreamError::Link`]; repeating the call is idempotent.
+    /// [`StreamError::Invalid`] for a time above a hundred years; [`StreamError::Link`]; [`StreamError::Database`]; repeating the call is
+    /// idempotent.
     pub async fn trim(&self, retention: Duration) -> Result<u64, StreamError> {
         trim(&self.base, ms(retention)).await
     }
@@ -203,9 +210,16 @@ impl StreamAdmin {
     /// no consumers any more. Returns whether it was registered.
     ///
     /// # Errors
-    /// [`StreamError::Link`]; repeating the call is idempotent.
+    /// [`StreamError::Link`]; [`StreamError::Database`]; repeating the call is idempotent.
     pub async fn unregister(&self, group: &str) -> Result<bool, StreamError> {
-        self.base.store.register().remove_group(&self.base.name, &GroupName::new(group)?).await
+        let group = GroupName::new(group)?;
+        let was_registered = self.base.store.register().remove_group(&self.base.name, &group).await?;
+        #[cfg(feature = "sql")]
+        if let Some(table) = self.base.table().await? {
+            let was_stored = crate::stream::sql::ask(table.remove_group(&self.base.topic(), &group)).await?;
+            return Ok(was_registered || was_stored);
+        }
+        Ok(was_registered)
     }
 
     /// The dead letters of a group.

@@ -1,6 +1,10 @@
 //! One run of the handler, from delivery to outcome.
 
+#[cfg(feature = "lock")]
+use super::entry::HeldLock;
 use super::entry::{Entry, failures_of};
+#[cfg(feature = "lock")]
+use super::exclusive;
 use super::handled::{HandlerResult, Reaction, dead, delay_ms, outcome};
 use super::partition::{Message, Worker};
 use super::run::{Handling, Run, Slot};
@@ -84,11 +88,26 @@ async fn perform<T: Send + Sync + 'static>(
         return Some(dead(&reason, &run.settings));
     }
     let is_suspect = crashes > 0 || tries.is_some_and(|tries| tries.lease_expiries(delivered.count) >= LAPSES_MIN);
-    let outcome = if is_suspect && guard("stream_suspect_alone") {
-        alone(worker, tokens, call(worker, tokens, delivered, cancellation, true)).await?
+    let is_suspect = is_suspect && guard("stream_suspect_alone");
+    #[cfg(feature = "lock")]
+    if let Some(locks) = &run.settings.exclusive {
+        let outcome = exclusive::perform(worker, tokens, delivered, cancellation, locks, is_suspect).await;
+        return outcome.inspect(|outcome| run.metrics.handled(outcome));
+    }
+    let call = call(
+        worker,
+        tokens,
+        delivered,
+        cancellation,
+        is_suspect,
+        #[cfg(feature = "lock")]
+        None,
+    );
+    let outcome = if is_suspect {
+        alone(worker, tokens, call).await?
     } else {
         let _among_others = Arc::clone(&run.gate).read_owned().await;
-        call(worker, tokens, delivered, cancellation, false).await
+        call.await
     };
     run.metrics.handled(&outcome);
     Some(outcome)
@@ -96,7 +115,7 @@ async fn perform<T: Send + Sync + 'static>(
 
 /// Runs a suspect while no other entry runs in this process, after the store knows. Once it has run for the length of a lease, others run
 /// again: it does not kill its process at once.
-async fn alone<T: Send + Sync + 'static>(
+pub(super) async fn alone<T: Send + Sync + 'static>(
     worker: &Worker<T>,
     tokens: Tokens,
     call: impl Future<Output = Outcome>,
@@ -143,12 +162,13 @@ impl<T> Worker<T> {
 }
 
 /// Decodes the entry and calls the handler.
-async fn call<T: Send + Sync + 'static>(
+pub(super) async fn call<T: Send + Sync + 'static>(
     worker: &Worker<T>,
     tokens: Tokens,
     delivered: &Delivered,
     cancellation: Cancellation,
     is_alone: bool,
+    #[cfg(feature = "lock")] lock: Option<HeldLock>,
 ) -> Outcome {
     let run = &worker.run;
     let (value, record) = match decode(run, delivered) {
@@ -160,6 +180,8 @@ async fn call<T: Send + Sync + 'static>(
         run.metrics.latency_seconds.record(Duration::from_millis(late_ms));
     }
     let entry = Entry::new(value, worker.number, tokens.fence, delivered, record, cancellation);
+    #[cfg(feature = "lock")]
+    let entry = entry.with_lock(lock);
     let mut began = run.core.base.clock.now();
     let answer = match &run.handling {
         Handling::One(handler) => catch_panic(async { handler(entry).await }).await,

@@ -120,7 +120,8 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     ///
     /// # Errors
     /// [`StreamError::Settings`] if the settings are invalid, or other programs consume the group in another order;
-    /// [`StreamError::Invalid`]: the name of the group; [`StreamError::Link`] if the group cannot be created, or the keel was shut down.
+    /// [`StreamError::Invalid`]: the name of the group; [`StreamError::Link`] if the group cannot be created, or the keel was shut down;
+    /// [`StreamError::Database`] if it cannot be registered in the database of the stream.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), StreamError> {
         self.check()?;
         let group = GroupName::new(&self.group)?;

@@ -1,11 +1,19 @@
 //! [`Entry`]: an entry as its handler receives it.
 
 use crate::handling::cancellation::Cancellation;
+#[cfg(feature = "lock")]
+use crate::lock::ExclusiveGuard;
 use bytes::Bytes;
 use evenkeel_protocol::stream::entry::Record;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::steps::Delivered;
 use std::collections::BTreeMap;
+#[cfg(feature = "lock")]
+use std::sync::Arc;
+
+/// A lock that an entry and its attempt share.
+#[cfg(feature = "lock")]
+pub(crate) type HeldLock = Arc<Box<dyn ExclusiveGuard>>;
 
 /// An entry as its handler receives it.
 ///
@@ -30,6 +38,8 @@ pub struct Entry<T> {
     trace: Bytes,
     headers: Bytes,
     cancellation: Cancellation,
+    #[cfg(feature = "lock")]
+    lock: Option<HeldLock>,
 }
 
 impl<T> Entry<T> {
@@ -52,7 +62,15 @@ impl<T> Entry<T> {
             trace: record.trace,
             headers: record.headers,
             cancellation,
+            #[cfg(feature = "lock")]
+            lock: None,
         }
+    }
+
+    #[cfg(feature = "lock")]
+    pub(crate) fn with_lock(mut self, lock: Option<HeldLock>) -> Self {
+        self.lock = lock;
+        self
     }
 
     /// When the entry was appended, in ms since 1970 on the server's clock.
@@ -71,6 +89,15 @@ impl<T> Entry<T> {
     #[must_use]
     pub fn headers(&self) -> BTreeMap<String, String> {
         serde_json::from_slice(&self.headers).unwrap_or_default()
+    }
+
+    /// The lock under which the entry is handled; `None` unless the group has [locks](super::Group::per_key_exclusive). Its fence is above that
+    /// of every earlier holder: let the database check it (`lock.as_fenced()` returns a guard with a method `begin`), so that a process that
+    /// was stopped cannot overwrite the changes of the next holder.
+    #[cfg(feature = "lock")]
+    #[must_use]
+    pub fn lock(&self) -> Option<&dyn ExclusiveGuard> {
+        self.lock.as_deref().map(|lock| &**lock)
     }
 
     /// A signal that fires when the delivery is no longer current, for threads and processes that the handler has started.

@@ -3,6 +3,8 @@
 use super::batch::{Batch, BatchHandled};
 use super::consumer::{Consumer, Handle, HandleBatch, Work};
 use super::entry::Entry;
+#[cfg(feature = "lock")]
+use super::exclusive::PerKeyExclusive;
 use super::handled::Handled;
 use crate::stream::stream::Stream;
 use evenkeel_link::support::ms;
@@ -59,6 +61,9 @@ pub(crate) struct GroupSettings {
     pub(crate) retries: Option<u16>,
     pub(crate) retry_delay: RetryDelay,
     pub(crate) crashes_max: u8,
+    /// The locks under which entries are handled, in an unordered group.
+    #[cfg(feature = "lock")]
+    pub(crate) exclusive: Option<PerKeyExclusive>,
 }
 
 /// A group and how it handles entries. Nothing happens until a consumer [runs](Consumer::run).
@@ -80,13 +85,23 @@ impl<T: Send + Sync + 'static> Group<T> {
             retries: Some(5),
             retry_delay: RetryDelay::default(),
             crashes_max: 3,
+            #[cfg(feature = "lock")]
+            exclusive: None,
         };
         Self { stream, name: name.to_owned(), settings }
     }
 
     /// Entries are handled in any order, each under a lease of its own; every consumer reads all partitions. The default.
-    pub fn unordered(mut self) -> Self {
-        self.settings.ordering = Ordering::Unordered;
+    pub fn unordered(self) -> Self {
+        self.ordering(Ordering::Unordered)
+    }
+
+    fn ordering(mut self, ordering: Ordering) -> Self {
+        self.settings.ordering = ordering;
+        #[cfg(feature = "lock")]
+        {
+            self.settings.exclusive = None;
+        }
         self
     }
 
@@ -95,16 +110,50 @@ impl<T: Send + Sync + 'static> Group<T> {
     ///
     /// Not guaranteed: the order of the *effects* of a process that was stopped and did not notice that it lost its partition. Write
     /// [`Entry::fence`] in the handler's transaction, and reject lower ones.
-    pub fn per_key(mut self, on_failure: OnFailure) -> Self {
-        self.settings.ordering = Ordering::PerKey(on_failure);
-        self
+    pub fn per_key(self, on_failure: OnFailure) -> Self {
+        self.ordering(Ordering::PerKey(on_failure))
+    }
+
+    /// Each entry is handled while a lock is held that is named by its key: one entry of a key at a time, and none while another program
+    /// holds the lock of that name. Entries are otherwise [unordered](Self::unordered): a lock gives exclusion, not order.
+    ///
+    /// An entry whose lock is taken is delivered again after a short delay, without using an attempt, so many entries of one key at once
+    /// cost many deliveries. The handler receives the lock ([`Entry::lock`]) and is canceled when the lock is lost; the entry is then
+    /// delivered again, without using an attempt. The lock is released when the handler has ended.
+    ///
+    /// Not guaranteed: exclusion of the *effects* of a process that was stopped and did not notice that it lost the lock. Let the database
+    /// check the fence of the lock.
+    ///
+    /// ```
+    /// # use evenkeel::Keel;
+    /// use evenkeel::stream::{Entry, PerKeyExclusive};
+    /// # use std::convert::Infallible;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), evenkeel::stream::StreamError> {
+    /// # let keel = Keel::memory();
+    /// let orders = keel.stream::<String>("orders").open().await?;
+    /// let locks = PerKeyExclusive::new(keel.clone(), |key| format!("stock/{}", String::from_utf8_lossy(key)));
+    /// let consumer = orders.group("reserve").per_key_exclusive(locks).handle(|order: Entry<String>| async move {
+    ///     let fence = order.lock().and_then(|lock| lock.fence());
+    ///     assert!(fence.is_some());
+    ///     Ok::<_, Infallible>(())
+    /// });
+    /// # consumer.run(async {}).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "lock")]
+    pub fn per_key_exclusive(self, locks: PerKeyExclusive) -> Self {
+        let mut group = self.ordering(Ordering::Unordered);
+        group.settings.exclusive = Some(locks);
+        group
     }
 
     /// All entries are handled one after the other, in the order of the log, and each waits until the one before is done or a dead letter.
     /// The stream must have one partition. See [`per_key`](Self::per_key) for what is not guaranteed.
-    pub fn total(mut self) -> Self {
-        self.settings.ordering = Ordering::Total;
-        self
+    pub fn total(self) -> Self {
+        self.ordering(Ordering::Total)
     }
 
     /// A group that does not exist yet begins with the next entry that is appended. Default: with the first entry that the log has.
@@ -204,6 +253,10 @@ impl GroupSettings {
         if self.ordering == Ordering::Total && partitions != 1 {
             return Err("`total` requires a stream with one partition; entries of different partitions have no order");
         }
+        #[cfg(feature = "lock")]
+        if let Some(exclusive) = &self.exclusive {
+            exclusive.check()?;
+        }
         Ok(())
     }
 }
@@ -225,5 +278,8 @@ pub(crate) async fn open<T>(
             ));
         }
     }
-    base.store.register().add_group(&base.name, group, mode).await
+    base.store.register().add_group(&base.name, group, mode).await?;
+    #[cfg(feature = "sql")]
+    crate::stream::sql::add_group(base, group, mode).await?;
+    Ok(())
 }

@@ -99,6 +99,8 @@ mod tests {
             retries,
             retry_delay: RetryDelay::fixed(Duration::from_secs(1)),
             crashes_max: 3,
+            #[cfg(feature = "lock")]
+            exclusive: None,
         }
     }
 

@@ -16,6 +16,9 @@ use std::time::Duration;
 const MEASURE: Duration = Duration::from_secs(10);
 /// How many measurements lie between two trims.
 const TRIM_EVERY: u32 = 6;
+/// How many measurements lie between two times at which checkpoints are stored in the database.
+#[cfg(feature = "sql")]
+const SAVE_EVERY: u32 = 3;
 /// The most calls of one trim for each partition.
 const TRIM_CALLS_MAX: u32 = 100;
 /// After this silence a consumer without pending entries is removed.
@@ -33,6 +36,12 @@ pub(crate) async fn keep_up<T: Send + Sync + 'static>(run: Arc<Run<T>>) {
             && let Err(error) = trim_and_sweep(&run).await
         {
             run.metrics.failed("trim", &error);
+        }
+        #[cfg(feature = "sql")]
+        if round % SAVE_EVERY == 0
+            && let Err(error) = crate::stream::sql::save(&run.core.base, &run.group, run.settings.ordering.mode()).await
+        {
+            run.metrics.failed("save", &error);
         }
     }
 }
@@ -74,8 +83,7 @@ async fn trim_core<T>(core: &Core<T>) -> Result<u64, StreamError> {
 
 /// Removes the entries that every registered group has settled and that are older than `retain_ms`; returns their number.
 pub(crate) async fn trim(base: &Base, retain_ms: u64) -> Result<u64, StreamError> {
-    let groups: Vec<GroupName> =
-        base.store.register().groups(&base.name).await?.into_iter().map(|(group, _)| group).collect();
+    let groups: Vec<GroupName> = base.groups().await?.into_iter().map(|(group, _)| group).collect();
     let mut removed = 0;
     for partition in &base.partitions {
         for _ in 0..TRIM_CALLS_MAX {

@@ -1,9 +1,13 @@
 //! [`StreamBuilder`]: opens a stream.
 
 use super::Settings;
+#[cfg(feature = "sql")]
+use crate::sql::sink::appends::TOPIC_PREFIX;
 use crate::stream::base::Base;
 use crate::stream::metrics::StreamMetrics;
 use crate::stream::sending::producers::Producers;
+#[cfg(feature = "sql")]
+use crate::stream::sql::{SqlTable, StreamTable, add_known_groups, ask, ensure_created};
 use crate::stream::store::streams::Streams;
 use crate::stream::stream::{Core, Stream};
 use evenkeel_link::support::{guard, in_groups};
@@ -24,12 +28,22 @@ pub struct StreamBuilder<T, C = Json> {
     name: String,
     settings: Settings,
     codec: C,
+    #[cfg(feature = "sql")]
+    table: Option<Arc<dyn StreamTable>>,
     value: PhantomData<fn() -> T>,
 }
 
 impl<T> StreamBuilder<T> {
     pub(crate) fn new(streams: Arc<Streams>, name: &str) -> Self {
-        Self { streams, name: name.to_owned(), settings: Settings::default(), codec: Json, value: PhantomData }
+        Self {
+            streams,
+            name: name.to_owned(),
+            settings: Settings::default(),
+            codec: Json,
+            #[cfg(feature = "sql")]
+            table: None,
+            value: PhantomData,
+        }
     }
 }
 
@@ -72,7 +86,34 @@ impl<T, C> StreamBuilder<T, C> {
     /// The codec of the values. Default [`Json`]. Each entry records the codec that encoded it, so the codec of a stream may change. A custom
     /// codec has an id from 64 to 127.
     pub fn codec<D: Codec<T>>(self, codec: D) -> StreamBuilder<T, D> {
-        StreamBuilder { streams: self.streams, name: self.name, settings: self.settings, codec, value: PhantomData }
+        StreamBuilder {
+            streams: self.streams,
+            name: self.name,
+            settings: self.settings,
+            codec,
+            #[cfg(feature = "sql")]
+            table: self.table,
+            value: PhantomData,
+        }
+    }
+
+    /// Registers the stream in the database of `pool`, so that a Redis that loses the stream (a flush, a failover) does not lose the entries
+    /// of the units of work in that database. Their rows are kept until every group has settled them, and so is how far each group has come.
+    /// A program that finds the stream missing creates it again, ids go on above what the groups have settled, and the relay sends the kept
+    /// entries again. [`migrate`](crate::sql::migrate) must have run.
+    ///
+    /// Every program that opens the stream must set the same database, which must also be that of the units of work. Entries are kept from
+    /// the first call on. Consumers remove them within minutes after all groups have settled them; without consumers they are kept forever.
+    ///
+    /// **Not guaranteed.** That an entry is handled once: after a loss, settled entries that were still kept are delivered again, under other
+    /// ids. That entries that were appended without a unit of work survive, or dead letters, delays and counts of attempts; [`losses`]
+    /// has their numbers. The order between entries that are sent again and those that other programs append meanwhile.
+    ///
+    /// [`losses`]: crate::stream::admin::StreamAdmin::losses
+    #[cfg(feature = "sql")]
+    pub fn sql<DB: crate::sql::Database>(mut self, pool: &sqlx::Pool<DB>) -> Self {
+        self.table = Some(Arc::new(SqlTable(pool.clone())));
+        self
     }
 }
 
@@ -82,6 +123,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> StreamBuilder<T, C> {
     /// # Errors
     /// [`StreamError::Settings`]: one sentence that names the invalid setting and the change to make; for example, the stream has another
     /// number of partitions. [`StreamError::Invalid`]: the name. [`StreamError::Link`]: the server could not be reached.
+    /// [`StreamError::Database`]: the database of `sql` could not be reached, or lacks the tables.
     pub async fn open(self) -> Result<Stream<T>, StreamError> {
         let settings = self.settings;
         settings.check(&self.name)?;
@@ -90,8 +132,19 @@ impl<T: Send + Sync + 'static, C: Codec<T>> StreamBuilder<T, C> {
         if let Err(reason) = check_id(&self.codec, guard("stream_codec_id_checked")) {
             return Err(StreamError::Settings { stream: self.name, reason });
         }
-        let requested = StreamRecord { partitions: settings.partitions.unwrap_or(1), codec: self.codec.id() };
-        let record = self.streams.store.register().register(&self.name, &requested).await?;
+        let register = self.streams.store.register();
+        let partitions = settings.partitions.unwrap_or(1);
+        #[cfg(feature = "sql")]
+        let partitions = match &self.table {
+            None => partitions,
+            Some(table) => {
+                self.streams.databases.add(Arc::clone(table));
+                let known = register.get(&self.name).await?.map_or(partitions, |record| record.partitions);
+                ask(table.register(&format!("{TOPIC_PREFIX}{}", self.name), known)).await?
+            }
+        };
+        let requested = StreamRecord { partitions, codec: self.codec.id(), incarnation: None };
+        let record = register.register(&self.name, &requested).await?;
         if record.codec != requested.codec {
             tracing::warn!(
                 stream = self.name,
@@ -104,6 +157,16 @@ impl<T: Send + Sync + 'static, C: Codec<T>> StreamBuilder<T, C> {
         let count = base.record.partitions;
         if settings.partitions.is_some_and(|partitions| partitions != count) && guard("stream_partitions_kept") {
             return base.refuse(format!("it has {count} partitions; set `partitions({count})`, or leave it unset"));
+        }
+        #[cfg(feature = "sql")]
+        if let Some(table) = &self.table {
+            if partitions != count {
+                return base.refuse(format!(
+                    "it has {count} partitions in Redis and {partitions} in the database: one of them belongs to another stream of this name"
+                ));
+            }
+            ensure_created(&base, &**table).await?;
+            add_known_groups(&base, &**table).await?;
         }
         let opening = base.partitions.iter().map(|partition| base.store.open(partition, &[], EntryId::MIN));
         for opened in in_groups(opening).await {

@@ -3,6 +3,8 @@
 use super::StreamStore;
 use crate::context::Context;
 use crate::stream::consume::Listeners;
+#[cfg(feature = "sql")]
+use crate::stream::sql::Databases;
 use evenkeel_link::clock::Clock;
 use std::sync::Arc;
 
@@ -12,6 +14,9 @@ pub(crate) struct Streams {
     pub(crate) store: StreamStore,
     /// The wake-up listeners of all consumers of this process.
     pub(crate) listeners: Arc<Listeners>,
+    /// The databases in which streams may be registered.
+    #[cfg(feature = "sql")]
+    pub(crate) databases: Databases,
 }
 
 impl Streams {
@@ -21,12 +26,24 @@ impl Streams {
             None => StreamStore::memory(clock.clone()),
             Some(link) => StreamStore::redis(link.clone(), clock.clone()),
         };
-        Self { clock, store, listeners: Arc::default() }
+        Self {
+            clock,
+            store,
+            listeners: Arc::default(),
+            #[cfg(feature = "sql")]
+            databases: Databases::default(),
+        }
     }
 
     /// Streams on the same embedded store, like those of another process on the same Redis.
     #[cfg(all(feature = "testing", feature = "cache"))]
     pub(crate) fn another_process(&self) -> Self {
-        Self { clock: self.clock.clone(), store: self.store.clone(), listeners: Arc::default() }
+        Self {
+            clock: self.clock.clone(),
+            store: self.store.clone(),
+            listeners: Arc::default(),
+            #[cfg(feature = "sql")]
+            databases: Databases::default(),
+        }
     }
 }

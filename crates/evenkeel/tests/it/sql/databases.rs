@@ -32,17 +32,17 @@ macro_rules! on_each_database {
         }
     };
 }
-pub(super) use on_each_database;
+pub(crate) use on_each_database;
 
 /// A database of the test's own with evenkeel's tables in it.
-pub(super) struct TestDatabase<DB: Database> {
-    pub(super) pool: Pool<DB>,
+pub(crate) struct TestDatabase<DB: Database> {
+    pub(crate) pool: Pool<DB>,
     /// Goes last.
     _database: park::Database,
 }
 
 /// The statements that a test executes as a user of the database.
-pub(super) trait Tested: Database {
+pub(crate) trait Tested: Database {
     async fn open() -> (park::Database, Pool<Self>);
     /// Runs a statement; the number of rows that it touched.
     fn run(connection: &mut Self::Connection, text: &'static str) -> impl Future<Output = u64> + Send;
@@ -51,17 +51,17 @@ pub(super) trait Tested: Database {
 }
 
 impl<DB: Tested> TestDatabase<DB> {
-    pub(super) async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
         let (database, pool) = DB::open().await;
         migrate(&pool).await.unwrap();
         Self { pool, _database: database }
     }
 
-    pub(super) async fn run(&self, text: &'static str) -> u64 {
+    pub(crate) async fn run(&self, text: &'static str) -> u64 {
         DB::run(&mut self.pool.acquire().await.unwrap(), text).await
     }
 
-    pub(super) async fn number(&self, text: &'static str) -> i64 {
+    pub(crate) async fn number(&self, text: &'static str) -> i64 {
         DB::number(&mut self.pool.acquire().await.unwrap(), text).await
     }
 }

@@ -30,7 +30,7 @@ macro_rules! on_each {
 }
 
 mod contention;
-mod databases;
+pub(crate) mod databases;
 mod extremes;
 mod inbox;
 mod jobs;

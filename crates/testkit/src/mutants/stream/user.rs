@@ -79,4 +79,74 @@ pub(super) const ROWS: &[Mutant] = &[
         "An entry that cannot be decoded blocks its key.",
         "stream::side::failures::memory::undecodable_entry_is_dead_and_others_go_on",
     ),
+    mutant(
+        "stream_lock_lost_cancels",
+        "A handler that lost its lock goes on next to the next holder.",
+        "stream::side::exclusive::memory::handler_is_canceled_when_its_lock_is_lost",
+    ),
+    mutant(
+        "stream_suspect_waits_for_lock",
+        "An entry that kills its process is never identified if its lock is taken when it is delivered again.",
+        "stream::side::exclusive::memory::suspect_whose_lock_is_taken_stays_a_suspect",
+    ),
+    mutant(
+        "stream_entries_kept_when_sent",
+        "An entry that a relay has sent is deleted, and lost with Redis.",
+        "stream::side::recovery::sqlite::flushed_stream_is_recovered_when_it_is_opened",
+    ),
+    mutant(
+        "stream_kept_for_the_slowest",
+        "The entries that the slowest group has not settled are not kept.",
+        "stream::side::recovery::sqlite::entries_are_kept_until_the_slowest_group_has_settled_them",
+    ),
+    mutant(
+        "stream_ids_above_checkpoints",
+        "On a server whose clock is behind, new entries lie before the groups' positions and are never read.",
+        "stream::side::recovery::sqlite::ids_continue_above_the_checkpoints",
+    ),
+    mutant(
+        "stream_checkpoint_rises",
+        "After a seek back and a loss, entries that were settled and deleted seem to be missing.",
+        "stream::side::recovery::sqlite::checkpoint_never_goes_back",
+    ),
+    mutant(
+        "stream_loss_ends_claims",
+        "A relay records an entry as sent that Redis has lost meanwhile.",
+        "stream::side::recovery::sqlite::recovery_ends_the_claims_of_relays",
+    ),
+    mutant(
+        "stream_database_first",
+        "New entries are appended before the kept ones, which then count as duplicates.",
+        "stream::side::recovery::sqlite::stream_stays_lost_while_its_database_fails",
+    ),
+    mutant(
+        "stream_incarnation_compared",
+        "A loss is not detected if another program has created the stream again.",
+        "stream::side::recovery::sqlite::loss_is_detected_though_another_program_created_the_stream",
+    ),
+    mutant(
+        "stream_save_fenced",
+        "A checkpoint of the lost stream counts for the new one.",
+        "stream::side::recovery::sqlite::late_checkpoint_of_a_lost_incarnation_is_rejected",
+    ),
+    mutant(
+        "stream_incarnations_are_producers",
+        "A late entry of a stopped relay makes the kept entries of its key duplicates.",
+        "stream::side::recovery::sqlite::late_entry_of_a_stopped_relay_hides_no_kept_entry",
+    ),
+    mutant(
+        "stream_kept_entries_first",
+        "A relay appends new entries of a key before its kept ones.",
+        "stream::side::recovery::sqlite::kept_entries_are_sent_before_new_ones",
+    ),
+    mutant(
+        "stream_left_to_its_database",
+        "A program without the database creates a stream without its entries.",
+        "stream::side::recovery::sqlite::program_without_the_database_does_not_create_the_stream_again",
+    ),
+    mutant(
+        "stream_groups_of_the_database",
+        "Entries are trimmed that a group has not settled, because Redis has lost the group and the register.",
+        "stream::side::recovery::sqlite::trim_keeps_entries_while_a_registered_group_is_missing",
+    ),
 ];

@@ -1,6 +1,8 @@
 //! The relay's statements on `evenkeel_outbox_keys` and `evenkeel_outbox_ordered`: the row of a key records how far its messages have
 //! been sent, and is claimed as a whole.
 
+#[cfg(feature = "stream")]
+use super::registered;
 use crate::sql::database::{Database, Row, Statement, Value};
 use crate::sql::relay::rows::{CLAIM_BYTES_MAX, LARGE, NEVER, begin, next_of};
 use evenkeel_link::Token;
@@ -34,6 +36,8 @@ pub(super) struct ClaimedKey {
     /// The last sequence that was committed.
     pub(super) last: u64,
     pub(super) attempts: u64,
+    /// The incarnation of the key's stream when it was claimed, if the topic is a stream that is registered in this database.
+    pub(super) incarnation: Option<u64>,
 }
 
 /// One message of a key.
@@ -143,6 +147,15 @@ static SETTLE: [Statement; 3] = sizes!(
     " OR ",
     ""
 );
+// Entries of a registered stream are kept until every group has settled them.
+#[cfg(feature = "stream")]
+static KEEP_SENT: [Statement; 3] = sizes!(
+    "INSERT INTO evenkeel_stream_log (topic, message_key, sequence, work, payload, headers, created_at) \
+     SELECT topic, message_key, sequence, work, payload, headers, created_at FROM evenkeel_outbox_ordered WHERE ",
+    "(topic = ? AND message_key = ? AND sequence > ? AND sequence <= ?)",
+    " OR ",
+    ""
+);
 static DELETE_SENT: [Statement; 3] = sizes!(
     "DELETE FROM evenkeel_outbox_ordered WHERE ",
     "(topic = ? AND message_key = ? AND sequence > ? AND sequence <= ?)",
@@ -215,8 +228,11 @@ pub(super) async fn claim<DB: Database>(
     let limit = Value::count(limit.min(KEYS_MAX) as u64);
     for row in Row::<DB>::all(&mut transaction, &DUE, &[limit]).await? {
         let name = KeyName { topic: row.text(0)?, key: row.text(1)? };
-        claimed.push(ClaimedKey { name, sent: row.count(2)?, last: row.count(3)?, attempts: row.count(4)? });
+        let (sent, last, attempts) = (row.count(2)?, row.count(3)?, row.count(4)?);
+        claimed.push(ClaimedKey { name, sent, last, attempts, incarnation: None });
     }
+    #[cfg(feature = "stream")]
+    registered::set_incarnations::<DB>(&mut transaction, claimed).await?;
     if let Some((size, names)) = padded(claimed.iter().map(|key| &key.name)) {
         let mut values = vec![Value::Bytes(token.as_bytes()), Value::count(lease_ms)];
         values.extend(names.iter().flat_map(|name| name.values()));
@@ -281,9 +297,17 @@ pub(super) async fn settle<DB: Database>(
     settled: &[Settled],
 ) -> Result<Vec<Settled>, sqlx::Error> {
     let mut transaction = begin(connection).await?;
+    // Before the keys, as a recovery of a stream does.
+    #[cfg(feature = "stream")]
+    let registered = registered::lock::<DB>(&mut transaction, settled).await?;
     let held = lock::<DB>(&mut transaction, token, settled).await?;
     let (ours, others): (Vec<&Settled>, Vec<&Settled>) = settled.iter().partition(|key| held.contains(&key.sent.name));
     let sent: Vec<&Span> = ours.iter().map(|key| &key.sent).filter(|span| span.until > span.after).collect();
+    #[cfg(feature = "stream")]
+    if let Some((size, spans)) = padded(sent.iter().filter(|span| registered.contains(&span.name.topic))) {
+        let values: Vec<Value<'_>> = spans.iter().flat_map(|span| span.values()).collect();
+        DB::execute(&mut transaction, KEEP_SENT[size].text::<DB>(), &values).await?;
+    }
     if let Some((size, spans)) = padded(sent.into_iter()) {
         let advance = spans.iter().flat_map(|span| {
             let [topic, key] = span.name.values();

@@ -3,6 +3,8 @@
 
 mod keys;
 mod plan;
+#[cfg(feature = "stream")]
+mod registered;
 
 use super::core::{Core, Looked};
 use super::gate::Gate;
@@ -86,8 +88,11 @@ impl Ordered {
         drop(connection);
         let left: HashSet<KeyName> = rows.iter().filter(|row| row.is_left).map(|row| row.name.clone()).collect();
         let runs = runs(&open, rows);
-        let readable: Vec<Vec<Envelope>> =
-            runs.iter().map(|run| run.iter().map_while(|row| envelope(row, &source).ok()).collect()).collect();
+        let readable: Vec<Vec<Envelope>> = open
+            .iter()
+            .zip(&runs)
+            .map(|(key, run)| run.iter().map_while(|row| envelope(row, &source, key.incarnation).ok()).collect())
+            .collect();
         let answers = self.publish(core, &open, &readable).await;
         crash_point("relay_published");
         for (((key, run), readable), answers) in open.iter().zip(&runs).zip(&readable).zip(answers) {

@@ -7,6 +7,8 @@ use crate::sql::outbox::format;
 use crate::sql::relay::core::{Core, Looked};
 use crate::sql::relay::rows::short;
 use crate::sql::relay::settings::{BACKLOG_MAX, BACKLOG_STEP, unrouted_pause};
+#[cfg(feature = "stream")]
+use crate::sql::sink::appends;
 use crate::sql::sink::{Envelope, Order};
 use evenkeel_link::support::{guard, ms};
 use std::collections::HashMap;
@@ -72,15 +74,20 @@ pub(super) fn runs(keys: &[ClaimedKey], rows: Vec<OrderedRow>) -> Vec<Vec<Ordere
     keys.iter().map(run).collect()
 }
 
-pub(super) fn envelope(row: &OrderedRow, source: &str) -> Result<Envelope, SqlError> {
+pub(super) fn envelope(row: &OrderedRow, source: &str, incarnation: Option<u64>) -> Result<Envelope, SqlError> {
     let KeyName { topic, key } = &row.name;
+    let mut headers: Vec<(String, String)> = format::decode_headers(row.headers.clone())?.into_iter().collect();
+    #[cfg(feature = "stream")]
+    headers.extend(incarnation.map(|number| (appends::INCARNATION.to_owned(), number.to_string())));
+    #[cfg(not(feature = "stream"))]
+    let _ = (incarnation, &mut headers);
     Ok(Envelope {
         source: source.to_owned(),
         id: format!("{source}/{}/{topic}/{key}/{}", topic.len(), row.sequence),
         topic: topic.clone(),
         order: Some(Order { key: key.clone(), sequence: row.sequence }),
         payload: row.payload.clone().into(),
-        headers: format::decode_headers(row.headers.clone())?.into_iter().collect(),
+        headers,
     })
 }
 
@@ -90,7 +97,7 @@ mod tests {
 
     fn key(sent: u64, last: u64) -> ClaimedKey {
         let name = KeyName { topic: "links".to_owned(), key: "a".to_owned() };
-        ClaimedKey { name, sent, last, attempts: 0 }
+        ClaimedKey { name, sent, last, attempts: 0, incarnation: None }
     }
 
     fn row(sequence: u64) -> OrderedRow {

@@ -15,7 +15,8 @@ impl Effects {
     /// key in the order in which their transactions commit, each at least once, and a repetition within a week is recognized. The limit
     /// `entries_max` does not apply, because the committed effect must be carried out.
     /// **Not guaranteed.** The order among entries that are appended without a unit of work; that an entry survives a Redis that loses
-    /// what it has acknowledged: its row is deleted once Redis has it.
+    /// what it has acknowledged, unless the stream is registered in this database
+    /// ([`StreamBuilder::sql`](crate::stream::StreamBuilder::sql)): otherwise its row is deleted once Redis has it.
     ///
     /// # Errors
     /// [`SqlError::Effect`] if the value cannot be encoded or is too large; if the key is not text of 1 to 255 bytes without a zero byte;

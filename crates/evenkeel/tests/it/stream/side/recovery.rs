@@ -1,0 +1,399 @@
+//! Streams that are registered in a database, after Redis has lost them.
+
+use super::rig::{Desk, Orders, Rig, all_settled, append, open};
+use crate::sql::databases::{TestDatabase, Tested};
+use bytes::Bytes;
+use evenkeel::Keel;
+use evenkeel::sql::sink::{Confirmed, Envelope, Order, Sink, SinkError, Sinks};
+use evenkeel::stream::admin::{Checkpoint, Peeked, SeekTo};
+use evenkeel::stream::{Consumer, EntryId, OnFailure, StreamError};
+use evenkeel_protocol::stream::steps::{Append, NewEntry};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+on_redis_and_each_database! {
+    flush_loses_no_entry_of_a_unit_of_work
+    entries_are_kept_until_the_slowest_group_has_settled_them
+    ids_continue_above_the_checkpoints
+    checkpoint_never_goes_back
+    recovery_ends_the_claims_of_relays
+    stream_stays_lost_while_its_database_fails
+    loss_is_detected_though_another_program_created_the_stream
+    late_checkpoint_of_a_lost_incarnation_is_rejected
+    late_entry_of_a_stopped_relay_hides_no_kept_entry
+    kept_entries_are_sent_before_new_ones
+    what_is_lost_is_counted
+    program_without_the_database_does_not_create_the_stream_again
+    number_of_partitions_survives_a_flush
+    flushed_stream_is_recovered_when_it_is_opened
+    trim_keeps_entries_while_a_registered_group_is_missing
+    extreme_limits_of_losses_are_accepted
+    groups_from_before_the_registration_are_registered
+}
+
+/// A process with the stream, which is registered in the database.
+async fn process<DB: Tested>(rig: &Rig, database: &TestDatabase<DB>) -> (Keel, Orders) {
+    let keel = rig.process().await;
+    let orders = keel.stream("orders").partitions(2).sql(&database.pool).open().await.unwrap();
+    (keel, orders)
+}
+
+/// Appends entries of a key, each by a unit of work of its own.
+async fn place<DB: Tested>((keel, orders): &(Keel, Orders), database: &TestDatabase<DB>, key: &str, values: &[&str]) {
+    for value in values {
+        let mut work = keel.begin(&database.pool).await.unwrap();
+        work.append(orders.entry(key, &(*value).to_owned())).unwrap();
+        work.commit().await.unwrap();
+    }
+}
+
+/// Sends what the outbox has, until it has nothing that is due.
+async fn relay<DB: Tested>((keel, _): &(Keel, Orders), database: &TestDatabase<DB>) {
+    let relay = keel.relay(&database.pool).sinks(Sinks::none().streams(keel));
+    loop {
+        while !relay.run_once().await.unwrap().is_idle() {}
+        // Keys wait for a short time, by the clock of the database, after the stream was created again.
+        if database.number("SELECT COUNT(*) FROM evenkeel_outbox_ordered").await == 0 {
+            return;
+        }
+        database.run("UPDATE evenkeel_outbox_keys SET due_at = 0 WHERE due_at IS NOT NULL AND claim IS NULL").await;
+    }
+}
+
+/// Removes everything that Redis has, except the clock of the test.
+async fn flush(rig: &Rig) {
+    let prefix = rig.prefix();
+    let clock = format!("{prefix}:test:now_ms");
+    let keys = rig.command(b"", redis::cmd("KEYS").arg(format!("*{prefix}*"))).await;
+    let keys: Vec<String> = redis::from_redis_value(keys).unwrap();
+    for key in keys.iter().filter(|key| **key != clock) {
+        rig.command(key.as_bytes(), redis::cmd("DEL").arg(key)).await;
+    }
+}
+
+fn consumer(desk: &Arc<Desk>, orders: &Orders, group: &str) -> Consumer<String, String> {
+    desk.consumer(orders.group(group).per_key(OnFailure::BlockKey))
+}
+
+async fn until<F: Future<Output = bool>>(rig: &Rig, mut is_so: impl FnMut() -> F) {
+    let wait = async {
+        while !is_so().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    rig.while_time_passes(wait).await;
+}
+
+/// The entries that the group has not settled, as its consumers have stored it.
+async fn unsettled(orders: &Orders, group: &str) -> u64 {
+    checkpoints(orders, group).await.iter().map(|checkpoint| checkpoint.unsettled).sum()
+}
+
+async fn kept(orders: &Orders) -> u64 {
+    orders.admin().kept_entries().await.unwrap()
+}
+
+/// Handles everything that is unread, until no entry is kept.
+async fn handle_all(rig: &Rig, orders: &Orders) -> Vec<String> {
+    let desk = Desk::new();
+    let office = open(consumer(&desk, orders, "billing"));
+    let mut handled = Vec::new();
+    let done = async {
+        loop {
+            handled.push(desk.done().await);
+        }
+    };
+    tokio::select! {
+        () = done => {}
+        () = until(rig, || async { kept(orders).await == 0 && unsettled(orders, "billing").await == 0 }) => {}
+    }
+    all_settled(orders).await;
+    office.close().await;
+    handled
+}
+
+async fn checkpoints(orders: &Orders, group: &str) -> Vec<Checkpoint> {
+    let all = orders.admin().checkpoints().await.unwrap();
+    all.into_iter().filter(|checkpoint| checkpoint.group == group).collect()
+}
+
+fn entries(all: &[Checkpoint]) -> Vec<EntryId> {
+    all.iter().map(|checkpoint| checkpoint.entry).collect()
+}
+
+async fn log(orders: &Orders) -> Vec<Peeked> {
+    let mut all = Vec::new();
+    for partition in 0..2 {
+        all.extend(orders.admin().peek(partition, EntryId::MIN, 100).await.unwrap());
+    }
+    all
+}
+
+async fn values(orders: &Orders) -> Vec<String> {
+    let entries = log(orders).await.into_iter();
+    entries.map(|entry| serde_json::from_slice(&entry.value.unwrap()).unwrap()).collect()
+}
+
+async fn flush_loses_no_entry_of_a_unit_of_work<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    for key in ["a", "b", "c"] {
+        place(&shop, &database, key, &[&format!("{key}1"), &format!("{key}2")]).await;
+    }
+    relay(&shop, &database).await;
+    let desk = Desk::new();
+    let office = open(consumer(&desk, &shop.1, "billing"));
+    let settled = [desk.done().await, desk.done().await];
+    let running = [desk.next().await, desk.next().await];
+    until(&rig, || async { unsettled(&shop.1, "billing").await == 4 }).await;
+    let before = checkpoints(&shop.1, "billing").await;
+    office.kill().await;
+    drop(running);
+    place(&shop, &database, "a", &["a3"]).await;
+    flush(&rig).await;
+    relay(&shop, &database).await;
+    assert_eq!(
+        entries(&checkpoints(&shop.1, "billing").await),
+        entries(&before),
+        "how far the group has come survives"
+    );
+    let handled = handle_all(&rig, &shop.1).await;
+    for value in ["a1", "a2", "a3", "b1", "b2", "c1", "c2"] {
+        let is_settled = settled.iter().any(|settled| settled == value);
+        assert!(is_settled || handled.iter().any(|handled| handled == value), "{value} is lost: {handled:?}");
+    }
+    for key in ["a", "b", "c"] {
+        let of_key: Vec<&String> = handled.iter().filter(|value| value.starts_with(key)).collect();
+        assert!(of_key.is_sorted_by(|one, next| one < next), "{of_key:?}");
+    }
+    assert_eq!(shop.1.admin().losses(10).await.unwrap().len(), 1, "the loss is recovered once");
+}
+
+async fn entries_are_kept_until_the_slowest_group_has_settled_them<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    let slow = Desk::new();
+    let shipping = open(consumer(&slow, &shop.1, "shipping"));
+    place(&shop, &database, "a", &["1"]).await;
+    relay(&shop, &database).await;
+    let held = slow.next().await;
+    let desk = Desk::new();
+    let office = open(consumer(&desk, &shop.1, "billing"));
+    assert_eq!(desk.done().await, "1");
+    all_settled(&shop.1).await;
+    let tail = log(&shop.1).await[0].id;
+    until(&rig, || async { entries(&checkpoints(&shop.1, "billing").await).contains(&tail) }).await;
+    assert_eq!(kept(&shop.1).await, 1, "a group has not settled it");
+    held.done();
+    until(&rig, || async { kept(&shop.1).await == 0 }).await;
+    office.close().await;
+    shipping.close().await;
+}
+
+/// The server that takes over has a clock that is behind.
+async fn ids_continue_above_the_checkpoints<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    place(&shop, &database, "a", &["1"]).await;
+    relay(&shop, &database).await;
+    assert_eq!(handle_all(&rig, &shop.1).await, ["1"]);
+    let before = log(&shop.1).await[0].id;
+    flush(&rig).await;
+    rig.set_back(Duration::from_secs(3_600)).await;
+    place(&shop, &database, "a", &["2"]).await;
+    relay(&shop, &database).await;
+    assert!(log(&shop.1).await[0].id > before);
+    assert_eq!(handle_all(&rig, &shop.1).await, ["2"]);
+}
+
+async fn checkpoint_never_goes_back<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    place(&shop, &database, "a", &["1"]).await;
+    relay(&shop, &database).await;
+    assert_eq!(handle_all(&rig, &shop.1).await, ["1"]);
+    let before = entries(&checkpoints(&shop.1, "billing").await);
+    shop.1.admin().seek("billing", SeekTo::Start).await.unwrap();
+    let desk = Desk::new();
+    let office = open(consumer(&desk, &shop.1, "billing"));
+    let _running = rig.while_time_passes(desk.next()).await;
+    until(&rig, || async { unsettled(&shop.1, "billing").await == 1 }).await;
+    assert_eq!(entries(&checkpoints(&shop.1, "billing").await), before);
+    office.kill().await;
+}
+
+const CLAIM: &str = "UPDATE evenkeel_outbox_keys SET due_at = due_at + 3600000, \
+                     claim = (SELECT work FROM evenkeel_outbox_ordered LIMIT 1)";
+
+/// A relay that had sent the entry before the loss must not record it as sent.
+async fn recovery_ends_the_claims_of_relays<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    place(&shop, &database, "a", &["1"]).await;
+    database.run(CLAIM).await;
+    flush(&rig).await;
+    let shop = process(&rig, &database).await;
+    relay(&shop, &database).await;
+    assert_eq!(values(&shop.1).await, ["1"]);
+}
+
+async fn is_there(orders: &Orders) -> bool {
+    let (steps, partitions) = orders.steps();
+    let entry = NewEntry { key: Bytes::new(), record: Bytes::new(), sequenced: None };
+    let append = Append { entries: vec![entry], entries_max: None, producer_window_ms: 1_000 };
+    steps.append(&partitions[0], &append).await.unwrap().is_some()
+}
+
+async fn stream_stays_lost_while_its_database_fails<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let (_keel, orders) = process(&rig, &database).await;
+    database.run("DROP TABLE evenkeel_stream_log").await;
+    flush(&rig).await;
+    let refused = orders.append("a", &"1".to_owned()).await.unwrap_err();
+    assert!(matches!(refused, StreamError::Database { .. }), "{refused}");
+    assert!(!is_there(&orders).await, "an entry that is kept would come after a new one");
+}
+
+async fn loss_is_detected_though_another_program_created_the_stream<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    place(&shop, &database, "a", &["1"]).await;
+    relay(&shop, &database).await;
+    flush(&rig).await;
+    let other: Orders = rig.process().await.stream("orders").partitions(2).open().await.unwrap();
+    open(consumer(&Desk::new(), &other, "billing")).close().await;
+    let desk = Desk::new();
+    let office = open(consumer(&desk, &shop.1, "billing"));
+    until(&rig, || async { shop.1.admin().losses(1).await.unwrap().len() == 1 }).await;
+    relay(&shop, &database).await;
+    assert_eq!(rig.while_time_passes(desk.done()).await, "1");
+    office.close().await;
+}
+
+async fn late_checkpoint_of_a_lost_incarnation_is_rejected<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    place(&shop, &database, "a", &["1"]).await;
+    relay(&shop, &database).await;
+    handle_all(&rig, &shop.1).await;
+    flush(&rig).await;
+    let (_keel, orders) = process(&rig, &database).await;
+    assert!(!orders.save_late("billing", 1).await.unwrap());
+    assert!(orders.save_late("billing", 2).await.unwrap());
+}
+
+struct Recorder(mpsc::UnboundedSender<Envelope>);
+
+impl Sink for Recorder {
+    async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
+        let _ = self.0.send(message.clone());
+        Err(SinkError::Busy("it only looks".to_owned()))
+    }
+}
+
+/// It would count as the last entry of its key, and those before it as duplicates.
+async fn late_entry_of_a_stopped_relay_hides_no_kept_entry<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    let (sender, mut seen) = mpsc::unbounded_channel();
+    place(&shop, &database, "a", &["1"]).await;
+    shop.0.relay(&database.pool).sinks(Sinks::to(Recorder(sender))).run_once().await.unwrap();
+    let mut late = seen.recv().await.unwrap();
+    place(&shop, &database, "a", &["2"]).await;
+    relay(&shop, &database).await;
+    flush(&rig).await;
+    let shop = process(&rig, &database).await;
+    late.order = Some(Order { key: "a".to_owned(), sequence: 2 });
+    assert_eq!(Sinks::none().streams(&shop.0).publish_all(&[late]).await, [Ok(Confirmed::Accepted)]);
+    relay(&shop, &database).await;
+    assert!(values(&shop.1).await.ends_with(&["1".to_owned(), "2".to_owned()]), "{:?}", values(&shop.1).await);
+}
+
+async fn kept_entries_are_sent_before_new_ones<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    place(&shop, &database, "a", &["1", "2"]).await;
+    relay(&shop, &database).await;
+    place(&shop, &database, "a", &["3"]).await;
+    flush(&rig).await;
+    relay(&shop, &database).await;
+    assert_eq!(values(&shop.1).await, ["1", "2", "3"]);
+}
+
+async fn what_is_lost_is_counted<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    append(&shop.1, "b", &["1", "2", "3"]).await;
+    place(&shop, &database, "a", &["4"]).await;
+    relay(&shop, &database).await;
+    let desk = Desk::new();
+    let office = open(consumer(&desk, &shop.1, "billing"));
+    let _running = desk.next().await;
+    until(&rig, || async { unsettled(&shop.1, "billing").await == 4 }).await;
+    office.kill().await;
+    flush(&rig).await;
+    let (_keel, orders) = process(&rig, &database).await;
+    let losses = orders.admin().losses(10).await.unwrap();
+    let loss = &losses[0];
+    assert_eq!((loss.incarnation, loss.sent_again, loss.unsettled, loss.dead_letters), (2, 1, 4, 0));
+    assert_eq!(kept(&orders).await, 0, "the outbox has it again");
+}
+
+async fn program_without_the_database_does_not_create_the_stream_again<DB: Tested>(
+    rig: Rig,
+    database: TestDatabase<DB>,
+) {
+    let _shop = process(&rig, &database).await;
+    let other: Orders = rig.process().await.stream("orders").open().await.unwrap();
+    flush(&rig).await;
+    let refused = other.append("a", &"1".to_owned()).await.unwrap_err();
+    assert!(refused.to_string().contains("a program that opens it with `sql`"), "{refused}");
+    assert!(!is_there(&other).await);
+    let (_keel, orders) = process(&rig, &database).await;
+    append(&other, "a", &["1"]).await;
+    assert_eq!(values(&orders).await, ["1"]);
+}
+
+async fn number_of_partitions_survives_a_flush<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let _shop = process(&rig, &database).await;
+    flush(&rig).await;
+    let keel = rig.process().await;
+    let refused = keel.stream::<String>("orders").partitions(3).sql(&database.pool).open().await;
+    assert!(matches!(refused, Err(StreamError::Settings { .. })));
+    let orders: Orders = keel.stream("orders").sql(&database.pool).open().await.unwrap();
+    assert_eq!(orders.admin().partitions(), 2);
+}
+
+async fn flushed_stream_is_recovered_when_it_is_opened<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    place(&shop, &database, "a", &["1", "2"]).await;
+    relay(&shop, &database).await;
+    assert_eq!(kept(&shop.1).await, 2);
+    flush(&rig).await;
+    let shop = process(&rig, &database).await;
+    assert_eq!(values(&shop.1).await, [""; 0]);
+    relay(&shop, &database).await;
+    assert_eq!(values(&shop.1).await, ["1", "2"]);
+}
+
+/// Redis has lost the register, and another program has destroyed the group.
+async fn trim_keeps_entries_while_a_registered_group_is_missing<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    place(&shop, &database, "a", &["1"]).await;
+    relay(&shop, &database).await;
+    handle_all(&rig, &shop.1).await;
+    for partition in shop.1.steps().1 {
+        let log = format!("{}:log", partition.tag());
+        rig.command(log.as_bytes(), redis::cmd("XGROUP").arg("DESTROY").arg(&log).arg("billing")).await;
+    }
+    let register = format!("{}:s:groups", rig.prefix());
+    rig.command(register.as_bytes(), redis::cmd("DEL").arg(&register)).await;
+    assert_eq!(shop.1.admin().trim(Duration::ZERO).await.unwrap(), 0);
+    assert_eq!(values(&shop.1).await, ["1"]);
+}
+
+async fn extreme_limits_of_losses_are_accepted<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let _shop = process(&rig, &database).await;
+    flush(&rig).await;
+    let (_keel, orders) = process(&rig, &database).await;
+    for (limit, count) in [(0, 0), (1, 1), (usize::MAX, 1)] {
+        assert_eq!(orders.admin().losses(limit).await.unwrap().len(), count);
+    }
+}
+
+async fn groups_from_before_the_registration_are_registered<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let before: Orders = rig.process().await.stream("orders").partitions(2).open().await.unwrap();
+    open(consumer(&Desk::new(), &before, "billing")).close().await;
+    let (_keel, orders) = process(&rig, &database).await;
+    assert_eq!(checkpoints(&orders, "billing").await.len(), 2);
+}
