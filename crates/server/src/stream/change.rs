@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use evenkeel::Keel;
 use evenkeel::clock::UnixMs;
 use evenkeel::stream::admin::{LetterId, SeekPreview, SeekTo};
+use evenkeel_link::support::guard;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -96,11 +97,11 @@ pub(super) async fn seek(keel: &Keel, arguments: &SeekArguments, output: Output)
     let (group, to) = (&arguments.group, goal(arguments));
     let previews = stream.preview_seek(group, to).await?;
     let text = summary(&previews);
-    if arguments.dry_run {
+    if arguments.dry_run && guard("stream_command_seek_dry_run") {
         output.print(&preview_json(&previews, true), &format!("a seek would have this effect: {text}\n"))?;
         return Ok(true);
     }
-    if arguments.confirm.as_deref() != Some(group.as_str()) {
+    if arguments.confirm.as_deref() != Some(group.as_str()) && guard("stream_command_seek_confirmed") {
         bail!("this moves the group {group} of {}: {text}; to do it, add --confirm {group}", stream.name());
     }
     stream.seek(group, to).await?;
@@ -142,7 +143,7 @@ fn preview_json(previews: &[SeekPreview], is_dry_run: bool) -> Value {
 pub(super) async fn trim(keel: &Keel, arguments: &TrimArguments, output: Output) -> Result<bool> {
     let stream = keel.stream_admin(&arguments.stream).await?;
     let (name, age) = (stream.name(), time::span(arguments.older_than));
-    if arguments.confirm.as_deref() != Some(name) {
+    if arguments.confirm.as_deref() != Some(name) && guard("stream_command_trim_confirmed") {
         bail!(
             "this removes the entries of {name} that all groups have settled and that are older than {age}, for good; to do it, add \
              --confirm {name}"
