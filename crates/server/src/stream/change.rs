@@ -8,6 +8,7 @@ use evenkeel::Keel;
 use evenkeel::clock::UnixMs;
 use evenkeel::stream::admin::{LetterId, SeekPreview, SeekTo};
 use evenkeel_link::support::guard;
+use evenkeel_protocol::stream::steps::SPAN_MS_MAX;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -71,6 +72,11 @@ pub(super) struct TrimArguments {
 
 pub(super) async fn pause(keel: &Keel, arguments: &PauseArguments, output: Output) -> Result<bool> {
     let stream = keel.stream_admin(&arguments.stream).await?;
+    if let Some(span) = arguments.span
+        && !(1..=SPAN_MS_MAX).contains(&span)
+    {
+        bail!("--for must be between 1ms and a hundred years; omit it to pause until `resume`");
+    }
     let now = keel.link().map_or(0, evenkeel::link::Link::server_now_ms);
     let until = arguments.span.map(|span| now.saturating_add(span));
     stream.pause(&arguments.group, until.map(UnixMs)).await?;
@@ -95,6 +101,13 @@ pub(super) async fn resume(keel: &Keel, arguments: &GroupArguments, output: Outp
 pub(super) async fn seek(keel: &Keel, arguments: &SeekArguments, output: Output) -> Result<bool> {
     let stream = keel.stream_admin(&arguments.stream).await?;
     let (group, to) = (&arguments.group, goal(arguments));
+    let now = keel.link().map_or(0, evenkeel::link::Link::server_now_ms);
+    if let Some(time) = arguments.time.filter(|time| *time > now && guard("stream_command_seek_not_ahead")) {
+        bail!(
+            "{} is in the future: entries until then would never be handled; --end skips those there are",
+            time::text(time)
+        );
+    }
     let previews = stream.preview_seek(group, to).await?;
     let text = summary(&previews);
     if arguments.dry_run && guard("stream_command_seek_dry_run") {
