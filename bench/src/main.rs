@@ -4,6 +4,7 @@
 //! reported is the median of the per-round ratios, and their spread.
 
 mod cache;
+mod client;
 mod generator;
 mod info;
 mod load;
@@ -17,6 +18,7 @@ mod results;
 mod rounds;
 mod row;
 mod shortlink;
+mod stream;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -33,7 +35,7 @@ struct Arguments {
     #[arg(long, global = true)]
     quick: bool,
     /// Run only this part, without updating bench/RESULTS.md (cache: near, reads, misses, invalidations, batches, peers, flood, recovery;
-    /// queue: memory, sends, work, late, flood; shortlink: tiers, clicks)
+    /// queue: memory, sends, work, late, flood; shortlink: tiers, clicks; stream: rates, late, takeover, peers)
     #[arg(long, global = true, value_name = "PART")]
     only: Option<String>,
     /// Print one JSON object per row as it is measured
@@ -53,12 +55,17 @@ enum Bench {
     Lock,
     /// Shortlink: redirects by tier, creations, imports, compared with a constant redirect of the same HTTP server
     Shortlink,
+    /// Streams: entries appended and handled, compared with plain Redis commands and other consumers; latency; take-over of a killed consumer
+    Stream,
     /// The load generator, as a process of its own
     #[command(hide = true)]
     Generate,
     /// The constant redirect, as a process of its own
     #[command(hide = true)]
     Constant,
+    /// The consumer of a stream, as a process of its own
+    #[command(hide = true)]
+    Consume,
 }
 
 fn main() -> Result<()> {
@@ -72,7 +79,9 @@ fn main() -> Result<()> {
         Bench::Outbox => outbox::run(&plan, &mut keeper("outbox")),
         Bench::Lock => lock::run(&plan, &mut keeper("lock")),
         Bench::Shortlink => shortlink::run(&plan, &mut keeper("shortlink")),
+        Bench::Stream => stream::run(&plan, &mut keeper("stream")),
         Bench::Generate => generator::main(),
         Bench::Constant => shortlink::constant::main(),
+        Bench::Consume => stream::consumer::main(),
     }
 }

@@ -4,6 +4,7 @@ use crate::lock;
 use crate::peer;
 use crate::queue;
 use crate::row::{Row, line, table};
+use crate::stream;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
@@ -98,6 +99,7 @@ fn versions(bench: &str) -> String {
     match bench {
         "queue" => queue::versions(),
         "lock" => lock::versions(),
+        "stream" => stream::versions(),
         _ => peer::versions(),
     }
 }

@@ -74,6 +74,12 @@ enum Name {
         /// Number of keys
         #[arg(long, default_value_t = 500)]
         keys: u64,
+        /// Flush Redis once, while entries are appended: only entries that it held then may be lost
+        #[arg(long)]
+        flush: bool,
+        /// Build with optimizations
+        #[arg(long)]
+        release: bool,
         /// Print the counts as one JSON object
         #[arg(long)]
         json: bool,
@@ -110,25 +116,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             test::build()?;
             play(&Suite::with(QUEUE)?, QUEUE, (JOBS, &jobs.to_string()), *json, queue_summary)
         }
-        Name::Stream { entries, keys, json } => {
+        Name::Stream { entries, keys, flush, release, json } => {
             if *entries == 0 || *keys == 0 {
                 bail!("--entries and --keys must be at least 1");
             }
-            test::build()?;
-            play(&Suite::with(STREAM)?, STREAM, (ENTRIES, &format!("{entries} {keys}")), *json, stream_summary)
+            let scale = format!("{entries} {keys} {}", u8::from(*flush));
+            play(&suite(STREAM, *release)?, STREAM, (ENTRIES, &scale), *json, stream_summary)
         }
         Name::Outbox { seed, transactions, on, release, json } => {
-            if *release {
-                shell::run(&mut cargo(&["build", "--package", "evenkeel-testkit"]))?;
-            } else {
-                test::build()?;
-            }
             for database in ["mariadb", "postgres"].into_iter().filter(|name| on.as_ref().is_none_or(|on| on == name)) {
                 println!("== {database}");
                 let scale = format!("{seed} {transactions}");
                 let test = OUTBOX.replace("{}", database);
-                let suite = if *release { Suite::optimized(&test) } else { Suite::with(&test) }?;
-                play(&suite, &test, (TRANSACTIONS, &scale), *json, outbox_summary)?;
+                play(&suite(&test, *release)?, &test, (TRANSACTIONS, &scale), *json, outbox_summary)?;
             }
             Ok(())
         }
@@ -198,6 +198,16 @@ fn lock_summary(row: &Value) -> String {
     )
 }
 
+/// The binary of a test, and what it needs, with or without optimizations.
+fn suite(test: &str, is_optimized: bool) -> Result<Suite> {
+    if is_optimized {
+        shell::run(&mut cargo(&["build", "--package", "evenkeel-testkit"]))?;
+        return Suite::optimized(test);
+    }
+    test::build()?;
+    Suite::with(test)
+}
+
 /// Runs the test, and prints its reports as they come.
 fn play(
     suite: &Suite,
@@ -248,7 +258,7 @@ fn stream_summary(row: &Value) -> String {
     format!(
         "{} entries of {} keys, {} processes killed and {} stopped in {:.0} s, {} leases of partitions: {} effects, {} dead letters; {} \
          entries lost, {} done and dead, {} dead twice, {} effects out of the order of their key; {} repeated runs, {} of them under the \
-         same lease; {} transactions of a former owner refused; {} entries trimmed",
+         same lease; {} transactions of a former owner refused; {} entries trimmed{}",
         number("entries"),
         number("keys"),
         number("kills"),
@@ -265,6 +275,10 @@ fn stream_summary(row: &Value) -> String {
         number("twice_under_one_fence"),
         number("refused"),
         number("trimmed"),
+        match number("flushed") {
+            0 => String::new(),
+            held => format!("; Redis flushed with {held} entries, {} of them lost", number("lost_in_flush")),
+        },
     )
 }
 

@@ -3,6 +3,7 @@
 //! A guard is `guard("name")` in Rust, or a line of a script that ends in `-- guard: name`; the environment variable
 //! `EVENKEEL_MUTANT=name` removes it. `cargo xtask mutants` runs the table, which `evenkeel-testkit mutants` prints as JSON.
 
+mod apps;
 mod cache;
 mod link;
 mod lock;
@@ -28,7 +29,9 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [cache::ROWS, &[link::ROWS], queue::ROWS, lock::ROWS, sql::ROWS, &[spool::ROWS], stream::ROWS].concat().concat()
+    [cache::ROWS, &[link::ROWS], queue::ROWS, lock::ROWS, sql::ROWS, &[spool::ROWS], stream::ROWS, &[apps::ROWS]]
+        .concat()
+        .concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

@@ -9,8 +9,10 @@
 //! * [`sql`] — database URLs, connection pools, and statements that run on SQLite, MySQL, MariaDB and PostgreSQL.
 //! * [`telemetry`] — the log, and the export of spans.
 //! * [`HttpMetrics`] and [`probes`] — what operators see; [`documents`] — checks of an application's documentation, for its tests.
+//! * [`guard()`] — switches with which tests remove single guards of a service.
 
 pub mod documents;
+mod guard;
 pub mod layers;
 pub mod listening;
 mod metrics;
@@ -22,6 +24,7 @@ pub mod sql;
 pub mod startup;
 pub mod telemetry;
 
+pub use guard::guard;
 pub use layers::{BODY_BYTES_MAX, Changed, Consistency, Wrap, X_CONSISTENCY_STATE, set_nosniff, wrap};
 pub use listening::listen;
 pub use metrics::{HttpMetrics, RouteGroup, install as install_metrics, run_upkeep as run_metrics_upkeep};

@@ -1,6 +1,7 @@
 //! Every removable protocol guard has a row in the mutant table, which names the test that must fail without it.
 
 use super::{Finding, Rule, Tree};
+use crate::tidy::tree::File;
 use std::collections::BTreeSet;
 
 const TABLE: &str = "crates/testkit/src/mutants";
@@ -15,7 +16,7 @@ pub(crate) const RULE: Rule = Rule {
 fn check(tree: &Tree) -> Vec<Finding> {
     let table = table(tree);
     let mut findings = Vec::new();
-    for file in tree.files().iter().filter(|file| file.in_library().is_some()) {
+    for file in tree.files().iter().filter(|file| is_guarded(file)) {
         let guards: Vec<(usize, &str)> = if file.is_rust() {
             file.code().flat_map(|(line, text)| called(line, text)).collect()
         } else if file.path.ends_with(".lua") {
@@ -28,6 +29,11 @@ fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The library, the program and the applications.
+fn is_guarded(file: &File) -> bool {
+    file.in_library().is_some() || file.is_under(&["crates/server/src/", "apps/"])
 }
 
 /// Every quoted word in the sources of the mutant table, which includes the names of the guards.
@@ -54,12 +60,14 @@ mod tests {
         let tree = Tree::of([
             ("crates/protocol/src/cache/memory.rs", source),
             ("crates/protocol/src/cache/scripts/fill-1.lua", script),
+            ("apps/shortlink/src/service/clicks/mod.rs", "if guard(\"of_an_application\") {}\n"),
             ("crates/testkit/src/mutants.rs", "const ROWS: &[&str] = &[\"known\"];"),
         ]);
         let found: Vec<_> = check(&tree).into_iter().map(|finding| (finding.line, finding.what)).collect();
         let expected = [
             (2, "the guard `unknown` has no row in crates/testkit/src/mutants.rs".to_owned()),
             (1, "the guard `script_only` has no row in crates/testkit/src/mutants.rs".to_owned()),
+            (1, "the guard `of_an_application` has no row in crates/testkit/src/mutants.rs".to_owned()),
         ];
         assert_eq!(found, expected);
     }

@@ -7,6 +7,8 @@ use anyhow::{Result, bail};
 use evenkeel::Keel;
 use evenkeel::clock::UnixMs;
 use evenkeel::stream::admin::{LetterId, SeekPreview, SeekTo};
+use evenkeel_link::support::guard;
+use evenkeel_protocol::stream::steps::SPAN_MS_MAX;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -70,6 +72,11 @@ pub(super) struct TrimArguments {
 
 pub(super) async fn pause(keel: &Keel, arguments: &PauseArguments, output: Output) -> Result<bool> {
     let stream = keel.stream_admin(&arguments.stream).await?;
+    if let Some(span) = arguments.span
+        && !(1..=SPAN_MS_MAX).contains(&span)
+    {
+        bail!("--for must be between 1ms and a hundred years; omit it to pause until `resume`");
+    }
     let now = keel.link().map_or(0, evenkeel::link::Link::server_now_ms);
     let until = arguments.span.map(|span| now.saturating_add(span));
     stream.pause(&arguments.group, until.map(UnixMs)).await?;
@@ -94,13 +101,20 @@ pub(super) async fn resume(keel: &Keel, arguments: &GroupArguments, output: Outp
 pub(super) async fn seek(keel: &Keel, arguments: &SeekArguments, output: Output) -> Result<bool> {
     let stream = keel.stream_admin(&arguments.stream).await?;
     let (group, to) = (&arguments.group, goal(arguments));
+    let now = keel.link().map_or(0, evenkeel::link::Link::server_now_ms);
+    if let Some(time) = arguments.time.filter(|time| *time > now && guard("stream_command_seek_not_ahead")) {
+        bail!(
+            "{} is in the future: entries until then would never be handled; --end skips those there are",
+            time::text(time)
+        );
+    }
     let previews = stream.preview_seek(group, to).await?;
     let text = summary(&previews);
-    if arguments.dry_run {
+    if arguments.dry_run && guard("stream_command_seek_dry_run") {
         output.print(&preview_json(&previews, true), &format!("a seek would have this effect: {text}\n"))?;
         return Ok(true);
     }
-    if arguments.confirm.as_deref() != Some(group.as_str()) {
+    if arguments.confirm.as_deref() != Some(group.as_str()) && guard("stream_command_seek_confirmed") {
         bail!("this moves the group {group} of {}: {text}; to do it, add --confirm {group}", stream.name());
     }
     stream.seek(group, to).await?;
@@ -142,7 +156,7 @@ fn preview_json(previews: &[SeekPreview], is_dry_run: bool) -> Value {
 pub(super) async fn trim(keel: &Keel, arguments: &TrimArguments, output: Output) -> Result<bool> {
     let stream = keel.stream_admin(&arguments.stream).await?;
     let (name, age) = (stream.name(), time::span(arguments.older_than));
-    if arguments.confirm.as_deref() != Some(name) {
+    if arguments.confirm.as_deref() != Some(name) && guard("stream_command_trim_confirmed") {
         bail!(
             "this removes the entries of {name} that all groups have settled and that are older than {age}, for good; to do it, add \
              --confirm {name}"

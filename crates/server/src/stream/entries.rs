@@ -2,7 +2,7 @@
 
 use crate::output::{Output, body_json, printable, table_or, truncated};
 use crate::time;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use evenkeel::Keel;
 use evenkeel::stream::EntryId;
 use evenkeel::stream::admin::{LetterId, Peeked};
@@ -36,6 +36,11 @@ pub(super) fn read_place(text: &str) -> Result<LetterId, String> {
 
 pub(super) async fn peek(keel: &Keel, arguments: &Arguments, output: Output) -> Result<bool> {
     let stream = keel.stream_admin(&arguments.stream).await?;
+    if let (Some(partition), Some(after)) = (arguments.partition, arguments.after)
+        && partition != after.partition
+    {
+        bail!("--after {after} is in partition {}, and --partition is {partition}: omit one of them", after.partition);
+    }
     let limit = usize::from(arguments.limit);
     let begin = match arguments.from {
         // Ids are above it in the same millisecond and later.

@@ -65,7 +65,16 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
         Ok(keel) => operate(&keel, arguments.command, output).await,
         Err(error) => Err(error.into()),
     };
-    exit_code(result, &[&redis])
+    exit_code(result.map_err(explained), &[&redis])
+}
+
+/// Says what it means that Redis refuses a command for the type of a key: its message names neither the key nor a remedy.
+fn explained(error: anyhow::Error) -> anyhow::Error {
+    if format!("{error:#}").contains("WRONGTYPE") {
+        return error
+            .context("another program has written one of the keys of the stream; find it with TYPE and rename it");
+    }
+    error
 }
 
 async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> {

@@ -11,7 +11,7 @@ use testkit::servers::{Redis, RedisOptions};
 
 /// A Redis with a stream `orders` of two partitions.
 struct Fixture {
-    _redis: SharedRedis,
+    _redis: Option<SharedRedis>,
     url: String,
     keel: Keel,
     orders: Stream<Value>,
@@ -21,9 +21,14 @@ impl Fixture {
     async fn new() -> Self {
         let redis = park::redis().await.unwrap();
         let url = format!("{}?prefix={}", redis.url, redis.prefix);
+        Self { _redis: Some(redis), ..Self::on(url).await }
+    }
+
+    /// On the Redis of a test that changes its keys.
+    async fn on(url: String) -> Self {
         let keel = Keel::connect(&url).await.unwrap();
         let orders = keel.stream::<Value>("orders").partitions(2).open().await.unwrap();
-        Self { _redis: redis, url, keel, orders }
+        Self { _redis: None, url, keel, orders }
     }
 
     async fn stream(&self, arguments: &[&str]) -> Ran {
@@ -214,8 +219,12 @@ async fn stream_errors_are_one_line_and_exit_code_2() {
         (&["show", "odrers"], "there is no stream \"odrers\""),
         (&["pause", "orders", "nobody"], "has no group \"nobody\""),
         (&["seek", "orders", "nobody", "--end"], "has no group \"nobody\""),
+        (&["pause", "orders", "nobody", "--for", "0s"], "--for must be between 1ms and a hundred years"),
+        (&["pause", "orders", "nobody", "--for", "36501d"], "--for must be between 1ms and a hundred years"),
+        (&["seek", "orders", "nobody", "--time", "2100-01-01T00:00:00Z", "--dry-run"], "is in the future"),
         (&["dead", "ls", "orders", "nobody"], "has no group nobody"),
         (&["peek", "orders", "--partition", "2"], "the stream has no partition 2; it has 2, counted from 0"),
+        (&["peek", "orders", "--partition", "0", "--after", "1:1-0"], "is in partition 1, and --partition is 0"),
     ];
     for (arguments, expected) in cases {
         let ran = fixture.stream(arguments).await;
@@ -225,4 +234,35 @@ async fn stream_errors_are_one_line_and_exit_code_2() {
     let unreachable = evenkeel_async(&["stream", "--redis", "redis://u:hidden@127.0.0.1:1", "ls"]).await;
     assert_eq!((unreachable.code, unreachable.err.contains("hidden")), (2, false), "{}", unreachable.err);
     drop(fixture.keel);
+}
+
+/// A group that Redis has lost reads nothing, and nothing is late.
+#[tokio::test]
+async fn lost_group_is_behind() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let fixture = Fixture::on(redis.url()).await;
+    fixture.append(1).await;
+    fixture.handle_all().await;
+    assert_eq!(fixture.stream(&["lag", "orders"]).await.code, 0);
+    let log = "{evenkeel:s:orders:0}:log";
+    redis.command::<()>(&["XGROUP", "DESTROY", log, "billing"]).await.unwrap();
+    let lost = fixture.stream(&["lag", "orders"]).await;
+    assert!(lost.code == 1 && lost.out.contains("missing: Redis has lost it"), "{}{}", lost.out, lost.err);
+}
+
+/// Redis says only that a key has another type.
+#[tokio::test]
+async fn foreign_value_under_a_key_of_a_stream_is_explained() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let fixture = Fixture::on(redis.url()).await;
+    fixture.append(1).await;
+    fixture.handle_all().await;
+    let log = "{evenkeel:s:orders:0}:log";
+    redis.command::<()>(&["SET", log, "foreign"]).await.unwrap();
+    for arguments in [&["ls"][..], &["show", "orders"], &["peek", "orders"], &["seek", "orders", "billing", "--start"]]
+    {
+        let ran = fixture.stream(arguments).await;
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.lines().count()), (2, "", 1), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains("another program has written one of the keys"), "{arguments:?}: {}", ran.err);
+    }
 }

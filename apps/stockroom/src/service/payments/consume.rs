@@ -9,6 +9,7 @@ use evenkeel::Keel;
 use evenkeel::clock::Clock;
 use evenkeel::stream::{Entry, OnFailure, RetryDelay, StreamError};
 use std::time::Duration;
+use web::guard;
 
 /// The consumer group.
 const GROUP: &str = "payments";
@@ -57,7 +58,9 @@ impl Service {
             }
         };
         // It may never be given up: the gateway may have charged the card.
-        let group = stream.group(GROUP).per_key(OnFailure::BlockKey).lease(LEASE).retry_forever();
+        let group = stream.group(GROUP).lease(LEASE);
+        let group = if guard("payments_in_order") { group.per_key(OnFailure::BlockKey) } else { group.unordered() };
+        let group = if guard("payments_retried") { group.retry_forever() } else { group.retries(0) };
         let (store, keel) = (self.0.store.clone(), payments.keel.clone());
         let consumer = group.retry_delay(RetryDelay::exponential(DELAYS.0, DELAYS.1)).handle(
             move |entry: Entry<PaymentRequested>| {

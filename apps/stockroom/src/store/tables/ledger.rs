@@ -3,6 +3,7 @@
 use crate::domain::{Cause, StockChange};
 use crate::store::database::Dialect;
 use crate::store::payments::record_event;
+use web::guard;
 
 /// One movement of a slot: 0 is the row in `stocks`, others are segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +89,10 @@ async fn end_order<DB: Dialect>(
     state: &str,
     now_ms: i64,
 ) -> Result<RecordedCause, sqlx::Error> {
-    let sql = "UPDATE orders SET state = ?, updated_at = ? WHERE id = ? AND state = 'reserved'";
+    let mut sql = "UPDATE orders SET state = ?, updated_at = ? WHERE id = ? AND state = 'reserved'";
+    if !guard("order_ends_unpaid") {
+        sql = "UPDATE orders SET state = ?, updated_at = ? WHERE id = ?";
+    }
     if DB::send(connection, sql, &[state.into(), now_ms.into(), order.into()]).await? == 0 {
         return Ok(RecordedCause::NothingToRelease);
     }

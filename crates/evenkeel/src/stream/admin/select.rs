@@ -1,6 +1,7 @@
 //! Dead letters of all partitions: pages by filter, and replay or removal of any number.
 
 use super::{DeadLetter, DeadLetters, Replayed};
+use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::steps::ITEMS_MAX;
@@ -128,8 +129,9 @@ impl DeadLetters {
     /// appended in the order of the call.
     ///
     /// # Errors
-    /// As [`replay`](Self::replay).
+    /// As [`replay`](Self::replay). If a letter names a partition that the stream does not have, nothing was changed.
     pub async fn replay_all(&self, letters: &[LetterId]) -> Result<Vec<Replayed>, StreamError> {
+        self.expect_partitions(letters)?;
         let mut results = vec![Replayed::Unknown; letters.len()];
         for (partition, places, ids) in by_partition(letters) {
             let replayed = self.replay(partition, &ids).await?;
@@ -141,14 +143,23 @@ impl DeadLetters {
     /// [`remove`](Self::remove) of any number of letters of any partitions; for each whether it existed, in order.
     ///
     /// # Errors
-    /// As [`remove`](Self::remove).
+    /// As [`remove`](Self::remove). If a letter names a partition that the stream does not have, nothing was changed.
     pub async fn remove_all(&self, letters: &[LetterId]) -> Result<Vec<bool>, StreamError> {
+        self.expect_partitions(letters)?;
         let mut results = vec![false; letters.len()];
         for (partition, places, ids) in by_partition(letters) {
             let removed = self.remove(partition, &ids).await?;
             places.into_iter().zip(removed).for_each(|(place, existed)| results[place] = existed);
         }
         Ok(results)
+    }
+
+    /// Before anything is changed: an error in the middle would not say which letters were.
+    fn expect_partitions(&self, letters: &[LetterId]) -> Result<(), StreamError> {
+        for letter in letters.iter().filter(|_| guard("stream_letters_checked_first")) {
+            self.admin.partition(letter.partition)?;
+        }
+        Ok(())
     }
 }
 

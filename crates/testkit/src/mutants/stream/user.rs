@@ -75,6 +75,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::failures::memory::entry_is_decoded_by_its_own_codec",
     ),
     mutant(
+        "stream_letters_checked_first",
+        "Dead letters are deleted although the call fails, because a later one names a partition that does not exist.",
+        "stream::side::failures::memory::letter_of_an_unknown_partition_leaves_the_others",
+    ),
+    mutant(
         "stream_undecodable_is_dead",
         "An entry that cannot be decoded blocks its key.",
         "stream::side::failures::memory::undecodable_entry_is_dead_and_others_go_on",

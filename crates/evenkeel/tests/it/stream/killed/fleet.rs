@@ -1,5 +1,6 @@
 //! Consumer processes that are killed or stopped one after another; a killed one is replaced at once.
 
+use super::flush::{self, Server};
 use super::ledger::{Ledger, Step, Tally};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
@@ -7,9 +8,9 @@ use evenkeel::stream::admin::{DeadLetters, LetterFilter};
 use evenkeel::stream::{Entry, Handled, OnFailure, RetryDelay, Stream};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 use testkit::eventually_within;
-use testkit::park::{SharedRedis, redis};
 use testkit::process::{Station, Worker};
 
 const PARTITIONS: u16 = 8;
@@ -47,20 +48,23 @@ pub(super) struct Fleet {
     stream: Stream<Step>,
     ledger: Ledger,
     appended: HashSet<Step>,
+    /// What Redis held when it was flushed.
+    flushed: HashSet<Step>,
     keys: usize,
     workers: VecDeque<Worker>,
     kills: usize,
     stops: usize,
     trimmed: u64,
     started: Instant,
-    _places: (SharedRedis, tempfile::TempDir),
+    server: Server,
+    _folder: tempfile::TempDir,
 }
 
 impl Fleet {
-    pub(super) async fn start(entries: usize, keys: usize, workers: usize) -> Self {
-        let (server, folder) = (redis().await.unwrap(), tempfile::tempdir().unwrap());
+    pub(super) async fn start(keys: usize, workers: usize, server: Server) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger").to_string_lossy().into_owned();
-        let open = Open { url: server.url.clone(), prefix: server.prefix.clone(), ledger: path };
+        let open = Open { url: server.url(), prefix: server.prefix(), ledger: path };
         let keel = connect(&open).await;
         let (ledger, stream) = (Ledger::open(&keel, &open.ledger).await, stream(&keel).await);
         ledger.create().await;
@@ -69,31 +73,51 @@ impl Fleet {
             stream,
             ledger,
             appended: HashSet::new(),
+            flushed: HashSet::new(),
             keys,
             workers: VecDeque::new(),
             kills: 0,
             stops: 0,
             trimmed: 0,
             started: Instant::now(),
-            _places: (server, folder),
+            server,
+            _folder: folder,
         };
         (0..workers).for_each(|_| fleet.add());
-        fleet.append(entries).await;
         fleet
     }
 
-    /// Appends all entries while the consumers handle them; the keys take turns.
-    async fn append(&mut self, entries: usize) {
-        let steps: Vec<Step> = (0..entries)
-            .map(|entry| (u32::try_from(entry % self.keys).unwrap(), u32::try_from(entry / self.keys).unwrap()))
-            .collect();
+    /// Appends entries while the consumers handle them.
+    pub(super) async fn append(&mut self, entries: usize) {
+        let appended = self.send(0..entries).await;
+        self.appended.extend(appended);
+    }
+
+    /// The same, and flushes Redis when half of the entries are appended and some are handled, while others are appended.
+    pub(super) async fn append_around_a_flush(&mut self, entries: usize) {
+        let Server::Own(server) = &self.server else { panic!("a shared Redis is not flushed") };
+        let before = self.send(0..entries / 2).await;
+        let is_some_way = || async { (self.ledger.count().await >= entries / 8).then_some(()) };
+        eventually_within(TIMEOUT, "entries are handled", is_some_way).await.unwrap();
+        let (flushed, meanwhile) = tokio::join!(flush::flush(server), self.send(entries / 2..entries * 3 / 4));
+        let after = self.send(entries * 3 / 4..entries).await;
+        self.flushed = flushed;
+        self.appended.extend([before, meanwhile, after].concat());
+    }
+
+    /// The entries of this part, whose keys take turns, all acknowledged.
+    async fn send(&self, part: Range<usize>) -> Vec<Step> {
+        let step = |entry: usize| -> Step {
+            (u32::try_from(entry % self.keys).unwrap(), u32::try_from(entry / self.keys).unwrap())
+        };
+        let steps: Vec<Step> = part.map(step).collect();
         for part in steps.chunks(BULK) {
             let new = part.iter().map(|step| self.stream.entry(step.0.to_be_bytes(), step));
             for appended in self.stream.append_many(new).await.unwrap() {
                 appended.unwrap();
             }
-            self.appended.extend(part);
         }
+        steps
     }
 
     /// Until every entry is settled.
@@ -126,7 +150,7 @@ impl Fleet {
         }
         let dead = letters(&self.stream.admin().dead("billing").unwrap()).await;
         let Self { kills, stops, keys, trimmed, .. } = self;
-        let tally = self.ledger.tally(&self.appended, &dead).await;
+        let tally = self.ledger.tally(&self.appended, &self.flushed, &dead).await;
         Tally { kills, stops, keys, trimmed, seconds, ..tally }
     }
 
@@ -134,7 +158,8 @@ impl Fleet {
         let admin = self.stream.admin();
         let settled = || async {
             let groups = admin.groups().await.unwrap();
-            let is_settled = groups.iter().all(|group| group.pending() == 0 && group.lag().is_none());
+            let is_settled =
+                groups.iter().all(|group| !group.is_missing() && group.pending() == 0 && group.lag().is_none());
             (!groups.is_empty() && is_settled).then_some(())
         };
         eventually_within(TIMEOUT, "all entries are settled", settled).await.unwrap();
@@ -158,8 +183,11 @@ impl Fleet {
         self.trim().await;
     }
 
-    /// Removes what is settled.
+    /// Removes what is settled. After a flush only once the group is registered again: before, no group keeps an entry.
     async fn trim(&mut self) {
+        if self.stream.admin().groups().await.unwrap().is_empty() {
+            return;
+        }
         self.trimmed += self.stream.admin().trim(Duration::ZERO).await.unwrap();
     }
 

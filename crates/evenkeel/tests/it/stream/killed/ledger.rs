@@ -21,8 +21,12 @@ pub(super) struct Tally {
     pub(super) stops: usize,
     pub(super) effects: usize,
     pub(super) dead_letters: usize,
-    /// Entries with neither an effect nor a dead letter.
+    /// Entries with neither an effect nor a dead letter, except for those that Redis held when it was flushed.
     pub(super) lost: usize,
+    /// Entries in Redis when it was flushed, handled or not.
+    pub(super) flushed: usize,
+    /// Those among them with neither an effect nor a dead letter.
+    pub(super) lost_in_flush: usize,
     /// Effects of entries that were never appended.
     pub(super) strange: usize,
     /// Entries with an effect and a dead letter.
@@ -102,8 +106,8 @@ impl Ledger {
         usize::try_from(count).unwrap()
     }
 
-    /// Compares the effects with the appended entries and the dead letters.
-    pub(super) async fn tally(&self, appended: &HashSet<Step>, dead: &[Step]) -> Tally {
+    /// Compares the effects with the appended entries, those that Redis held when it was flushed, and the dead letters.
+    pub(super) async fn tally(&self, appended: &HashSet<Step>, flushed: &HashSet<Step>, dead: &[Step]) -> Tally {
         let effects: Vec<Step> = sqlx::query_as("SELECT stream_key, number FROM effects ORDER BY rowid")
             .fetch_all(&self.pool)
             .await
@@ -119,13 +123,19 @@ impl Ledger {
             .unwrap();
         let done: HashSet<Step> = effects.iter().copied().collect();
         let letters: HashSet<Step> = dead.iter().copied().collect();
+        let missing = appended.iter().filter(|step| !done.contains(step) && !letters.contains(step));
+        let (lost_in_flush, lost): (Vec<&Step>, Vec<&Step>) = missing.partition(|step| flushed.contains(step));
         let mut tally = Tally {
             entries: appended.len(),
             effects: effects.len(),
             dead_letters: dead.len(),
             dead_twice: dead.len() - letters.len(),
-            lost: appended.iter().filter(|step| !done.contains(step) && !letters.contains(step)).count(),
-            strange: done.union(&letters).filter(|step| !appended.contains(step)).count() + effects.len() - done.len(),
+            lost: lost.len(),
+            flushed: flushed.len(),
+            lost_in_flush: lost_in_flush.len(),
+            strange: done.union(&letters).chain(flushed).filter(|step| !appended.contains(step)).count()
+                + effects.len()
+                - done.len(),
             done_and_dead: done.intersection(&letters).count(),
             refused: usize::try_from(refused).unwrap(),
             leases: usize::try_from(leases).unwrap(),

@@ -2,16 +2,21 @@
 //!
 //! Each handler writes the fence of its partition, a run, and through the inbox an effect, in one transaction. What is checked: every entry
 //! is done or a dead letter, and none is both; the effects of a key are in the order of its appends, each once; runs of an entry after
-//! its first have a higher fence, so that another lease of the partition lies between them.
+//! its first have a higher fence, so that another lease of the partition lies between them. A run with a flush also reads, in the step that
+//! flushes, what Redis holds: only entries of this may be lost, because they were appended directly.
 
 mod fleet;
+mod flush;
 mod ledger;
 
 use fleet::{Fleet, Pace};
+use flush::Server;
 use ledger::Tally;
 use std::time::Duration;
+use testkit::park::redis;
+use testkit::servers::{Redis, RedisOptions};
 
-/// The number of entries of the long run.
+/// The number of entries and of keys of the long run, and whether Redis is flushed.
 const ENTRIES: &str = "EVENKEEL_SIM_ENTRIES";
 
 /// (T2, T3, T6) A killed or stopped owner lost entries, handled them out of order, or wrote after its successor.
@@ -21,18 +26,43 @@ async fn entries_are_handled_in_order_when_consumers_are_killed() {
     assert_eq!((tally.kills, tally.stops), (3, 2), "{tally:?}");
 }
 
+/// A flush must lose nothing but what Redis held, must not mix up the order of a key, and must bring no entry back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flush_loses_only_what_redis_held() {
+    let tally = run_with_flush(1_500, 20, 3, Pace::Shares(0)).await;
+    // The last quarter was appended afterwards.
+    assert!(tally.flushed > 0 && tally.effects + tally.dead_letters > 1_500 / 4, "{tally:?}");
+}
+
 /// The long run of `cargo xtask sim stream`: one line with what it counted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the long run, for `cargo xtask sim stream`"]
 async fn long_run() {
     let Ok(scale) = std::env::var(ENTRIES) else { return };
     let mut scale = scale.split(' ').map(|number| number.parse::<usize>().unwrap());
-    let (entries, keys) = (scale.next().unwrap(), scale.next().unwrap());
-    run(entries, keys, 4, Pace::Every(Duration::from_secs(3))).await;
+    let (entries, keys, flushes) = (scale.next().unwrap(), scale.next().unwrap(), scale.next().unwrap());
+    let pace = Pace::Every(Duration::from_secs(3));
+    if flushes == 0 {
+        run(entries, keys, 4, pace).await;
+    } else {
+        run_with_flush(entries, keys, 4, pace).await;
+    }
 }
 
 async fn run(entries: usize, keys: usize, workers: usize, pace: Pace) -> Tally {
-    let mut fleet = Fleet::start(entries, keys, workers).await;
+    let mut fleet = Fleet::start(keys, workers, Server::Shared(redis().await.unwrap())).await;
+    fleet.append(entries).await;
+    checked(fleet, pace).await
+}
+
+async fn run_with_flush(entries: usize, keys: usize, workers: usize, pace: Pace) -> Tally {
+    let server = Redis::start(RedisOptions::new()).await.unwrap();
+    let mut fleet = Fleet::start(keys, workers, Server::Own(server)).await;
+    fleet.append_around_a_flush(entries).await;
+    checked(fleet, pace).await
+}
+
+async fn checked(mut fleet: Fleet, pace: Pace) -> Tally {
     fleet.work(&pace).await;
     let tally = fleet.end().await;
     println!("{}", serde_json::to_string(&tally).unwrap());

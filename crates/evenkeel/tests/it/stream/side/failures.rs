@@ -4,7 +4,7 @@ use super::rig::{Desk, Rig, all_settled, append, billing, letters, open, reason}
 use crate::log::Log;
 use evenkeel::codec::{MessagePack, Raw};
 use evenkeel::stream::admin::{LetterFilter, LetterId, NoteKind, Replayed};
-use evenkeel::stream::{Entry, Handled, OnFailure, Reaction, RetryDelay, Stream};
+use evenkeel::stream::{Entry, Handled, OnFailure, Reaction, RetryDelay, Stream, StreamError};
 use std::time::Duration;
 
 on_both! {
@@ -19,6 +19,7 @@ on_both! {
     later_entries_follow_a_dead_letter_of_their_sequence
     dead_letter_is_replayed_to_its_group_only
     dead_letters_of_all_partitions_are_paged_and_chosen_by_filter
+    letter_of_an_unknown_partition_leaves_the_others
 }
 
 const DELAY: Duration = Duration::from_secs(10);
@@ -277,4 +278,22 @@ async fn dead_letters_of_all_partitions_are_paged_and_chosen_by_filter(rig: Rig)
     assert_eq!(dead.replay_all(&routes).await.unwrap(), [Replayed::Unknown; 5]);
     assert_eq!(dead.remove_all(&all).await.unwrap().iter().filter(|existed| **existed).count(), 5);
     office.close().await;
+}
+
+/// An operator's list has a letter with a wrong partition: the others were deleted, and the error did not say so.
+async fn letter_of_an_unknown_partition_leaves_the_others(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["x"]).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(orders.group("billing").retries(0)));
+    desk.next().await.fail();
+    all_settled(&orders).await;
+    office.close().await;
+    let (dead, id) = (orders.admin().dead("billing").unwrap(), letters(&orders).await.remove(0).id);
+    let both = [LetterId { partition: 0, id }, LetterId { partition: 1, id }];
+    for refused in [dead.replay_all(&both).await.err(), dead.remove_all(&both).await.err()] {
+        assert!(matches!(refused, Some(StreamError::Invalid(_))), "{refused:?}");
+    }
+    assert_eq!(letters(&orders).await.len(), 1);
+    assert_eq!(dead.remove_all(&both[..1]).await.unwrap(), [true]);
 }
