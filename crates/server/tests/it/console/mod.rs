@@ -1,5 +1,6 @@
 //! `evenkeel serve` against a real Redis.
 
+mod both;
 mod demo;
 mod pages;
 pub(crate) mod routes;
