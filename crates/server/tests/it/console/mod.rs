@@ -1,5 +1,6 @@
 //! `evenkeel serve` against a real Redis.
 
+mod access;
 mod both;
 mod demo;
 mod pages;
