@@ -1,7 +1,8 @@
-//! The program `evenkeel`: checks servers, operates queues, streams, locks, outboxes and inboxes, and serves a console.
+//! The program `evenkeel`: checks servers, operates caches, queues, streams, locks, outboxes and inboxes, and serves a console.
 
 mod address;
 mod alerts;
+mod cache;
 mod connect;
 mod console;
 mod demo;
@@ -19,7 +20,7 @@ mod webhook;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Operate and inspect Evenkeel's queues, streams, locks, outbox and inbox.
+/// Operate and inspect Evenkeel's caches, queues, streams, locks, outbox and inbox.
 #[derive(Parser)]
 #[command(name = "evenkeel", version, arg_required_else_help = true, disable_help_subcommand = true)]
 struct Arguments {
@@ -31,6 +32,8 @@ struct Arguments {
 enum Command {
     /// Evaluate the alert rules and notify a webhook, or print them for Prometheus
     Alerts(alerts::Arguments),
+    /// Show one entry of a cache, and invalidate it
+    Cache(cache::Arguments),
     /// Serve a console over a made-up shop at work; needs no server
     Demo(demo::Arguments),
     /// Check that a Redis or a database meets Evenkeel's requirements
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
 async fn run(command: Command) -> ExitCode {
     match command {
         Command::Alerts(arguments) => alerts::run(arguments).await,
+        Command::Cache(arguments) => cache::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(&arguments).await,
         Command::Inbox(arguments) => inbox::run(arguments).await,

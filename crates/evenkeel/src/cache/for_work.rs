@@ -1,41 +1,18 @@
-//! Type-erased access to caches for units of work and relays. If the cache is open in this process, it is found by its name;
-//! otherwise the protocol steps are called directly (a relay does not need the row type of a cache).
+//! What units of work and relays need of caches.
 
 use super::cache::Cache;
 use super::core::Core;
 use super::key::{CacheKey, KeyBytes};
+use super::open::OpenCache;
 use crate::cache::settings::freshness::Freshness;
 use crate::cache::store::registry::Caches;
 use crate::cache::writing::ledger::Demand;
-use crate::cache::writing::window::WriteWindow;
 use bytes::Bytes;
 use evenkeel_link::Token;
 use evenkeel_protocol::cache::error::CacheError;
-use evenkeel_protocol::cache::keys::CacheKeys;
-use evenkeel_protocol::cache::memory::MemoryCache;
-use evenkeel_protocol::cache::redis::RedisCache;
-use evenkeel_protocol::cache::steps::{CacheSteps, Mode};
+use evenkeel_protocol::cache::steps::Mode;
 use std::borrow::Borrow;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-
-/// The key prefix in an embedded store, which has no other users.
-const MEMORY_PREFIX: &str = "evenkeel";
-
-type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, CacheError>> + Send + 'a>>;
-
-/// A cache that is open in this process, independent of its row type.
-pub(crate) trait OpenCache: Send + Sync {
-    /// Invalidates the key and excludes new readers from its running loads; as [`Cache::invalidate`] does.
-    fn invalidate_key(&self, key: Bytes, demand: Demand) -> Answer<'_, ()>;
-
-    /// Ends the window that `token` opened, and no other one. Invalidates even if that window was not open any more.
-    fn end_window(&self, key: Bytes, token: Token, demand: Demand) -> Answer<'_, ()>;
-
-    /// Opens a window over all `keys` under `token`, or none.
-    fn open_window(self: Arc<Self>, token: Token, keys: Vec<Bytes>) -> Answer<'static, WriteWindow>;
-}
 
 /// A cache and its properties that a unit of work needs.
 pub(crate) struct CacheOfWork {
@@ -83,40 +60,6 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     }
 }
 
-impl<V: Send + Sync + 'static> Core<V> {
-    /// Registers the cache under its name, so that relays of this process find it.
-    pub(super) fn register_open(self: &Arc<Self>, caches: &Caches) {
-        let open: Arc<dyn OpenCache> = Arc::<Self>::clone(self);
-        caches.register_open(&self.name, Arc::downgrade(&open));
-    }
-}
-
-impl<V: Send + Sync + 'static> OpenCache for Core<V> {
-    fn invalidate_key(&self, key: Bytes, demand: Demand) -> Answer<'_, ()> {
-        Box::pin(async move { self.invalidate(KeyBytes::written(&key), demand).await.map(drop) })
-    }
-
-    fn end_window(&self, key: Bytes, token: Token, demand: Demand) -> Answer<'_, ()> {
-        Box::pin(async move {
-            let pending = self.replayer.begin(&key, demand);
-            self.calls.close(&key);
-            let ended = self.store.end_write(&key, token, &pending.demand().invalidation()).await;
-            self.calls.close(&key);
-            ended?;
-            pending.done();
-            self.metrics.invalidations.increment(1);
-            Ok(())
-        })
-    }
-
-    fn open_window(self: Arc<Self>, token: Token, keys: Vec<Bytes>) -> Answer<'static, WriteWindow> {
-        Box::pin(async move {
-            let keys = keys.iter().map(|key| KeyBytes::written(key)).collect();
-            self.begin_write_as(token, keys).await
-        })
-    }
-}
-
 impl Caches {
     /// Carries out one invalidation of a committed unit of work. `window` is the token of the unit of work if it opened an
     /// update window on the entry.
@@ -127,30 +70,10 @@ impl Caches {
         demand: Demand,
         window: Option<Token>,
     ) -> Result<(), CacheError> {
-        if let Some(open) = self.open(cache) {
-            return match window {
-                Some(token) => open.end_window(key.clone(), token, demand).await,
-                None => open.invalidate_key(key.clone(), demand).await,
-            };
+        let Some(token) = window else { return self.invalidate(cache, key, demand).await.map(drop) };
+        match self.open(cache) {
+            Some(open) => open.end_window(key.clone(), token, demand).await,
+            None => self.steps(cache).end_write(key, token, &demand.invalidation()).await.map(drop),
         }
-        match &self.context.link {
-            None => {
-                let keys = CacheKeys::new(MEMORY_PREFIX, cache);
-                let steps = MemoryCache::new(Arc::clone(&self.entries), self.context.clock.clone(), keys);
-                step(&steps, key, demand, window).await
-            }
-            Some(link) => {
-                let steps = RedisCache::new(link.clone(), CacheKeys::new(link.prefix(), cache));
-                step(&steps, key, demand, window).await
-            }
-        }
-    }
-}
-
-async fn step(steps: &impl CacheSteps, key: &[u8], demand: Demand, window: Option<Token>) -> Result<(), CacheError> {
-    let invalidation = demand.invalidation();
-    match window {
-        Some(token) => steps.end_write(key, token, &invalidation).await.map(drop),
-        None => steps.invalidate(key, &invalidation).await,
     }
 }

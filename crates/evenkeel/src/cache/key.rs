@@ -95,7 +95,6 @@ impl KeyBytes {
     }
 
     /// A key that is already encoded.
-    #[cfg(feature = "sql")]
     pub(crate) fn written(bytes: &[u8]) -> Self {
         let mut buffer = Buffer::new();
         buffer.extend(bytes);

@@ -51,6 +51,7 @@
 //! scripts. The folders of this module, in the order in which a read passes them:
 //!
 //! * `cache.rs` and `settings/`: the public handle, its builder, and the settings.
+//! * `admin.rs`: the operator's handle, which looks at an entry and invalidates it. `open.rs`: access to caches by their name.
 //! * `near/`: decoded values in this process, in front of the store.
 //! * `reading/`: decides whether a stored value satisfies a read, and waits for loads of other processes.
 //! * `loading/`: a single-flight load, from its lease to the fill of its entry.
@@ -58,6 +59,7 @@
 //! * `store/`: calls the protocol steps; the circuit breaker, change notifications, state shared by the caches of one keel, and the
 //!   seam for other protocols.
 
+pub mod admin;
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]
 mod cache;
 mod core;
@@ -67,6 +69,7 @@ mod key;
 mod loading;
 mod metrics;
 mod near;
+mod open;
 mod reading;
 mod settings;
 pub(crate) mod store;

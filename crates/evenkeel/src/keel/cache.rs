@@ -1,7 +1,8 @@
 //! The caches of a [`Keel`].
 
 use super::Keel;
-use crate::cache::CacheBuilder;
+use crate::cache::admin::CacheAdmin;
+use crate::cache::{CacheBuilder, CacheError};
 use std::sync::Arc;
 
 /// Caches; see the module [`cache`](crate::cache).
@@ -16,5 +17,14 @@ impl Keel {
     /// User>("user")`.
     pub fn cache<K: ?Sized, V>(&self, name: &str) -> CacheBuilder<K, V> {
         CacheBuilder::new(Arc::clone(&self.0.caches), name)
+    }
+
+    /// The operator's handle on the cache called `name`. It needs neither the types of its keys and values nor its settings, and the cache
+    /// need not exist: Redis has no list of caches.
+    ///
+    /// # Errors
+    /// [`CacheError::Settings`] if no cache can have this name.
+    pub fn cache_admin(&self, name: &str) -> Result<CacheAdmin, CacheError> {
+        CacheAdmin::new(&self.0.caches, name)
     }
 }

@@ -58,9 +58,9 @@ fn shown_field(text: &str) -> Result<(String, String), String> {
 }
 
 impl Serving {
-    /// On this address, without a login.
-    pub(crate) fn on(listen: &str) -> Self {
-        Self { listen: listen.to_owned(), ..Self::default() }
+    /// On this address, with a login if there is a token file.
+    pub(crate) fn on(listen: &str, tokens: Option<PathBuf>) -> Self {
+        Self { listen: listen.to_owned(), tokens, ..Self::default() }
     }
 }
 

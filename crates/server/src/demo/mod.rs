@@ -14,6 +14,7 @@ use crate::connect::exit_code;
 use crate::console::{Console, Database, Serving, Source};
 use anyhow::Result;
 use shop::Shop;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,9 @@ pub(crate) struct Arguments {
     /// Address to listen on; it must be a loopback address
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8420")]
     listen: String,
+    /// Require a login, to try the roles: the token file that `evenkeel token new` writes
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
@@ -37,7 +41,7 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
 
 async fn demo(arguments: &Arguments) -> Result<()> {
     // Before the shop opens: handles of metrics are registered when a cache or a queue is opened.
-    let console = Console::bind(Serving::on(&arguments.listen)).await?;
+    let console = Console::bind(Serving::on(&arguments.listen, arguments.tokens.clone())).await?;
     let shop = Arc::new(Shop::open().await?);
     let source = Source::named("demo", shop.keel.clone(), Some(Database::Sqlite(shop.db.clone())));
     eprintln!("A made-up shop is at work. Open the address in a browser; Ctrl-C ends it, and nothing is kept.");

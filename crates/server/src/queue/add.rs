@@ -4,7 +4,7 @@ use super::Servers;
 use crate::output::Output;
 use crate::time;
 use anyhow::{Result, bail};
-use evenkeel::queue::topic::NewTopicJob;
+use evenkeel::queue::topic::{NewTopicJob, Topic};
 use evenkeel::queue::{Enqueued, When};
 use evenkeel::queue::{Priority, Retries};
 use serde_json::json;
@@ -55,16 +55,22 @@ impl From<PriorityName> for Priority {
     }
 }
 
-pub(super) async fn run(servers: &Servers<'_>, arguments: Arguments, output: Output) -> Result<bool> {
-    let topic = super::topic(servers, &arguments.topic).await?;
+/// Refuses a body that no consumer of the topic could decode.
+pub(super) fn check_body(topic: &Topic, body: &str) -> Result<()> {
     if topic.codec() == JSON
-        && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&arguments.body)
+        && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(body)
     {
         bail!(
             "queue {} expects JSON, and the body is not valid JSON ({error}); write a string with quotes: '\"text\"'",
             topic.name()
         );
     }
+    Ok(())
+}
+
+pub(super) async fn run(servers: &Servers<'_>, arguments: Arguments, output: Output) -> Result<bool> {
+    let topic = super::topic(servers, &arguments.topic).await?;
+    check_body(&topic, &arguments.body)?;
     let new = NewTopicJob {
         body: arguments.body.into_bytes().into(),
         when: time::when(arguments.at, arguments.after).unwrap_or(When::In(0)),

@@ -105,14 +105,17 @@ pub(super) async fn resume(servers: &Servers<'_>, arguments: &TopicArgument, out
     Ok(true)
 }
 
-fn moved(answer: Rescheduled, yes: &str) -> (bool, String) {
+/// Whether a waiting job was changed, and what happened.
+pub(super) fn moved(answer: Rescheduled, yes: &str) -> (bool, String) {
     match answer {
         Rescheduled::Changed => (true, yes.to_owned()),
         Rescheduled::ChangedAfterLeaseExpiry => {
             (true, format!("{yes}; a worker whose lease has expired may have started it"))
         }
         Rescheduled::Running => (false, "not changed: the job is running".to_owned()),
-        Rescheduled::Dead => (false, "not changed: the job is a dead letter (see `dead redrive`)".to_owned()),
+        Rescheduled::Dead => {
+            (false, "not changed: the job is a dead letter (see `dead redrive` and `amend`)".to_owned())
+        }
         Rescheduled::Ended(end) => (false, format!("not changed: the job has ended ({end:?})")),
         Rescheduled::Unknown => (false, "not changed: no such job, or its completion record has expired".to_owned()),
     }

@@ -11,7 +11,7 @@ use evenkeel::queue::{Found, Listed, State};
 use serde_json::{Value, json};
 
 /// Maximum width of a body or an error in a table.
-const CELL_MAX: usize = 48;
+pub(super) const CELL_MAX: usize = 48;
 
 #[derive(clap::Args)]
 pub(super) struct PeekArguments {
@@ -28,10 +28,10 @@ pub(super) struct PeekArguments {
 pub(super) struct PageArguments {
     /// Jobs per page
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
-    limit: u16,
+    pub(super) limit: u16,
     /// Continue after this job: the cursor printed at the end of the previous page
     #[arg(long, value_name = "TIME:ID", value_parser = read_cursor)]
-    after: Option<Listed>,
+    pub(super) after: Option<Listed>,
 }
 
 /// The states on the command line.
@@ -45,12 +45,22 @@ pub(super) enum StateName {
     Dead,
 }
 
+impl From<StateName> for JobState {
+    fn from(name: StateName) -> Self {
+        match name {
+            StateName::Waiting => Self::Waiting,
+            StateName::Running => Self::Leased,
+            StateName::Dead => Self::Dead,
+        }
+    }
+}
+
 #[derive(clap::Args)]
 pub(super) struct JobArguments {
     /// Topic
-    topic: String,
+    pub(super) topic: String,
     /// Job id: 32 hexadecimal digits, or the id that its sender chose
-    id: String,
+    pub(super) id: String,
 }
 
 fn read_cursor(text: &str) -> Result<Listed, String> {
@@ -62,12 +72,7 @@ fn read_cursor(text: &str) -> Result<Listed, String> {
 }
 
 pub(super) async fn peek(servers: &Servers<'_>, arguments: &PeekArguments, output: Output) -> Result<bool> {
-    let place = match arguments.state {
-        StateName::Waiting => JobState::Waiting,
-        StateName::Running => JobState::Leased,
-        StateName::Dead => JobState::Dead,
-    };
-    page(servers, &arguments.topic, place, &arguments.page, output).await
+    page(servers, &arguments.topic, arguments.state.into(), &arguments.page, output).await
 }
 
 /// Prints one page of the jobs in one state.
@@ -99,7 +104,7 @@ pub(super) async fn page(
     Ok(true)
 }
 
-fn empty_page(topic: &str, place: JobState, is_later_page: bool) -> String {
+pub(super) fn empty_page(topic: &str, place: JobState, is_later_page: bool) -> String {
     if is_later_page {
         return "no more jobs; omit --after to start from the beginning".to_owned();
     }
@@ -240,7 +245,7 @@ fn retry_delay_json(delay: RetryDelay) -> Value {
     }
 }
 
-fn live_json(id: JobId, state: State, score: u64, job: &Job) -> Value {
+pub(super) fn live_json(id: JobId, state: State, score: u64, job: &Job) -> Value {
     let (state, of_score) = match state {
         State::Waiting(_) => ("waiting", "due_ms"),
         State::Leased => ("running", "lease_ends_ms"),
@@ -292,18 +297,18 @@ fn live_json(id: JobId, state: State, score: u64, job: &Job) -> Value {
     })
 }
 
-fn priority(job: &Job) -> String {
+pub(super) fn priority(job: &Job) -> String {
     format!("{:?}", job.spec.priority).to_lowercase()
 }
 
-fn allowed(job: &Job) -> String {
+pub(super) fn allowed(job: &Job) -> String {
     match job.spec.retries {
         Retries::Limited(retries) => (u32::from(retries) + 1).to_string(),
         Retries::Unlimited => "unlimited".to_owned(),
     }
 }
 
-fn last_error(job: &Job) -> Option<String> {
+pub(super) fn last_error(job: &Job) -> Option<String> {
     let error = job.error_notes().last()?;
     Some(if error.text.is_empty() { names::class_text(error.class).to_owned() } else { printable(&error.text) })
 }

@@ -4,15 +4,18 @@
 //! Exit codes: 0 yes; 1 no (not every job was revoked, an alert is active); 2 error.
 
 mod add;
+mod amend;
 mod change;
 mod dead;
 mod grow;
 mod jobs;
 pub(crate) mod names;
+mod newest;
 pub(crate) mod prefixes;
 mod stats;
 mod top;
 mod watch;
+mod why;
 
 use crate::address::{Address, Kind};
 use crate::connect::{connect, database_address, exit_code, redis_address};
@@ -46,14 +49,20 @@ enum Command {
     Stats(stats::Arguments),
     /// List the jobs of a topic, page by page
     Peek(jobs::PeekArguments),
+    /// List the newest jobs of a topic, with the beginning of each body
+    Newest(newest::Arguments),
     /// Show one job: state, body, attempts, errors
     Job(jobs::JobArguments),
+    /// Tell why a job is where it is: why it does not run, or what has become of it
+    Why(jobs::JobArguments),
     /// Enqueue a job
     Add(add::Arguments),
     /// Revoke jobs that have not started
     Revoke(change::Ids),
     /// Change the due time or the body of a waiting job
     Reschedule(change::RescheduleArguments),
+    /// Replace the body of a waiting job or of a dead letter
+    Amend(amend::Arguments),
     /// Make waiting jobs due now
     Run(change::Ids),
     /// Pause a topic: consumers receive no jobs from it
@@ -122,10 +131,13 @@ async fn operate(servers: &Servers<'_>, command: Command, output: Output) -> Res
         Command::Ls => stats::list(servers, output).await,
         Command::Stats(arguments) => stats::stats(servers, &arguments, output).await,
         Command::Peek(arguments) => jobs::peek(servers, &arguments, output).await,
+        Command::Newest(arguments) => newest::newest(servers, &arguments, output).await,
         Command::Job(arguments) => jobs::job(servers, &arguments, output).await,
+        Command::Why(arguments) => why::why(servers, &arguments, output).await,
         Command::Add(arguments) => add::run(servers, arguments, output).await,
         Command::Revoke(arguments) => change::revoke(servers, &arguments, output).await,
         Command::Reschedule(arguments) => change::reschedule(servers, arguments, output).await,
+        Command::Amend(arguments) => amend::run(servers, arguments, output).await,
         Command::Run(arguments) => change::run_now(servers, &arguments, output).await,
         Command::Pause(arguments) => change::pause(servers, &arguments, output).await,
         Command::Resume(arguments) => change::resume(servers, &arguments, output).await,

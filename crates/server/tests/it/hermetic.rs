@@ -8,6 +8,8 @@ use std::process::Command;
 fn help_matches_snapshots() {
     insta::assert_snapshot!("help", evenkeel(&["--help"]).out);
     insta::assert_snapshot!("help_alerts", evenkeel(&["alerts", "watch", "--help"]).out);
+    insta::assert_snapshot!("help_cache", evenkeel(&["cache", "--help"]).out);
+    insta::assert_snapshot!("help_cache_invalidate", evenkeel(&["cache", "invalidate", "--help"]).out);
     insta::assert_snapshot!("help_doctor", evenkeel(&["doctor", "--help"]).out);
     insta::assert_snapshot!("help_inbox", evenkeel(&["inbox", "--help"]).out);
     insta::assert_snapshot!("help_lock", evenkeel(&["lock", "--help"]).out);

@@ -3,6 +3,7 @@
 
 mod alerts;
 mod api;
+mod cache;
 mod console;
 mod doctor;
 mod hermetic;
@@ -11,6 +12,7 @@ mod lock;
 mod outbox;
 mod program;
 mod queue;
+mod queue_job;
 mod queue_rows;
 mod stream;
 mod vectors;

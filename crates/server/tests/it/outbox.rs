@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use testkit::park::{Database, mariadb_database, sqlite_database};
 
 /// An outbox with a parked unit of work, a parked key, and a completed unit of work.
-async fn outbox() -> (Database, sqlx::SqlitePool) {
+pub(crate) async fn outbox() -> (Database, sqlx::SqlitePool) {
     let database = sqlite_database().unwrap();
     let pool = sqlx::SqlitePool::connect(&database.url).await.unwrap();
     evenkeel::sql::migrate(&pool).await.unwrap();

@@ -35,14 +35,14 @@ async fn ls_lists_prefixes_that_have_queues() {
 }
 
 /// A Redis with a topic `mail` of two shards.
-struct Fixture {
+pub(crate) struct Fixture {
     _redis: SharedRedis,
     url: String,
     keel: Keel,
 }
 
 impl Fixture {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let redis = park::redis().await.unwrap();
         let url = format!("{}?prefix={}", redis.url, redis.prefix);
         let keel = Keel::connect(&url).await.unwrap();
@@ -50,24 +50,24 @@ impl Fixture {
         Self { _redis: redis, url, keel }
     }
 
-    async fn queue(&self, arguments: &[&str]) -> Ran {
+    pub(crate) async fn queue(&self, arguments: &[&str]) -> Ran {
         evenkeel_async(&[&["queue", "--redis", &self.url], arguments].concat()).await
     }
 
     /// The parsed output with `--json`; the command must succeed.
-    async fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) async fn json(&self, arguments: &[&str]) -> Value {
         let ran = self.queue(&[arguments, &["--json"]].concat()).await;
         assert_eq!(ran.code, 0, "{arguments:?}: {}{}", ran.out, ran.err);
         serde_json::from_str(&ran.out).unwrap()
     }
 
     /// Adds a job with this id.
-    async fn add(&self, id: &str, more: &[&str]) -> Value {
+    pub(crate) async fn add(&self, id: &str, more: &[&str]) -> Value {
         self.json(&[&["add", "mail", &json!({ "to": id }).to_string(), "--id", id], more].concat()).await
     }
 
     /// Claims every due job and settles it with `outcome`.
-    async fn settle(&self, outcome: &Outcome) -> usize {
+    pub(crate) async fn settle(&self, outcome: &Outcome) -> usize {
         let link = self.keel.link().unwrap().clone();
         let (queue, mut settled) = (RedisQueue::new(link.clone()), 0);
         for number in 0..2 {
@@ -243,6 +243,10 @@ async fn errors_are_one_line_and_exit_code_2() {
         (&["job", "mail", "never"], "no job never"),
         (&["add", "mail", "no json"], "expects JSON"),
         (&["reschedule", "mail", "x"], "nothing to change"),
+        (&["amend", "mail", "x", "no json"], "expects JSON"),
+        (&["amend", "mail", "never", "1"], "no job never"),
+        (&["why", "male", "x"], "no queue named male"),
+        (&["newest", "male"], "no queue named male"),
         (&["watch", "mail"], "nothing to watch"),
         (&["watch", "--dead", "1", "--webhook", "secret"], "--webhook is not a valid URL"),
     ];

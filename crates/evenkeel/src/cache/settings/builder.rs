@@ -178,7 +178,6 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             settings,
         };
         let core = Arc::new(core);
-        #[cfg(feature = "sql")]
         core.register_open(&self.caches);
         Ok(Cache { core, handles, key: PhantomData })
     }

@@ -118,7 +118,7 @@ impl Settings {
 }
 
 /// A name is part of every key. A brace in it would change the hash slot, and a colon could make the keys of two caches equal.
-pub(super) fn check_name(cache: &str) -> Result<(), String> {
+pub(crate) fn check_name(cache: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if cache.is_empty() || cache.len() > NAME_LEN_MAX || !cache.bytes().all(is_plain) {
         return Err(format!(

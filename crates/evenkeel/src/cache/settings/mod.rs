@@ -11,7 +11,7 @@ mod outage;
 mod values;
 mod writes;
 
-mod checks;
+pub(crate) mod checks;
 mod defaults;
 pub(crate) mod freshness;
 pub(crate) mod log_limit;

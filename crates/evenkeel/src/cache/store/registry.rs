@@ -1,8 +1,7 @@
 //! State shared by the caches of one keel: the embedded store, and the open caches by name.
 
 use super::hub::Hub;
-#[cfg(feature = "sql")]
-use crate::cache::for_work::OpenCache;
+use crate::cache::open::OpenCache;
 use crate::cache::writing::replay::Replayer;
 use crate::context::Context;
 use evenkeel_protocol::cache::error::CacheError;
@@ -33,7 +32,6 @@ const SWEEP_MIN: usize = 64;
 #[derive(Default)]
 struct Open {
     handles: Weak<()>,
-    #[cfg(feature = "sql")]
     cache: Option<Weak<dyn OpenCache>>,
     /// They outlive the handles: the pending invalidations of a dropped cache are still replayed, and the link keeps no hook
     /// alive.
@@ -78,14 +76,12 @@ impl Caches {
     }
 
     /// Makes a registered cache available under its name.
-    #[cfg(feature = "sql")]
     pub(crate) fn register_open(&self, name: &str, cache: Weak<dyn OpenCache>) {
         let mut open = self.open.lock();
         open.caches.entry(name.to_owned()).or_default().cache = Some(cache);
     }
 
     /// A cache that is open in this process.
-    #[cfg(feature = "sql")]
     pub(crate) fn open(&self, name: &str) -> Option<Arc<dyn OpenCache>> {
         let open = self.open.lock();
         open.caches.get(name)?.cache.as_ref()?.upgrade()

@@ -7,19 +7,16 @@ use super::wide::Wide;
 use crate::console::app::App;
 use crate::console::kind::INVALID_INPUT;
 use crate::console::rights::{Action, Visitor};
+use crate::console::source::cache_problem;
 use axum::Json;
 use axum::extract::{Path, State};
-use evenkeel_protocol::cache::error::CacheError;
-use evenkeel_protocol::cache::keys::CacheKeys;
-use evenkeel_protocol::cache::redis::RedisCache;
-use evenkeel_protocol::cache::steps::{CacheSteps, Generation, Invalidation, Mode, SPAN_MS_MAX};
+use evenkeel::cache::CacheError;
+use evenkeel::cache::admin::{self, Mode};
 use serde::Deserialize;
 use serde_json::json;
+use std::time::Duration;
 use utoipa::ToSchema;
-use web::{JsonBody, Kind, Problem};
-
-const KEY_BYTES_MAX: usize = 4_096;
-const NAME_BYTES_MAX: usize = 256;
+use web::{JsonBody, Problem};
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -53,36 +50,22 @@ pub(super) async fn invalidate(
 ) -> Result<Json<Changed>, Problem> {
     visitor.check(Action::Invalidate, &cache)?;
     source(&app, &name)?;
-    let refuse = |field: &str, detail: String| Err(Problem::of_field(INVALID_INPUT, field, detail));
-    if cache.is_empty() || cache.len() > NAME_BYTES_MAX || cache.contains(['{', '}', ':']) {
-        return refuse(
-            "cache",
-            format!("The name of a cache has 1 to {NAME_BYTES_MAX} bytes, without braces and colons."),
-        );
-    }
-    if outdated.key.is_empty() || outdated.key.len() > KEY_BYTES_MAX {
-        return refuse("key", format!("`key` must have 1 to {KEY_BYTES_MAX} bytes."));
-    }
-    if outdated.retain_ms.0 > SPAN_MS_MAX || outdated.lag_ms.0 > SPAN_MS_MAX {
-        return refuse("retain_ms", format!("`retain_ms` and `lag_ms` must be at most {SPAN_MS_MAX}."));
-    }
     let mode = if outdated.purge { Mode::Purge } else { Mode::Expire { retain_ms: outdated.retain_ms.0 } };
-    let invalidation = Invalidation {
-        generation: Generation::random(),
-        floor: outdated.version.map(|version| version.0),
-        mode,
-        lag_ms_max: outdated.lag_ms.0,
-    };
-    let link = app.api.link()?;
-    let steps = RedisCache::new(link.clone(), CacheKeys::new(link.prefix(), &cache));
+    let admin = app.source.keel.cache_admin(&cache).map_err(|error| refused("cache", &error))?;
+    let lag_max = Duration::from_millis(outdated.lag_ms.0);
+    let with = admin::Outdated { version: outdated.version.map(|version| version.0), mode, lag_max };
     let act = async {
-        let done = steps.invalidate(outdated.key.as_bytes(), &invalidation).await;
-        done.map(|()| Changed { result: "invalidated" }).map_err(|error| cache_problem(&error))
+        let done = admin.invalidate(&outdated.key, with).await;
+        done.map(|_| Changed { result: "invalidated" }).map_err(|error| refused("key", &error))
     };
     app.act(&visitor, "invalidate", json!({ "cache": cache, "key": outdated.key }), act).await.map(Json)
 }
 
-fn cache_problem(error: &CacheError) -> Problem {
-    let kind = if error.outcome_unknown() { Kind::OUTCOME_UNKNOWN } else { Kind::UNAVAILABLE };
-    Problem::new(kind, format!("{}. Send the same request again.", error.to_string().trim_end_matches('.')))
+fn refused(field: &str, error: &CacheError) -> Problem {
+    match error {
+        CacheError::Settings { reason, .. } => {
+            Problem::of_field(INVALID_INPUT, field, format!("{reason}. Nothing was changed."))
+        }
+        error => cache_problem(error),
+    }
 }

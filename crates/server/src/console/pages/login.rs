@@ -34,6 +34,8 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, Query(Next { 
             form method="post" action="/login" {
                 (csrf(&visitor))
                 input type="hidden" name="next" value=(next);
+                // A token has no user name; browsers ask for a field of one next to a password.
+                input type="text" name="username" value="token" autocomplete="username" hidden;
                 div.field { label for="token" { "Token" } input type="password" id="token" name="token" required autocomplete="current-password"; }
                 div.actions { button.primary { "Log in" } }
             }

@@ -1,5 +1,6 @@
 //! The pages. Rendered on the server; they work without JavaScript, which only updates figures.
 
+mod caches;
 mod chart;
 mod layout;
 mod link;
@@ -64,6 +65,8 @@ pub(crate) fn routes(table: Table) -> Table {
         .page("/streams/{stream}/groups/{group}/dead/{id}", Action::Read, streams::letter::show)
         .form("/streams/{stream}/groups/{group}/dead/{id}/replay", Action::Redrive, streams::letter::replay)
         .form("/streams/{stream}/groups/{group}/dead/{id}/delete", Action::Delete, streams::letter::delete)
+        .page("/caches", Action::Read, caches::show)
+        .form("/caches/invalidate", Action::Invalidate, caches::invalidate)
         .page("/locks", Action::Read, locks::show)
         .page("/link", Action::Read, link::show)
         .page("/log", Action::Log, log::show)
@@ -113,7 +116,8 @@ fn job_id(text: &str) -> Result<JobId, Problem> {
 
 /// The address of `path` with the answer of an action, which the page shows.
 fn answered(path: &str, answer: &str) -> String {
-    format!("{path}?done={}", utf8_percent_encode(answer, SEGMENT))
+    let sign = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{sign}done={}", utf8_percent_encode(answer, SEGMENT))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Converts the errors of the library to problems.
 
 use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE, UNKNOWN_GROUP, UNKNOWN_STREAM, UNKNOWN_TOPIC};
+use evenkeel::cache::CacheError;
 use evenkeel::queue::QueueError;
 use evenkeel::sql::SqlError;
 use evenkeel::stream::StreamError;
@@ -14,6 +15,11 @@ pub(crate) fn queue_problem(error: QueueError) -> Problem {
         QueueError::Link(error) if error.outcome_unknown() => Problem::new(Kind::OUTCOME_UNKNOWN, sentence(&error)),
         error => Problem::new(Kind::UNAVAILABLE, sentence(&error)),
     }
+}
+
+pub(crate) fn cache_problem(error: &CacheError) -> Problem {
+    let kind = if error.outcome_unknown() { Kind::OUTCOME_UNKNOWN } else { Kind::UNAVAILABLE };
+    Problem::new(kind, format!("{} Send the same request again.", sentence(error)))
 }
 
 pub(crate) fn stream_problem(error: StreamError) -> Problem {

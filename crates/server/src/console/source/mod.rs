@@ -2,7 +2,7 @@
 
 mod errors;
 
-pub(crate) use errors::{queue_problem, sql_problem, stream_problem};
+pub(crate) use errors::{cache_problem, queue_problem, sql_problem, stream_problem};
 
 use crate::address::{Address, Kind};
 use crate::console::kind::UNKNOWN_GROUP;

@@ -1,5 +1,7 @@
 //! `evenkeel serve` against a real Redis.
 
+mod access;
+mod both;
 mod demo;
 mod pages;
 pub(crate) mod routes;

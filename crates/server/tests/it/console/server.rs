@@ -5,6 +5,7 @@ use evenkeel::Keel;
 use evenkeel::queue::{Delivery, Handled};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use tempfile::TempDir;
 use testkit::park::{self, SharedRedis};
 use testkit::process::{Child, Launch};
@@ -38,36 +39,49 @@ pub(super) fn announced(child: &mut Child) -> String {
     address.unwrap_or_else(|| unreachable!("{first:?}\n{}", child.log_tail())).to_owned()
 }
 
+/// The tokens of a viewer, an operator and an admin, in a new token file.
+pub(super) fn new_tokens(file: &Path) -> Vec<String> {
+    let new = |role: &str| {
+        let made = evenkeel(&["token", "new", role, "--role", role, "--tokens", file.to_str().unwrap()]);
+        assert_eq!(made.code, 0, "{}", made.err);
+        made.out.trim().to_owned()
+    };
+    ["viewer", "operator", "admin"].map(new).to_vec()
+}
+
 impl Console {
     pub(crate) async fn start(with_login: bool) -> Self {
+        Self::start_with(with_login, None).await
+    }
+
+    /// With a database, which the caller keeps.
+    pub(crate) async fn start_with(with_login: bool, database: Option<&str>) -> Self {
         let redis = park::redis().await.unwrap();
         let url = format!("{}?prefix={}", redis.url, redis.prefix);
         let keel = Keel::connect(&url).await.unwrap();
         keel.queue::<Value>("mail").retries(0).open().await.unwrap();
         keel.stream::<Value>("orders").partitions(2).open().await.unwrap();
-        Self::serve(Some(redis), url, keel, with_login)
+        Self::serve(Some(redis), url, keel, with_login, database)
     }
 
     /// Another console of the same Redis.
     pub(crate) async fn another(&self) -> Self {
-        Self::serve(None, self.url.clone(), self.keel.clone(), false)
+        Self::serve(None, self.url.clone(), self.keel.clone(), false, None)
     }
 
-    fn serve(redis: Option<SharedRedis>, url: String, keel: Keel, with_login: bool) -> Self {
+    fn serve(redis: Option<SharedRedis>, url: String, keel: Keel, with_login: bool, database: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (file, audit) = (folder.path().join("tokens"), folder.path().join("audit"));
-        let mut tokens = Vec::new();
-        for role in ["viewer", "operator", "admin"].iter().filter(|_| with_login) {
-            let made = evenkeel(&["token", "new", role, "--role", role, "--tokens", file.to_str().unwrap()]);
-            assert_eq!(made.code, 0, "{}", made.err);
-            tokens.push(made.out.trim().to_owned());
-        }
+        let tokens = if with_login { new_tokens(&file) } else { Vec::new() };
         let mut launch = Launch::new(env!("CARGO_BIN_EXE_evenkeel"), folder.path().join("log"))
             .piped()
             .arguments(["serve", "--listen", "127.0.0.1:0", "--redis", &url, "--show", "mail=shown", "--audit-log"])
             .argument(&audit);
         if with_login {
             launch = launch.argument("--tokens").argument(&file);
+        }
+        if let Some(database) = database {
+            launch = launch.argument("--database").argument(database);
         }
         let mut child = launch.start().unwrap();
         let address = announced(&mut child);

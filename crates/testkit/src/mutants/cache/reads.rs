@@ -15,6 +15,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "single_flight::memory::read_after_invalidation_reply_does_not_join_older_load",
     ),
     mutant(
+        "named_invalidation_uses_open_cache",
+        "After an operator's invalidation, a reader of the same process joins the load that read the row before it.",
+        "staleness::operator::memory::read_after_operator_purge_does_not_join_earlier_load",
+    ),
+    mutant(
         "joins_nothing_older",
         "A reader accepts another one's load from before an invalidation acknowledged before the reader began.",
         "joining::memory::read_after_invalidation_rejects_load_past_the_store",

@@ -5,6 +5,7 @@ mod fences;
 mod freshness;
 mod lives;
 mod on_replicas;
+mod operator;
 mod refresh;
 mod replicas;
 mod windows;

@@ -1,0 +1,149 @@
+//! `/caches`: one entry of a cache, and its invalidation. Redis has no list of caches, so the name is typed.
+
+use super::layout::{csrf, page};
+use super::{SEGMENT, answered};
+use crate::cache::entry;
+use crate::console::app::App;
+use crate::console::kind::INVALID_INPUT;
+use crate::console::rights::{Action, Visitor};
+use crate::console::source::cache_problem;
+use crate::output::truncated;
+use crate::time::read_span;
+use axum::extract::State;
+use axum::response::Redirect;
+use evenkeel::cache::admin::{Inspected, Mode, Outdated};
+use evenkeel::cache::{CacheError, Invalidated};
+use maud::{Markup, html};
+use percent_encoding::utf8_percent_encode;
+use serde::Deserialize;
+use serde_json::json;
+use std::time::Duration;
+use web::{Form, Problem, Query};
+
+/// Characters of a value on the page.
+const SHOWN_MAX: usize = 4_096;
+const NAME_MAX: usize = 64;
+const KEY_MAX: usize = 4_096;
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Choice {
+    cache: String,
+    key: String,
+    done: Option<String>,
+}
+
+/// What the form of an entry sends.
+#[derive(Deserialize)]
+pub(super) struct Outdate {
+    cache: String,
+    key: String,
+    /// `expire` or `purge`.
+    mode: String,
+    /// How far the replicas that loaders read may lag behind; empty: loaders read the primary.
+    #[serde(default)]
+    lag: String,
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(choice): Query<Choice>,
+) -> Result<Markup, Problem> {
+    let found = match choice.cache.is_empty() {
+        true => None,
+        false => {
+            let admin = app.source.keel.cache_admin(&choice.cache).map_err(|error| refused(&error))?;
+            Some(admin.inspect(&choice.key).await.map_err(|error| refused(&error))?)
+        }
+    };
+    let body = html! {
+        h1 { "Caches" }
+        form.inline method="get" action="/caches" role="search" {
+            div.field { label for="q" { "Name of the cache" } input id="q" name="cache" value=(choice.cache) required maxlength=(NAME_MAX) autocomplete="off"; }
+            div.field { label for="key" { "Key" } input id="key" name="key" value=(choice.key) required maxlength=(KEY_MAX) autocomplete="off"; }
+            button { "Inspect" }
+        }
+        @match &found {
+            Some(found) => (of_entry(&visitor, &choice, found)),
+            None => section.card { div.empty { h3 { "Which entry?" } p { "Type the name of the cache and the key, as it is in Redis between the braces: " code { "42" } ", or " code { "7,42" } " for a pair." } } },
+        }
+    };
+    Ok(page(&app, &visitor, "Caches", choice.done.as_deref(), &body))
+}
+
+fn of_entry(visitor: &Visitor, choice: &Choice, found: &Inspected) -> Markup {
+    html! {
+        section.card { h2 { (choice.cache) " / " (choice.key) }
+            dl.facts { @for (name, text) in entry::facts(found) { dt { (capitalized(name)) } dd { (text) } } }
+            @if let Some(text) = entry::text(found) {
+                h3 { "Value" }
+                @if visitor.sees_bodies() { pre { (truncated(&text, SHOWN_MAX)) } } @else { p.hint { "Hidden: your role does not see values." } }
+            }
+            p.hint { "A process with a near cache may serve another value for a moment." }
+        }
+        @if visitor.may(Action::Invalidate) {
+            section.card { h2 { "Actions" } div.forms {
+                (form(visitor, choice, "expire", "Invalidate: the next read loads it"))
+                (form(visitor, choice, "purge", "Purge: not even a reader whose load fails gets the old value"))
+            } }
+        }
+    }
+}
+
+fn form(visitor: &Visitor, choice: &Choice, mode: &str, label: &str) -> Markup {
+    let id = format!("lag-{mode}");
+    html! {
+        form method="post" action="/caches/invalidate" { (csrf(visitor))
+            input type="hidden" name="cache" value=(choice.cache); input type="hidden" name="key" value=(choice.key); input type="hidden" name="mode" value=(mode);
+            div.field { label for=(id) { "Lag of replicas " small { "(2s; empty: loaders read the primary)" } } input id=(id) name="lag" autocomplete="off"; }
+            button { (label) }
+        }
+    }
+}
+
+pub(super) async fn invalidate(
+    State(app): State<App>,
+    visitor: Visitor,
+    Form(outdate): Form<Outdate>,
+) -> Result<Redirect, Problem> {
+    let Outdate { cache, key, mode, lag } = outdate;
+    let mode = match mode.as_str() {
+        "expire" => Mode::Expire { retain_ms: 0 },
+        "purge" => Mode::Purge,
+        _ => return Err(Problem::of_field(INVALID_INPUT, "mode", "Use expire or purge.")),
+    };
+    let lag_ms = match lag.trim() {
+        "" => 0,
+        lag => read_span(lag).map_err(|reason| Problem::of_field(INVALID_INPUT, "lag", reason))?,
+    };
+    let admin = app.source.keel.cache_admin(&cache).map_err(|error| refused(&error))?;
+    let outdated = Outdated { version: None, mode, lag_max: Duration::from_millis(lag_ms) };
+    let act = async {
+        let done = admin.invalidate(&key, outdated).await.map_err(|error| refused(&error))?;
+        Ok(match (done, mode) {
+            (Invalidated::Deferred, _) => "Redis did not answer: this program repeats it until it succeeds.",
+            (_, Mode::Purge) => "Purged: the old value is never served again.",
+            _ => "Invalidated: the next read loads the value.",
+        })
+    };
+    let target = json!({ "cache": cache, "key": key, "purge": mode == Mode::Purge });
+    let answer = app.act(&visitor, "invalidate", target, act).await?;
+    let encode = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
+    let path = format!("/caches?cache={}&key={}", encode(&cache), encode(&key));
+    Ok(Redirect::to(&answered(&path, answer)))
+}
+
+fn refused(error: &CacheError) -> Problem {
+    match error {
+        CacheError::Settings { reason, .. } => {
+            Problem::of_field(INVALID_INPUT, "key", format!("{reason}. Nothing was changed."))
+        }
+        error => cache_problem(error),
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| format!("{}{}", first.to_uppercase(), letters.as_str())).unwrap_or_default()
+}

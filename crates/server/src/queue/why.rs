@@ -1,0 +1,42 @@
+//! `why`: the reason why a job is where it is.
+
+use super::Servers;
+use super::jobs::JobArguments;
+use crate::output::Output;
+use anyhow::Result;
+use evenkeel::queue::topic::Why;
+use serde_json::json;
+
+/// Exit code 1 if the job is unknown.
+pub(super) async fn why(servers: &Servers<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(servers, &arguments.topic).await?;
+    let id = super::job_id(&arguments.id);
+    let why = topic.why(id).await?;
+    let value = json!({ "id": id.to_string(), "reason": reason(&why), "text": why.to_string() });
+    output.print(&value, &format!("{}: {why}\n", arguments.id))?;
+    Ok(why != Why::Unknown)
+}
+
+/// The reason in JSON: programs compare it, so it stays as it is.
+fn reason(why: &Why) -> &'static str {
+    match why {
+        Why::Unreadable => "unreadable",
+        Why::InSql { .. } => "in_sql",
+        Why::NotRestored { .. } => "not_restored",
+        Why::Unknown => "unknown",
+        Why::Ended { .. } => "ended",
+        Why::Dead { .. } => "dead",
+        Why::Silent { .. } => "silent",
+        Why::Running { .. } => "running",
+        Why::Claimed { .. } => "claimed",
+        Why::Retrying { .. } => "retrying",
+        Why::NotDue { .. } => "not_due",
+        Why::Expired => "expired",
+        Why::Paused { .. } => "paused",
+        Why::NoConsumer => "no_consumer",
+        Why::Suspect { .. } => "suspect",
+        Why::Behind { .. } => "behind",
+        Why::Next => "next",
+        _ => "other",
+    }
+}

@@ -1,0 +1,79 @@
+//! `evenkeel queue newest`, `why` and `amend` against a real Redis.
+
+use crate::queue::Fixture;
+use evenkeel_protocol::queue::steps::Outcome;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn newest_jobs_are_listed_first_with_the_beginning_of_their_bodies() {
+    let fixture = Fixture::new().await;
+    for number in 0..5 {
+        fixture.add(&format!("job {number}"), &["--in", &format!("{}m", number + 1)]).await;
+    }
+    let (mut seen, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
+    loop {
+        let mut words = vec!["newest", "mail", "--limit", "2"];
+        words.extend(after.iter().flat_map(|after| ["--after", after.as_str()]));
+        let page = fixture.json(&words).await;
+        seen.extend(page["jobs"].as_array().unwrap().iter().map(|job| job["name"].as_str().unwrap().to_owned()));
+        after = page["next"].as_str().map(str::to_owned);
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["job 4", "job 3", "job 2", "job 1", "job 0"]);
+
+    let long = json!("x".repeat(2_000)).to_string();
+    fixture.json(&["add", "mail", &long, "--id", "long", "--in", "1h"]).await;
+    let first = fixture.json(&["newest", "mail", "--limit", "1"]).await["jobs"][0].clone();
+    assert_eq!((&first["name"], &first["body"], &first["body_bytes"]), (&json!("long"), &Value::Null, &json!(2_002)));
+    assert_eq!(first["body_start"].as_str().unwrap().len(), 512);
+    let table = fixture.queue(&["newest", "mail"]).await.out;
+    assert!(table.starts_with("ID") && table.lines().count() == 7 && table.contains("2002"), "{table}");
+    let none = fixture.queue(&["newest", "mail", "--state", "dead"]).await;
+    assert_eq!((none.code, none.out.as_str()), (0, "queue mail: no dead letters\n"));
+}
+
+#[tokio::test]
+async fn reason_why_a_job_does_not_run_is_printed() {
+    let fixture = Fixture::new().await;
+    fixture.add("later", &["--in", "1h"]).await;
+    assert_eq!(fixture.json(&["why", "mail", "later"]).await["reason"], "not_due");
+    let later = fixture.queue(&["why", "mail", "later"]).await.out;
+    assert!(later.starts_with("later: it is due in 3"), "{later}");
+    fixture.add("now", &[]).await;
+    assert_eq!(fixture.json(&["why", "mail", "now"]).await["reason"], "no_consumer");
+    fixture.json(&["pause", "mail"]).await;
+    let paused = fixture.queue(&["why", "mail", "now"]).await;
+    assert_eq!((paused.code, paused.out.as_str()), (0, "now: the topic is paused until it is resumed\n"));
+    let unknown = fixture.queue(&["why", "mail", "never", "--json"]).await;
+    let value: Value = serde_json::from_str(&unknown.out).unwrap();
+    assert_eq!((unknown.code, &value["reason"]), (1, &json!("unknown")));
+}
+
+#[tokio::test]
+async fn body_of_waiting_job_or_dead_letter_is_replaced() {
+    let fixture = Fixture::new().await;
+    fixture.add("later", &["--in", "1h"]).await;
+    let amended = fixture.json(&["amend", "mail", "later", r#"{"to":2}"#]).await;
+    assert_eq!(amended[0]["ok"], true);
+    assert_eq!(fixture.json(&["job", "mail", "later"]).await["body"], json!({ "to": 2 }));
+
+    fixture.add("dies", &[]).await;
+    assert_eq!(fixture.settle(&Outcome::Dead { reason: "no route".into() }).await, 1);
+    let other = fixture.queue(&["amend", "mail", "dies", "1", "--seen", "2"]).await;
+    assert_eq!((other.code, other.out.contains("its body is another one by now")), (1, true), "{}", other.out);
+    let words = ["amend", "mail", "dies", r#"{"to":"ada"}"#, "--seen", r#"{"to":"dies"}"#];
+    // A repeat finds the new body.
+    for _ in 0..2 {
+        let ran = fixture.queue(&words).await;
+        assert_eq!((ran.code, ran.out.contains("still dead: redrive it")), (0, true), "{}{}", ran.out, ran.err);
+    }
+    let job = fixture.json(&["job", "mail", "dies"]).await;
+    assert_eq!((&job["state"], &job["body"]), (&json!("dead"), &json!({ "to": "ada" })));
+
+    fixture.add("ends", &[]).await;
+    assert_eq!(fixture.settle(&Outcome::Done).await, 1);
+    let ended = fixture.queue(&["amend", "mail", "ends", "1"]).await;
+    assert_eq!((ended.code, ended.out.contains("the job has ended (Done)")), (1, true), "{}", ended.out);
+}
