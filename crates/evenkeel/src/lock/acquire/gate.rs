@@ -149,6 +149,8 @@ impl Drop for Queued<'_> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
+
     use super::Gates;
     use evenkeel_protocol::lock::name::LockName;
     use std::sync::Arc;

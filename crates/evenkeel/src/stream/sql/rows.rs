@@ -231,10 +231,10 @@ async fn is_current<DB: Database>(
 
 async fn groups_in<DB: Database>(connection: &mut DB::Connection, topic: &str) -> Result<Vec<GroupRow>, sqlx::Error> {
     let rows = Row::<DB>::all(connection, &GROUPS, &[Value::Text(topic)]).await?;
-    rows.into_iter().map(group_row::<DB>).collect()
+    rows.iter().map(group_row::<DB>).collect()
 }
 
-fn group_row<DB: Database>(row: Row<DB>) -> Result<GroupRow, sqlx::Error> {
+fn group_row<DB: Database>(row: &Row<DB>) -> Result<GroupRow, sqlx::Error> {
     let wrong = |what: String| sqlx::Error::Decode(what.into());
     Ok(GroupRow {
         group: GroupName::new(&row.text(0)?).map_err(|error| wrong(error.to_string()))?,
@@ -310,7 +310,7 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
 
     async fn groups(&self, topic: &str) -> Result<Vec<GroupRow>, SqlError> {
         let rows = self.read(&GROUPS, &[Value::Text(topic)]).await?;
-        rows.into_iter().map(group_row::<DB>).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+        rows.iter().map(group_row::<DB>).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
     }
 
     async fn add_group(&self, topic: &str, incarnation: u64, rows: &[GroupRow]) -> Result<bool, SqlError> {

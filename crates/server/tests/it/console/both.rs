@@ -20,7 +20,7 @@ struct Served {
 }
 
 enum Keep {
-    Redis { _console: Box<Console>, _database: Database },
+    Redis { _console: Box<Console>, _database: Box<Database> },
     Memory { _demo: Child, _folder: TempDir },
 }
 
@@ -31,7 +31,7 @@ impl Served {
         let users = console.keel.cache::<u64, Value>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
         users.get(&42, |_| async { Ok::<_, Infallible>(Some(json!({ "name": "ada" }))) }).await.unwrap();
         let (address, tokens) = (console.address.clone(), console.tokens.clone());
-        let keep = Keep::Redis { _console: Box::new(console), _database: database };
+        let keep = Keep::Redis { _console: Box::new(console), _database: Box::new(database) };
         Self { address, tokens, entry: ("user", "42"), _keep: keep }
     }
 

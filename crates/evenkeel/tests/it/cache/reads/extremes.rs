@@ -4,6 +4,7 @@
 use super::db::Db;
 use super::rig::{Rig, Rows, some};
 use evenkeel::Keel;
+use evenkeel::cache::admin::{Mode, Outdated};
 use evenkeel::cache::{AfterWait, CacheBuilder, CacheError, Freshness, OpenWindow, WhileWriting};
 use evenkeel_published::Protocol;
 use std::convert::Infallible;
@@ -15,6 +16,7 @@ on_both! {
     reads_and_invalidations_with_extreme_options_work
     keys_and_batches_of_extreme_size_are_answered
     windows_with_extreme_settings_report_their_end
+    operator_calls_with_extreme_parameters_answer_or_are_refused
 }
 
 type Change = Box<dyn Fn(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>>;
@@ -220,6 +222,30 @@ async fn windows_with_extreme_settings_report_their_end(rig: Rig) {
         let window = rows.begin_write(&1).await.unwrap();
         assert!(window.end_at(version).await.is_closed(), "{version}");
     }
+}
+
+async fn operator_calls_with_extreme_parameters_answer_or_are_refused(rig: Rig) {
+    let (keel, rows, db) = (rig.process().await, rig.rows().await, Db::with("a"));
+    let longest = keel.cache_admin(&"n".repeat(64)).unwrap();
+    assert!(longest.inspect(&"k".repeat(4_096)).await.unwrap().entry.is_none());
+    assert!(keel.cache_admin(&"n".repeat(65)).is_err());
+    let admin = keel.cache_admin("row").unwrap();
+    let (mut taken, mut refused) = (0, 0);
+    for version in [None, Some(0), Some(1), Some((1 << 53) + 1), Some(u64::MAX)] {
+        for retain_ms in [0, 1, (1 << 40) - 1, 1 << 40, (1 << 40) + 1, u64::MAX] {
+            for lag_max in spans() {
+                let mode = Mode::Expire { retain_ms };
+                match admin.invalidate("1", Outdated { version, mode, lag_max }).await {
+                    Ok(_) => taken += 1,
+                    Err(CacheError::Settings { .. }) => refused += 1,
+                    Err(error) => panic!("{version:?}, {retain_ms}, {lag_max:?}: {error}"),
+                }
+            }
+        }
+        let row = rows.get(&1, |key| db.find(*key)).await.unwrap();
+        assert_eq!(row.as_deref().cloned(), some("a"), "{version:?}");
+    }
+    assert_eq!((taken, refused), (5 * 4 * 7, 5 * (4 * 3 + 2 * 10)));
 }
 
 /// A store without capacity stores nothing, and reads succeed.
