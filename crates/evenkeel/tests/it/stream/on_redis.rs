@@ -4,7 +4,7 @@ use evenkeel_protocol::stream::RedisStream;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Opened, Outcome, Position, Reply, StreamSteps, Trimmed};
 use redis::{Cmd, Value};
-use testkit::conformance::stream::{LEASE_MS, Rig, delivery, ids};
+use testkit::conformance::stream::{LEASE_MS, Rig, delivery, done, ids};
 
 async fn command(rig: &Rig<RedisStream>, cmd: &Cmd) -> anyhow::Result<Value> {
     let link = rig.link.as_ref().expect("the rig is on Redis");
@@ -75,6 +75,44 @@ async fn deleted_pending_entries_are_reported_as_lost() -> anyhow::Result<()> {
     let taken = rig.take_over(reader, EntryId::MIN).await?;
     assert_eq!((taken.entries, taken.lost), (vec![], vec![appended[1]]));
     assert_eq!(rig.stats().await?.pending, 0);
+    Ok(())
+}
+
+/// (S4) A page of pending entries that are all deleted is not the last one, neither for a new owner nor for a reader.
+#[tokio::test]
+async fn page_of_deleted_pending_entries_is_not_the_last() -> anyhow::Result<()> {
+    for mode in [Mode::Partition, Mode::Entry] {
+        let rig = Rig::redis().await?;
+        rig.open(mode).await?;
+        let appended = rig.append(&["a", "b", "c", "d", "e"]).await?;
+        let reader = rig.join(1).await?;
+        if mode == Mode::Partition {
+            rig.take_over(reader, EntryId::MIN).await?;
+        }
+        rig.read(reader, 5).await?;
+        for id in &appended[..4] {
+            command(&rig, redis::cmd("XDEL").arg(log(&rig)).arg(id.to_string())).await?;
+        }
+        rig.time.advance(LEASE_MS).await?;
+        let reader = rig.join(2).await?;
+        let (mut pages, mut lost, mut found, mut after) = (0, Vec::new(), Vec::new(), Some(EntryId::MIN));
+        while let Some(from) = after {
+            assert!(pages < 10, "{pages} pages");
+            pages += 1;
+            if mode == Mode::Partition {
+                let page = done(rig.streams.take_over(&rig.partition, &rig.group, reader, from, 2).await?)?;
+                lost.extend(page.lost);
+                found.extend(ids(&page.entries));
+                after = page.next;
+            } else {
+                let page = rig.look(reader, 2).await?;
+                lost.extend(page.lost);
+                found.extend(ids(&page.entries));
+                after = (page.next_in_ms == Some(0)).then_some(from);
+            }
+        }
+        assert_eq!((lost.as_slice(), found), (&appended[..4], vec![appended[4]]), "{mode:?}");
+    }
     Ok(())
 }
 

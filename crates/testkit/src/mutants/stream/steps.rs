@@ -101,6 +101,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::scripts::owner_takes_over_before_it_reads",
     ),
     mutant(
+        "stream_take_over_page_without_entries",
+        "A new owner takes a page of deleted entries for the last one, and never handles the pending entries after it.",
+        "stream::on_redis::page_of_deleted_pending_entries_is_not_the_last",
+    ),
+    mutant(
         "stream_members_expire",
         "The partitions of a dead consumer are kept free for it.",
         "stream::scripts::consumers_that_are_silent_no_longer_attend",

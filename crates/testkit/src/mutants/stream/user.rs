@@ -25,6 +25,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::works::memory::gap_in_the_sequences_is_closed",
     ),
     mutant(
+        "stream_wait_after_read",
+        "An entry that is appended between a read and the wait for more is handled only after the next entry or poll.",
+        "stream::side::faults::entry_appended_just_before_the_wait_wakes_the_consumer",
+    ),
+    mutant(
         "stream_free_slots",
         "A consumer reads entries that it cannot run, and their leases expire in it.",
         "stream::side::order::memory::unordered_consumer_reads_no_more_than_its_free_slots",

@@ -6,7 +6,7 @@
 use crate::handling::blocking_reads::{BLOCK, BlockingReads};
 use crate::stream::store::StreamStore;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::Background;
+use evenkeel_link::support::{Background, guard};
 use evenkeel_link::{Link, LinkError};
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::Partition;
@@ -137,7 +137,7 @@ async fn grown(
         cmd.arg(listener.log());
     }
     for (_, after) in waiting {
-        cmd.arg(after.to_string());
+        cmd.arg(if guard("stream_wait_after_read") { after.to_string() } else { "$".to_owned() });
     }
     match reads.send(&cmd, changed).await? {
         Value::Nil => Ok(Vec::new()),

@@ -69,6 +69,25 @@ async fn entries_of_a_lost_reply_are_found_again() {
     .await;
 }
 
+/// (S14) The consumer waits for entries after those it has read: one that is appended between its read and its wait would lie there until
+/// another one follows, if it waited for entries after the end of the log.
+#[tokio::test]
+async fn entry_appended_just_before_the_wait_wakes_the_consumer() {
+    in_time(async {
+        let (rig, proxy, _keel, orders) = rig().await;
+        let elsewhere = rig.orders(1).await;
+        let desk = Desk::new();
+        let mut hold = proxy.hold(Direction::ToServer, "XREAD");
+        let office = open(desk.consumer(orders.group("billing").unordered()));
+        hold.reached().await.unwrap();
+        append(&elsewhere, "a", &["x"]).await;
+        hold.release();
+        assert_eq!(desk.done().await, "x");
+        office.close().await;
+    })
+    .await;
+}
+
 /// (T3) Once the lease may be over, another process may own the partition: the handlers of this one must stop.
 #[tokio::test]
 async fn owner_without_redis_stops_its_handlers_after_the_lease() {
