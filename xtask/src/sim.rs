@@ -77,6 +77,9 @@ enum Name {
         /// Flush Redis once, while entries are appended: only entries that it held then may be lost
         #[arg(long)]
         flush: bool,
+        /// Register the stream in a database, and append by units of work: with --flush only dead letters may be lost
+        #[arg(long)]
+        registered: bool,
         /// Build with optimizations
         #[arg(long)]
         release: bool,
@@ -116,11 +119,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             test::build()?;
             play(&Suite::with(QUEUE)?, QUEUE, (JOBS, &jobs.to_string()), *json, queue_summary)
         }
-        Name::Stream { entries, keys, flush, release, json } => {
+        Name::Stream { entries, keys, flush, registered, release, json } => {
             if *entries == 0 || *keys == 0 {
                 bail!("--entries and --keys must be at least 1");
             }
-            let scale = format!("{entries} {keys} {}", u8::from(*flush));
+            let scale = format!("{entries} {keys} {} {}", u8::from(*flush), u8::from(*registered));
             play(&suite(STREAM, *release)?, STREAM, (ENTRIES, &scale), *json, stream_summary)
         }
         Name::Outbox { seed, transactions, on, release, json } => {
@@ -276,8 +279,12 @@ fn stream_summary(row: &Value) -> String {
         number("refused"),
         number("trimmed"),
         match number("flushed") {
-            0 => String::new(),
-            held => format!("; Redis flushed with {held} entries, {} of them lost", number("lost_in_flush")),
+            0 if number("sent_again") == 0 => String::new(),
+            held => format!(
+                "; a flush of Redis could lose {held} entries and lost {}; {} were sent again",
+                number("lost_in_flush"),
+                number("sent_again"),
+            ),
         },
     )
 }

@@ -2,16 +2,19 @@
 
 use super::flush::{self, Server};
 use super::ledger::{Ledger, Step, Tally};
+use super::registered;
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
 use evenkeel::stream::admin::{DeadLetters, LetterFilter};
 use evenkeel::stream::{Entry, Handled, OnFailure, RetryDelay, Stream};
 use serde::{Deserialize, Serialize};
+use sqlx::sqlite::SqlitePool;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use testkit::eventually_within;
 use testkit::process::{Station, Worker};
+use tokio::sync::watch;
 
 const PARTITIONS: u16 = 8;
 /// Short, to keep the test short.
@@ -40,11 +43,16 @@ struct Open {
     url: String,
     prefix: String,
     ledger: String,
+    /// The file of the database in which the stream is registered, if it is.
+    registered: Option<String>,
 }
 
 /// The processes, the oldest first, and the stream they handle.
 pub(super) struct Fleet {
     open: Open,
+    keel: Keel,
+    /// The database in which the stream is registered, if it is.
+    database: Option<SqlitePool>,
     stream: Stream<Step>,
     ledger: Ledger,
     appended: HashSet<Step>,
@@ -61,15 +69,19 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    pub(super) async fn start(keys: usize, workers: usize, server: Server) -> Self {
+    pub(super) async fn start(keys: usize, workers: usize, server: Server, is_registered: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger").to_string_lossy().into_owned();
-        let open = Open { url: server.url(), prefix: server.prefix(), ledger: path };
+        let registered = is_registered.then(|| format!("{path}-outbox"));
+        let open = Open { url: server.url(), prefix: server.prefix(), ledger: path, registered };
         let keel = connect(&open).await;
-        let (ledger, stream) = (Ledger::open(&keel, &open.ledger).await, stream(&keel).await);
+        let database = database(&open).await;
+        let (ledger, stream) = (Ledger::open(&keel, &open.ledger).await, stream(&keel, database.as_ref()).await);
         ledger.create().await;
         let mut fleet = Self {
             open,
+            keel,
+            database,
             stream,
             ledger,
             appended: HashSet::new(),
@@ -101,7 +113,7 @@ impl Fleet {
         eventually_within(TIMEOUT, "entries are handled", is_some_way).await.unwrap();
         let (flushed, meanwhile) = tokio::join!(flush::flush(server), self.send(entries / 2..entries * 3 / 4));
         let after = self.send(entries * 3 / 4..entries).await;
-        self.flushed = flushed;
+        self.flushed = if self.database.is_some() { registered::only_letters(flushed) } else { flushed };
         self.appended.extend([before, meanwhile, after].concat());
     }
 
@@ -112,6 +124,10 @@ impl Fleet {
         };
         let steps: Vec<Step> = part.map(step).collect();
         for part in steps.chunks(BULK) {
+            if let Some(database) = &self.database {
+                registered::append(&self.keel, database, &self.stream, part).await;
+                continue;
+            }
             let new = part.iter().map(|step| self.stream.entry(step.0.to_be_bytes(), step));
             for appended in self.stream.append_many(new).await.unwrap() {
                 appended.unwrap();
@@ -149,20 +165,34 @@ impl Fleet {
             worker.finish().await.unwrap();
         }
         let dead = letters(&self.stream.admin().dead("billing").unwrap()).await;
+        let losses = self.stream.admin().losses(1_000).await.unwrap();
+        let sent_again = losses.iter().map(|loss| loss.sent_again).sum();
         let Self { kills, stops, keys, trimmed, .. } = self;
         let tally = self.ledger.tally(&self.appended, &self.flushed, &dead).await;
-        Tally { kills, stops, keys, trimmed, seconds, ..tally }
+        Tally { kills, stops, keys, trimmed, sent_again, seconds, ..tally }
     }
 
     async fn all_settled(&self) {
-        let admin = self.stream.admin();
         let settled = || async {
-            let groups = admin.groups().await.unwrap();
+            // Twice, because a recovery may move entries back into the outbox in between.
             let is_settled =
-                groups.iter().all(|group| !group.is_missing() && group.pending() == 0 && group.lag().is_none());
-            (!groups.is_empty() && is_settled).then_some(())
+                self.groups_are_settled().await && self.all_sent().await && self.groups_are_settled().await;
+            is_settled.then_some(())
         };
         eventually_within(TIMEOUT, "all entries are settled", settled).await.unwrap();
+    }
+
+    async fn groups_are_settled(&self) -> bool {
+        let groups = self.stream.admin().groups().await.unwrap();
+        !groups.is_empty()
+            && groups.iter().all(|group| !group.is_missing() && group.pending() == 0 && group.lag().is_none())
+    }
+
+    async fn all_sent(&self) -> bool {
+        match &self.database {
+            Some(database) => registered::all_sent(database).await,
+            None => true,
+        }
     }
 
     /// Kills the oldest process, or stops it for longer than its leases, in turn. Both move partitions to other processes. Then trims.
@@ -204,8 +234,22 @@ async fn connect(open: &Open) -> Keel {
     Keel::builder().connect_with(options).await.unwrap()
 }
 
-async fn stream(keel: &Keel) -> Stream<Step> {
-    keel.stream("orders").partitions(PARTITIONS).open().await.unwrap()
+async fn database(open: &Open) -> Option<SqlitePool> {
+    match &open.registered {
+        Some(path) => Some(registered::database(path).await),
+        None => None,
+    }
+}
+
+async fn stream(keel: &Keel, database: Option<&SqlitePool>) -> Stream<Step> {
+    let builder = keel.stream("orders").partitions(PARTITIONS);
+    let builder = if let Some(database) = database { builder.sql(database) } else { builder };
+    builder.open().await.unwrap()
+}
+
+/// Whether the entry fails for good.
+pub(super) fn is_poison(step: &Step) -> bool {
+    step.1 % 100 == POISON
 }
 
 /// The entries of all dead letters.
@@ -229,22 +273,32 @@ async fn consumer() {
     let Some(mut station) = Station::open().unwrap() else { return };
     let open: Open = station.receive().await.unwrap();
     let keel = connect(&open).await;
-    let ledger = Ledger::open(&keel, &open.ledger).await;
-    let group = stream(&keel).await.group("billing").per_key(OnFailure::BlockKey).lease(LEASE);
+    let (ledger, database) = (Ledger::open(&keel, &open.ledger).await, database(&open).await);
+    let group = stream(&keel, database.as_ref()).await.group("billing").per_key(OnFailure::BlockKey).lease(LEASE);
     let group = group.retries(3).crashes_max(u8::MAX).retry_delay(RetryDelay::fixed(Duration::from_millis(50)));
     let consumer = group.handle(move |entry: Entry<Step>| {
         let ledger = ledger.clone();
         async move {
-            let place = entry.value.1 % 100;
-            if place == POISON {
+            if is_poison(&entry.value) {
                 return Ok(Handled::Dead("poison".to_owned()));
             }
-            if FAILS_ONCE.contains(&place) && entry.attempt == 1 {
+            if FAILS_ONCE.contains(&(entry.value.1 % 100)) && entry.attempt == 1 {
                 return Err("no route to host".to_owned());
             }
             ledger.write(&entry).await.map_err(|error| error.to_string())?;
             Ok(Handled::Done)
         }
     });
-    consumer.concurrency(8).drain(Duration::from_secs(2)).run(station.until_finish()).await.unwrap();
+    let (end, mut ended) = watch::channel(false);
+    let consumed = async {
+        consumer.concurrency(8).drain(Duration::from_secs(2)).run(station.until_finish()).await.unwrap();
+        end.send_replace(true);
+    };
+    let relayed = async {
+        if let Some(database) = &database {
+            let end = async { drop(ended.wait_for(|ended| *ended).await) };
+            registered::relay(&keel, database, end).await;
+        }
+    };
+    tokio::join!(consumed, relayed);
 }

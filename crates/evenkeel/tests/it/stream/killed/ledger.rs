@@ -23,10 +23,12 @@ pub(super) struct Tally {
     pub(super) dead_letters: usize,
     /// Entries with neither an effect nor a dead letter, except for those that Redis held when it was flushed.
     pub(super) lost: usize,
-    /// Entries in Redis when it was flushed, handled or not.
+    /// Entries that a flush may lose: those in Redis at that time, handled or not; of a registered stream only dead letters.
     pub(super) flushed: usize,
     /// Those among them with neither an effect nor a dead letter.
     pub(super) lost_in_flush: usize,
+    /// Entries that the database has sent again after the flush.
+    pub(super) sent_again: u64,
     /// Effects of entries that were never appended.
     pub(super) strange: usize,
     /// Entries with an effect and a dead letter.

@@ -3,11 +3,13 @@
 //! Each handler writes the fence of its partition, a run, and through the inbox an effect, in one transaction. What is checked: every entry
 //! is done or a dead letter, and none is both; the effects of a key are in the order of its appends, each once; runs of an entry after
 //! its first have a higher fence, so that another lease of the partition lies between them. A run with a flush also reads, in the step that
-//! flushes, what Redis holds: only entries of this may be lost, because they were appended directly.
+//! flushes, what Redis holds: only entries of this may be lost, because they were appended directly. If the stream is registered in a database
+//! and units of work append the entries, only dead letters may be lost.
 
 mod fleet;
 mod flush;
 mod ledger;
+mod registered;
 
 use fleet::{Fleet, Pace};
 use flush::Server;
@@ -22,16 +24,23 @@ const ENTRIES: &str = "EVENKEEL_SIM_ENTRIES";
 /// (T2, T3, T6) A killed or stopped owner lost entries, handled them out of order, or wrote after its successor.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn entries_are_handled_in_order_when_consumers_are_killed() {
-    let tally = run(1_500, 20, 3, Pace::Shares(5)).await;
+    let tally = run(1_500, 20, 3, Pace::Shares(5), false).await;
     assert_eq!((tally.kills, tally.stops), (3, 2), "{tally:?}");
 }
 
 /// A flush must lose nothing but what Redis held, must not mix up the order of a key, and must bring no entry back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flush_loses_only_what_redis_held() {
-    let tally = run_with_flush(1_500, 20, 3, Pace::Shares(0)).await;
+    let tally = run_with_flush(1_500, 20, 3, Pace::Shares(0), false).await;
     // The last quarter was appended afterwards.
     assert!(tally.flushed > 0 && tally.effects + tally.dead_letters > 1_500 / 4, "{tally:?}");
+}
+
+/// (T7) A flush must lose no entry of a unit of work, though the relays that send them again are killed as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flush_loses_only_dead_letters_of_a_registered_stream() {
+    let tally = run_with_flush(1_500, 20, 3, Pace::Shares(3), true).await;
+    assert!(tally.sent_again > 0 && tally.effects >= 1_500 - 15, "{tally:?}");
 }
 
 /// The long run of `cargo xtask sim stream`: one line with what it counted.
@@ -40,24 +49,26 @@ async fn flush_loses_only_what_redis_held() {
 async fn long_run() {
     let Ok(scale) = std::env::var(ENTRIES) else { return };
     let mut scale = scale.split(' ').map(|number| number.parse::<usize>().unwrap());
-    let (entries, keys, flushes) = (scale.next().unwrap(), scale.next().unwrap(), scale.next().unwrap());
+    let mut next = || scale.next().unwrap();
+    let (entries, keys, flushes, is_registered) = (next(), next(), next(), next() > 0);
     let pace = Pace::Every(Duration::from_secs(3));
     if flushes == 0 {
-        run(entries, keys, 4, pace).await;
+        run(entries, keys, 4, pace, is_registered).await;
     } else {
-        run_with_flush(entries, keys, 4, pace).await;
+        run_with_flush(entries, keys, 4, pace, is_registered).await;
     }
 }
 
-async fn run(entries: usize, keys: usize, workers: usize, pace: Pace) -> Tally {
-    let mut fleet = Fleet::start(keys, workers, Server::Shared(redis().await.unwrap())).await;
+async fn run(entries: usize, keys: usize, workers: usize, pace: Pace, is_registered: bool) -> Tally {
+    let server = Server::Shared(redis().await.unwrap());
+    let mut fleet = Fleet::start(keys, workers, server, is_registered).await;
     fleet.append(entries).await;
     checked(fleet, pace).await
 }
 
-async fn run_with_flush(entries: usize, keys: usize, workers: usize, pace: Pace) -> Tally {
+async fn run_with_flush(entries: usize, keys: usize, workers: usize, pace: Pace, is_registered: bool) -> Tally {
     let server = Redis::start(RedisOptions::new()).await.unwrap();
-    let mut fleet = Fleet::start(keys, workers, Server::Own(server)).await;
+    let mut fleet = Fleet::start(keys, workers, Server::Own(server), is_registered).await;
     fleet.append_around_a_flush(entries).await;
     checked(fleet, pace).await
 }
