@@ -11,6 +11,7 @@ use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::relay::core::Core;
 use crate::sql::work::Effects;
+#[cfg(any(feature = "cache", feature = "queue"))]
 use bytes::Bytes;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::steps::Mode;
@@ -44,13 +45,17 @@ impl Ready {
     pub(super) fn record(self, effects: &mut Effects) -> Result<(), SqlError> {
         match self {
             #[cfg(feature = "cache")]
-            Self::Invalidate(cache, key, demand) => effects.invalidate_named(cache, key, demand),
+            Self::Invalidate(cache, key, demand) => {
+                effects.invalidate_named(cache, key, demand);
+                Ok(())
+            }
             #[cfg(feature = "queue")]
-            Self::Put(put) => effects.put_named(put),
-            Self::Publish(message) => return effects.publish(message),
+            Self::Put(put) => {
+                effects.put_named(put);
+                Ok(())
+            }
+            Self::Publish(message) => effects.publish(message),
         }
-        #[cfg(any(feature = "cache", feature = "queue"))]
-        Ok(())
     }
 }
 
@@ -107,7 +112,9 @@ pub(super) fn of<DB: Database>(
             Ok(Ready::Invalidate(wish.cache, wish.key.into(), demand))
         }
         #[cfg(not(feature = "cache"))]
-        Wish::Invalidate(_) => Err("the relay was built without the feature `cache`".to_owned()),
+        Wish::Invalidate(wish) => {
+            Err(format!("the relay was built without the feature `cache`, which the cache `{}` needs", wish.cache))
+        }
         #[cfg(feature = "queue")]
         Wish::Enqueue(wish) => {
             let record = topics.known.get(&wish.topic).ok_or("its topic is unknown")?;

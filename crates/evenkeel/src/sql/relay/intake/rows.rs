@@ -13,6 +13,7 @@ pub(super) struct Inserted {
     /// The effects as JSON.
     pub(super) effects: String,
     /// In ms of the database's clock.
+    #[cfg_attr(not(feature = "queue"), expect(dead_code, reason = "delays of jobs count from it"))]
     pub(super) created_at: u64,
     pub(super) age: Duration,
 }

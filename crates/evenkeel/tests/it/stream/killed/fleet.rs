@@ -128,7 +128,7 @@ impl Fleet {
                 registered::append(&self.keel, database, &self.stream, part).await;
                 continue;
             }
-            let new = part.iter().map(|step| self.stream.entry(step.0.to_be_bytes(), step));
+            let new = part.iter().map(|step| self.stream.entry(step.0.to_string(), step));
             for appended in self.stream.append_many(new).await.unwrap() {
                 appended.unwrap();
             }

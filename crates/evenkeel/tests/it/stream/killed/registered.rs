@@ -24,7 +24,7 @@ pub(super) async fn database(path: &str) -> SqlitePool {
 pub(super) async fn append(keel: &Keel, pool: &SqlitePool, stream: &Stream<Step>, steps: &[Step]) {
     let mut work = keel.begin(pool).await.unwrap();
     for step in steps {
-        work.append(stream.entry(step.0.to_be_bytes(), step)).unwrap();
+        work.append(stream.entry(step.0.to_string(), step)).unwrap();
     }
     work.commit().await.unwrap();
 }
