@@ -40,7 +40,8 @@ async fn flush_loses_only_what_redis_held() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flush_loses_only_dead_letters_of_a_registered_stream() {
     let tally = run_with_flush(1_500, 20, 3, Pace::Shares(3), true).await;
-    assert!(tally.sent_again > 0 && tally.effects >= 1_500 - 15, "{tally:?}");
+    // One entry of each key is poison.
+    assert!(tally.sent_again > 0 && tally.effects == 1_500 - 20, "{tally:?}");
 }
 
 /// The long run of `cargo xtask sim stream`: one line with what it counted.
