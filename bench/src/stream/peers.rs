@@ -10,6 +10,7 @@ use anyhow::Result;
 use std::process::Command;
 use std::time::Duration;
 
+const SEA: &str = "sea-streamer 0.5.2";
 const REDIS_PY: &str = "redis-py 8.1.0, asyncio";
 const PYTHON_NEEDS: &str = "redis==8.1.0";
 /// What the peers handle of what ours does in the same time.
@@ -17,14 +18,17 @@ const SHARE: usize = 4;
 
 /// The versions that are compared with, for the head of the results.
 pub(crate) fn versions() -> String {
-    PYTHON_NEEDS.replace("==", " ")
+    format!("{SEA}, {}", PYTHON_NEEDS.replace("==", " "))
 }
 
 pub(super) async fn run(plan: &Plan) -> Result<Vec<Row>> {
-    Ok(vec![match crate::python::script("redis_stream_peer.py", "EVENKEEL_BENCH_PYTHON", PYTHON_NEEDS) {
+    let sea = Command::new(crate::peer::build()?.join("release/sea_streamer"));
+    let sea = against(plan, SEA, sea).await?;
+    let python = match crate::python::script("redis_stream_peer.py", "EVENKEEL_BENCH_PYTHON", PYTHON_NEEDS) {
         Ok(command) => against(plan, REDIS_PY, command).await?,
         Err(error) => Row::absent(BENCH, &format!("{REDIS_PY} ({error:#})")),
-    }])
+    };
+    Ok(vec![sea, python])
 }
 
 async fn against(plan: &Plan, name: &'static str, mut command: Command) -> Result<Row> {
