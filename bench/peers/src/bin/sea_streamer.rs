@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use futures_util::future::try_join_all;
 use sea_streamer_redis::{AutoStreamReset, RedisConsumer, RedisConsumerOptions, RedisProducer, RedisStreamer};
 use sea_streamer_types::{
-    Consumer, ConsumerGroup, ConsumerMode, ConsumerOptions, Message, Producer, StreamKey, Streamer,
+    Buffer, Consumer, ConsumerGroup, ConsumerMode, ConsumerOptions, Message, Producer, StreamKey, Streamer,
 };
 use serde::Deserialize;
 use std::io::{BufRead, Write};
