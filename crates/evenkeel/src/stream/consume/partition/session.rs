@@ -11,12 +11,15 @@ use crate::stream::consume::share::Owned;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::id::EntryId;
-use evenkeel_protocol::stream::steps::{Delivered, Delivery, Outcome, Reader, Settlement};
+use evenkeel_protocol::stream::steps::{Delivered, Delivery, ITEMS_MAX, Outcome, Reader, Settlement};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+/// The time for which outcomes wait to be settled together.
+const GATHER: Duration = Duration::from_millis(5);
 
 /// How a session ended.
 pub(super) enum End {
@@ -178,8 +181,29 @@ impl<T: Send + Sync + 'static> Session<T> {
             while let Ok(message) = inbox.try_recv() {
                 self.on(Some(message));
             }
+            if !is_draining {
+                self.gather(inbox).await;
+            }
             if let Err(end) = self.step(is_draining).await {
                 return end;
+            }
+        }
+    }
+
+    /// Starts entries whose turn it is, and takes the outcomes of handlers that end at once: one call settles them all, where otherwise a
+    /// lane would wait for a call after each of its entries. Returns as soon as no handler has ended, and in time for the next heartbeat.
+    async fn gather(&mut self, inbox: &mut Inbox) {
+        let until = (self.now() + GATHER).min(self.beat_at);
+        let mut ended = usize::MAX;
+        while ended != self.settlements.len() && self.settlements.len() < ITEMS_MAX {
+            ended = self.settlements.len();
+            self.start_ready();
+            tokio::task::yield_now().await;
+            while let Ok(message) = inbox.try_recv() {
+                self.on(Some(message));
+            }
+            if self.now() >= until {
+                return;
             }
         }
     }
