@@ -101,13 +101,6 @@ pub(super) async fn resume(keel: &Keel, arguments: &GroupArguments, output: Outp
 pub(super) async fn seek(keel: &Keel, arguments: &SeekArguments, output: Output) -> Result<bool> {
     let stream = keel.stream_admin(&arguments.stream).await?;
     let (group, to) = (&arguments.group, goal(arguments));
-    let now = keel.link().map_or(0, evenkeel::link::Link::server_now_ms);
-    if let Some(time) = arguments.time.filter(|time| *time > now && guard("stream_command_seek_not_ahead")) {
-        bail!(
-            "{} is in the future: entries until then would never be handled; --end skips those there are",
-            time::text(time)
-        );
-    }
     let previews = stream.preview_seek(group, to).await?;
     let text = summary(&previews);
     if arguments.dry_run && guard("stream_command_seek_dry_run") {

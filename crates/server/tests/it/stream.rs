@@ -221,7 +221,7 @@ async fn stream_errors_are_one_line_and_exit_code_2() {
         (&["seek", "orders", "nobody", "--end"], "has no group \"nobody\""),
         (&["pause", "orders", "nobody", "--for", "0s"], "--for must be between 1ms and a hundred years"),
         (&["pause", "orders", "nobody", "--for", "36501d"], "--for must be between 1ms and a hundred years"),
-        (&["seek", "orders", "nobody", "--time", "2100-01-01T00:00:00Z", "--dry-run"], "is in the future"),
+        (&["seek", "orders", "nobody", "--time", "2100-01-01T00:00:00Z", "--dry-run"], "which is in the future"),
         (&["dead", "ls", "orders", "nobody"], "has no group nobody"),
         (&["peek", "orders", "--partition", "2"], "the stream has no partition 2; it has 2, counted from 0"),
         (&["peek", "orders", "--partition", "0", "--after", "1:1-0"], "is in partition 1, and --partition is 0"),

@@ -2,6 +2,7 @@
 
 use super::{StreamAdmin, possible};
 use evenkeel_link::clock::UnixMs;
+use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
@@ -46,11 +47,13 @@ pub struct SeekPreview {
 }
 
 impl StreamAdmin {
-    /// Moves a group: back to handle entries again, or forward to skip some. Its pending entries are dropped, running handlers are canceled.
+    /// Moves a group: back to handle entries again, or forward to skip some. It cannot move ahead of the server's clock, because entries
+    /// until then would never be handled. Its pending entries are dropped, running handlers are canceled.
     /// Dead letters stay, so a seek back to an entry that is a dead letter may add another copy.
     ///
     /// # Errors
-    /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`]: there is no such partition, or no entry can have this id;
+    /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`]: there is no such partition, no entry can have this id, or the goal is in
+    /// the future;
     /// [`StreamError::Link`]: the group may have been moved in some partitions; repeat the call.
     pub async fn seek(&self, group: &str, to: SeekTo) -> Result<(), StreamError> {
         let group = GroupName::new(group)?;
@@ -86,12 +89,24 @@ impl StreamAdmin {
     /// The partitions that a seek moves.
     fn concerned(&self, to: SeekTo) -> Result<Vec<(u16, &Partition)>, StreamError> {
         match to {
-            SeekTo::Entry { partition, id } => {
-                possible(id)?;
-                Ok(vec![(partition, self.partition(partition)?)])
-            }
+            SeekTo::Time(UnixMs(ms)) => self.not_ahead(ms)?,
+            SeekTo::Entry { id, .. } => self.not_ahead(possible(id)?.ms)?,
+            SeekTo::Start | SeekTo::End => {}
+        }
+        match to {
+            SeekTo::Entry { partition, .. } => Ok(vec![(partition, self.partition(partition)?)]),
             _ => Ok((0..self.partitions()).zip(&self.base.partitions).collect()),
         }
+    }
+
+    fn not_ahead(&self, ms: u64) -> Result<(), StreamError> {
+        if ms <= self.base.store.now_ms() || !guard("stream_seek_not_ahead") {
+            return Ok(());
+        }
+        Err(StreamError::Invalid(format!(
+            "a seek cannot go to {ms} ms since 1970, which is in the future: entries until then would never be handled; a seek to the end \
+             skips those there are"
+        )))
     }
 
     /// The number of entries after `low`, up to `high`, and whether there are more.

@@ -15,11 +15,6 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::group_is_paused_moved_and_trimmed",
     ),
     mutant(
-        "stream_command_seek_not_ahead",
-        "A seek into the future skips all entries until then, and its preview counts none.",
-        "stream::stream_errors_are_one_line_and_exit_code_2",
-    ),
-    mutant(
         "stream_command_trim_confirmed",
         "Entries are removed without a confirmation.",
         "stream::group_is_paused_moved_and_trimmed",

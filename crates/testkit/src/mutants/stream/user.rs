@@ -30,6 +30,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::faults::entry_appended_just_before_the_wait_wakes_the_consumer",
     ),
     mutant(
+        "stream_seek_not_ahead",
+        "A seek into the future skips all entries until then, and its preview counts none.",
+        "stream::side::admin::memory::seek_into_the_future_is_refused",
+    ),
+    mutant(
         "stream_free_slots",
         "A consumer reads entries that it cannot run, and their leases expire in it.",
         "stream::side::order::memory::unordered_consumer_reads_no_more_than_its_free_slots",

@@ -11,6 +11,7 @@ on_both! {
     group_state_shows_lag_and_pending
     paused_group_delivers_nothing_until_resumed
     seek_to_a_time_delivers_from_there
+    seek_into_the_future_is_refused
     seek_to_an_entry_moves_its_partition_only
     preview_of_a_seek_counts_and_changes_nothing
     encoded_value_is_appended_once_by_name
@@ -91,6 +92,19 @@ async fn seek_to_a_time_delivers_from_there(rig: Rig) {
     assert_eq!(case.entry.value, "newest");
     case.done();
     office.close().await;
+}
+
+async fn seek_into_the_future_is_refused(rig: Rig) {
+    let orders = rig.orders(2).await;
+    open(Desk::new().consumer(orders.group("billing"))).close().await;
+    append(&orders, "a", &["x"]).await;
+    let id = EntryId::at(rig.now_ms() + 1);
+    for to in [SeekTo::Time(UnixMs(id.ms)), SeekTo::Entry { partition: 0, id }] {
+        let answers =
+            [orders.admin().preview_seek("billing", to).await.err(), orders.admin().seek("billing", to).await.err()];
+        assert!(answers.iter().all(|answer| matches!(answer, Some(StreamError::Invalid(_)))), "{to:?}: {answers:?}");
+    }
+    orders.admin().seek("billing", SeekTo::Time(UnixMs(rig.now_ms()))).await.unwrap();
 }
 
 async fn seek_to_an_entry_moves_its_partition_only(rig: Rig) {
