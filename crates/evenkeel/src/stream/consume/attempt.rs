@@ -179,17 +179,17 @@ pub(super) async fn call<T: Send + Sync + 'static>(
         let late_ms = run.core.base.store.now_ms().saturating_sub(delivered.id.ms);
         run.metrics.latency_seconds.record(Duration::from_millis(late_ms));
     }
-    let entry = Entry::new(value, worker.number, tokens.fence, delivered, record, cancellation);
+    let entry = Entry::new(value, worker.number, tokens.fence, delivered, record, cancellation.clone());
     #[cfg(feature = "lock")]
     let entry = entry.with_lock(lock);
     let mut began = run.core.base.clock.now();
     let answer = match &run.handling {
-        Handling::One(handler) => catch_panic(async { handler(entry).await }).await,
+        Handling::One(handler) => in_time(run, &cancellation, catch_panic(async { handler(entry).await })).await,
         Handling::Batch(gatherer) => {
             let mut ticket = gatherer.join(entry, is_alone);
             ticket.began().await;
             began = run.core.base.clock.now();
-            ticket.answer().await
+            in_time(run, &cancellation, ticket.answer()).await
         }
     };
     run.metrics.handler_seconds.record(run.core.base.clock.now().since(began));
@@ -201,6 +201,22 @@ pub(super) async fn call<T: Send + Sync + 'static>(
         pause_group(run, *span).await;
     }
     outcome(answer, &run.settings, failures_of(delivered) + 1)
+}
+
+/// Drops a handler that has run too long, which is an error of its entry.
+async fn in_time<T>(
+    run: &Run<T>,
+    cancellation: &Cancellation,
+    handled: impl Future<Output = Result<HandlerResult, String>>,
+) -> Result<HandlerResult, String> {
+    let Some(limit) = run.handler_timeout.filter(|_| guard("stream_handler_timeout")) else { return handled.await };
+    if let Ok(answer) = run.core.base.clock.timeout(limit, handled).await {
+        return answer;
+    }
+    run.metrics.timed_out.increment(1);
+    // Nothing may wait between this and the outcome: a delivery that is canceled has none.
+    cancellation.fire();
+    Ok(Err((Reaction::Retry, format!("the handler did not end within {limit:?}"))))
 }
 
 fn panicked(panic: &str) -> HandlerResult {

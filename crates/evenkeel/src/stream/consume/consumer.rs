@@ -54,6 +54,7 @@ pub struct Consumer<T, E> {
     concurrency: usize,
     buffer: usize,
     drain: Duration,
+    handler_timeout: Option<Duration>,
 }
 
 impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
@@ -73,6 +74,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             concurrency,
             buffer: 256,
             drain: Duration::from_secs(25),
+            handler_timeout: None,
         }
     }
 
@@ -110,6 +112,16 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     /// partition that is to be returned then waits for the end of its lease.
     pub fn drain(mut self, deadline: Duration) -> Self {
         self.drain = deadline;
+        self
+    }
+
+    /// How long a handler may run; at least 1 ms. Then it is dropped, its [`cancellation`](Entry::cancellation) fires, and its entry is
+    /// retried as after an error, until it becomes a dead letter. A batch is dropped as a whole. Default: without limit, because leases
+    /// are extended as long as a handler runs.
+    ///
+    /// Not guaranteed: the end of a handler that blocks its thread, or of tasks and threads that it has started.
+    pub fn handler_timeout(mut self, limit: Duration) -> Self {
+        self.handler_timeout = Some(limit);
         self
     }
 
@@ -171,6 +183,9 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         if !(1..=10_000).contains(&self.concurrency) {
             return base.refuse("`concurrency` must be between 1 and 10,000");
         }
+        if self.handler_timeout.is_some_and(|limit| limit < Duration::from_millis(1)) {
+            return base.refuse("`handler_timeout` must be at least 1 ms, or no handler could end in time");
+        }
         if !(1..=BUFFER_MAX).contains(&self.buffer) {
             return base.refuse("`buffer` must be between 1 and 100,000");
         }
@@ -201,6 +216,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             phases,
             buffer: self.buffer,
             drain: self.drain,
+            handler_timeout: self.handler_timeout,
             share: Share::new(if is_ordered { 0 } else { core.base.partitions.len() }),
             settings: self.settings,
             core,

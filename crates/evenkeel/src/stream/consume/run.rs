@@ -45,6 +45,8 @@ pub(crate) struct Run<T> {
     /// The most entries of a partition that wait in this process, in an ordered group.
     pub(crate) buffer: usize,
     pub(crate) drain: Duration,
+    /// How long a handler may run.
+    pub(crate) handler_timeout: Option<Duration>,
     pub(crate) share: Share,
 }
 

@@ -90,6 +90,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::failures::memory::letter_of_an_unknown_partition_leaves_the_others",
     ),
     mutant(
+        "stream_handler_timeout",
+        "A handler that hangs keeps its entry, and in an ordered group all later ones of its key, for ever.",
+        "stream::side::failures::memory::handler_that_hangs_ends_in_a_dead_letter",
+    ),
+    mutant(
         "stream_undecodable_is_dead",
         "An entry that cannot be decoded blocks its key.",
         "stream::side::failures::memory::undecodable_entry_is_dead_and_others_go_on",

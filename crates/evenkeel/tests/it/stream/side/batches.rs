@@ -11,6 +11,7 @@ on_both! {
     each_entry_of_a_batch_has_its_own_outcome
     batch_has_one_entry_of_a_key
     batch_error_or_panic_fails_each_entry
+    batch_that_hangs_is_dropped_and_retried
     batch_of_zero_or_above_the_concurrency_is_rejected
 }
 
@@ -145,6 +146,21 @@ async fn batch_error_or_panic_fails_each_entry(rig: Rig) {
     let reasons: Vec<String> = letters(&orders).await.iter().map(reason).collect();
     assert_eq!((reasons.len(), &reasons[..2]), (4, &["no".to_owned(), "no".to_owned()][..]));
     assert!(reasons[2..].iter().all(|reason| reason.starts_with("the handler panicked")), "{reasons:?}");
+}
+
+async fn batch_that_hangs_is_dropped_and_retried(rig: Rig) {
+    let orders = rig.orders(1).await;
+    let (consumer, mut cases) = consumer(unordered(&orders), 2);
+    let office = open(consumer.concurrency(2).handler_timeout(Duration::from_secs(5)));
+    append(&orders, "a", &["x", "y"]).await;
+    let mut case = cases.recv().await.unwrap();
+    rig.while_time_passes(case.answer.closed()).await;
+    let again = rig.while_time_passes(cases.recv()).await.unwrap();
+    assert_eq!(again.values(), ["x", "y"]);
+    again.answer(Ok(BatchHandled::All(Handled::Done)));
+    all_settled(&orders).await;
+    office.close().await;
+    assert_eq!(letters(&orders).await.len(), 0);
 }
 
 async fn batch_of_zero_or_above_the_concurrency_is_rejected(rig: Rig) {

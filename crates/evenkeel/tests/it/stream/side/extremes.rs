@@ -170,12 +170,17 @@ async fn consumer_with_extreme_settings_works_or_is_rejected(rig: Rig) {
         let refused = Desk::new().consumer(orders.group("billing")).buffer(number).run(async {}).await;
         assert!(matches!(refused, Err(StreamError::Settings { .. })), "{number}");
     }
+    for limit in [Duration::ZERO, Duration::from_nanos(1), Duration::from_nanos(999_999)] {
+        let refused = Desk::new().consumer(orders.group("billing")).handler_timeout(limit).run(async {}).await;
+        assert!(matches!(refused, Err(StreamError::Settings { .. })), "{limit:?}");
+    }
     let keel = rig.process().await;
     for (number, span) in spans().into_iter().enumerate() {
         let desk = Desk::new();
         let orders: Orders = keel.stream(&format!("stream-{number}")).open().await.unwrap();
         let group = orders.group("billing").per_key(OnFailure::BlockKey);
         let consumer = desk.consumer(group).concurrency(10_000).buffer(100_000).drain(span).fill(span);
+        let consumer = consumer.handler_timeout(span.max(Duration::from_millis(1)));
         append(&orders, "a", &["x"]).await;
         let office = open(consumer);
         desk.next().await.done();

@@ -13,6 +13,7 @@ on_both! {
     snooze_uses_no_attempt
     on_error_chooses_the_reaction
     panicking_handler_is_a_failed_attempt
+    handler_that_hangs_ends_in_a_dead_letter
     undecodable_entry_is_dead_and_others_go_on
     entry_is_decoded_by_its_own_codec
     handler_can_pause_the_group
@@ -129,6 +130,37 @@ async fn panicking_handler_is_a_failed_attempt(rig: Rig) {
     let letters = letters(&orders).await;
     let reason = reason(&letters[0]);
     assert!(reason.contains("the handler panicked") && reason.contains("on purpose"), "{reason}");
+}
+
+/// In an ordered group it would hold back every later entry of its key.
+async fn handler_that_hangs_ends_in_a_dead_letter(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["hang", "fine"]).await;
+    let (done, mut is_done) = tokio::sync::mpsc::unbounded_channel();
+    let group = orders.group("billing").per_key(OnFailure::BlockKey).retries(1).retry_delay(RetryDelay::fixed(DELAY));
+    let consumer = group.handle(move |entry: Entry<String>| {
+        let done = done.clone();
+        async move {
+            if entry.value == "hang" {
+                let (cancellation, done) = (entry.cancellation(), done.clone());
+                tokio::spawn(async move {
+                    cancellation.cancelled().await;
+                    done.send("canceled".to_owned())
+                });
+                std::future::pending::<()>().await;
+            }
+            done.send(entry.value).map_err(|_| "the receiver is closed".to_owned())
+        }
+    });
+    let office = open(consumer.concurrency(1).handler_timeout(Duration::from_secs(5)));
+    for expected in ["canceled", "canceled", "fine"] {
+        assert_eq!(rig.while_time_passes(is_done.recv()).await.unwrap(), expected);
+    }
+    all_settled(&orders).await;
+    office.close().await;
+    let letters = letters(&orders).await;
+    let errors = letters[0].tries.as_ref().unwrap().errors;
+    assert_eq!((letters.len(), errors, reason(&letters[0]).as_str()), (1, 2, "the handler did not end within 5s"));
 }
 
 /// (T5) An entry that cannot be decoded stopped the consumers of others forever.

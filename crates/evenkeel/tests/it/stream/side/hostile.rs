@@ -1,7 +1,7 @@
 //! User code that misbehaves: codec, handler, policy and error text each panic, hang, block their thread, or panic while they are dropped.
 //! Other entries run in the meantime, and the shutdown ends.
 
-use super::rig::{Orders, Rig, billing, letters, open, reason};
+use super::rig::{Orders, Rig, all_settled, billing, letters, open, reason};
 use crate::blocks::{block, unblock};
 use evenkeel::stream::{Entry, Handled, Reaction, Stream};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -39,7 +39,7 @@ const TABLE: [(&str, &str); 12] = [
     ("on_error panics", "`on_error` panicked"),
     ("panic payload panics when dropped", "non-string panic payload"),
     ("retry after forever and never again", "the handler asked"),
-    ("handler hangs", ""),
+    ("handler hangs", "the handler did not end within 30s"),
 ];
 
 #[derive(Serialize)]
@@ -109,19 +109,22 @@ async fn misbehaving_handler_fails_only_its_entry(rig: Rig) {
         "handler panics at once" => panic!("handler panics at once"),
         _ => behave(entry),
     });
-    let consumer = consumer.concurrency(32).drain(Duration::from_secs(1)).on_error(|error| {
+    let limit = Duration::from_secs(30);
+    let consumer = consumer.concurrency(32).drain(Duration::from_secs(1)).handler_timeout(limit).on_error(|error| {
         assert_ne!(error.0, "on_error panics", "on purpose");
         Reaction::Retry
     });
     let office = open(consumer);
     let dead = TABLE.iter().filter(|(_, reason)| !reason.is_empty()).count();
-    while letters(&texts).await.len() < dead {
+    // All but the one that hangs.
+    while letters(&texts).await.len() + 1 < dead {
         tokio::task::yield_now().await;
     }
     unblock();
     while billing(&texts).await.pending() != 1 {
         tokio::task::yield_now().await;
     }
+    rig.while_time_passes(all_settled(&texts)).await;
     rig.while_time_passes(office.close()).await;
     let letters = letters(&texts).await;
     for (behavior, expected) in TABLE {
