@@ -3,9 +3,11 @@
 
 use super::rig::{Orders, Rig, all_settled, billing, letters, open, reason};
 use crate::blocks::{block, unblock};
-use evenkeel::stream::{Entry, Handled, Reaction, Stream};
-use serde::{Deserialize, Deserializer, Serialize};
+use evenkeel::stream::{Entry, EntryId, Handled, Reaction, Stream};
+use futures_util::FutureExt;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::{self, Display};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 mod memory {
@@ -15,6 +17,11 @@ mod memory {
     async fn misbehaving_handler_fails_only_its_entry() {
         in_time(super::misbehaving_handler_fails_only_its_entry(Rig::memory())).await;
     }
+
+    #[tokio::test]
+    async fn panic_in_an_encoder_reaches_its_caller_and_appends_nothing() {
+        in_time(super::panic_in_an_encoder_reaches_its_caller_and_appends_nothing(Rig::memory())).await;
+    }
 }
 
 mod redis {
@@ -23,6 +30,11 @@ mod redis {
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_fails_only_its_entry() {
         in_time(super::misbehaving_handler_fails_only_its_entry(Rig::redis().await)).await;
+    }
+
+    #[tokio::test]
+    async fn panic_in_an_encoder_reaches_its_caller_and_appends_nothing() {
+        in_time(super::panic_in_an_encoder_reaches_its_caller_and_appends_nothing(Rig::redis().await)).await;
     }
 }
 
@@ -42,8 +54,14 @@ const TABLE: [(&str, &str); 12] = [
     ("handler hangs", "the handler did not end within 30s"),
 ];
 
-#[derive(Serialize)]
 struct Behavior(String);
+
+impl Serialize for Behavior {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        assert_ne!(self.0, "encode panics", "encode panics");
+        self.0.serialize(to)
+    }
+}
 
 impl<'de> Deserialize<'de> for Behavior {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -137,4 +155,27 @@ async fn misbehaving_handler_fails_only_its_entry(rig: Rig) {
             }
         }
     }
+}
+
+async fn panic_in_an_encoder_reaches_its_caller_and_appends_nothing(rig: Rig) {
+    let orders: Stream<Behavior> = rig.process().await.stream("orders").partitions(2).open().await.unwrap();
+    let (bad, fine) = (Behavior("encode panics".to_owned()), Behavior("fine".to_owned()));
+    let append = async |behavior: &Behavior| orders.append("a", behavior).await.map(drop);
+    assert!(AssertUnwindSafe(append(&bad)).catch_unwind().await.is_err());
+    let numbered = async { orders.entry("a", &bad).numbered("billing", 1).append().await.map(drop) };
+    assert!(AssertUnwindSafe(numbered).catch_unwind().await.is_err());
+    // Those before it are not appended alone.
+    let many = async { orders.append_many([&fine, &bad].into_iter().map(|value| orders.entry("a", value))).await };
+    assert!(AssertUnwindSafe(many).catch_unwind().await.is_err());
+    let appended = async || {
+        let admin = orders.admin();
+        let (first, second) =
+            (admin.peek(0, EntryId::MIN, 10).await.unwrap(), admin.peek(1, EntryId::MIN, 10).await.unwrap());
+        first.len() + second.len()
+    };
+    assert_eq!(appended().await, 0);
+    // The number was not used.
+    orders.entry("a", &fine).numbered("billing", 1).append().await.unwrap();
+    append(&fine).await.unwrap();
+    assert_eq!(appended().await, 2);
 }
