@@ -20,6 +20,13 @@ pub(crate) async fn reset(redis: &Redis) -> Result<()> {
     redis.command(&["CONFIG", "RESETSTAT"]).await
 }
 
+/// The time that commands took since the reset, in microseconds. Commands inside scripts count twice: as themselves, and as part of the script.
+pub(crate) async fn executing_us(redis: &Redis) -> Result<f64> {
+    let info: String = redis.command(&["INFO", "commandstats"]).await?;
+    let times = info.lines().filter_map(|line| line.split_once(",usec=")?.1.split(',').next()?.parse::<f64>().ok());
+    Ok(times.sum())
+}
+
 /// How often these commands were executed since the reset, including those inside scripts.
 pub(crate) async fn calls(redis: &Redis, commands: &[&str]) -> Result<u64> {
     let info: String = redis.command(&["INFO", "commandstats"]).await?;

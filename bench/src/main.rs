@@ -5,6 +5,7 @@
 
 mod cache;
 mod client;
+mod console;
 mod generator;
 mod info;
 mod load;
@@ -12,6 +13,7 @@ mod lock;
 mod outbox;
 mod peer;
 mod pin;
+mod program;
 mod python;
 mod queue;
 mod results;
@@ -35,7 +37,7 @@ struct Arguments {
     #[arg(long, global = true)]
     quick: bool,
     /// Run only this part, without updating bench/RESULTS.md (cache: near, reads, misses, invalidations, batches, peers, flood, recovery;
-    /// queue: memory, sends, work, late, flood; shortlink: tiers, clicks; stream: rates, late, takeover, peers)
+    /// queue: memory, sends, work, late, flood; shortlink: tiers, clicks; console: pages, polling; stream: rates, late, takeover, peers)
     #[arg(long, global = true, value_name = "PART")]
     only: Option<String>,
     /// Print one JSON object per row as it is measured
@@ -57,6 +59,8 @@ enum Bench {
     Shortlink,
     /// Streams: entries appended and handled, compared with plain Redis commands and other consumers; latency; take-over of a killed consumer
     Stream,
+    /// The console: time of each page with a million jobs; what open browsers cost Redis
+    Console,
     /// The load generator, as a process of its own
     #[command(hide = true)]
     Generate,
@@ -80,6 +84,7 @@ fn main() -> Result<()> {
         Bench::Lock => lock::run(&plan, &mut keeper("lock")),
         Bench::Shortlink => shortlink::run(&plan, &mut keeper("shortlink")),
         Bench::Stream => stream::run(&plan, &mut keeper("stream")),
+        Bench::Console => console::run(&plan, &mut keeper("console")),
         Bench::Generate => generator::main(),
         Bench::Constant => shortlink::constant::main(),
         Bench::Consume => stream::consumer::main(),

@@ -100,6 +100,7 @@ fn versions(bench: &str) -> String {
         "queue" => queue::versions(),
         "lock" => lock::versions(),
         "stream" => stream::versions(),
+        "console" => "none; each page is compared with its limit".to_owned(),
         _ => peer::versions(),
     }
 }

@@ -12,8 +12,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    if arguments.words.iter().any(|word| word == "shortlink") {
-        shell::run_silently(&mut cargo(&["build", "--release", "--quiet", "--package", "shortlink"]))?;
+    for (bench, package) in [("shortlink", "shortlink"), ("console", "evenkeel-server")] {
+        if arguments.words.iter().any(|word| word == bench) {
+            shell::run_silently(&mut cargo(&["build", "--release", "--quiet", "--package", package]))?;
+        }
     }
     let mut command = cargo(&["run", "--release", "--quiet", "--package", "evenkeel-bench", "--"]);
     command.args(&arguments.words);

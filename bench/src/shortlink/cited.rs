@@ -1,9 +1,10 @@
 //! Redirects that follow real popularity: each address is asked for as often as it is cited, in an order drawn at random.
 
 use super::BENCH;
-use super::program::{Behind, Program, shortlink};
+use super::program::{Behind, SHORTLINK};
 use super::redirects::{millis, once, redirects};
 use crate::generator::Pace;
+use crate::program::{Program, built};
 use crate::rounds::{Plan, repeat};
 use crate::row::Row;
 use anyhow::{Context, Result, ensure};
@@ -35,8 +36,8 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
     let behind = Behind::nothing();
     let service = behind.serve_with_room(cited.len() / NEAR_SHARE)?;
     let server = format!("http://{}", service.address);
-    run_program(Command::new(shortlink()?).args(["import", "--server", &server]).arg(&file))?;
-    let exported = run_program(Command::new(shortlink()?).args(["export", "-", "--server", &server]))?;
+    run_program(Command::new(built(SHORTLINK)?).args(["import", "--server", &server]).arg(&file))?;
+    let exported = run_program(Command::new(built(SHORTLINK)?).args(["export", "-", "--server", &server]))?;
     let visits = visits(&cited, &exported)?;
     once(&service, &visits)?;
     let tiers = Tiers::of(&service)?;

@@ -1,7 +1,8 @@
 //! `shortlink import` of a file into a fresh data folder.
 
 use super::BENCH;
-use super::program::{folder, shortlink};
+use super::program::{SHORTLINK, folder};
+use crate::program::built;
 use crate::rounds::{Plan, repeat};
 use crate::row::Row;
 use anyhow::{Result, ensure};
@@ -19,7 +20,7 @@ pub(crate) fn run(plan: &Plan) -> Result<Row> {
         writeln!(text, "https://example.org/articles/{line}/of-a-usual-length?from=import")?;
     }
     std::fs::write(&file, text)?;
-    let program = shortlink()?;
+    let program = built(SHORTLINK)?;
     let (middle, spread) = repeat(&plan.shortened(), |_| {
         let data = folder();
         let start = Instant::now();

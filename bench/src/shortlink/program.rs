@@ -1,15 +1,17 @@
-//! Servers as processes of their own on the server's core: the service under test, and its peer.
+//! The service under test, and what it stores its links in.
 
 use crate::pin;
-use anyhow::{Context, Result, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::program::{Program, built};
+use anyhow::{Result, ensure};
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use tempfile::TempDir;
 use testkit::servers::{MariaDb, MariaDbOptions, Redis, RedisOptions};
+
+/// The service's program.
+pub(super) const SHORTLINK: &str = "shortlink";
 
 /// What the service stores its links in.
 pub(crate) struct Behind {
@@ -79,60 +81,10 @@ impl Behind {
     }
 
     fn serve_with(&self, arguments: &[&str]) -> Result<Program> {
-        let mut command = Command::new(shortlink()?);
+        let mut command = Command::new(built(SHORTLINK)?);
         command.args(["--listen", "127.0.0.1:0"]).args(&self.arguments).args(arguments).env("RUST_LOG", "warn");
         Program::start(command)
     }
-}
-
-/// A running HTTP server.
-pub(crate) struct Program {
-    child: Child,
-    /// Host and port.
-    pub(crate) address: String,
-}
-
-impl Program {
-    /// The same HTTP server with a constant answer.
-    pub(crate) fn constant() -> Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg("constant");
-        Self::start(command)
-    }
-
-    fn start(mut command: Command) -> Result<Self> {
-        // A child takes over the core of the thread that starts it.
-        pin::this_thread(pin::SERVER_CORE)?;
-        let mut child =
-            command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn().context("could not start a server")?;
-        pin::this_thread(pin::CLIENT_CORE)?;
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().context("standard output is piped")?).read_line(&mut line)?;
-        let Some(address) = line.trim().strip_prefix("listening on http://") else {
-            child.kill()?;
-            bail!("a server said {line:?} instead of where it listens");
-        };
-        Ok(Self { address: address.to_owned(), child })
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        let stopped = id.is_some_and(|id| kill_process(id, Signal::TERM).is_ok()) && self.child.wait().is_ok();
-        if !stopped {
-            eprintln!("a server could not be stopped: process {}", self.child.id());
-        }
-    }
-}
-
-/// The service, built into the same folder as this program.
-pub(crate) fn shortlink() -> Result<PathBuf> {
-    let file = std::env::current_exe()?.with_file_name("shortlink");
-    if !file.exists() {
-        bail!("{} is missing: `cargo xtask bench shortlink` builds it", file.display());
-    }
-    Ok(file)
 }
 
 /// A folder of its own that goes with the value.

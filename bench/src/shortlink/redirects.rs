@@ -1,8 +1,9 @@
 //! Redirects by tier.
 
 use super::BENCH;
-use super::program::{Behind, Program};
+use super::program::Behind;
 use crate::generator::{Found, Pace, Task, Work, generate};
+use crate::program::Program;
 use crate::rounds::{Plan, compare};
 use crate::row::Row;
 use anyhow::Result;

@@ -3,6 +3,7 @@
 //! * `rights/` — who may do what; every route is in its table with the action that it needs.
 //! * `security/` — what every request passes: host, forwarding, headers; cookies, tokens, redaction, the audit log.
 //! * `serving.rs` — the console from its first socket to its shutdown.
+//! * `config.rs` — its configuration file.
 //! * `source/` — the Redis and the database that it shows. `collector/` reads their figures for all pages together.
 //! * `operations.rs` — redrives that run on after their form was answered.
 //! * `pages/` — the pages and their forms. `api/` — the JSON API.
@@ -10,6 +11,7 @@
 mod api;
 mod app;
 mod collector;
+mod config;
 mod kind;
 mod operations;
 mod pages;
@@ -33,6 +35,7 @@ use rights::{Action, Table};
 use route::Route;
 use security::front::front;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +46,9 @@ const STEP: Duration = Duration::from_secs(10);
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
+    /// Read settings from this TOML file; flags and environment variables override it
+    #[arg(long, env = "EVENKEEL_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Redis: redis://, rediss:// or unix://, with ?prefix= if the service sets a prefix
     #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", hide_env_values = true)]
     redis: Option<String>,
@@ -54,6 +60,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
+    let arguments = match arguments.configured() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit_code(Err(error), &[]),
+    };
     let addresses: Result<Vec<_>> = [redis_address(arguments.redis.as_deref())]
         .into_iter()
         .chain(arguments.database.as_deref().map(|url| database_address(Some(url))))

@@ -23,30 +23,32 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use url::Url;
 
+/// Where a console listens, unless it is told otherwise.
+const LISTEN: &str = "127.0.0.1:8420";
 /// How long a shutdown waits for requests in flight.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a console is served.
 #[derive(Default, clap::Args)]
 pub(crate) struct Serving {
-    /// Address to listen on; without --tokens it must be a loopback address
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8420")]
-    listen: String,
+    /// Address to listen on; without --tokens it must be a loopback address [default: 127.0.0.1:8420]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(super) listen: Option<String>,
     /// Require a login: the token file that `evenkeel token new` writes
     #[arg(long, value_name = "FILE")]
-    tokens: Option<PathBuf>,
+    pub(super) tokens: Option<PathBuf>,
     /// The address in browsers, if a proxy is in front, for example https://ops.example.com; requires --tokens
-    #[arg(long, value_name = "URL", requires = "tokens")]
-    public_url: Option<Url>,
+    #[arg(long, value_name = "URL")]
+    pub(super) public_url: Option<Url>,
     /// Export spans to this OpenTelemetry collector, such as http://127.0.0.1:4318 (needs a build with --features otel)
     #[arg(long, env = "EVENKEEL_OTLP", value_name = "URL")]
-    otlp: Option<String>,
+    pub(super) otlp: Option<String>,
     /// Append the audit log to this file (default: standard error)
     #[arg(long, value_name = "FILE")]
-    audit_log: Option<PathBuf>,
+    pub(super) audit_log: Option<PathBuf>,
     /// A field of the bodies of a topic that viewers may see, for example mail=user.id; can be repeated
     #[arg(long, value_name = "TOPIC=PATH", value_parser = shown_field)]
-    show: Vec<(String, String)>,
+    pub(super) show: Vec<(String, String)>,
     /// Print every route with the action that it needs, one JSON object a line, and exit
     #[arg(long)]
     routes: bool,
@@ -60,7 +62,7 @@ fn shown_field(text: &str) -> Result<(String, String), String> {
 impl Serving {
     /// On this address, with a login if there is a token file.
     pub(crate) fn on(listen: &str, tokens: Option<PathBuf>) -> Self {
-        Self { listen: listen.to_owned(), tokens, ..Self::default() }
+        Self { listen: Some(listen.to_owned()), tokens, ..Self::default() }
     }
 }
 
@@ -77,8 +79,8 @@ impl Console {
     /// Binds the socket, reads the tokens, and installs the recorder of metrics.
     pub(crate) async fn bind(serving: Serving) -> Result<Self> {
         let login = serving.tokens.as_deref().map(Login::open).transpose()?;
-        let bound = TcpListener::bind(&serving.listen).await;
-        let listener = bound.with_context(|| format!("cannot listen on {}", serving.listen))?;
+        let listen = serving.listen.as_deref().unwrap_or(LISTEN);
+        let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
         let listen = listener.local_addr()?;
         check_exposure(listen, serving.public_url.as_ref(), login.is_some())?;
         Ok(Self { serving, listener, listen, login, prometheus: web::install_metrics()? })
@@ -136,6 +138,10 @@ fn check_exposure(listen: SocketAddr, public_url: Option<&Url>, has_login: bool)
             "{listen} is not a loopback address: without a login everybody who reaches it could operate the queues; add --tokens FILE (`evenkeel token new` creates it), or listen on 127.0.0.1"
         );
     }
+    ensure!(
+        public_url.is_none() || has_login,
+        "behind a proxy, everybody who reaches it could operate the queues: add --tokens FILE (`evenkeel token new` creates it) to --public-url"
+    );
     if !listen.ip().is_loopback() {
         ensure!(
             public_url.is_some_and(|url| url.scheme() == "https"),
@@ -161,6 +167,9 @@ mod tests {
         let (plain, tls) = ("http://ops.example".parse().ok(), "https://ops.example".parse().ok());
         assert!(check_exposure(local, None, false).is_ok() && check_exposure(open, tls.as_ref(), true).is_ok());
         assert!(check_exposure(open, None, false).is_err() && check_exposure(open, tls.as_ref(), false).is_err());
+        assert!(
+            check_exposure(local, tls.as_ref(), false).is_err() && check_exposure(local, plain.as_ref(), true).is_ok()
+        );
         assert!(check_exposure(open, None, true).is_err() && check_exposure(open, plain.as_ref(), true).is_err());
     }
 }
