@@ -19,7 +19,11 @@ const CLICK: Duration = Duration::from_secs(10);
 
 /// Redis's share of its time without a console.
 pub(super) async fn idle(plan: &Plan, redis: &Redis) -> Result<f64> {
-    Ok(share(redis, async || Ok(tokio::time::sleep(span(plan) / 3).await)).await?.cpu)
+    let wait = async || {
+        tokio::time::sleep(span(plan) / 3).await;
+        Ok(())
+    };
+    Ok(share(redis, wait).await?.cpu)
 }
 
 pub(super) async fn run(plan: &Plan, redis: &Redis, address: &str, size: Size, idle: f64) -> Result<Vec<Row>> {

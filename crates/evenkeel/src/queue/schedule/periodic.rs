@@ -292,7 +292,8 @@ impl Plan {
         if !std::mem::replace(&mut self.is_logged, true) {
             tracing::warn!(
                 queue, schedule, %error,
-                "the register of schedules could not be read or written; the schedule runs on with the definition of this program, and programs                  that define it differently do not notice that (logged once)"
+                "the register of schedules could not be read or written; the schedule runs on with the definition of this program, and programs \
+                 that define it differently do not notice that (logged once)"
             );
         }
         Ok(())
