@@ -235,7 +235,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// The examples of the README, compiled and run.
-#[cfg(all(doctest, feature = "cache", feature = "queue", feature = "sqlite"))]
+#[cfg(all(doctest, feature = "cache", feature = "queue", feature = "stream", feature = "sqlite"))]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
