@@ -1,7 +1,9 @@
 //! What every subcommand shares: reading the server's address, connecting, and turning the outcome into an exit code.
 
 use crate::address::{Address, Kind};
+use crate::output::Output;
 use anyhow::{Context, Result, anyhow, bail};
+use evenkeel::Keel;
 use evenkeel::sql::Database;
 use sqlx::Pool;
 use sqlx::pool::PoolOptions;
@@ -13,6 +15,32 @@ const NOT_DONE: u8 = 2;
 
 /// How long connecting to a database may take.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// The options of a command that operates what is on a Redis, and needs nothing else.
+#[derive(clap::Args)]
+pub(crate) struct OnRedis {
+    /// Redis: redis://, rediss:// or unix://, with ?prefix= if the service sets a prefix
+    #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", global = true, hide_env_values = true)]
+    redis: Option<String>,
+    /// Print JSON instead of tables
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+impl OnRedis {
+    /// Connects and runs the command.
+    pub(crate) async fn run(self, operate: impl AsyncFnOnce(&Keel, Output) -> Result<bool>) -> ExitCode {
+        let address = match redis_address(self.redis.as_deref()) {
+            Ok(address) => address,
+            Err(error) => return exit_code(Err(error), &[]),
+        };
+        let operated = async {
+            let keel = Keel::connect(&address.url).await?;
+            operate(&keel, Output::new(self.json)).await
+        };
+        exit_code(operated.await, &[&address])
+    }
+}
 
 /// The address of a Redis.
 pub(crate) fn redis_address(url: Option<&str>) -> Result<Address> {

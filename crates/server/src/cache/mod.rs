@@ -5,7 +5,7 @@
 
 pub(crate) mod entry;
 
-use crate::connect::{exit_code, redis_address};
+use crate::connect::OnRedis;
 use crate::output::{Output, table};
 use crate::time;
 use anyhow::{Result, anyhow};
@@ -18,12 +18,8 @@ use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Redis: redis://, rediss:// or unix://, with ?prefix= if the service sets a prefix
-    #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", global = true, hide_env_values = true)]
-    redis: Option<String>,
-    /// Print JSON instead of tables
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    on: OnRedis,
     #[command(subcommand)]
     command: Command,
 }
@@ -63,19 +59,11 @@ struct InvalidateArguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
-    let output = Output::new(arguments.json);
-    let redis = match redis_address(arguments.redis.as_deref()) {
-        Ok(address) => address,
-        Err(error) => return exit_code(Err(error), &[]),
+    let operate = async |keel: &Keel, output| match arguments.command {
+        Command::Show(at) => show(keel, &at, output).await,
+        Command::Invalidate(arguments) => invalidate(keel, &arguments, output).await,
     };
-    let result = match Keel::connect(&redis.url).await {
-        Ok(keel) => match arguments.command {
-            Command::Show(at) => show(&keel, &at, output).await,
-            Command::Invalidate(arguments) => invalidate(&keel, &arguments, output).await,
-        },
-        Err(error) => Err(error.into()),
-    };
-    exit_code(result, &[&redis])
+    arguments.on.run(operate).await
 }
 
 async fn show(keel: &Keel, at: &Key, output: Output) -> Result<bool> {

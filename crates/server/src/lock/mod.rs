@@ -6,7 +6,7 @@
 mod audit;
 mod entry;
 
-use crate::connect::{exit_code, redis_address};
+use crate::connect::OnRedis;
 use crate::output::{Output, table_or};
 use anyhow::{Result, bail};
 use entry::{Entry, HEADINGS, Kind, holders, read_owner};
@@ -17,12 +17,8 @@ use std::process::ExitCode;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Redis: redis://, rediss:// or unix://, with ?prefix= if the service sets a prefix
-    #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", global = true, hide_env_values = true)]
-    redis: Option<String>,
-    /// Print JSON instead of tables
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    on: OnRedis,
     #[command(subcommand)]
     command: Command,
 }
@@ -62,16 +58,7 @@ struct ReleaseArguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
-    let output = Output::new(arguments.json);
-    let address = match redis_address(arguments.redis.as_deref()) {
-        Ok(address) => address,
-        Err(error) => return exit_code(Err(error), &[]),
-    };
-    let result = match Keel::connect(&address.url).await {
-        Ok(keel) => operate(&keel, arguments.command, output).await,
-        Err(error) => Err(error.into()),
-    };
-    exit_code(result, &[&address])
+    arguments.on.run(async |keel, output| operate(keel, arguments.command, output).await).await
 }
 
 async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> {

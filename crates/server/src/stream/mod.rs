@@ -12,7 +12,7 @@ mod groups;
 pub(crate) use change::summary;
 pub(crate) use dead::{kind, reason};
 
-use crate::connect::{exit_code, redis_address};
+use crate::connect::OnRedis;
 use crate::output::Output;
 use anyhow::Result;
 use evenkeel::Keel;
@@ -20,12 +20,8 @@ use std::process::ExitCode;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Redis: redis://, rediss:// or unix://, with ?prefix= if the service sets a prefix
-    #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", global = true, hide_env_values = true)]
-    redis: Option<String>,
-    /// Print JSON instead of tables
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    on: OnRedis,
     #[command(subcommand)]
     command: Command,
 }
@@ -56,16 +52,7 @@ enum Command {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
-    let output = Output::new(arguments.json);
-    let redis = match redis_address(arguments.redis.as_deref()) {
-        Ok(address) => address,
-        Err(error) => return exit_code(Err(error), &[]),
-    };
-    let result = match Keel::connect(&redis.url).await {
-        Ok(keel) => operate(&keel, arguments.command, output).await,
-        Err(error) => Err(error.into()),
-    };
-    exit_code(result.map_err(explained), &[&redis])
+    arguments.on.run(async |keel, output| operate(keel, arguments.command, output).await.map_err(explained)).await
 }
 
 /// Says what it means that Redis refuses a command for the type of a key: its message names neither the key nor a remedy.
