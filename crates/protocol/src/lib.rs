@@ -12,6 +12,8 @@
 #[cfg(feature = "cache")]
 pub mod cache;
 pub mod codec;
+#[cfg(any(feature = "queue", feature = "stream"))]
+mod foreign;
 #[cfg(feature = "lock")]
 pub mod lock;
 #[cfg(feature = "queue")]

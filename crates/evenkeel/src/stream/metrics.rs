@@ -1,9 +1,12 @@
 //! The metrics of a stream; docs/metrics.md lists the names. Handles are registered once, when the stream is opened or a consumer begins, so
 //! install the recorder before that.
 
+use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::steps::{Appended, Outcome, Verdict};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The metric handles of one stream.
@@ -63,6 +66,8 @@ pub(crate) struct ConsumerMetrics {
     pub(crate) pending: Gauge,
     pub(crate) oldest_pending_seconds: Gauge,
     pub(crate) dead_letters: Gauge,
+    /// The steps of which it was logged that Redis refuses them.
+    refused: Mutex<BTreeSet<&'static str>>,
 }
 
 impl ConsumerMetrics {
@@ -91,6 +96,7 @@ impl ConsumerMetrics {
             pending: gauge!("evenkeel_stream_pending", "stream" => s(), "group" => g()),
             oldest_pending_seconds: gauge!("evenkeel_stream_oldest_pending_seconds", "stream" => s(), "group" => g()),
             dead_letters: gauge!("evenkeel_stream_dead_letters", "stream" => s(), "group" => g()),
+            refused: Mutex::default(),
             stream: Arc::clone(stream),
             group,
         }
@@ -132,8 +138,15 @@ impl ConsumerMetrics {
         self.repeated("lock", error);
     }
 
-    /// Counts a failed call of a consumer, which repeats it.
+    /// Counts a failed call of a consumer, which repeats it. If a repetition does not mend it, for example a value of another program under
+    /// a key, this is logged once for each step.
     pub(crate) fn failed(&self, step: &'static str, error: &StreamError) {
+        if !error.is_retryable() && guard("stream_refusal_logged") && self.refused.lock().insert(step) {
+            tracing::error!(
+                stream = %self.stream, group = %self.group, step, %error,
+                "Redis refuses a call of this consumer, which repeats it until the cause is removed (logged once)"
+            );
+        }
         self.repeated(step, error);
     }
 

@@ -48,7 +48,8 @@ pub trait Codec<V>: Send + Sync + 'static {
     /// Appends the value's bytes to `out`.
     ///
     /// # Errors
-    /// [`CodecError`] if the codec cannot represent the value; `out` may then contain a part of it.
+    /// [`CodecError`] if the codec cannot represent the value; `out` may then contain a part of it. A panic fails the fill of a cache and the
+    /// tick of a schedule; anywhere else the caller panics, before anything was sent, and a unit of work has its other effects.
     fn encode(&self, value: &V, out: &mut Vec<u8>) -> Result<(), CodecError>;
 
     /// Decodes a value. `bytes` is shared, so a codec that keeps bytes unchanged need not copy them.

@@ -1,6 +1,7 @@
 //! The register of topics: their names, numbers of shards, and the settings that the command line needs.
 
 use super::error::QueueError;
+use crate::foreign::at_key;
 use crate::queue::redis::scripts::GROWN;
 use async_trait::async_trait;
 use evenkeel_link::support::guard;
@@ -97,7 +98,12 @@ impl RedisTopics {
     }
 
     async fn command(&self, cmd: &redis::Cmd) -> Result<Value, QueueError> {
-        Ok(self.link.command(self.key.as_bytes(), cmd).await?)
+        self.at(&self.key, cmd).await
+    }
+
+    /// Sends a command for one of the registers.
+    async fn at(&self, key: &str, cmd: &redis::Cmd) -> Result<Value, QueueError> {
+        Ok(self.link.command(key.as_bytes(), cmd).await.map_err(|error| at_key(error, key))?)
     }
 }
 
@@ -131,7 +137,7 @@ impl TopicRegister for RedisTopics {
 
     async fn schedule(&self, topic: &str, name: &str) -> Result<Option<ScheduleRecord>, QueueError> {
         let cmd = redis::cmd("HGET").arg(&self.schedules).arg(format!("{topic}/{name}")).clone();
-        match self.link.command(self.schedules.as_bytes(), &cmd).await? {
+        match self.at(&self.schedules, &cmd).await? {
             Value::Nil => Ok(None),
             // An entry that cannot be decoded is defined again.
             Value::BulkString(text) => Ok(serde_json::from_slice(&text).ok()),
@@ -142,12 +148,12 @@ impl TopicRegister for RedisTopics {
     async fn define(&self, topic: &str, name: &str, record: &ScheduleRecord) -> Result<(), QueueError> {
         let text = serde_json::to_string(record).map_err(|error| QueueError::Invalid(error.to_string()))?;
         let cmd = redis::cmd("HSET").arg(&self.schedules).arg(format!("{topic}/{name}")).arg(text).clone();
-        self.link.command(self.schedules.as_bytes(), &cmd).await?;
+        self.at(&self.schedules, &cmd).await?;
         Ok(())
     }
 
     async fn grown(&self, topic: &str) -> Result<Option<String>, QueueError> {
-        match self.link.command(self.grown.as_bytes(), redis::cmd("HGET").arg(&self.grown).arg(topic)).await? {
+        match self.at(&self.grown, redis::cmd("HGET").arg(&self.grown).arg(topic)).await? {
             Value::Nil => Ok(None),
             Value::BulkString(entry) => Ok(Some(String::from_utf8_lossy(&entry).into_owned())),
             other => Err(unexpected(&other)),
@@ -156,7 +162,8 @@ impl TopicRegister for RedisTopics {
 
     async fn grow(&self, topic: &str, seen: &str, next: &str) -> Result<String, QueueError> {
         let args = [topic.as_bytes(), seen.as_bytes(), next.as_bytes()];
-        match self.link.run(&GROWN, &[self.grown.as_bytes()], &args).await? {
+        let held = self.link.run(&GROWN, &[self.grown.as_bytes()], &args).await;
+        match held.map_err(|error| at_key(error, &self.grown))? {
             Value::BulkString(entry) => Ok(String::from_utf8_lossy(&entry).into_owned()),
             other => Err(unexpected(&other)),
         }

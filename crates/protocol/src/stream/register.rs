@@ -6,6 +6,7 @@
 use super::error::StreamError;
 use super::name::GroupName;
 use super::steps::Mode;
+use crate::foreign::at_key;
 use async_trait::async_trait;
 use evenkeel_link::{Link, LinkError};
 use parking_lot::Mutex;
@@ -70,7 +71,7 @@ impl RedisStreams {
     }
 
     async fn command(&self, key: &str, cmd: &redis::Cmd) -> Result<Value> {
-        Ok(self.link.command(key.as_bytes(), cmd).await?)
+        Ok(self.link.command(key.as_bytes(), cmd).await.map_err(|error| at_key(error, key))?)
     }
 
     async fn hash(&self, key: &str) -> Result<BTreeMap<String, Vec<u8>>> {

@@ -16,7 +16,7 @@ use crate::queue::sharding::shards::Shards;
 use crate::queue::store::QueueStore;
 use crate::queue::topic::carry_left_behind;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::{Background, ms};
+use evenkeel_link::support::{Background, guard, ms};
 use evenkeel_link::{LinkError, LinkState};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::CRASH_DELAY_MS_MAX;
@@ -326,14 +326,20 @@ async fn closed(store: &QueueStore) -> LinkError {
 async fn keep_up<T: Send + Sync + 'static>(core: Arc<Core<T>>) {
     loop {
         core.clock.sleep(KEEP_UP.mul_f64(0.75 + rand::random::<f64>() / 2.0)).await;
-        if let Err(error) = keep_up_once(&core).await {
-            core.register_unread(&error);
+        let registered = core.keep_registered().await;
+        if let Err(error) = &registered {
+            core.register_unread(error);
+        }
+        // The two registers are independent.
+        if (registered.is_ok() || guard("queue_registers_independent"))
+            && let Err(error) = follow_growth(&core).await
+        {
+            core.growth_unread(&error);
         }
     }
 }
 
-async fn keep_up_once<T: Send + Sync + 'static>(core: &Core<T>) -> Result<(), QueueError> {
-    core.keep_registered().await?;
+async fn follow_growth<T: Send + Sync + 'static>(core: &Core<T>) -> Result<(), QueueError> {
     let shards = core.router.look().await?;
     for number in 0..shards.before().unwrap_or(0) {
         carry_left_behind(&*core.store, &shards, shards.at(number)).await?;

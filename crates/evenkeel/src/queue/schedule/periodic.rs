@@ -77,7 +77,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
     ///
     /// # Errors
     /// [`QueueError::Codec`], [`QueueError::TooLarge`]: a body cannot be sent. [`QueueError::Invalid`]: the expression has no further
-    /// occurrence, or `body` panicked. The tick was not enqueued, and counts as missed when the schedule runs again.
+    /// occurrence, or `body` or the codec panicked. The tick was not enqueued, and counts as missed when the schedule runs again.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
         tokio::select! {
             () = shutdown => Ok(()),
@@ -121,7 +121,13 @@ impl<T: Send + Sync + 'static> Periodic<T> {
             }
             plan.replan = false;
             if plan.define {
-                core.store.topics().define(&core.name, &self.name, &record_of(&self.cron, self.missed)).await?;
+                let own = record_of(&self.cron, self.missed);
+                if let Err(error) = core.store.topics().define(&core.name, &self.name, &own).await {
+                    plan.unregistered(&core.name, &self.name, error)?;
+                    // Without a registered definition the next look defines it.
+                    (plan.define, plan.follows) = (false, None);
+                    return Ok(Duration::from_millis(last - now));
+                }
                 // Another program may have advanced the schedule meanwhile.
                 (plan.define, plan.replan) = (false, true);
                 return Ok(Duration::ZERO);
@@ -141,7 +147,10 @@ impl<T: Send + Sync + 'static> Periodic<T> {
             return Ok(());
         }
         let own = record_of(&self.cron, self.missed);
-        let held = core.store.topics().schedule(&core.name, &self.name).await?;
+        let held = match core.store.topics().schedule(&core.name, &self.name).await {
+            Ok(held) => held,
+            Err(error) => return plan.unregistered(&core.name, &self.name, error),
+        };
         let is_new = plan.follows.is_none();
         if held.is_some() && held == plan.follows {
             return Ok(());
@@ -237,12 +246,16 @@ impl<T: Send + Sync + 'static> Periodic<T> {
     fn job(&self, time: Timestamp, plan: &Plan) -> Result<NewJob, QueueError> {
         let at = UnixMs::from(time).0;
         let zone = plan.cron.as_ref().map_or_else(|| self.cron.zone(), Cron::zone).clone();
-        let make = || (self.body)(&time.to_zoned(zone));
-        let body = if guard("queue_schedule_body_caught") { catch_panic_of_call(make) } else { Ok(make()) };
-        let body = body.map_err(|panic| {
+        // The user's code makes the body, encodes it and drops it.
+        let make = || {
+            let body = (self.body)(&time.to_zoned(zone));
+            self.queue.job(&body).into_job(&self.queue)
+        };
+        let made = if guard("queue_schedule_body_caught") { catch_panic_of_call(make) } else { Ok(make()) };
+        let made = made.map_err(|panic| {
             QueueError::Invalid(format!("the body of the schedule {} panicked for {time}: {panic}", self.name))
         })?;
-        let mut spec = self.queue.job(&body).into_job(&self.queue)?.spec;
+        let mut spec = made?.spec;
         spec.notes.push(Note::Name(Bytes::from(format!("{}/{time}", self.name))));
         Ok(NewJob { id: Self::tick_id(&self.name, time), when: When::At(at), spec })
     }
@@ -261,11 +274,28 @@ struct Plan {
     replan: bool,
     /// The program's own definition is to be registered, once the enqueued tick is of it.
     define: bool,
+    /// It was logged that the register cannot be used.
+    is_logged: bool,
 }
 
 impl Plan {
     fn new(cron: Cron, missed: Missed) -> Self {
-        Self { cron: Some(cron), missed, last: None, follows: None, replan: false, define: false }
+        Self { cron: Some(cron), missed, last: None, follows: None, replan: false, define: false, is_logged: false }
+    }
+
+    /// What to do without the register. If a repetition does not mend it (another program's value under its key, or no permission), the
+    /// schedule runs on with the definition that it has, and this is logged once.
+    fn unregistered(&mut self, queue: &str, schedule: &str, error: QueueError) -> Result<(), QueueError> {
+        if error.is_retryable() || !guard("queue_schedule_unregistered") {
+            return Err(error);
+        }
+        if !std::mem::replace(&mut self.is_logged, true) {
+            tracing::warn!(
+                queue, schedule, %error,
+                "the register of schedules could not be read or written; the schedule runs on with the definition of this program, and programs                  that define it differently do not notice that (logged once)"
+            );
+        }
+        Ok(())
     }
 
     /// Switches to the definition of another program.

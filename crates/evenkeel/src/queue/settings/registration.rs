@@ -16,15 +16,20 @@ use std::time::Duration;
 /// How often a sending program checks the register. A consuming program checks it whenever it checks whether the topic has grown.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// When a sender last checked the registration of its topic, and whether it was logged that this fails.
+/// When a sender last checked the registration of its topic, and whether it was logged that a register cannot be read.
 pub(crate) struct Registration {
     looked_at: Mutex<Moment>,
     is_logged: AtomicBool,
+    is_growth_logged: AtomicBool,
 }
 
 impl Registration {
     pub(crate) fn new(clock: &Clock) -> Self {
-        Self { looked_at: Mutex::new(clock.now()), is_logged: AtomicBool::new(false) }
+        Self {
+            looked_at: Mutex::new(clock.now()),
+            is_logged: AtomicBool::new(false),
+            is_growth_logged: AtomicBool::new(false),
+        }
     }
 
     /// Whether a check is due; true for one of several concurrent callers.
@@ -62,6 +67,19 @@ impl<T: Send + Sync + 'static> Core<T> {
             tracing::warn!(
                 queue, %error,
                 "the register of topics could not be read; the topic runs on, but would not be registered again after a flush (logged once)"
+            );
+        }
+    }
+
+    /// The same for the register of grown topics.
+    pub(crate) fn growth_unread(&self, error: &QueueError) {
+        let queue = &*self.name;
+        if error.is_retryable() || self.registration.is_growth_logged.swap(true, Relaxed) {
+            tracing::debug!(queue, %error, "the register of grown topics could not be read; retrying");
+        } else {
+            tracing::warn!(
+                queue, %error,
+                "the register of grown topics could not be read; the topic runs on with the shards that this program knows (logged once)"
             );
         }
     }

@@ -1,6 +1,7 @@
 //! Alerts: compares a topic's statistics with limits and reports changes.
 
 use super::{JobState, Topic};
+use crate::handling::panics::catch_panic_of_call;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::queue::error::QueueError;
@@ -210,10 +211,17 @@ impl Watch {
         self.standing.values()
     }
 
-    /// [Checks](Self::check) the topic at the interval `every`, forever, and calls `hook` with every change.
+    /// [Checks](Self::check) the topic at the interval `every`, forever, and calls `hook` with every change. A panic in `hook` is logged with
+    /// its alert, and the watch continues with the next change. While `hook` blocks, this watch checks nothing.
     pub async fn run(mut self, every: Duration, mut hook: impl FnMut(&Alert)) {
         loop {
-            self.check().await.iter().for_each(&mut hook);
+            for alert in self.check().await {
+                if !guard("watch_hook_caught") {
+                    hook(&alert);
+                } else if let Err(panic) = catch_panic_of_call(|| hook(&alert)) {
+                    tracing::error!(%alert, %panic, "the hook of a watch panicked; it may not have reported this alert");
+                }
+            }
             self.topic.clock.sleep(every).await;
         }
     }

@@ -32,10 +32,13 @@ pub(crate) async fn keep_up<T: Send + Sync + 'static>(run: Arc<Run<T>>) {
         if let Err(error) = measure(&run).await {
             run.metrics.failed("stats", &error);
         }
-        if round % TRIM_EVERY == 0
-            && let Err(error) = trim_and_sweep(&run).await
-        {
-            run.metrics.failed("trim", &error);
+        if round % TRIM_EVERY == 0 {
+            if let Err(error) = trim_core(&run.core).await {
+                run.metrics.failed("trim", &error);
+            }
+            if let Err(error) = sweep(&run).await {
+                run.metrics.failed("sweep", &error);
+            }
         }
         #[cfg(feature = "sql")]
         if round % SAVE_EVERY == 0
@@ -69,8 +72,8 @@ async fn measure<T>(run: &Run<T>) -> Result<(), StreamError> {
     Ok(())
 }
 
-async fn trim_and_sweep<T>(run: &Run<T>) -> Result<(), StreamError> {
-    trim_core(&run.core).await?;
+/// Removes consumers that have been silent for long.
+async fn sweep<T>(run: &Run<T>) -> Result<(), StreamError> {
     for partition in &run.core.base.partitions {
         run.core.base.store.sweep(partition, &run.group, ms(SILENT)).await?;
     }

@@ -249,4 +249,19 @@ pub(super) const ROWS: &[Mutant] = &[
         "Who continues a redrive of some jobs without naming them takes every matching dead letter.",
         "queue::topic::redrive_of_named_jobs_is_not_continued_without_names",
     ),
+    mutant(
+        "watch_hook_caught",
+        "A panic in the hook of a watch ends it: no later alert is raised.",
+        "queue::side::callbacks::memory::watch_continues_after_a_panic_in_its_hook",
+    ),
+    mutant(
+        "queue_registers_independent",
+        "A consumer that cannot read the register of topics does not see the growth of its topic.",
+        "queue::side::neighbors::consumer_follows_growth_without_the_register_of_topics",
+    ),
+    mutant(
+        "queue_schedule_unregistered",
+        "A schedule enqueues no tick while another program's value is under the key of its register.",
+        "queue::side::neighbors::foreign_type_in_place_of_the_register_of_schedules_stops_no_schedule",
+    ),
 ];

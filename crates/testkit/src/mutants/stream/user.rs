@@ -159,4 +159,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "Entries are trimmed that a group has not settled, because Redis has lost the group and the register.",
         "stream::side::recovery::sqlite::trim_keeps_entries_while_a_registered_group_is_missing",
     ),
+    mutant(
+        "stream_refusal_logged",
+        "Redis refuses every trim of a stream, and only a metric shows it.",
+        "stream::side::neighbors::foreign_type_in_place_of_the_register_of_groups_is_logged_once",
+    ),
 ];

@@ -225,7 +225,7 @@ impl<T: Send + Sync + 'static> Session<T> {
                     );
                 }
                 Err(error) => {
-                    run.metrics.failed("beat", &error);
+                    run.metrics.failed("heartbeat", &error);
                     // After a failure the shorter interval leaves time for several attempts before a lease expires.
                     self.beat_at = self.now() + lease / 12;
                     return self.expire();

@@ -1,15 +1,17 @@
 //! User code that misbehaves: codec, handler, policy, error text, layer and batch handler each panic, hang, block their thread, panic
 //! while they are dropped, or answer an extreme. Other jobs run in the meantime, and the shutdown ends.
 
-use super::desk::open_any;
+use super::desk::{Desk, open, open_any};
 use super::rig::{Mail, Rig, state};
 use crate::blocks::{block, unblock};
 use evenkeel::queue::{Batch, BatchHandled, Delivery, Handled, HandlerService, JobId, Priority, Queue, Reaction};
-use evenkeel_protocol::queue::steps::{Found, State};
-use serde::{Deserialize, Deserializer, Serialize};
+use evenkeel_protocol::queue::steps::{Found, Rescheduled, State};
+use futures_util::FutureExt;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::future::{Future, pending};
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -27,6 +29,16 @@ mod memory {
     async fn misbehaving_handler_in_a_batch_fails_only_its_delivery() {
         in_time(super::misbehaving_handler_in_a_batch_fails_only_its_delivery(Rig::memory())).await;
     }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_batch_does_not_delay_other_batches() {
+        in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::memory())).await;
+    }
+
+    #[tokio::test]
+    async fn panic_in_an_encoder_reaches_its_caller_and_changes_nothing() {
+        in_time(super::panic_in_an_encoder_reaches_its_caller_and_changes_nothing(Rig::memory())).await;
+    }
 }
 
 mod redis {
@@ -40,6 +52,16 @@ mod redis {
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_in_a_batch_fails_only_its_delivery() {
         in_time(super::misbehaving_handler_in_a_batch_fails_only_its_delivery(Rig::redis().await)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_batch_does_not_delay_other_batches() {
+        in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::redis().await)).await;
+    }
+
+    #[tokio::test]
+    async fn panic_in_an_encoder_reaches_its_caller_and_changes_nothing() {
+        in_time(super::panic_in_an_encoder_reaches_its_caller_and_changes_nothing(Rig::redis().await)).await;
     }
 }
 
@@ -71,9 +93,15 @@ const TABLE: [(&str, Option<State>, &str); 19] = [
     ("impossible fence", DEAD, "above the highest that a delivery can have"),
 ];
 
-/// A body that may panic or block when it is decoded, and panic when it is dropped.
-#[derive(Serialize)]
+/// A body that may panic when it is encoded, panic or block when it is decoded, and panic when it is dropped.
 struct Body(String);
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        assert_ne!(self.0, "encode panics", "encode panics");
+        self.0.serialize(to)
+    }
+}
 
 impl<'de> Deserialize<'de> for Body {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -256,4 +284,82 @@ async fn misbehaving_handler_in_a_batch_fails_only_its_delivery(rig: Rig) {
     .await;
     office.close().await;
     assert!(history(&mail, &bad).await.contains("on purpose"));
+}
+
+/// The behavior of a batch handler that the body of its only delivery requests, the final state of the job, and its last error.
+const BATCHES: [(&str, Option<State>, &str); 6] = [
+    ("fine", DONE, ""),
+    ("batch hangs", WAITING, ""),
+    ("batch hangs and the body panics when dropped", WAITING, ""),
+    ("batch blocks", DONE, ""),
+    ("batch panics", DEAD, "the handler panicked: batch panics"),
+    ("batch panics at once", DEAD, "the handler panicked: batch panics at once"),
+];
+
+async fn misbehaving_batch_does_not_delay_other_batches(rig: Rig) {
+    let mail = rig.mail_with(|builder| builder.retries(0)).await;
+    let hostile: Queue<Body> = rig.process().await.queue("mail").open().await.unwrap();
+    let consumer = hostile.consume_batch(1, |batch: Batch<Body>| {
+        let text = batch.deliveries[0].body.0.clone();
+        assert_ne!(text, "batch panics at once", "batch panics at once");
+        async move {
+            match text.as_str() {
+                "batch panics" => panic!("batch panics"),
+                "batch blocks" => block(),
+                "fine" => unblock(),
+                _ => pending().await,
+            }
+            drop(batch);
+            Ok::<_, Oops>(Handled::Done)
+        }
+    });
+    let office = open_any(consumer.concurrency(BATCHES.len()).drain(Duration::ZERO));
+    let mut ids = BTreeMap::new();
+    // The last one, which releases the blocked thread, is served while the others hang.
+    for (body, ..) in BATCHES.iter().rev() {
+        ids.insert(*body, mail.now(&(*body).to_owned()).await.unwrap());
+    }
+    for (body, expected, _) in BATCHES {
+        while !body.contains("hangs") && state(&mail, &ids[body]).await != expected {
+            tokio::task::yield_now().await;
+        }
+    }
+    office.close().await;
+    for (body, expected, words) in BATCHES {
+        let history = history(&mail, &ids[body]).await;
+        assert_eq!(state(&mail, &ids[body]).await, expected, "{body}: {history}");
+        assert!(history.contains(words), "{body}: {history}");
+    }
+}
+
+/// Whether this call panics.
+async fn panic_of<T>(call: impl Future<Output = T>) -> bool {
+    AssertUnwindSafe(call).catch_unwind().await.is_err()
+}
+
+async fn panic_in_an_encoder_reaches_its_caller_and_changes_nothing(rig: Rig) {
+    let mail = rig.mail().await;
+    let hostile: Queue<Body> = rig.process().await.queue("mail").open().await.unwrap();
+    let (bad, fine) = (Body("encode panics".to_owned()), Body("fine".to_owned()));
+    let waiting = hostile.delay(Duration::from_secs(60), &fine).await.unwrap();
+    assert!(panic_of(async { hostile.now(&bad).await }).await);
+    assert!(panic_of(async { hostile.delay(Duration::from_secs(1), &bad).await }).await);
+    assert!(panic_of(async { hostile.job(&bad).id("bad").enqueue().await }).await);
+    // Those before it are not sent alone.
+    assert!(panic_of(async { hostile.enqueue_all([&fine, &bad].map(|body| hostile.job(body))).await }).await);
+    assert!(
+        panic_of(async { hostile.enqueue_all([&fine, &bad].into_iter().map(|body| hostile.job(body))).await }).await
+    );
+    assert!(panic_of(async { hostile.edit(&waiting, &bad).await }).await);
+    let stats = mail.topic().stats().await.unwrap();
+    assert_eq!((stats.total.waiting(), stats.total.leased, stats.total.dead), (1, 0, 0), "nothing was sent");
+    let Some(Found::Live { job, .. }) = mail.find(&waiting).await.unwrap() else { panic!("the job waits") };
+    assert_eq!(&job.spec.body[..], b"\"fine\"");
+    // The same handle goes on.
+    assert_eq!(hostile.edit(&waiting, &Body("other".to_owned())).await.unwrap(), Rescheduled::Changed);
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    hostile.now(&fine).await.unwrap();
+    assert_eq!(desk.done().await, "fine");
+    office.close().await;
 }

@@ -5,6 +5,7 @@ macro_rules! on_both {
     ($($story:ident)+) => { on_both_with!{crate::queue::side::rig::Rig: $($story)+} };
 }
 
+mod callbacks;
 mod consuming;
 mod desk;
 mod extremes;

@@ -26,7 +26,7 @@ async fn foreign_type_in_place_of_the_register_stops_no_running_program() {
             mail.now(&body.to_owned()).await.unwrap();
             assert_eq!(rig.while_time_passes(desk.done()).await, body);
         }
-        log.each_says("WARN the register of topics could not be read", &["WRONGTYPE"]);
+        log.each_says("WARN the register of topics could not be read", &[register.as_str()]);
         let refused = keel.queue::<String>("other").open().await.err().unwrap();
         assert!(refused.to_string().contains("WRONGTYPE"), "{refused}");
         assert!(keel.topics().await.is_err());
@@ -61,6 +61,106 @@ async fn foreign_type_under_a_queue_key_stops_only_its_shard() {
         office.close().await;
         branch.close().await;
         log.says(&["Redis refuses the calls of this consumer"]);
+    })
+    .await;
+}
+
+/// The key of a register, where another program has put its own value now.
+async fn occupied(rig: &Rig, register: &str) -> String {
+    let key = format!("{}:{register}", rig.prefix());
+    rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
+    rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
+    key
+}
+
+/// A consumer that could not read one register did not read the other one either: it never saw the growth of its topic, and jobs of the new
+/// shards did not run there.
+#[tokio::test]
+async fn consumer_follows_growth_without_the_register_of_topics() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let mail = rig.mail_with(|builder| builder.shards(1)).await;
+        let desk = Desk::new();
+        let office = open(desk.consumer(&rig.mail_with(|builder| builder.shards(1)).await));
+        occupied(&rig, "q:topics").await;
+        rig.while_time_passes(mail.topic().grow(4)).await.unwrap();
+        let letters: Vec<String> = (0..12).map(|number| format!("letter {number:02}")).collect();
+        mail.enqueue_all(letters.iter().map(|letter| mail.job(letter))).await.unwrap();
+        let mut done = Vec::new();
+        while done.len() < letters.len() {
+            done.push(rig.while_time_passes(desk.done()).await);
+        }
+        done.sort();
+        assert_eq!(done, letters);
+        office.close().await;
+    })
+    .await;
+}
+
+/// Programs that run go on with the shards that they know; growing a topic, or opening one, says what Redis refuses.
+#[tokio::test]
+async fn foreign_type_in_place_of_the_register_of_growth_stops_no_running_program() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let mail = rig.mail_with(|builder| builder.shards(2)).await;
+        let desk = Desk::new();
+        let office = open(desk.consumer(&mail));
+        let log = Log::begin();
+        let key = occupied(&rig, "q:grown").await;
+        for body in ["first", "second", "third"] {
+            rig.advance(Duration::from_secs(31)).await;
+            mail.now(&body.to_owned()).await.unwrap();
+            assert_eq!(rig.while_time_passes(desk.done()).await, body);
+        }
+        log.each_says("WARN the register of grown topics could not be read", &[key.as_str()]);
+        let grown = mail.topic().grow(4).await.unwrap_err().to_string();
+        let opened = rig.process().await.queue::<String>("other").open().await.err().unwrap().to_string();
+        for refused in [grown, opened] {
+            assert!(refused.contains("WRONGTYPE") && refused.contains(&key), "{refused}");
+        }
+        rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
+        assert_eq!(rig.while_time_passes(mail.topic().grow(4)).await.unwrap().shards, 4);
+        office.close().await;
+    })
+    .await;
+}
+
+/// The schedule was tried again and again, with a warning each time, and enqueued nothing.
+#[tokio::test]
+async fn foreign_type_in_place_of_the_register_of_schedules_stops_no_schedule() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let mail = rig.mail().await;
+        let desk = Desk::new();
+        let office = open(desk.consumer(&mail));
+        let log = Log::begin();
+        let key = occupied(&rig, "q:schedules").await;
+        let run = |name: &str| {
+            let schedule = mail.periodic(name, "* * * * *".parse().unwrap(), |time| time.strftime("%H:%M").to_string());
+            tokio::spawn(schedule.run(std::future::pending()))
+        };
+        let before = run("from the start");
+        let mut ticks = Vec::new();
+        for _ in 0..4 {
+            ticks.push(rig.while_time_passes_by(Duration::from_secs(5), desk.done()).await);
+        }
+        ticks.dedup();
+        assert_eq!(ticks.len(), 4, "each minute has its tick: {ticks:?}");
+        log.each_says("the register of schedules could not be read", &[key.as_str()]);
+        // Once the key is free, the definition is registered.
+        rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
+        let held = redis::cmd("HEXISTS").arg(&key).arg("mail/from the start").clone();
+        let registered = async { while rig.command(key.as_bytes(), &held).await != redis::Value::Int(1) {} };
+        let others = async { while !desk.done().await.is_empty() {} };
+        rig.while_time_passes_by(Duration::from_secs(5), async {
+            tokio::select! {
+                () = registered => {}
+                () = others => {}
+            }
+        })
+        .await;
+        before.abort();
+        office.close().await;
     })
     .await;
 }

@@ -10,6 +10,7 @@ on_both! {
     queue_calls_return_their_documented_errors
     tick_with_an_oversized_body_is_an_error
     tick_whose_body_panics_is_an_error
+    tick_whose_encoder_panics_is_an_error
 }
 
 async fn queue_calls_return_their_documented_errors(rig: Rig) {
@@ -44,6 +45,26 @@ async fn tick_whose_body_panics_is_an_error(rig: Rig) {
     let schedule = mail.periodic("minutely", "* * * * *".parse().unwrap(), |_| panic!("no body today"));
     let ended = schedule.run(std::future::pending()).await;
     assert!(matches!(&ended, Err(QueueError::Invalid(why)) if why.contains("no body today")), "{ended:?}");
+}
+
+/// The panic ended the task that ran the schedule.
+async fn tick_whose_encoder_panics_is_an_error(rig: Rig) {
+    struct Unwritable;
+    impl serde::Serialize for Unwritable {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            panic!("no words today")
+        }
+    }
+    impl<'de> serde::Deserialize<'de> for Unwritable {
+        fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            <()>::deserialize(from).map(|()| Self)
+        }
+    }
+    let mail: Queue<Unwritable> = rig.process().await.queue("mail").open().await.unwrap();
+    let schedule = mail.periodic("minutely", "* * * * *".parse().unwrap(), |_| Unwritable);
+    let ended = schedule.run(std::future::pending()).await;
+    assert!(matches!(&ended, Err(QueueError::Invalid(why)) if why.contains("no words today")), "{ended:?}");
+    assert_eq!(mail.topic().stats().await.unwrap().total.waiting(), 0);
 }
 
 /// A program that closes its keel first must not wait forever for its consumers.

@@ -3,9 +3,11 @@
 
 use super::rig::{Orders, Rig, billing, letters, open, reason};
 use crate::blocks::{block, unblock};
-use evenkeel::stream::{Entry, Handled, Reaction, Stream};
-use serde::{Deserialize, Deserializer, Serialize};
+use evenkeel::stream::{Batch, Entry, EntryId, Handled, Reaction, Stream};
+use futures_util::FutureExt;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::{self, Display};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 mod memory {
@@ -15,6 +17,16 @@ mod memory {
     async fn misbehaving_handler_fails_only_its_entry() {
         in_time(super::misbehaving_handler_fails_only_its_entry(Rig::memory())).await;
     }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_batch_does_not_delay_other_batches() {
+        in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::memory())).await;
+    }
+
+    #[tokio::test]
+    async fn panic_in_an_encoder_reaches_its_caller_and_appends_nothing() {
+        in_time(super::panic_in_an_encoder_reaches_its_caller_and_appends_nothing(Rig::memory())).await;
+    }
 }
 
 mod redis {
@@ -23,6 +35,16 @@ mod redis {
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_fails_only_its_entry() {
         in_time(super::misbehaving_handler_fails_only_its_entry(Rig::redis().await)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_batch_does_not_delay_other_batches() {
+        in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::redis().await)).await;
+    }
+
+    #[tokio::test]
+    async fn panic_in_an_encoder_reaches_its_caller_and_appends_nothing() {
+        in_time(super::panic_in_an_encoder_reaches_its_caller_and_appends_nothing(Rig::redis().await)).await;
     }
 }
 
@@ -42,8 +64,14 @@ const TABLE: [(&str, &str); 12] = [
     ("handler hangs", ""),
 ];
 
-#[derive(Serialize)]
 struct Behavior(String);
+
+impl Serialize for Behavior {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        assert_ne!(self.0, "encode panics", "encode panics");
+        self.0.serialize(to)
+    }
+}
 
 impl<'de> Deserialize<'de> for Behavior {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -134,4 +162,72 @@ async fn misbehaving_handler_fails_only_its_entry(rig: Rig) {
             }
         }
     }
+}
+
+/// The behavior of a batch handler that its only entry requests, and the reason of its dead letter; empty if there is none.
+const BATCHES: [(&str, &str); 6] = [
+    ("batch hangs", ""),
+    ("batch hangs and the value panics when dropped", ""),
+    ("batch blocks", ""),
+    ("batch panics", "the handler panicked: batch panics"),
+    ("batch panics at once", "the handler panicked: batch panics at once"),
+    ("fine", ""),
+];
+
+async fn misbehaving_batch_does_not_delay_other_batches(rig: Rig) {
+    let keel = rig.process().await;
+    let orders: Stream<Behavior> = keel.stream("orders").partitions(2).open().await.unwrap();
+    let texts: Orders = rig.orders(2).await;
+    let group = orders.group("billing").unordered().retries(0);
+    let consumer = group.handle_batch(1, |batch: Batch<Behavior>| {
+        let text = batch.entries[0].value.0.clone();
+        assert_ne!(text, "batch panics at once", "batch panics at once");
+        async move {
+            match text.as_str() {
+                "batch panics" => panic!("batch panics"),
+                "batch blocks" => block(),
+                "fine" => unblock(),
+                _ => std::future::pending().await,
+            }
+            drop(batch);
+            Ok::<_, Refusal>(Handled::Done)
+        }
+    });
+    let office = open(consumer.concurrency(32).drain(Duration::ZERO));
+    for (behavior, _) in BATCHES {
+        texts.append(behavior, &behavior.to_owned()).await.unwrap();
+    }
+    while letters(&texts).await.len() < 2 || billing(&texts).await.pending() != 2 {
+        tokio::task::yield_now().await;
+    }
+    rig.while_time_passes(office.close()).await;
+    assert_eq!(billing(&texts).await.pending(), 2, "those that hung are delivered again");
+    for letter in letters(&texts).await {
+        let (_, expected) = BATCHES.into_iter().find(|(behavior, _)| letter.key == behavior.as_bytes()).unwrap();
+        let reason = reason(&letter);
+        assert!(!expected.is_empty() && reason.contains(expected), "{reason}");
+    }
+}
+
+async fn panic_in_an_encoder_reaches_its_caller_and_appends_nothing(rig: Rig) {
+    let orders: Stream<Behavior> = rig.process().await.stream("orders").partitions(2).open().await.unwrap();
+    let (bad, fine) = (Behavior("encode panics".to_owned()), Behavior("fine".to_owned()));
+    let append = async |behavior: &Behavior| orders.append("a", behavior).await.map(drop);
+    assert!(AssertUnwindSafe(append(&bad)).catch_unwind().await.is_err());
+    let numbered = async { orders.entry("a", &bad).numbered("billing", 1).append().await.map(drop) };
+    assert!(AssertUnwindSafe(numbered).catch_unwind().await.is_err());
+    // Those before it are not appended alone.
+    let many = async { orders.append_many([&fine, &bad].into_iter().map(|value| orders.entry("a", value))).await };
+    assert!(AssertUnwindSafe(many).catch_unwind().await.is_err());
+    let appended = async || {
+        let admin = orders.admin();
+        let (first, second) =
+            (admin.peek(0, EntryId::MIN, 10).await.unwrap(), admin.peek(1, EntryId::MIN, 10).await.unwrap());
+        first.len() + second.len()
+    };
+    assert_eq!(appended().await, 0);
+    // The number was not used.
+    orders.entry("a", &fine).numbered("billing", 1).append().await.unwrap();
+    append(&fine).await.unwrap();
+    assert_eq!(appended().await, 2);
 }

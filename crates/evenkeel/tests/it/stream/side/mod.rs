@@ -42,6 +42,7 @@ mod failures;
 mod faults;
 mod hostile;
 mod large;
+mod neighbors;
 mod order;
 mod owners;
 mod recovery;
