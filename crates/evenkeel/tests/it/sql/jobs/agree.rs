@@ -179,7 +179,7 @@ impl Desk {
     /// The state of the job, which the program's and the operator's lists and statistics report alike.
     pub(super) async fn agreed(&self, id: JobId) -> Fate {
         let (program, operator) = (self.queue.find(&id).await.unwrap(), self.topic.job(id).await.unwrap());
-        assert_eq!(format!("{program:?}"), format!("{operator:?}"));
+        assert_eq!(without_enqueued_at(program), without_enqueued_at(operator.clone()));
         let fate = match operator {
             Some(Found::Live { state: State::Waiting(_), score, job }) => {
                 let hours = (score.saturating_sub(self.topic.now_ms()) + 1_800_000) / 3_600_000;
@@ -438,4 +438,13 @@ async fn page_of_rows_and_store_is_complete_and_ordered<DB: Tested>(place: TestD
     let stats = desk.topic.stats().await.unwrap();
     desk.topic.reschedule(sent[29], When::In(10 * DAY_MS)).await.unwrap();
     assert_eq!(desk.topic.stats().await.unwrap().total.waiting(), stats.total.waiting());
+}
+
+/// A row does not have the time of the enqueuing; its job has one once the sweep has restored it, which may happen between two reads.
+fn without_enqueued_at(found: Option<Found>) -> String {
+    let mut found = found;
+    if let Some(Found::Live { job, .. }) = &mut found {
+        job.enqueued_at = 0;
+    }
+    format!("{found:?}")
 }
