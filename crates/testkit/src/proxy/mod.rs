@@ -123,6 +123,12 @@ impl Proxy {
         self.shared.holds.add(direction, name)
     }
 
+    /// Loses each command that contains these bytes, and everything after it on its connection: it is never answered. Connections that are
+    /// opened later pass other commands.
+    pub fn lose_commands_with(&self, bytes: &[u8]) {
+        self.shared.rules.send_modify(|rules| rules.lost_with = Some(bytes.to_vec()));
+    }
+
     /// Sends a share of the commands (0.0 ..= 1.0) to the server a second time, `later` by that much, on another connection, and discards
     /// the second reply. This simulates a client that lost a reply and repeats the call.
     pub fn duplicate(&self, share: f64, later: RangeInclusive<Duration>) {

@@ -45,6 +45,8 @@ struct Frame {
     bytes: Bytes,
     /// The number of the command, or of the replied command, if known.
     number: Option<u64>,
+    /// It is lost, and with it everything after it on this connection.
+    is_lost: bool,
 }
 
 impl Pump<'_> {
@@ -86,7 +88,8 @@ impl Pump<'_> {
                 let due = Instant::now() + self.shared.delay(self.direction);
                 let number = command.map(|command| command.number);
                 // The receiver lives as long as this sender: the same future polls both.
-                delivery.send(Frame { due, bytes, number }).ok();
+                let is_lost = self.direction == Direction::ToServer && self.shared.rules.borrow().loses(&bytes);
+                delivery.send(Frame { due, bytes, number, is_lost }).ok();
             }
         }
     }
@@ -113,6 +116,7 @@ impl Pump<'_> {
             // The sender lives in `shared`, so waiting cannot fail.
             let flow = rules.wait_for(|rules| rules.flow(self.direction) != Flow::Stall).await;
             lost_some |= flow.is_ok_and(|rules| rules.flow(self.direction) == Flow::Swallow);
+            lost_some |= frame.is_lost;
             if frame.number.is_some_and(|number| self.shared.cuts_before(self.direction, number)) {
                 return Err(Ended::Cut);
             }

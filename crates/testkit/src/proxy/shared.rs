@@ -16,6 +16,8 @@ pub(super) struct Rules {
     to_server: Flow,
     to_client: Flow,
     pub(super) refuse: bool,
+    /// A command that contains these bytes is lost.
+    pub(super) lost_with: Option<Vec<u8>>,
     pub(super) duplicate: Option<(f64, RangeInclusive<Duration>)>,
     pub(super) cuts: u64,
     pub(super) half_opens: u64,
@@ -34,6 +36,12 @@ impl Rules {
             Direction::ToServer => &mut self.to_server,
             Direction::ToClient => &mut self.to_client,
         }
+    }
+
+    /// Whether this command is to be lost.
+    pub(super) fn loses(&self, command: &[u8]) -> bool {
+        let lost = self.lost_with.as_deref().filter(|part| !part.is_empty());
+        lost.is_some_and(|part| command.windows(part.len()).any(|window| window == part))
     }
 
     pub(super) fn heal(&mut self) {

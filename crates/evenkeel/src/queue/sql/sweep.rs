@@ -272,6 +272,7 @@ pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
     let caller = Token::random();
     let mut cursor = Cursor::default();
     let (mut pages, mut begins_at) = (0, clock.now());
+    let mut held_at = None;
     loop {
         let shards = rows.router.shards();
         let lease = rows.store.sweep_lease(shards.at(0), caller.as_bytes(), LEASE_MS).await;
@@ -289,10 +290,15 @@ pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
             }
         };
         // A new lease: the store was flushed, or the previous sweeper has ended. Any job may be missing.
+        let now = clock.now();
         if is_new {
-            (cursor, pages, begins_at) = (Cursor::default(), 0, clock.now());
+            begins_at = now;
+            if is_from_the_start(held_at.map(|held_at| now.since(held_at))) {
+                (cursor, pages) = (Cursor::default(), 0);
+            }
         }
-        if clock.now() < begins_at {
+        held_at = Some(now);
+        if now < begins_at {
             clock.sleep(LOOK).await;
             continue;
         }
@@ -322,6 +328,13 @@ pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
     }
 }
 
+/// Whether the sweep begins with the first row and a full page when it gets a new lease. `since` is the time since its own last lease; if
+/// that has expired meanwhile, a page took longer, for example because it timed out: with the same page again, no row behind it would
+/// ever be reached. The rows before the cursor come in the next round.
+fn is_from_the_start(since: Option<Duration>) -> bool {
+    since.is_none_or(|since| since < Duration::from_millis(LEASE_MS)) || !guard("sql_sweep_passes_slow_pages")
+}
+
 /// The pause after a page of at most `limit` rows.
 fn after_page(is_done: bool, limit: usize) -> Duration {
     match is_done {
@@ -346,7 +359,7 @@ async fn one_page(rows: &JobRows, cursor: Cursor) -> Result<Swept, QueueError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BETWEEN_ROUNDS_MAX, BYTES_MAX, PAGE, after_page, after_round, batches};
+    use super::{BETWEEN_ROUNDS_MAX, BYTES_MAX, LEASE_MS, PAGE, after_page, after_round, batches, is_from_the_start};
     use evenkeel_protocol::queue::job::JobId;
     use std::time::Duration;
 
@@ -359,6 +372,15 @@ mod tests {
         let portions: Vec<usize> = batches(&sizes).iter().map(Vec::len).collect();
         assert_eq!((BYTES_MAX, portions), (4 * mib, vec![3, 1, 1, 2]), "a larger one alone");
         assert!(batches(&[]).is_empty());
+    }
+
+    /// A page that timed out after more than the lease was tried again as a whole, forever.
+    #[test]
+    fn sweep_goes_on_after_a_page_that_outlasted_its_lease() {
+        let lease = Duration::from_millis(LEASE_MS);
+        assert!(is_from_the_start(None), "another process has swept before");
+        assert!(is_from_the_start(Some(lease / 2)), "the store was flushed: the lease could not have expired");
+        assert!(!is_from_the_start(Some(lease)) && !is_from_the_start(Some(20 * lease)));
     }
 
     #[test]

@@ -57,7 +57,7 @@ on_both! {
     dropped_capabilities_together_free_everything
 }
 
-async fn server() -> Redis {
+pub(crate) async fn server() -> Redis {
     Redis::start(RedisOptions::new()).await.unwrap()
 }
 
@@ -69,20 +69,20 @@ async fn open(redis: Option<&Redis>) -> Keel {
 }
 
 /// Tasks of this test's runtime, and descriptors of its process.
-fn held() -> (usize, usize) {
+pub(crate) fn held() -> (usize, usize) {
     let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
     (tasks, files)
 }
 
 /// The same once nothing runs: the server's own helpers have ended.
-async fn at_rest() -> (usize, usize) {
+pub(crate) async fn at_rest() -> (usize, usize) {
     eventually("no task is left", async || (held().0 == 0).then_some(())).await.unwrap();
     held()
 }
 
 /// Waits until as much is held as `before`, and no client is connected any more.
-async fn until_held(before: (usize, usize), redis: Option<&Redis>) {
+pub(crate) async fn until_held(before: (usize, usize), redis: Option<&Redis>) {
     let given_back = eventually("tasks and descriptors are freed", async || (held() == before).then_some(()));
     let given_back = given_back.await;
     assert!(given_back.is_ok(), "tasks and descriptors: {before:?} before, {:?} after", held());

@@ -1,3 +1,4 @@
 //! What a program holds through a keel, and that all of it is freed with the last handle.
 
-mod ends;
+pub(crate) mod ends;
+mod near;

@@ -31,6 +31,7 @@ macro_rules! on_each {
 
 mod contention;
 pub(crate) mod databases;
+mod ends;
 mod extremes;
 mod inbox;
 mod jobs;

@@ -180,4 +180,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "Of two operators that edit a dead letter with a row the later one undoes the earlier one's change.",
         "agree::sqlite::operators_and_programs_agree_on_jobs_with_rows",
     ),
+    mutant(
+        "sql_sweep_passes_slow_pages",
+        "A page of the sweep that takes longer than its lease is tried again forever, and no row behind it is compared.",
+        "queue::sql::sweep::tests::sweep_goes_on_after_a_page_that_outlasted_its_lease",
+    ),
 ];

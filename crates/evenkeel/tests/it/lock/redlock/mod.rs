@@ -9,6 +9,7 @@ mod extremes;
 mod fleet;
 mod forgetting;
 mod holds;
+mod hostile;
 mod partial;
 mod refusals;
 mod servers;

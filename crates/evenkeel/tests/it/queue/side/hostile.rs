@@ -30,6 +30,11 @@ mod memory {
         in_time(super::misbehaving_handler_in_a_batch_fails_only_its_delivery(Rig::memory())).await;
     }
 
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_batch_does_not_delay_other_batches() {
+        in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::memory())).await;
+    }
+
     #[tokio::test]
     async fn panic_in_an_encoder_reaches_its_caller_and_changes_nothing() {
         in_time(super::panic_in_an_encoder_reaches_its_caller_and_changes_nothing(Rig::memory())).await;
@@ -47,6 +52,11 @@ mod redis {
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_in_a_batch_fails_only_its_delivery() {
         in_time(super::misbehaving_handler_in_a_batch_fails_only_its_delivery(Rig::redis().await)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_batch_does_not_delay_other_batches() {
+        in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::redis().await)).await;
     }
 
     #[tokio::test]
@@ -274,6 +284,52 @@ async fn misbehaving_handler_in_a_batch_fails_only_its_delivery(rig: Rig) {
     .await;
     office.close().await;
     assert!(history(&mail, &bad).await.contains("on purpose"));
+}
+
+/// The behavior of a batch handler that the body of its only delivery requests, the final state of the job, and its last error.
+const BATCHES: [(&str, Option<State>, &str); 6] = [
+    ("fine", DONE, ""),
+    ("batch hangs", WAITING, ""),
+    ("batch hangs and the body panics when dropped", WAITING, ""),
+    ("batch blocks", DONE, ""),
+    ("batch panics", DEAD, "the handler panicked: batch panics"),
+    ("batch panics at once", DEAD, "batch panics at once"),
+];
+
+async fn misbehaving_batch_does_not_delay_other_batches(rig: Rig) {
+    let mail = rig.mail_with(|builder| builder.retries(0)).await;
+    let hostile: Queue<Body> = rig.process().await.queue("mail").open().await.unwrap();
+    let consumer = hostile.consume_batch(1, |batch: Batch<Body>| {
+        let text = batch.deliveries[0].body.0.clone();
+        assert_ne!(text, "batch panics at once", "batch panics at once");
+        async move {
+            match text.as_str() {
+                "batch panics" => panic!("batch panics"),
+                "batch blocks" => block(),
+                "fine" => unblock(),
+                _ => pending().await,
+            }
+            drop(batch);
+            Ok::<_, Oops>(Handled::Done)
+        }
+    });
+    let office = open_any(consumer.concurrency(BATCHES.len()).drain(Duration::ZERO));
+    let mut ids = BTreeMap::new();
+    // The last one, which releases the blocked thread, is served while the others hang.
+    for (body, ..) in BATCHES.iter().rev() {
+        ids.insert(*body, mail.now(&(*body).to_owned()).await.unwrap());
+    }
+    for (body, expected, _) in BATCHES {
+        while !body.contains("hangs") && state(&mail, &ids[body]).await != expected {
+            tokio::task::yield_now().await;
+        }
+    }
+    office.close().await;
+    for (body, expected, words) in BATCHES {
+        let history = history(&mail, &ids[body]).await;
+        assert_eq!(state(&mail, &ids[body]).await, expected, "{body}: {history}");
+        assert!(history.contains(words), "{body}: {history}");
+    }
 }
 
 /// Whether this call panics.

@@ -26,7 +26,7 @@ async fn foreign_type_in_place_of_the_register_stops_no_running_program() {
             mail.now(&body.to_owned()).await.unwrap();
             assert_eq!(rig.while_time_passes(desk.done()).await, body);
         }
-        log.each_says("WARN the register of topics could not be read", &["WRONGTYPE"]);
+        log.each_says("WARN the register of topics could not be read", &[register.as_str()]);
         let refused = keel.queue::<String>("other").open().await.err().unwrap();
         assert!(refused.to_string().contains("WRONGTYPE"), "{refused}");
         assert!(keel.topics().await.is_err());
@@ -92,6 +92,34 @@ async fn consumer_follows_growth_without_the_register_of_topics() {
         }
         done.sort();
         assert_eq!(done, letters);
+        office.close().await;
+    })
+    .await;
+}
+
+/// Programs that run go on with the shards that they know; growing a topic, or opening one, says what Redis refuses.
+#[tokio::test]
+async fn foreign_type_in_place_of_the_register_of_growth_stops_no_running_program() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let mail = rig.mail_with(|builder| builder.shards(2)).await;
+        let desk = Desk::new();
+        let office = open(desk.consumer(&mail));
+        let log = Log::begin();
+        let key = occupied(&rig, "q:grown").await;
+        for body in ["first", "second", "third"] {
+            rig.advance(Duration::from_secs(31)).await;
+            mail.now(&body.to_owned()).await.unwrap();
+            assert_eq!(rig.while_time_passes(desk.done()).await, body);
+        }
+        log.each_says("WARN the register of grown topics could not be read", &[key.as_str()]);
+        let grown = mail.topic().grow(4).await.unwrap_err().to_string();
+        let opened = rig.process().await.queue::<String>("other").open().await.err().unwrap().to_string();
+        for refused in [grown, opened] {
+            assert!(refused.contains("WRONGTYPE") && refused.contains(&key), "{refused}");
+        }
+        rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
+        assert_eq!(rig.while_time_passes(mail.topic().grow(4)).await.unwrap().shards, 4);
         office.close().await;
     })
     .await;

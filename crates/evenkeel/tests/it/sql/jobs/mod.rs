@@ -3,6 +3,7 @@
 mod agree;
 mod attempts;
 mod operators;
+mod restarted;
 mod row_decides;
 mod row_decides_kills;
 mod sweeps;

@@ -3,13 +3,17 @@
 use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, JobId, Queue};
+use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::job::{FORGET_MS, Retention};
-use evenkeel_protocol::queue::steps::{Found, Heartbeat, Put, PutChange, Report, SettleAndClaim, Settled, State};
+use evenkeel_protocol::queue::steps::{
+    Found, Heartbeat, Put, PutChange, QueueSteps, Report, SettleAndClaim, Settled, State,
+};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 use testkit::conformance::queue::Consumer;
+use testkit::proxy::Proxy;
 use testkit::servers::{Redis, RedisOptions};
 use tokio::sync::mpsc;
 
@@ -20,6 +24,7 @@ on_each_database! {
     withdrawal_in_store_alone_keeps_the_live_row
     large_bodies_are_restored_and_sent_only_when_needed
     failing_page_is_halved_down_to_one_job
+    page_that_times_out_does_not_stop_the_sweep
     unreadable_row_does_not_stop_the_sweep
     only_one_process_sweeps_at_a_time
     panic_in_the_drop_of_a_body_frees_its_lease
@@ -274,6 +279,37 @@ async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: TestDatabase<
     for id in ids.into_iter().filter(|id| id.0[15] != letter) {
         testkit::eventually("its neighbors come back", async || stage.waits(id).await.then_some(())).await.unwrap();
     }
+}
+
+/// Each call that names one job is never answered: no page with it ends.
+async fn page_that_times_out_does_not_stop_the_sweep<DB: Tested>(place: TestDatabase<DB>) {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let proxy = Proxy::start(redis.port(), 1).await.unwrap();
+    let keel = Keel::connect(&format!("{}?response_timeout_ms=200", proxy.url(&redis.url()))).await.unwrap();
+    let queue: Queue<String> = keel.queue("row_decides").sql(&place.pool).open().await.unwrap();
+    let mut ids = Vec::new();
+    for number in 0..6 {
+        ids.push(queue.delay(HOUR, &number.to_string()).await.unwrap());
+    }
+    ids.sort_unstable();
+    // The sweep reads rows in the order of their ids: jobs are before this one and behind it.
+    let lost = ids.remove(2);
+    proxy.lose_commands_with(&lost.0);
+    redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+    let stage = Stage { redis, queue };
+    let elsewhere = Keel::connect(&stage.redis.url()).await.unwrap();
+    let steps = RedisQueue::new(elsewhere.link().unwrap().clone());
+    let (_, shard) = stage.queue.steps(&lost);
+    let waits = async |id: JobId| {
+        let found = steps.job(&shard, id).await.ok()?;
+        matches!(found, Some(Found::Live { state: State::Waiting(_), .. })).then_some(())
+    };
+    for id in &ids {
+        testkit::eventually("its neighbors come back", async || waits(*id).await).await.unwrap();
+    }
+    assert!(waits(lost).await.is_none(), "it is not in Redis");
+    proxy.heal();
+    testkit::eventually("it comes back by itself", async || waits(lost).await).await.unwrap();
 }
 
 async fn unreadable_row_does_not_stop_the_sweep<DB: Tested>(place: TestDatabase<DB>) {

@@ -4,6 +4,7 @@ mod attacked;
 mod clocks;
 mod commits;
 mod foreign;
+mod hostile;
 mod killed;
 mod lost;
 mod order;

@@ -3,7 +3,7 @@
 
 use super::rig::{Orders, Rig, all_settled, billing, letters, open, reason};
 use crate::blocks::{block, unblock};
-use evenkeel::stream::{Entry, EntryId, Handled, Reaction, Stream};
+use evenkeel::stream::{Batch, Entry, EntryId, Handled, Reaction, Stream};
 use futures_util::FutureExt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::{self, Display};
@@ -18,6 +18,11 @@ mod memory {
         in_time(super::misbehaving_handler_fails_only_its_entry(Rig::memory())).await;
     }
 
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_batch_does_not_delay_other_batches() {
+        in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::memory())).await;
+    }
+
     #[tokio::test]
     async fn panic_in_an_encoder_reaches_its_caller_and_appends_nothing() {
         in_time(super::panic_in_an_encoder_reaches_its_caller_and_appends_nothing(Rig::memory())).await;
@@ -30,6 +35,11 @@ mod redis {
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_fails_only_its_entry() {
         in_time(super::misbehaving_handler_fails_only_its_entry(Rig::redis().await)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_batch_does_not_delay_other_batches() {
+        in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::redis().await)).await;
     }
 
     #[tokio::test]
@@ -154,6 +164,51 @@ async fn misbehaving_handler_fails_only_its_entry(rig: Rig) {
                 assert!(!expected.is_empty() && reason.contains(expected), "{behavior}: {reason}");
             }
         }
+    }
+}
+
+/// The behavior of a batch handler that its only entry requests, and the reason of its dead letter; empty if there is none.
+const BATCHES: [(&str, &str); 6] = [
+    ("batch hangs", ""),
+    ("batch hangs and the value panics when dropped", ""),
+    ("batch blocks", ""),
+    ("batch panics", "the handler panicked: batch panics"),
+    ("batch panics at once", "batch panics at once"),
+    ("fine", ""),
+];
+
+async fn misbehaving_batch_does_not_delay_other_batches(rig: Rig) {
+    let keel = rig.process().await;
+    let orders: Stream<Behavior> = keel.stream("orders").partitions(2).open().await.unwrap();
+    let texts: Orders = rig.orders(2).await;
+    let group = orders.group("billing").unordered().retries(0);
+    let consumer = group.handle_batch(1, |batch: Batch<Behavior>| {
+        let text = batch.entries[0].value.0.clone();
+        assert_ne!(text, "batch panics at once", "batch panics at once");
+        async move {
+            match text.as_str() {
+                "batch panics" => panic!("batch panics"),
+                "batch blocks" => block(),
+                "fine" => unblock(),
+                _ => std::future::pending().await,
+            }
+            drop(batch);
+            Ok::<_, Refusal>(Handled::Done)
+        }
+    });
+    let office = open(consumer.concurrency(32).drain(Duration::ZERO));
+    for (behavior, _) in BATCHES {
+        texts.append(behavior, &behavior.to_owned()).await.unwrap();
+    }
+    while letters(&texts).await.len() < 2 || billing(&texts).await.pending() != 2 {
+        tokio::task::yield_now().await;
+    }
+    rig.while_time_passes(office.close()).await;
+    assert_eq!(billing(&texts).await.pending(), 2, "those that hung are delivered again");
+    for letter in letters(&texts).await {
+        let (_, expected) = BATCHES.into_iter().find(|(behavior, _)| letter.key == behavior.as_bytes()).unwrap();
+        let reason = reason(&letter);
+        assert!(!expected.is_empty() && reason.contains(expected), "{reason}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! Another program uses the keys of a stream.
 
-use super::rig::{Desk, Rig, append, in_time, open};
+use super::rig::{Desk, Rig, all_settled, append, billing, in_time, open};
 use crate::log::Log;
-use evenkeel::stream::EntryId;
+use evenkeel::stream::{EntryId, OnFailure, Stream};
 use std::time::Duration;
 
 /// The key, where another program has put its own value now.
@@ -51,6 +51,62 @@ async fn foreign_type_in_place_of_the_register_of_groups_is_logged_once() {
             }
         };
         rig.while_time_passes_by(Duration::from_secs(5), trimmed).await;
+        office.close().await;
+    })
+    .await;
+}
+
+/// Programs that run go on; opening a stream, or listing them, says what Redis refuses.
+#[tokio::test]
+async fn foreign_type_in_place_of_the_register_of_streams_stops_no_running_program() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let keel = rig.process().await;
+        let orders: Stream<String> = keel.stream("orders").open().await.unwrap();
+        let desk = Desk::new();
+        let office = open(desk.consumer(orders.group("billing").per_key(OnFailure::BlockKey)));
+        let key = occupied(&rig, "s:streams").await;
+        for value in ["first", "second", "third"] {
+            rig.advance(Duration::from_secs(31)).await;
+            append(&orders, "a", &[value]).await;
+            assert_eq!(rig.while_time_passes(desk.done()).await, value);
+        }
+        let opened = keel.stream::<String>("other").open().await.err().unwrap().to_string();
+        let listed = keel.streams().await.err().unwrap().to_string();
+        for refused in [opened, listed] {
+            assert!(refused.contains("WRONGTYPE") && refused.contains(&key), "{refused}");
+        }
+        office.close().await;
+    })
+    .await;
+}
+
+/// The calls of the partition were refused and repeated, and only a metric showed it.
+#[tokio::test]
+async fn foreign_type_under_a_key_of_a_partition_is_logged_once() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let orders = rig.orders(1).await;
+        append(&orders, "a", &["letter"]).await;
+        let (_, partitions) = orders.steps();
+        let desk = Desk::new();
+        let office = open(desk.consumer(orders.group("billing").unordered()));
+        assert_eq!(desk.done().await, "letter");
+        rig.while_time_passes(all_settled(&orders)).await;
+        let log = Log::begin();
+        let key = format!("{}:g:billing:due", partitions[0].tag());
+        rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
+        append(&orders, "a", &["next"]).await;
+        rig.while_time_passes(async {
+            while log.lacks("Redis refuses a call of this consumer") {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
+        assert_eq!(rig.while_time_passes(desk.done()).await, "next");
+        rig.while_time_passes(all_settled(&orders)).await;
+        assert_eq!(billing(&orders).await.pending(), 0);
         office.close().await;
     })
     .await;
