@@ -2,6 +2,7 @@
 
 mod agree;
 mod attempts;
+mod desk;
 mod operators;
 mod restarted;
 mod row_decides;

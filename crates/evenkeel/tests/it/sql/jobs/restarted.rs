@@ -1,7 +1,7 @@
 //! Operators with the embedded store, after its process has been started again: they act on rows that the new store has never seen, and
 //! report nothing that SQL does not know.
 
-use super::agree::{Act, Desk, Fate, Kept, ON_DEAD, ON_WAITING};
+use super::desk::{Act, Desk, Fate, Kept, ON_DEAD, ON_WAITING};
 use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::queue::JobId;
