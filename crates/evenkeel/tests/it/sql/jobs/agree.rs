@@ -4,7 +4,7 @@ use super::desk::{Act, DAY_MS, Desk, Fate, HOUR, Kept, ON_DEAD, ON_WAITING};
 use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::queue::topic::JobState as Among;
 use evenkeel::queue::{JobId, QueueError};
-use evenkeel_protocol::queue::steps::{Enqueued, Limits, When};
+use evenkeel_protocol::queue::steps::{Enqueued, Limits, Revoked, When};
 use std::time::Duration;
 
 on_each_database! {
