@@ -3,7 +3,7 @@
 pub use evenkeel_protocol::cache::header::{Entry, Header, HeaderError, LeaseBlock, Value, Verdict, Window};
 pub use evenkeel_protocol::cache::steps::Mode;
 
-use super::settings::checks::check_name;
+use super::settings::checks::{check_key, check_name, check_span};
 use super::store::registry::Caches;
 use super::writing::invalidate::Invalidated;
 use super::writing::ledger::Demand;
@@ -11,12 +11,8 @@ use bytes::Bytes;
 use evenkeel_link::Link;
 use evenkeel_link::support::ms;
 use evenkeel_protocol::cache::error::CacheError;
-use evenkeel_protocol::cache::steps::SPAN_MS_MAX;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Longer keys are refused.
-const KEY_BYTES_MAX: usize = 4_096;
 
 /// The operator's handle on a cache; cheap to clone. Built by [`Keel::cache_admin`](crate::Keel::cache_admin).
 ///
@@ -128,17 +124,12 @@ impl CacheAdmin {
         let key = self.key(key)?;
         let Outdated { version, mode, lag_max } = outdated;
         let retain_ms = if let Mode::Expire { retain_ms } = mode { retain_ms } else { 0 };
-        if retain_ms.max(ms(lag_max)) > SPAN_MS_MAX {
-            return Err(self.refused("a time is longer than 34 years; check its unit".to_owned()));
-        }
+        check_span(retain_ms.max(ms(lag_max))).map_err(|reason| self.refused(reason))?;
         self.caches.invalidate(&self.name, &key, Demand { mode, floor: version, lag_ms_max: ms(lag_max) }).await
     }
 
-    /// The bytes of a key. An empty text would be an empty hash tag, which no cache writes.
     fn key(&self, key: &str) -> Result<Bytes, CacheError> {
-        if key.is_empty() || key.len() > KEY_BYTES_MAX {
-            return Err(self.refused(format!("the key must have 1 to {KEY_BYTES_MAX} bytes")));
-        }
+        check_key(key.as_bytes()).map_err(|reason| self.refused(reason))?;
         Ok(Bytes::copy_from_slice(key.as_bytes()))
     }
 

@@ -84,6 +84,8 @@ pub use reading::found::{Found, Stale, Tier};
 pub use reading::many::Incomplete;
 pub use settings::AfterWait;
 pub use settings::builder::CacheBuilder;
+#[cfg(feature = "sql")]
+pub(crate) use settings::checks::{check_key, check_name, check_span};
 pub use settings::freshness::{Freshness, Source, WhileWriting};
 pub use store::protocol::{CacheProtocol, ProtocolContext, ProtocolStore};
 pub(crate) use store::registry::Caches;

@@ -146,7 +146,7 @@ impl ConsumerMetrics {
         if !error.is_retryable() && guard("stream_refusal_logged") && self.refused.lock().insert(step) {
             tracing::error!(
                 stream = %self.stream, group = %self.group, step, %error,
-                "Redis refuses a call of this consumer, which repeats it until the cause is removed (logged once)"
+                "a call of this consumer fails, and a repetition does not mend it; it is repeated until the cause is removed (logged once for each step)"
             );
         }
         self.repeated(step, error);

@@ -1,5 +1,6 @@
 //! The id of an entry: the server's time at the append, and a number within that millisecond.
 
+use super::steps::SEQUENCE_MAX;
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,6 +21,16 @@ impl EntryId {
     #[must_use]
     pub fn at(ms: u64) -> Self {
         Self { ms, sequence: 0 }
+    }
+
+    /// The last possible id before this one; the first one has none, and returns itself.
+    #[must_use]
+    pub fn previous(self) -> Self {
+        match (self.ms, self.sequence) {
+            (0, 0) => self,
+            (ms, 0) => Self { ms: ms - 1, sequence: SEQUENCE_MAX },
+            (ms, sequence) => Self { ms, sequence: sequence - 1 },
+        }
     }
 
     /// The next possible id.
@@ -65,6 +76,8 @@ mod tests {
         let id = EntryId { ms: 1_700_000_000_000, sequence: 7 };
         assert_eq!(id.to_string().parse(), Ok(id));
         assert!(id < id.next() && id.next() < EntryId::at(1_700_000_000_001));
+        assert_eq!((id.next().previous(), EntryId::MIN.previous()), (id, EntryId::MIN));
+        assert_eq!(EntryId::at(5).previous(), EntryId { ms: 4, sequence: (1 << 53) - 1 });
         for wrong in ["", "1", "1-", "-1", "a-1", "1-1-1", "1-18446744073709551616"] {
             assert_eq!(wrong.parse::<EntryId>(), Err(NotAnId), "{wrong}");
         }

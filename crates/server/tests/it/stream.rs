@@ -151,6 +151,8 @@ async fn group_is_paused_moved_and_trimmed() {
 
     let dry = fixture.stream(&["seek", "orders", "billing", "--start", "--dry-run"]).await;
     assert!(dry.code == 0 && dry.out.contains("8 entries are handled again, 0 are skipped"), "{}", dry.out);
+    let ahead = fixture.stream(&["seek", "orders", "billing", "--time", "2100-01-01T00:00:00Z", "--dry-run"]).await;
+    assert!(ahead.code == 2 && ahead.err.contains("which is in the future"), "{}", ahead.err);
     let unconfirmed = fixture.stream(&["seek", "orders", "billing", "--start"]).await;
     assert!(unconfirmed.code == 2 && unconfirmed.err.contains("add --confirm billing"), "{}", unconfirmed.err);
     assert_eq!(fixture.json(&["groups", "orders"]).await[0]["unread"], 0);
@@ -221,7 +223,6 @@ async fn stream_errors_are_one_line_and_exit_code_2() {
         (&["seek", "orders", "nobody", "--end"], "has no group \"nobody\""),
         (&["pause", "orders", "nobody", "--for", "0s"], "--for must be between 1ms and a hundred years"),
         (&["pause", "orders", "nobody", "--for", "36501d"], "--for must be between 1ms and a hundred years"),
-        (&["seek", "orders", "nobody", "--time", "2100-01-01T00:00:00Z", "--dry-run"], "which is in the future"),
         (&["dead", "ls", "orders", "nobody"], "has no group nobody"),
         (&["peek", "orders", "--partition", "2"], "the stream has no partition 2; it has 2, counted from 0"),
         (&["peek", "orders", "--partition", "0", "--after", "1:1-0"], "is in partition 1, and --partition is 0"),

@@ -1,9 +1,12 @@
 //! Rejects settings of a cache that cannot work together.
 
 use super::Settings;
+use evenkeel_protocol::cache::steps::SPAN_MS_MAX;
 use std::time::Duration;
 
 const NAME_LEN_MAX: usize = 64;
+/// Longer keys are refused where they are given as text.
+const KEY_BYTES_MAX: usize = 4_096;
 
 impl Settings {
     /// Rejects combinations that cannot work, with one sentence.
@@ -124,6 +127,22 @@ pub(crate) fn check_name(cache: &str) -> Result<(), String> {
         return Err(format!(
             "the name must be 1 to {NAME_LEN_MAX} letters, digits, `-`, `_` or `.`; it is a part of every key in Redis"
         ));
+    }
+    Ok(())
+}
+
+/// A key that an operator or another program names as text. An empty one would be an empty hash tag, which no cache writes.
+pub(crate) fn check_key(key: &[u8]) -> Result<(), String> {
+    if key.is_empty() || key.len() > KEY_BYTES_MAX {
+        return Err(format!("the key must have 1 to {KEY_BYTES_MAX} bytes"));
+    }
+    Ok(())
+}
+
+/// A time of an invalidation that does not come from the settings of a cache.
+pub(crate) fn check_span(ms: u64) -> Result<(), String> {
+    if ms > SPAN_MS_MAX {
+        return Err("a time is longer than 34 years; check its unit".to_owned());
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
-use evenkeel_protocol::stream::steps::{Position, SEQUENCE_MAX};
+use evenkeel_protocol::stream::steps::Position;
 
 /// A preview counts up to this many entries of a partition.
 const COUNTED_MAX: u64 = 10_000;
@@ -61,7 +61,7 @@ impl StreamAdmin {
             None => Position::End,
             Some(after) => Position::After(after),
         };
-        for (_, partition) in self.concerned(to)? {
+        for (_, partition) in self.concerned(&group, to).await? {
             let moved = self.base.store.seek(partition, &group, position).await?;
             self.found(&group, moved)?;
         }
@@ -75,7 +75,7 @@ impl StreamAdmin {
     pub async fn preview_seek(&self, group: &str, to: SeekTo) -> Result<Vec<SeekPreview>, StreamError> {
         let group = GroupName::new(group)?;
         let mut previews = Vec::new();
-        for (number, partition) in self.concerned(to)? {
+        for (number, partition) in self.concerned(&group, to).await? {
             let stats = self.found(&group, self.base.store.stats(partition, &group).await?)?;
             let goal = position(to).unwrap_or(stats.tail);
             let (low, high) = (goal.min(stats.position), goal.max(stats.position));
@@ -86,27 +86,26 @@ impl StreamAdmin {
         Ok(previews)
     }
 
-    /// The partitions that a seek moves.
-    fn concerned(&self, to: SeekTo) -> Result<Vec<(u16, &Partition)>, StreamError> {
-        match to {
-            SeekTo::Time(UnixMs(ms)) => self.not_ahead(ms)?,
-            SeekTo::Entry { id, .. } => self.not_ahead(possible(id)?.ms)?,
-            SeekTo::Start | SeekTo::End => {}
+    /// The partitions that a seek moves. An entry may be ahead of the server's clock, if that was set back; a goal that is also after the last
+    /// entry is not accepted.
+    async fn concerned(&self, group: &GroupName, to: SeekTo) -> Result<Vec<(u16, &Partition)>, StreamError> {
+        let (goal, concerned): (_, Vec<_>) = match to {
+            SeekTo::Entry { partition, id } => (possible(id)?.ms, vec![(partition, self.partition(partition)?)]),
+            SeekTo::Time(UnixMs(ms)) => (ms, (0..self.partitions()).zip(&self.base.partitions).collect()),
+            SeekTo::Start | SeekTo::End => (0, (0..self.partitions()).zip(&self.base.partitions).collect()),
+        };
+        if goal > self.base.store.now_ms() && guard("stream_seek_not_ahead") {
+            for (_, partition) in &concerned {
+                let stats = self.found(group, self.base.store.stats(partition, group).await?)?;
+                if goal > stats.tail.ms {
+                    return Err(StreamError::Invalid(format!(
+                        "a seek cannot go to {goal} ms since 1970, which is in the future: entries until then would never be handled; a seek \
+                         to the end skips those there are"
+                    )));
+                }
+            }
         }
-        match to {
-            SeekTo::Entry { partition, .. } => Ok(vec![(partition, self.partition(partition)?)]),
-            _ => Ok((0..self.partitions()).zip(&self.base.partitions).collect()),
-        }
-    }
-
-    fn not_ahead(&self, ms: u64) -> Result<(), StreamError> {
-        if ms <= self.base.store.now_ms() || !guard("stream_seek_not_ahead") {
-            return Ok(());
-        }
-        Err(StreamError::Invalid(format!(
-            "a seek cannot go to {ms} ms since 1970, which is in the future: entries until then would never be handled; a seek to the end \
-             skips those there are"
-        )))
+        Ok(concerned)
     }
 
     /// The number of entries after `low`, up to `high`, and whether there are more.
@@ -133,16 +132,7 @@ fn position(to: SeekTo) -> Option<EntryId> {
     match to {
         SeekTo::End => None,
         SeekTo::Start => Some(EntryId::MIN),
-        SeekTo::Time(UnixMs(ms)) => Some(before(EntryId::at(ms))),
-        SeekTo::Entry { id, .. } => Some(before(id)),
-    }
-}
-
-/// The last possible id before this one.
-fn before(id: EntryId) -> EntryId {
-    match (id.ms, id.sequence) {
-        (0, 0) => EntryId::MIN,
-        (ms, 0) => EntryId { ms: ms - 1, sequence: SEQUENCE_MAX - 1 },
-        (ms, sequence) => EntryId { ms, sequence: sequence - 1 },
+        SeekTo::Time(UnixMs(ms)) => Some(EntryId::at(ms).previous()),
+        SeekTo::Entry { id, .. } => Some(id.previous()),
     }
 }

@@ -119,8 +119,11 @@ pub(super) async fn perform<T: Send + Sync + 'static>(
     let result = if guard("stream_lock_lost_cancels") { held.run(handled).await } else { Ok(handled.await) };
     match result {
         Ok(outcome) => {
-            // A handler that has kept its entry in another task keeps the lock, until that task drops the entry.
-            if let Some(held) = Arc::into_inner(held)
+            // A handler that has kept its entry in another task keeps the lock, until that task drops the entry. After a timeout the signal
+            // has fired: no await may follow, or `attempt::start` drops this future with its outcome. The drop of the guard releases the lock.
+            let has_timed_out = cancellation.is_cancelled() && guard("stream_timeout_outcome_kept");
+            if !has_timed_out
+                && let Some(held) = Arc::into_inner(held)
                 && let Err(error) = held.release().await
             {
                 tracing::debug!(%error, "the lock of an entry could not be released; it ends with its lease");

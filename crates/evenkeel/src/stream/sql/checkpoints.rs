@@ -7,7 +7,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, partition_of};
-use evenkeel_protocol::stream::steps::{GroupStats, Mode, Reply, SEQUENCE_MAX};
+use evenkeel_protocol::stream::steps::{GroupStats, Mode, Reply};
 
 /// How many keys are placed in one transaction.
 const KEYS_MAX: usize = 200;
@@ -18,11 +18,7 @@ const ATTEMPTS: usize = 4;
 
 /// The last entry up to which a group has settled everything, or has it as a dead letter.
 pub(super) fn checkpoint_of(stats: &GroupStats) -> EntryId {
-    match stats.oldest_pending {
-        Some(EntryId { ms, sequence: 0 }) => EntryId { ms: ms.saturating_sub(1), sequence: SEQUENCE_MAX },
-        Some(EntryId { ms, sequence }) => EntryId { ms, sequence: sequence - 1 },
-        None => stats.position,
-    }
+    stats.oldest_pending.map_or(stats.position, EntryId::previous)
 }
 
 /// The state of a group in each partition, and the tail of each; `None` if Redis has lost the group in one of them.

@@ -8,7 +8,7 @@ use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::Partition;
 use evenkeel_protocol::stream::register::StreamRecord;
-use evenkeel_protocol::stream::steps::{GroupSpec, Position, Reply};
+use evenkeel_protocol::stream::steps::{Append, GroupSpec, Position, Reply, SPAN_MS_MAX};
 use metrics::counter;
 use std::sync::Arc;
 
@@ -19,52 +19,71 @@ pub(crate) async fn create_again(
     partition: &Partition,
 ) -> Result<(), StreamError> {
     let _recovery = base.streams.databases.recovery.lock().await;
-    if is_current(base, table).await? && has_groups(base, table, partition).await? {
-        return Ok(());
+    match lost(base, table).await? {
+        Some(incarnation) => begin_again(base, table, incarnation).await,
+        None if exists(base, table, partition).await? => Ok(()),
+        None => {
+            let incarnation = ask(table.incarnation(&base.topic())).await?.unwrap_or_default();
+            begin_again(base, table, incarnation).await
+        }
     }
-    begin_again(base, table).await
 }
 
 /// Creates the stream, unless Redis has this incarnation of it.
 pub(crate) async fn ensure_created(base: &Base, table: &dyn StreamTable) -> Result<(), StreamError> {
     let _recovery = base.streams.databases.recovery.lock().await;
-    if is_current(base, table).await? { Ok(()) } else { begin_again(base, table).await }
+    match lost(base, table).await? {
+        Some(incarnation) => begin_again(base, table, incarnation).await,
+        None => Ok(()),
+    }
 }
 
-/// Whether Redis has the incarnation that the database has.
-async fn is_current(base: &Base, table: &dyn StreamTable) -> Result<bool, StreamError> {
+/// The incarnation that the database has, if Redis has another one or none.
+async fn lost(base: &Base, table: &dyn StreamTable) -> Result<Option<u64>, StreamError> {
     let incarnation = ask(table.incarnation(&base.topic())).await?;
-    let record = base.store.register().get(&base.name).await?;
-    Ok(incarnation.is_some() && record.and_then(|record| record.incarnation) == incarnation)
+    let held = base.store.register().get(&base.name).await?.and_then(|record| record.incarnation);
+    let is_current = incarnation.is_some() && held == incarnation;
+    Ok(if is_current { None } else { Some(incarnation.unwrap_or_default()) })
 }
 
-/// Whether a partition has all registered groups. Without any it is unknown whether the partition exists.
-async fn has_groups(base: &Base, table: &dyn StreamTable, partition: &Partition) -> Result<bool, StreamError> {
+/// Whether Redis has a partition and all its registered groups.
+async fn exists(base: &Base, table: &dyn StreamTable, partition: &Partition) -> Result<bool, StreamError> {
+    // Appends nothing; the reply says whether there is a log.
+    let nothing = Append { entries: Vec::new(), entries_max: None, producer_window_ms: SPAN_MS_MAX };
+    if base.store.append(partition, &nothing).await?.is_none() || !guard("stream_partition_recovered_once") {
+        return Ok(false);
+    }
     let groups = ask(table.groups(&base.topic())).await?;
-    let here = groups.iter().filter(|row| base.partitions.get(usize::from(row.partition)) == Some(partition));
-    let mut is_there = false;
-    for row in here {
-        is_there = matches!(base.store.stats(partition, &row.group).await?, Reply::Done(_));
-        if !is_there {
-            break;
+    for row in groups.iter().filter(|row| base.partitions.get(usize::from(row.partition)) == Some(partition)) {
+        if !matches!(base.store.stats(partition, &row.group).await?, Reply::Done(_)) {
+            return Ok(false);
         }
     }
-    Ok(is_there)
+    Ok(true)
 }
 
-async fn begin_again(base: &Base, table: &dyn StreamTable) -> Result<(), StreamError> {
+/// Begins the incarnation after this one, unless another program has, and creates what is missing.
+async fn begin_again(base: &Base, table: &dyn StreamTable, incarnation: u64) -> Result<(), StreamError> {
     let topic = base.topic();
     if !guard("stream_database_first") {
         for partition in &base.partitions {
             base.store.open(partition, &[], EntryId::MIN).await?;
         }
     }
-    let loss = ask(table.begin_again(&topic)).await?;
+    let loss = ask(table.begin_again(&topic, incarnation)).await?;
     open_all(base, table).await?;
-    // Last: without it, the next program that looks does all of this again.
-    let record = StreamRecord { incarnation: Some(loss.incarnation), ..base.record.clone() };
-    base.store.register().replace(&base.name, &record).await?;
-    if loss.incarnation > 1 {
+    // Last: without it, the next program that looks does all of this again. Never an older incarnation than the database has by now.
+    let mut written = None;
+    loop {
+        let current = ask(table.incarnation(&topic)).await?;
+        if current == written {
+            break;
+        }
+        let record = StreamRecord { incarnation: current, ..base.record.clone() };
+        base.store.register().replace(&base.name, &record).await?;
+        written = current;
+    }
+    if let Some(loss) = loss.filter(|loss| loss.incarnation > 1) {
         let name = || Arc::clone(&base.name);
         tracing::warn!(
             stream = %base.name,
@@ -98,8 +117,11 @@ async fn open_all(base: &Base, table: &dyn StreamTable) -> Result<(), StreamErro
             GroupSpec { name: Clone::clone(name), position: Position::After(checkpoint), mode: *mode }
         };
         let specs: Vec<GroupSpec> = known.iter().map(spec).collect();
-        let last = here().map(|row| row.checkpoint).max().unwrap_or(EntryId::MIN);
-        let last = if guard("stream_ids_above_checkpoints") { last } else { EntryId::MIN };
+        // The first id of the next ms: the one before a pending entry may have the highest possible number.
+        let last = here().map(|row| row.checkpoint).max().filter(|last| *last != EntryId::MIN);
+        let last = last
+            .filter(|_| guard("stream_ids_above_checkpoints"))
+            .map_or(EntryId::MIN, |last| EntryId::at(last.ms + 1));
         base.store.open(partition, &specs, last).await?;
     }
     Ok(())

@@ -69,8 +69,9 @@ static PURGE: Statement = Statement::new(
     "DELETE FROM evenkeel_stream_log WHERE topic = ? AND part = ? AND (tail_ms < ? OR tail_ms = ? AND tail_seq <= ?)",
 );
 
-static NEXT_INCARNATION: Statement =
-    Statement::new("UPDATE evenkeel_streams SET incarnation = incarnation + 1, saved_at = {now} WHERE topic = ?");
+static NEXT_INCARNATION: Statement = Statement::new(
+    "UPDATE evenkeel_streams SET incarnation = incarnation + 1, saved_at = {now} WHERE topic = ? AND incarnation = ?",
+);
 // A relay that has sent messages of these keys before the loss must not record them as sent.
 static UNCLAIM: Statement = Statement::new(
     "UPDATE evenkeel_outbox_keys SET claim = NULL, due_at = {now} WHERE topic = ? AND claim IS NOT NULL",
@@ -181,12 +182,16 @@ impl<DB: Database> SqlTable<DB> {
         Ok(true)
     }
 
-    async fn try_begin_again(&self, topic: &str) -> Result<Loss, sqlx::Error> {
+    async fn try_begin_again(&self, topic: &str, incarnation: u64) -> Result<Option<Loss>, sqlx::Error> {
         let name = [Value::Text(topic)];
         let mut connection = self.0.acquire().await?;
         let mut transaction = begin::<DB>(&mut connection).await?;
         // Waits for relays that are recording entries of the stream as sent, and holds back later ones.
-        DB::execute(&mut transaction, NEXT_INCARNATION.text::<DB>(), &name).await?;
+        let seen = [Value::Text(topic), Value::count(incarnation)];
+        let is_first = DB::execute(&mut transaction, NEXT_INCARNATION.text::<DB>(), &seen).await? > 0;
+        if !is_first && guard("stream_recovery_begun_once") {
+            return Ok(None);
+        }
         let row = Row::<DB>::first(&mut transaction, &STREAM, &name).await?.ok_or(sqlx::Error::RowNotFound)?;
         let (incarnation, groups) = (row.count(1)?, groups_in::<DB>(&mut transaction, topic).await?);
         if guard("stream_loss_ends_claims") {
@@ -214,7 +219,7 @@ impl<DB: Database> SqlTable<DB> {
         }
         DB::execute(&mut transaction, NOTHING_UNSETTLED.text::<DB>(), &name).await?;
         transaction.commit().await?;
-        Ok(loss)
+        Ok(Some(loss))
     }
 }
 
@@ -304,8 +309,8 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
         rows.first().map(|row| row.count(1)).transpose().map_err(SqlError::of::<DB>)
     }
 
-    async fn begin_again(&self, topic: &str) -> Result<Loss, SqlError> {
-        repeated!(self.try_begin_again(topic))
+    async fn begin_again(&self, topic: &str, incarnation: u64) -> Result<Option<Loss>, SqlError> {
+        repeated!(self.try_begin_again(topic, incarnation))
     }
 
     async fn groups(&self, topic: &str) -> Result<Vec<GroupRow>, SqlError> {

@@ -62,8 +62,9 @@ pub(crate) trait StreamTable: Send + Sync {
     /// The incarnation of a stream; `None` if the stream is not registered, 0 if it was never created.
     async fn incarnation(&self, topic: &str) -> Result<Option<u64>, SqlError>;
 
-    /// Begins another incarnation: claims of the stream's keys end, and all kept entries are sent again in the order of their keys.
-    async fn begin_again(&self, topic: &str) -> Result<Loss, SqlError>;
+    /// Begins the incarnation after this one: claims of the stream's keys end, and all kept entries are sent again in the order of their
+    /// keys. `None` if another program has begun it.
+    async fn begin_again(&self, topic: &str, incarnation: u64) -> Result<Option<Loss>, SqlError>;
 
     /// All groups of a stream, by name and partition.
     async fn groups(&self, topic: &str) -> Result<Vec<GroupRow>, SqlError>;

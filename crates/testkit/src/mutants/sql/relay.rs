@@ -111,6 +111,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::relay::sqlite::attacked::unavailable_sink_does_not_delay_other_units_of_work",
     ),
     mutant(
+        "json_waits_for_redis",
+        "Effects of another program are given up because Redis did not reply when they were old.",
+        "json::row_waits_while_redis_is_away_however_old_it_is",
+    ),
+    mutant(
         "json_waits_for_topic",
         "Effects of a program in another language are parked because the program that opens the queue has not started yet.",
         "sql::relay::sqlite::json::row_waits_for_a_topic_that_no_program_has_opened",

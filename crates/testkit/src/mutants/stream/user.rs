@@ -135,6 +135,21 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::recovery::sqlite::recovery_ends_the_claims_of_relays",
     ),
     mutant(
+        "stream_timeout_outcome_kept",
+        "A handler that hangs while it holds a lock fails without an outcome, and its entry never becomes a dead letter.",
+        "stream::side::exclusive::memory::handler_that_hangs_with_a_lock_ends_in_a_dead_letter",
+    ),
+    mutant(
+        "stream_recovery_begun_once",
+        "A program that has seen the same loss as another one sends everything again.",
+        "stream::side::recovery::sqlite::recovery_that_another_program_has_begun_is_not_begun_again",
+    ),
+    mutant(
+        "stream_partition_recovered_once",
+        "A stream without groups is recovered once for each of its partitions, and its entries are sent as often.",
+        "stream::side::recovery::sqlite::stream_without_groups_is_recovered_once",
+    ),
+    mutant(
         "stream_database_first",
         "New entries are appended before the kept ones, which then count as duplicates.",
         "stream::side::recovery::sqlite::stream_stays_lost_while_its_database_fails",

@@ -13,7 +13,7 @@ use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::work::Joined;
 use evenkeel_link::support::{crash_point, guard};
-use ready::{Ready, Topics};
+use ready::{NotReady, Ready, Topics};
 use rows::Inserted;
 use sqlx::Transaction;
 use sqlx::pool::PoolConnection;
@@ -66,12 +66,15 @@ impl Intake {
             self.one_by_one = false;
             return Ok(Looked::idle(core.settings.poll.delay_max));
         }
+        // Redis is asked without a connection to the database in hand.
+        drop(connection);
         let mut topics = Topics::default();
         let mut planned = Vec::with_capacity(found.len());
         for row in found {
             let plan = plan(core, &row, &mut topics).await;
             planned.push((row, plan));
         }
+        let mut connection = core.connection().await?;
         match take(core, &mut connection, &planned).await {
             Err(error) if !error.is_retryable() => self.isolate(core, &mut connection, planned, error).await,
             answer => answer,
@@ -102,10 +105,15 @@ async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics
         Err(error) => return Plan::Park(error),
     };
     for topic in wishes.iter().filter_map(wishes::Wish::queue) {
-        if let Err(error) = topics.look_up(core, topic).await {
+        match topics.look_up(core, topic).await {
+            Ok(()) => {}
             // The program that opens the queue may not have started yet.
-            let is_late = row.age >= core.settings.unrouted_max || !guard("json_waits_for_topic");
-            return if is_late { Plan::Park(error) } else { Plan::Wait(error) };
+            Err(NotReady::Unknown(error)) => {
+                let is_late = row.age >= core.settings.unrouted_max || !guard("json_waits_for_topic");
+                return if is_late { Plan::Park(error) } else { Plan::Wait(error) };
+            }
+            Err(NotReady::Unavailable(error)) if guard("json_waits_for_redis") => return Plan::Wait(error),
+            Err(NotReady::Unavailable(error)) => return Plan::Park(error),
         }
     }
     let ready = wishes.into_iter().enumerate().map(|(index, wish)| {

@@ -3,7 +3,7 @@
 use super::rows::Inserted;
 use super::wishes::{self, Wish};
 #[cfg(feature = "cache")]
-use crate::cache::Demand;
+use crate::cache::{Demand, check_key, check_name, check_span};
 #[cfg(feature = "queue")]
 use crate::queue::{JobPut, JobWish};
 use crate::sql::Message;
@@ -24,12 +24,6 @@ use evenkeel_protocol::{
 };
 #[cfg(feature = "queue")]
 use std::collections::HashMap;
-
-/// The maximum length of a cache's name and of a key in bytes, as in the JSON API.
-#[cfg(feature = "cache")]
-const CACHE_BYTES_MAX: usize = 256;
-#[cfg(feature = "cache")]
-const KEY_BYTES_MAX: usize = 4_096;
 
 /// An effect that a unit of work can record.
 #[derive(Clone, Debug)]
@@ -59,34 +53,54 @@ impl Ready {
     }
 }
 
-/// The entries of topics in the register, read once per pass.
+/// The entries of topics in the register, each read once per pass.
 #[derive(Default)]
 pub(super) struct Topics {
+    /// `None`: no program has opened a queue for the topic.
     #[cfg(feature = "queue")]
-    known: HashMap<String, TopicRecord>,
+    read: HashMap<String, Option<TopicRecord>>,
+    /// The register could not be read, and is not read again in this pass.
+    #[cfg(feature = "queue")]
+    error: Option<String>,
+}
+
+/// Why jobs of a topic cannot be sent now.
+pub(super) enum NotReady {
+    /// Without a program that opens the queue, or another relay, never.
+    Unknown(String),
+    /// Redis does not reply.
+    #[cfg_attr(not(feature = "queue"), expect(dead_code, reason = "only queues have a register"))]
+    Unavailable(String),
 }
 
 impl Topics {
-    /// Reads the entry of a topic. The error says why its jobs cannot be sent now.
+    /// Reads the entry of a topic.
     #[cfg(feature = "queue")]
-    pub(super) async fn look_up<DB: Database>(&mut self, core: &Core<DB>, topic: &str) -> Result<(), String> {
-        if self.known.contains_key(topic) {
-            return Ok(());
-        }
-        match core.shared.destinations.queues.store().topics().get(topic).await {
-            Ok(Some(record)) => {
-                self.known.insert(topic.to_owned(), record);
-                Ok(())
+    pub(super) async fn look_up<DB: Database>(&mut self, core: &Core<DB>, topic: &str) -> Result<(), NotReady> {
+        if !self.read.contains_key(topic) {
+            if let Some(error) = self.error.clone() {
+                return Err(NotReady::Unavailable(error));
             }
-            Ok(None) => Err(format!("no program has opened a queue for the topic `{topic}`")),
-            Err(error) => Err(error.to_string()),
+            match core.shared.destinations.queues.store().topics().get(topic).await {
+                Ok(record) => drop(self.read.insert(topic.to_owned(), record)),
+                Err(error) => return Err(NotReady::Unavailable(self.error.insert(error.to_string()).clone())),
+            }
+        }
+        match self.entry(topic) {
+            Some(_) => Ok(()),
+            None => Err(NotReady::Unknown(format!("no program has opened a queue for the topic `{topic}`"))),
         }
     }
 
+    #[cfg(feature = "queue")]
+    fn entry(&self, topic: &str) -> Option<&TopicRecord> {
+        self.read.get(topic)?.as_ref()
+    }
+
     #[cfg(not(feature = "queue"))]
-    pub(super) async fn look_up<DB: Database>(&mut self, _core: &Core<DB>, topic: &str) -> Result<(), String> {
+    pub(super) async fn look_up<DB: Database>(&mut self, _core: &Core<DB>, topic: &str) -> Result<(), NotReady> {
         let sentence = format!("the relay was built without the feature `queue`, which the topic `{topic}` needs");
-        std::future::ready(Err(sentence)).await
+        std::future::ready(Err(NotReady::Unknown(sentence))).await
     }
 }
 
@@ -101,12 +115,9 @@ pub(super) fn of<DB: Database>(
     match wish {
         #[cfg(feature = "cache")]
         Wish::Invalidate(wish) => {
-            if wish.cache.is_empty() || wish.cache.len() > CACHE_BYTES_MAX || wish.cache.contains(['{', '}', ':']) {
-                return Err(format!("`cache` must have 1 to {CACHE_BYTES_MAX} bytes, without braces and colons"));
-            }
-            if wish.key.is_empty() || wish.key.len() > KEY_BYTES_MAX {
-                return Err(format!("`key` must have 1 to {KEY_BYTES_MAX} bytes"));
-            }
+            check_name(&wish.cache).map_err(|error| format!("`cache`: {error}"))?;
+            check_key(wish.key.as_bytes()).map_err(|error| format!("`key`: {error}"))?;
+            check_span(wish.retain_ms.max(wish.lag_ms))?;
             let mode = if wish.purge { Mode::Purge } else { Mode::Expire { retain_ms: wish.retain_ms } };
             let demand = Demand { floor: wish.version, lag_ms_max: wish.lag_ms, ..mode.into() };
             Ok(Ready::Invalidate(wish.cache, wish.key.into(), demand))
@@ -117,7 +128,7 @@ pub(super) fn of<DB: Database>(
         }
         #[cfg(feature = "queue")]
         Wish::Enqueue(wish) => {
-            let record = topics.known.get(&wish.topic).ok_or("its topic is unknown")?;
+            let record = topics.entry(&wish.topic).ok_or("its topic is unknown")?;
             let json = Codec::<serde_json::Value>::id(&Json);
             if wish.body.is_some() && record.codec != json {
                 return Err(format!(
@@ -151,7 +162,7 @@ pub(super) fn of<DB: Database>(
         }
         #[cfg(feature = "queue")]
         Wish::Revoke(wish) => {
-            let record = topics.known.get(&wish.topic).ok_or("its topic is unknown")?;
+            let record = topics.entry(&wish.topic).ok_or("its topic is unknown")?;
             let withdraw = JobWish::Withdraw(Retention::AfterEnd(record.id_window_ms));
             Ok(Ready::Put(put(wish.topic, record, JobId::named(wish.id.as_bytes()), 0, withdraw)))
         }

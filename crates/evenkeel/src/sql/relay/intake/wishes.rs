@@ -47,7 +47,7 @@ pub(super) struct Invalidate {
 #[cfg_attr(not(feature = "queue"), expect(dead_code, reason = "only its JSON is checked"))]
 pub(super) struct Enqueue<'a> {
     pub(super) topic: String,
-    /// The newest row with this id wins.
+    /// The newest row with this id wins, unless one of them waited for its queue.
     pub(super) id: Option<String>,
     /// Counts from the row's `created_at`.
     pub(super) delay_ms: Option<u64>,

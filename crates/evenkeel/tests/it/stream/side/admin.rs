@@ -12,6 +12,7 @@ on_both! {
     paused_group_delivers_nothing_until_resumed
     seek_to_a_time_delivers_from_there
     seek_into_the_future_is_refused
+    seek_to_entries_ahead_of_the_clock_is_accepted
     seek_to_an_entry_moves_its_partition_only
     preview_of_a_seek_counts_and_changes_nothing
     encoded_value_is_appended_once_by_name
@@ -105,6 +106,25 @@ async fn seek_into_the_future_is_refused(rig: Rig) {
         assert!(answers.iter().all(|answer| matches!(answer, Some(StreamError::Invalid(_)))), "{to:?}: {answers:?}");
     }
     orders.admin().seek("billing", SeekTo::Time(UnixMs(rig.now_ms()))).await.unwrap();
+}
+
+/// An operator has set the clock back: the entries that there are can be handled again.
+async fn seek_to_entries_ahead_of_the_clock_is_accepted(rig: Rig) {
+    let orders = rig.orders(1).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(orders.group("billing")));
+    append(&orders, "a", &["x"]).await;
+    assert_eq!(desk.done().await, "x");
+    all_settled(&orders).await;
+    let id = orders.admin().peek(0, EntryId::MIN, 1).await.unwrap()[0].id;
+    rig.set_back(Duration::from_secs(3_600)).await;
+    for to in [SeekTo::Time(UnixMs(id.ms)), SeekTo::Entry { partition: 0, id }] {
+        orders.admin().seek("billing", to).await.unwrap();
+        assert_eq!(rig.while_time_passes(desk.done()).await, "x");
+        rig.while_time_passes(all_settled(&orders)).await;
+    }
+    assert!(orders.admin().seek("billing", SeekTo::Time(UnixMs(id.ms + 1))).await.is_err());
+    office.close().await;
 }
 
 async fn seek_to_an_entry_moves_its_partition_only(rig: Rig) {

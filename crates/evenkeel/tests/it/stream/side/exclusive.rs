@@ -11,6 +11,7 @@ on_both! {
     entries_of_a_key_run_one_at_a_time_in_all_processes
     handler_is_canceled_when_its_lock_is_lost
     suspect_whose_lock_is_taken_stays_a_suspect
+    handler_that_hangs_with_a_lock_ends_in_a_dead_letter
     entry_whose_lock_has_an_invalid_name_is_dead
     extreme_delays_of_a_busy_lock_are_rejected
 }
@@ -109,6 +110,22 @@ async fn handler_is_canceled_when_its_lock_is_lost(rig: Rig) {
     assert!(fence(&again) > former);
     again.done();
     rig.while_time_passes(all_settled(&orders)).await;
+    office.close().await;
+}
+
+async fn handler_that_hangs_with_a_lock_ends_in_a_dead_letter(rig: Rig) {
+    let (keel, orders) = process(&rig).await;
+    append(&orders, "a", &["x"]).await;
+    let desk = Desk::new();
+    let consumer = desk.consumer(group(&keel, &orders).retries(0)).handler_timeout(Duration::from_secs(5));
+    let office = open(consumer);
+    let case = desk.next().await;
+    rig.while_time_passes(case.dropped()).await;
+    rig.while_time_passes(all_settled(&orders)).await;
+    let letters = letters(&orders).await;
+    assert_eq!((letters.len(), reason(&letters[0]).as_str()), (1, "the handler did not end within 5s"));
+    let lock = rig.process().await.lock("stock/a");
+    rig.while_time_passes(lock.acquire()).await.unwrap();
     office.close().await;
 }
 

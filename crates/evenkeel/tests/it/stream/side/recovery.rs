@@ -10,12 +10,16 @@ use evenkeel::stream::{Consumer, EntryId, OnFailure, StreamError};
 use evenkeel_protocol::stream::steps::{Append, NewEntry};
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::proxy::{Direction, Proxy};
 use tokio::sync::mpsc;
 
 on_redis_and_each_database! {
     flush_loses_no_entry_of_a_unit_of_work
     entries_are_kept_until_the_slowest_group_has_settled_them
     ids_continue_above_the_checkpoints
+    ids_after_a_recovery_can_be_named
+    stream_without_groups_is_recovered_once
+    recovery_that_another_program_has_begun_is_not_begun_again
     checkpoint_never_goes_back
     recovery_ends_the_claims_of_relays
     stream_stays_lost_while_its_database_fails
@@ -202,6 +206,55 @@ async fn ids_continue_above_the_checkpoints<DB: Tested>(rig: Rig, database: Test
     relay(&shop, &database).await;
     assert!(log(&shop.1).await[0].id > before);
     assert_eq!(handle_all(&rig, &shop.1).await, ["2"]);
+}
+
+/// The checkpoint before a pending entry has the highest number that an id can have.
+async fn ids_after_a_recovery_can_be_named<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    place(&shop, &database, "a", &["1"]).await;
+    relay(&shop, &database).await;
+    let desk = Desk::new();
+    let office = open(consumer(&desk, &shop.1, "billing"));
+    let _running = desk.next().await;
+    until(&rig, || async { unsettled(&shop.1, "billing").await == 1 }).await;
+    let before = log(&shop.1).await[0].id;
+    office.kill().await;
+    flush(&rig).await;
+    rig.set_back(Duration::from_secs(3_600)).await;
+    place(&shop, &database, "a", &["2", "3"]).await;
+    relay(&shop, &database).await;
+    let entries = log(&shop.1).await;
+    assert_eq!(entries.len(), 3);
+    for entry in entries {
+        assert!(entry.id > before && entry.id.sequence < 1 << 53, "{}", entry.id);
+    }
+}
+
+/// Each partition that is found missing would recover the stream again, and entries would be sent twice.
+async fn stream_without_groups_is_recovered_once<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let (_keel, orders) = process(&rig, &database).await;
+    flush(&rig).await;
+    let value = "x".to_owned();
+    let appended = futures_util::future::join_all((0..8).map(|key| orders.append(format!("key/{key}"), &value))).await;
+    assert!(appended.iter().all(Result::is_ok), "{appended:?}");
+    assert_eq!(orders.admin().losses(10).await.unwrap().len(), 1);
+}
+
+/// This one has read the register before the other one has written it.
+async fn recovery_that_another_program_has_begun_is_not_begun_again<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let proxy = Proxy::start(rig.port(), 1).await.unwrap();
+    let keel = rig.process_through(|url| proxy.url(url)).await;
+    let orders: Orders = keel.stream("orders").partitions(2).sql(&database.pool).open().await.unwrap();
+    flush(&rig).await;
+    let mut hold = proxy.hold(Direction::ToClient, "HGET");
+    let producer = orders.clone();
+    let appending = tokio::spawn(async move { producer.append("a", &"x".to_owned()).await });
+    hold.reached().await.unwrap();
+    let other = process(&rig, &database).await;
+    hold.release();
+    appending.await.unwrap().unwrap();
+    assert_eq!(other.1.admin().losses(10).await.unwrap().len(), 1);
+    assert_eq!(log(&other.1).await.len(), 1);
 }
 
 async fn checkpoint_never_goes_back<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {

@@ -3,6 +3,7 @@
 use super::Db;
 use super::recorder::Recorder;
 use super::stage::Stage;
+use evenkeel::Keel;
 use evenkeel::cache::Cache;
 use evenkeel::queue::topic::JobState;
 use evenkeel::queue::{Found, JobId, Queue};
@@ -96,8 +97,10 @@ async fn malformed_row_is_parked_and_others_are_carried_out() {
         (r#"[{"publish": {"topic": "links", "payload_base64": "%"}}]"#, "is not Base64"),
         (r#"[{"enqueue": {"topic": "mail", "body": 1, "delay_ms": 1, "due_at": 1}}]"#, "either `due_at` or `delay_ms`"),
         (r#"[{"enqueue": {"topic": "mail", "body": 1, "delay_ms": -1}}]"#, "effect 1: invalid value"),
-        (r#"[{"invalidate": {"cache": "a:b", "key": "1"}}]"#, "`cache` must have 1 to 256 bytes"),
-        (r#"[{"invalidate": {"cache": "a", "key": ""}}]"#, "`key` must have 1 to 4096 bytes"),
+        (r#"[{"invalidate": {"cache": "a:b", "key": "1"}}]"#, "`cache`: the name must be 1 to 64 letters"),
+        (r#"[{"invalidate": {"cache": "a b", "key": "1"}}]"#, "`cache`: the name must be 1 to 64 letters"),
+        (r#"[{"invalidate": {"cache": "a", "key": ""}}]"#, "`key`: the key must have 1 to 4096 bytes"),
+        (r#"[{"invalidate": {"cache": "a", "key": "1", "lag_ms": 1099511627777}}]"#, "a time is longer than 34 years"),
         ("null", "must be a JSON array"),
     ];
     for (effects, _) in wrong {
@@ -155,6 +158,20 @@ async fn row_for_an_unknown_topic_is_parked_after_a_day() {
     stage.sql("UPDATE evenkeel_outbox_json SET created_at = created_at - 90000000").await;
     stage.drain(&relay(&stage, &Recorder::new())).await;
     assert_eq!((left(&stage).await, stage.works(4).await), (0, 1));
+}
+
+/// A repetition of the same row would succeed once Redis replies. Rows without jobs do not need it.
+#[tokio::test]
+async fn row_waits_while_redis_is_away_however_old_it_is() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    let keel = Keel::connect_lazy("redis://127.0.0.1:1").await.unwrap();
+    insert(&stage, r#"[{"revoke": {"topic": "mail", "id": "early"}}]"#).await;
+    insert(&stage, r#"[{"enqueue": {"topic": "post", "id": "early", "body": 1}}]"#).await;
+    stage.sql("UPDATE evenkeel_outbox_json SET created_at = created_at - 90000000").await;
+    insert(&stage, r#"[{"publish": {"topic": "links", "payload": "meanwhile"}}]"#).await;
+    stage.drain(&keel.relay(&stage.pool).sinks(Sinks::to(sink.clone()))).await;
+    assert_eq!((left(&stage).await, stage.works(4).await, sink.taken().len()), (2, 0, 1));
 }
 
 /// The newest row of a job wins, a delay counts from the insertion, and a job without an id is always new.
