@@ -91,9 +91,10 @@ async fn perform<T: Send + Sync + 'static>(
     let is_suspect = is_suspect && guard("stream_suspect_alone");
     #[cfg(feature = "lock")]
     if let Some(locks) = &run.settings.exclusive {
-        let outcome = exclusive::perform(worker, tokens, delivered, cancellation, locks, is_suspect).await;
+        let outcome = Box::pin(exclusive::perform(worker, tokens, delivered, cancellation, locks, is_suspect)).await;
         return outcome.inspect(|outcome| run.metrics.handled(outcome));
     }
+    // What is rare is boxed, because each attempt is moved into a task of its own.
     let call = call(
         worker,
         tokens,
@@ -104,7 +105,7 @@ async fn perform<T: Send + Sync + 'static>(
         None,
     );
     let outcome = if is_suspect {
-        alone(worker, tokens, call).await?
+        Box::pin(alone(worker, tokens, call)).await?
     } else {
         let _among_others = Arc::clone(&run.gate).read_owned().await;
         call.await
@@ -198,7 +199,7 @@ pub(super) async fn call<T: Send + Sync + 'static>(
         tracing::warn!(error = %message, "the handler failed");
     }
     if let Err((Reaction::PauseGroup(span), _)) = &answer {
-        pause_group(run, *span).await;
+        Box::pin(pause_group(run, *span)).await;
     }
     outcome(answer, &run.settings, failures_of(delivered) + 1)
 }

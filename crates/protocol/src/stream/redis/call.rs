@@ -4,6 +4,8 @@ use crate::stream::id::EntryId;
 use crate::stream::name::GroupName;
 use crate::stream::steps::{Append, Delivery, GroupSpec, Heartbeat, Mode, Outcome, Position, Reader, Settlement, Trim};
 use evenkeel_link::Token;
+use std::fmt::Display;
+use std::io::Write as _;
 
 /// The arguments of a script, in one buffer.
 #[derive(Default)]
@@ -29,16 +31,24 @@ impl Args {
         self
     }
 
+    /// Without a buffer of its own: a call has thousands.
+    fn shown(mut self, shown: impl Display) -> Self {
+        // Writing to memory cannot fail.
+        let _ = write!(self.buffer, "{shown}");
+        self.ends.push(self.buffer.len());
+        self
+    }
+
     pub(super) fn number(self, number: u64) -> Self {
-        self.bytes(number.to_string())
+        self.shown(number)
     }
 
     pub(super) fn size(self, size: usize) -> Self {
-        self.bytes(size.to_string())
+        self.shown(size)
     }
 
     pub(super) fn id(self, id: EntryId) -> Self {
-        self.bytes(id.to_string())
+        self.shown(id)
     }
 
     pub(super) fn ids(self, ids: &[EntryId]) -> Self {
@@ -88,14 +98,15 @@ pub(super) fn append(call: &Append) -> Args {
 
 pub(super) fn settle(group: &GroupName, reader: Reader, settlements: &[Settlement]) -> Args {
     settlements.iter().fold(Args::of(group).reader(reader), |args, settlement| {
+        let args = args.delivery(settlement.delivery);
         let (kind, delay, text): (&str, u64, &[u8]) = match &settlement.outcome {
-            Outcome::Done => ("0", 0, &[]),
+            Outcome::Done => return args.bytes("0"),
             Outcome::Retry { delay_ms, error } => ("1", *delay_ms, error),
             Outcome::Snooze { delay_ms } => ("2", *delay_ms, &[]),
             Outcome::Dead { reason, parks_key: false } => ("3", 0, reason),
             Outcome::Dead { reason, parks_key: true } => ("4", 0, reason),
         };
-        args.delivery(settlement.delivery).bytes(kind).number(delay).bytes(text)
+        args.bytes(kind).number(delay).bytes(text)
     })
 }
 

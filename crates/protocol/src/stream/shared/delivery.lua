@@ -5,7 +5,7 @@ local NOTES_MAX = 8
 
 -- Errors, crashes, the deliveries that ended with an outcome and ran alone last, and notes.
 local function tries_of(id)
-  local raw = call('HGET', TRIES, id)
+  local raw = has_failed and call('HGET', TRIES, id)
   if not raw then return { errors = 0, crashes = 0, outcome = 0, alone = 0, notes = '' } end
   local errors, crashes, outcome, alone = struct.unpack('>HBI4I4', raw)
   return { errors = errors, crashes = crashes, outcome = outcome, alone = alone, notes = string.sub(raw, 12) }
@@ -25,35 +25,52 @@ local function note(t, kind, words)
   t.notes = t.notes .. struct.pack('>I6BH', NOW, kind, #words) .. words
 end
 
+-- The delivery counts of the caller's pending entries between two ids, at most `limit` of them: one command instead of one for each.
+-- False stands for an entry whose outcome this call has recorded.
+local counts = {}
+local function look_up(first, last, limit, me)
+  for _, held in ipairs(native('XPENDING', LOG, group, first, last, limit, me) or {}) do counts[held[1]] = held[4] end
+end
+
 -- Whether a delivery is current. Codes: 1 current · 2 its outcome is recorded · 3 another delivery is current; nil: the group is missing.
 local function state_of(id, count, me)
-  local page = native('XPENDING', LOG, group, id, id, 1)
-  if not page then return nil end
-  local held = page[1]
-  if not held then return 2 end
-  if held[2] ~= me then return 3 end -- guard: stream_delivery_owner
-  if held[4] ~= count then return 3 end -- guard: stream_delivery_count
-  if call('ZSCORE', DUE, id) then return 2 end -- guard: stream_delivery_delayed
+  local current = counts[id]
+  if current == false then return 2 end
+  if not current then
+    local page = native('XPENDING', LOG, group, id, id, 1)
+    if not page then return nil end
+    local held = page[1]
+    if not held then return 2 end
+    if held[2] ~= me then return 3 end -- guard: stream_delivery_owner
+    current = held[4]
+  end
+  if current ~= count then return 3 end -- guard: stream_delivery_count
+  if has_failed and call('ZSCORE', DUE, id) then return 2 end -- guard: stream_delivery_delayed
   return 1
 end
 
--- Removes what a group has of an entry, except for the pending list.
-local function forget(id)
-  call('ZREM', DUE, id)
-  call('ZREM', LEASED, id)
-  call('HDEL', TRIES, id)
+-- Removes what a group has of entries, except for the pending list.
+local function forget(...)
+  call('ZREM', LEASED, ...)
+  if not has_failed then return end
+  call('ZREM', DUE, ...)
+  call('HDEL', TRIES, ...)
 end
 
--- The group is done with an entry.
-local function finish(id)
-  call('XACK', LOG, group, id)
-  forget(id)
+-- The group is done with entries.
+local function finish(...)
+  call('XACK', LOG, group, ...)
+  forget(...)
 end
 
 -- Adds an entry to the reply. If `lease_expired`, its previous delivery ended without an outcome.
 local function deliver(out, id, fields, count, due, lease_expired)
-  local k, e, origin = value(fields, 'k') or '', value(fields, 'e') or '', value(fields, 'o') or ''
-  local raw = call('HGET', TRIES, id) or ''
+  local k, e, origin, raw, parked = fields[2], fields[4], '', '', 0
+  -- Most entries have just these two fields, in this order.
+  if #fields ~= 4 or fields[1] ~= 'k' or fields[3] ~= 'e' then
+    k, e, origin = value(fields, 'k') or '', value(fields, 'e') or '', value(fields, 'o') or ''
+  end
+  if has_failed then raw, parked = call('HGET', TRIES, id) or '', call('HEXISTS', PARKED, k) end
   if lease_expired and raw ~= '' then
     local t, crashed = tries_of(id), true
     crashed = t.alone == count - 1 -- guard: stream_crash_alone
@@ -64,8 +81,9 @@ local function deliver(out, id, fields, count, due, lease_expired)
       call('HSET', TRIES, id, raw)
     end
   end
-  local parked = call('HEXISTS', PARKED, k)
-  for _, part in ipairs({ id, count, due, parked, origin, raw, k, e }) do out[#out + 1] = part end
+  local n = #out
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = id, count, due, parked
+  out[n + 5], out[n + 6], out[n + 7], out[n + 8] = origin, raw, k, e
 end
 
 -- Delivers an entry again; nil if the group is missing, false if the log has the entry no more.

@@ -10,13 +10,17 @@ local BY_PARTITION, FOREVER = '1', 9007199254740991
 local g = {}
 for at, held in ipairs(call('HMGET', G, unpack(FIELDS))) do g[FIELDS[at]] = held end
 
+-- Whether the group may have failed entries. Without them, nothing is known of an entry but its lease.
+local has_failed = true
+
 -- Rejects the call, before it writes, if another program has put a value of another type under a key of the partition or the group.
 -- Most groups lack four of the keys, and one command shows that.
 local function check_types()
   call('XLEN', LOG)
   call('ZCARD', LEASED)
   call('ZCARD', SEEN)
-  if call('EXISTS', DUE, TRIES, DEAD, PARKED) == 0 then return end
+  has_failed = call('EXISTS', DUE, TRIES, DEAD, PARKED) > 0
+  if not has_failed then return end
   call('ZCARD', DUE)
   call('HLEN', TRIES)
   call('XLEN', DEAD)

@@ -14,9 +14,11 @@ local function value(reply, name)
   end
 end
 
+local NEXT_ID = text(NOW) .. '-*'
+
 -- Appends under the server's time; under the time of the last entry, if the clock was set back.
 local function add(stream, ...)
-  local id = redis.pcall('XADD', stream, text(NOW) .. '-*', ...)
+  local id = redis.pcall('XADD', stream, NEXT_ID, ...)
   if type(id) ~= 'table' then return id end
   if not string.find(id.err, 'equal or smaller', 1, true) then error(id) end
   local last = value(call('XINFO', 'STREAM', stream), 'last-generated-id')

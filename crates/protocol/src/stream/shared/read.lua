@@ -27,7 +27,7 @@ end
 -- Delivers entries for the first time; false if the group is missing. An entry that was sent back to another group is skipped.
 local function read_new(out, me, limit, deadline)
   if limit <= 0 then return true end
-  local streams = native('XREADGROUP', 'GROUP', group, me, 'COUNT', limit, 'STREAMS', LOG, '>')
+  local streams, new, leased = native('XREADGROUP', 'GROUP', group, me, 'COUNT', limit, 'STREAMS', LOG, '>'), {}, {}
   if streams == nil then return false end
   for _, found in ipairs(streams and streams[1][2] or {}) do
     local id, fields = found[1], found[2]
@@ -38,8 +38,16 @@ local function read_new(out, me, limit, deadline)
       call('XACK', LOG, group, id)
     else
       deliver(out, id, fields, 1, -1, false)
-      if g.mode ~= BY_PARTITION then call('ZADD', LEASED, text(deadline), id) end
+      new[#new + 1] = id
     end
   end
+  if g.mode == BY_PARTITION or #new == 0 then return true end
+  -- The last one first: a small sorted set is searched from its begin for each.
+  local ends = text(deadline)
+  for at = #new, 1, -1 do
+    leased[#leased + 1] = ends
+    leased[#leased + 1] = new[at]
+  end
+  call('ZADD', LEASED, unpack(leased))
   return true
 end

@@ -43,7 +43,7 @@ macro_rules! stream_suite {
             repeated_settlement_counts_one_error, settlement_from_before_a_seek_changes_nothing,
             failed_entry_is_delivered_after_its_delay, snooze_counts_nothing, crash_counts_for_an_entry_that_ran_alone,
             crash_of_an_entry_no_longer_alone_is_not_counted,
-            history_has_the_newest_errors, each_entry_of_a_batch_has_its_outcome,
+            history_has_the_newest_errors, each_entry_of_a_batch_has_its_outcome, outcomes_of_one_call_see_each_other,
             // dead
             dead_letter_exists_once_with_its_history, redriven_letter_reaches_its_group_only,
             letter_of_a_parked_key_is_not_redriven, key_is_parked_until_its_last_letter_is_deleted,

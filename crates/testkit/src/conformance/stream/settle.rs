@@ -1,6 +1,6 @@
 //! What an outcome changes, and whose outcome counts.
 
-use super::rig::{LEASE_MS, Rig, delivery, done, retry};
+use super::rig::{LEASE_MS, Rig, delivery, done, ids, retry};
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use evenkeel_protocol::stream::id::EntryId;
@@ -170,6 +170,39 @@ pub async fn each_entry_of_a_batch_has_its_outcome<S: StreamSteps>(rig: &Rig<S>)
     let (settled, already) = (Verdict::Settled, Verdict::AlreadySettled);
     assert_eq!(verdicts, [settled, settled, already, already]);
     assert_eq!(rig.read(reader, 3).await?.iter().map(|read| read.id).collect::<Vec<_>>(), [appended[1]]);
+    Ok(())
+}
+
+/// The scripts find the deliveries of one call together: what the call has recorded before counts, and what lies between belongs to others.
+pub async fn outcomes_of_one_call_see_each_other<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let appended = rig.append(&["a", "b", "c", "d", "e", "f", "g"]).await?;
+    let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
+    let first = rig.read(ann, 4).await?;
+    rig.time.advance(LEASE_MS).await?;
+    let others = rig.read(bob, 4).await?;
+    assert_eq!(ids(&others), [appended[0], appended[1], appended[4], appended[5]], "half a read is for expired leases");
+    let mine = rig.read(ann, 10).await?;
+    assert_eq!(ids(&mine), [appended[2], appended[3], appended[6]]);
+    let dead = || Outcome::Dead { reason: Bytes::from_static(b"broken"), parks_key: false };
+    let outcomes = [
+        (delivery(&first[0]), Outcome::Done, Verdict::Stale),
+        (delivery(&others[1]), Outcome::Done, Verdict::Stale),
+        (delivery(&first[2]), Outcome::Done, Verdict::Stale),
+        (delivery(&mine[0]), Outcome::Done, Verdict::Settled),
+        (delivery(&mine[0]), retry(0), Verdict::AlreadySettled),
+        (delivery(&mine[1]), retry(0), Verdict::Settled),
+        (delivery(&mine[1]), Outcome::Done, Verdict::AlreadySettled),
+        (delivery(&others[3]), dead(), Verdict::Stale),
+        (delivery(&mine[2]), dead(), Verdict::Settled),
+        (delivery(&mine[2]), dead(), Verdict::AlreadySettled),
+    ];
+    let settlements = outcomes.clone().map(|(delivery, outcome, _)| Settlement { delivery, outcome });
+    let verdicts = done(rig.streams.settle(&rig.partition, &rig.group, ann, &settlements).await?)?;
+    assert_eq!(verdicts, outcomes.map(|(_, _, verdict)| verdict));
+    let (letters, stats) =
+        (rig.streams.dead(&rig.partition, &rig.group, EntryId::MIN, 10).await?, rig.stats().await?);
+    assert_eq!((letters.len(), stats.pending), (1, 5), "four of the other, and one that is due again");
     Ok(())
 }
 

@@ -142,6 +142,16 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::scripts::repeated_settlement_counts_one_error",
     ),
     mutant(
+        "stream_outcome_of_this_call_is_delayed",
+        "A failed entry is settled twice by one call.",
+        "stream::scripts::outcomes_of_one_call_see_each_other",
+    ),
+    mutant(
+        "stream_outcome_of_this_call_is_recorded",
+        "An entry becomes two dead letters by one call.",
+        "stream::scripts::outcomes_of_one_call_see_each_other",
+    ),
+    mutant(
         "stream_delivery_delayed",
         "A late heartbeat changes when a failed entry is due.",
         "stream::scripts::heartbeat_of_a_delayed_entry_is_rejected",

@@ -1,13 +1,13 @@
 //! The calls of a session.
 
 use super::session::{End, Held, Session};
-use super::{Inbox, REPEAT};
-use crate::stream::consume::run::Handling;
+use super::{Inbox, REPEAT, Worker};
+use crate::stream::consume::run::{Handling, Slot};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::steps::{
-    Delivered, Delivery, Heartbeat, ITEMS_MAX, Outcome, ReadEntries, Reply, Settlement, Verdict,
+    Delivered, Delivery, Heartbeat, ITEMS_MAX, Outcome, ReadEntries, Reader, Reply, Settlement, Verdict,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,10 +81,33 @@ impl<T: Send + Sync + 'static> Session<T> {
         }
     }
 
+    /// Records outcomes and reads, in one round trip.
+    pub(super) async fn settle_and_read(&mut self) -> Result<(), End> {
+        let worker = Arc::clone(&self.worker);
+        let (part, room) = (self.next_part(), self.room());
+        let read = async {
+            match &room {
+                Some(room) => Some(read_call(&worker, self.reader, room.want).await),
+                None => None,
+            }
+        };
+        let (settled, read) = tokio::join!(settle_call(&worker, self.reader, &self.settlements[..part]), read);
+        self.settled(part, settled)?;
+        match (read, room) {
+            (Some(read), Some(room)) => self.has_read(read, room),
+            _ => Ok(()),
+        }
+    }
+
     /// Reads as many entries as there is room for.
     pub(super) async fn read(&mut self) -> Result<(), End> {
-        let worker = Arc::clone(&self.worker);
-        let run = &worker.run;
+        let Some(room) = self.room() else { return Ok(()) };
+        let read = read_call(&Arc::clone(&self.worker), self.reader, room.want).await;
+        self.has_read(read, room)
+    }
+
+    fn room(&mut self) -> Option<Room> {
+        let run = Arc::clone(&self.worker.run);
         let mut slots = Vec::new();
         let want = if self.is_ordered() {
             let room = run.buffer.saturating_sub(self.lanes.held());
@@ -98,10 +121,14 @@ impl<T: Send + Sync + 'static> Session<T> {
         if want == 0 {
             // Nothing that this worker holds is due.
             self.due_at = self.due_at.filter(|due_at| *due_at > self.now());
-            return Ok(());
+            return None;
         }
-        let store = &run.core.base.store;
-        let read = match store.read(&worker.partition, &run.group, self.reader, want, run.settings.lease_ms()).await {
+        Some(Room { want, slots })
+    }
+
+    fn has_read(&mut self, read: Result<Reply<ReadEntries>, StreamError>, room: Room) -> Result<(), End> {
+        let run = Arc::clone(&self.worker.run);
+        let read = match read {
             Ok(reply) => current(reply)?,
             Err(error) => {
                 self.must_recover |= error.outcome_unknown();
@@ -112,9 +139,9 @@ impl<T: Send + Sync + 'static> Session<T> {
         };
         self.failures = 0;
         run.metrics.success(run.core.base.clock.unix_ms());
-        self.take_in(read, want);
+        self.take_in(read, room.want);
         self.note_blocked();
-        for slot in slots {
+        for slot in room.slots {
             let Some(delivered) = self.lanes.next() else { break };
             self.start(delivered, slot);
         }
@@ -151,11 +178,19 @@ impl<T: Send + Sync + 'static> Session<T> {
 
     /// Records outcomes.
     pub(super) async fn settle(&mut self) -> Result<(), End> {
-        let worker = Arc::clone(&self.worker);
-        let run = &worker.run;
-        let part = self.settlements.len().min(ITEMS_MAX);
-        let settled =
-            run.core.base.store.settle(&worker.partition, &run.group, self.reader, &self.settlements[..part]).await;
+        let part = self.next_part();
+        let settled = settle_call(&Arc::clone(&self.worker), self.reader, &self.settlements[..part]).await;
+        self.settled(part, settled)
+    }
+
+    /// The number of outcomes that the next call records: the first in the order of the log, which the script finds together.
+    fn next_part(&mut self) -> usize {
+        self.settlements.sort_unstable_by_key(|settlement| settlement.delivery.id);
+        self.settlements.len().min(ITEMS_MAX)
+    }
+
+    fn settled(&mut self, part: usize, settled: Result<Reply<Vec<Verdict>>, StreamError>) -> Result<(), End> {
+        let run = Arc::clone(&self.worker.run);
         let verdicts = match settled {
             Ok(reply) => current(reply)?,
             Err(error) => {
@@ -325,6 +360,26 @@ impl<T: Send + Sync + 'static> Session<T> {
         let _ = clock.timeout(FAREWELL, self.settle()).await;
         End::Expires(run.settings.lease)
     }
+}
+
+/// Entries that can be taken in, with a slot for each where entries are leased.
+struct Room {
+    want: usize,
+    slots: Vec<Slot>,
+}
+
+async fn read_call<T>(worker: &Worker<T>, reader: Reader, want: usize) -> Result<Reply<ReadEntries>, StreamError> {
+    let run = &worker.run;
+    run.core.base.store.read(&worker.partition, &run.group, reader, want, run.settings.lease_ms()).await
+}
+
+async fn settle_call<T>(
+    worker: &Worker<T>,
+    reader: Reader,
+    settlements: &[Settlement],
+) -> Result<Reply<Vec<Verdict>>, StreamError> {
+    let run = &worker.run;
+    run.core.base.store.settle(&worker.partition, &run.group, reader, settlements).await
 }
 
 fn given_back(delivery: Delivery) -> Settlement {

@@ -10,13 +10,21 @@ use std::collections::{HashMap, VecDeque};
 /// The lanes of one partition.
 pub(crate) struct Lanes {
     ordering: Ordering,
-    lanes: HashMap<Bytes, Lane>,
+    lanes: HashMap<LaneKey, Lane>,
     /// The keys of lanes that may have an entry to run; some may have none any more.
-    ready: VecDeque<Bytes>,
+    ready: VecDeque<LaneKey>,
     /// The number of entries that wait or run.
     held: usize,
     /// The number of entries that wait until they are delivered again.
     delayed: usize,
+}
+
+/// What tells lanes apart.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum LaneKey {
+    Entry(EntryId),
+    Key(Bytes),
+    All,
 }
 
 #[derive(Default)]
@@ -53,12 +61,12 @@ impl Lanes {
     }
 
     /// The lane of an entry.
-    fn key(&self, id: EntryId, key: &Bytes) -> Bytes {
+    fn key(&self, id: EntryId, key: &Bytes) -> LaneKey {
         match self.ordering {
-            _ if !guard("stream_lane_per_key") => each(id),
-            Ordering::Unordered => each(id),
-            Ordering::PerKey(_) => key.clone(),
-            Ordering::Total => Bytes::new(),
+            _ if !guard("stream_lane_per_key") => LaneKey::Entry(id),
+            Ordering::Unordered => LaneKey::Entry(id),
+            Ordering::PerKey(_) => LaneKey::Key(key.clone()),
+            Ordering::Total => LaneKey::All,
         }
     }
 
@@ -122,7 +130,7 @@ impl Lanes {
 
     /// Marks the waiting entries of a key as parked: an earlier one has become a dead letter of a sequence.
     pub(crate) fn park(&mut self, key: &Bytes) {
-        let waiting = self.lanes.get_mut(key).into_iter().flat_map(|lane| &mut lane.waiting);
+        let waiting = self.lanes.get_mut(&LaneKey::Key(key.clone())).into_iter().flat_map(|lane| &mut lane.waiting);
         waiting.for_each(|waiting| waiting.delivered.is_parked = true);
     }
 
@@ -153,10 +161,6 @@ impl Lanes {
         self.held -= gone;
         self.delayed -= delayed;
     }
-}
-
-fn each(id: EntryId) -> Bytes {
-    Bytes::from([id.ms.to_be_bytes(), id.sequence.to_be_bytes()].concat())
 }
 
 #[cfg(test)]

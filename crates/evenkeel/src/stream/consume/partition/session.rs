@@ -229,6 +229,11 @@ impl<T: Send + Sync + 'static> Session<T> {
 
     /// Makes the calls that are due.
     async fn step(&mut self, is_draining: bool) -> Result<(), End> {
+        if !is_draining && self.is_busy() {
+            self.settle_and_read().await?;
+            self.start_ready();
+            return Ok(());
+        }
         if !self.settlements.is_empty() && self.settle_at <= self.now() {
             self.settle().await?;
         }
@@ -242,8 +247,7 @@ impl<T: Send + Sync + 'static> Session<T> {
             return Ok(());
         }
         self.start_ready();
-        let is_due = self.look_at <= self.now() || self.due_at.is_some_and(|due_at| due_at <= self.now());
-        if is_due {
+        if self.must_read(self.now()) {
             if self.must_recover {
                 self.must_recover = !self.take_over().await?;
             }
@@ -256,6 +260,18 @@ impl<T: Send + Sync + 'static> Session<T> {
             self.start_ready();
         }
         Ok(())
+    }
+
+    fn must_read(&self, now: Moment) -> bool {
+        self.look_at <= now || self.due_at.is_some_and(|due_at| due_at <= now)
+    }
+
+    /// Whether outcomes are to be recorded while more can be read, and nothing else has to come first.
+    fn is_busy(&self) -> bool {
+        let now = self.now();
+        let settles = !self.settlements.is_empty() && self.settle_at <= now;
+        let is_current = self.beat_at > now && self.ends.is_none_or(|ends| ends > now);
+        settles && is_current && !self.must_recover && self.must_read(now)
     }
 
     /// Starts entries whose turn it is, as far as there are slots.

@@ -125,7 +125,7 @@ async fn handler_that_hangs_with_a_lock_ends_in_a_dead_letter(rig: Rig) {
     let letters = letters(&orders).await;
     assert_eq!((letters.len(), reason(&letters[0]).as_str()), (1, "the handler did not end within 5s"));
     let lock = rig.process().await.lock("stock/a");
-    rig.while_time_passes(lock.acquire()).await.unwrap();
+    drop(rig.while_time_passes(lock.acquire()).await.unwrap());
     office.close().await;
 }
 

@@ -32,12 +32,12 @@ async fn foreign_type_in_place_of_the_register_of_groups_is_logged_once() {
             while rig.while_time_passes(desk.done()).await != value {}
         }
         rig.while_time_passes(async {
-            while log.lacks("Redis refuses a call of this consumer") {
+            while log.lacks("a call of this consumer fails") {
                 tokio::task::yield_now().await;
             }
         })
         .await;
-        log.each_says("Redis refuses a call of this consumer", &[key.as_str()]);
+        log.each_says("a call of this consumer fails", &[key.as_str()]);
         let refused = orders.admin().groups().await.unwrap_err().to_string();
         assert!(refused.contains("WRONGTYPE") && refused.contains(&key), "{refused}");
         // Once the key is free, the group of the running consumer is registered again, and entries are trimmed.
@@ -98,7 +98,7 @@ async fn foreign_type_under_a_key_of_a_partition_is_logged_once() {
         rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
         append(&orders, "a", &["next"]).await;
         rig.while_time_passes(async {
-            while log.lacks("Redis refuses a call of this consumer") {
+            while log.lacks("a call of this consumer fails") {
                 tokio::task::yield_now().await;
             }
         })
