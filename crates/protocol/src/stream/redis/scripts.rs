@@ -15,7 +15,7 @@ macro_rules! script {
 
 // Rejected as a whole by a Redis server that is out of memory, because they need memory.
 pub(super) static OPEN: Script = script!("log" / "stream_open-1", "", ["log"]);
-pub(super) static APPEND: Script = script!("log" / "stream_append-1", "", ["log"]);
+pub(super) static APPEND: Script = script!("log" / "stream_append-1", "", ["log", "producers"]);
 pub(super) static REDRIVE: Script = script!("operate" / "stream_redrive-1", "", ["log", "group"]);
 
 // Consumers must be able to settle and trim when Redis is out of memory.
@@ -26,7 +26,8 @@ pub(super) static TAKE_OVER: Script =
     script!("consume" / "stream_take_over-1", "allow-oom", ["log", "group", "delivery"]);
 pub(super) static READ: Script =
     script!("consume" / "stream_read-1", "allow-oom", ["log", "group", "delivery", "read"]);
-pub(super) static SETTLE: Script = script!("consume" / "stream_settle-1", "allow-oom", ["log", "group", "delivery"]);
+pub(super) static SETTLE: Script =
+    script!("consume" / "stream_settle-1", "allow-oom", ["log", "group", "delivery", "outcome"]);
 pub(super) static HEARTBEAT: Script = script!("consume" / "stream_beat-1", "allow-oom", ["log", "group", "delivery"]);
 pub(super) static DISCARD: Script = script!("operate" / "stream_discard-1", "allow-oom", ["log", "group"]);
 pub(super) static SEEK: Script = script!("operate" / "stream_seek-1", "allow-oom", ["log", "group"]);

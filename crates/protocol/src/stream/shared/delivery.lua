@@ -5,7 +5,7 @@ local NOTES_MAX = 8
 
 -- Errors, crashes, the deliveries that ended with an outcome and ran alone last, and notes.
 local function tries_of(id)
-  local raw = has_failed and call('HGET', TRIES, id)
+  local raw = g.has_failed and call('HGET', TRIES, id)
   if not raw then return { errors = 0, crashes = 0, outcome = 0, alone = 0, notes = '' } end
   local errors, crashes, outcome, alone = struct.unpack('>HBI4I4', raw)
   return { errors = errors, crashes = crashes, outcome = outcome, alone = alone, notes = string.sub(raw, 12) }
@@ -45,14 +45,14 @@ local function state_of(id, count, me)
     current = held[4]
   end
   if current ~= count then return 3 end -- guard: stream_delivery_count
-  if has_failed and call('ZSCORE', DUE, id) then return 2 end -- guard: stream_delivery_delayed
+  if g.has_failed and call('ZSCORE', DUE, id) then return 2 end -- guard: stream_delivery_delayed
   return 1
 end
 
 -- Removes what a group has of entries, except for the pending list.
 local function forget(...)
   call('ZREM', LEASED, ...)
-  if not has_failed then return end
+  if not g.has_failed then return end
   call('ZREM', DUE, ...)
   call('HDEL', TRIES, ...)
 end
@@ -70,7 +70,7 @@ local function deliver(out, id, fields, count, due, lease_expired)
   if #fields ~= 4 or fields[1] ~= 'k' or fields[3] ~= 'e' then
     k, e, origin = value(fields, 'k') or '', value(fields, 'e') or '', value(fields, 'o') or ''
   end
-  if has_failed then raw, parked = call('HGET', TRIES, id) or '', call('HEXISTS', PARKED, k) end
+  if g.has_failed then raw, parked = call('HGET', TRIES, id) or '', call('HEXISTS', PARKED, k) end
   if lease_expired and raw ~= '' then
     local t, crashed = tries_of(id), true
     crashed = t.alone == count - 1 -- guard: stream_crash_alone

@@ -11,7 +11,7 @@ local g = {}
 for at, held in ipairs(call('HMGET', G, unpack(FIELDS))) do g[FIELDS[at]] = held end
 
 -- Whether the group may have failed entries. Without them, nothing is known of an entry but its lease.
-local has_failed = true
+g.has_failed = true
 
 -- Rejects the call, before it writes, if another program has put a value of another type under a key of the partition or the group.
 -- Most groups lack four of the keys, and one command shows that.
@@ -19,8 +19,8 @@ local function check_types()
   call('XLEN', LOG)
   call('ZCARD', LEASED)
   call('ZCARD', SEEN)
-  has_failed = call('EXISTS', DUE, TRIES, DEAD, PARKED) > 0
-  if not has_failed then return end
+  g.has_failed = call('EXISTS', DUE, TRIES, DEAD, PARKED) > 0
+  if not g.has_failed then return end
   call('ZCARD', DUE)
   call('HLEN', TRIES)
   call('XLEN', DEAD)

@@ -200,8 +200,7 @@ pub async fn outcomes_of_one_call_see_each_other<S: StreamSteps>(rig: &Rig<S>) -
     let settlements = outcomes.clone().map(|(delivery, outcome, _)| Settlement { delivery, outcome });
     let verdicts = done(rig.streams.settle(&rig.partition, &rig.group, ann, &settlements).await?)?;
     assert_eq!(verdicts, outcomes.map(|(_, _, verdict)| verdict));
-    let (letters, stats) =
-        (rig.streams.dead(&rig.partition, &rig.group, EntryId::MIN, 10).await?, rig.stats().await?);
+    let (letters, stats) = (rig.streams.dead(&rig.partition, &rig.group, EntryId::MIN, 10).await?, rig.stats().await?);
     assert_eq!((letters.len(), stats.pending), (1, 5), "four of the other, and one that is due again");
     Ok(())
 }

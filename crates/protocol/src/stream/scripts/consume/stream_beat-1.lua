@@ -23,7 +23,7 @@ for at = 6, #ARGV, 3 do
   if state == 1 and changes then
     t.alone = alone
     call('HSET', TRIES, id, packed(t))
-    has_failed = true
+    g.has_failed = true
   end
   flags[#flags + 1] = string.char(state == 1 and 1 or 0)
 end

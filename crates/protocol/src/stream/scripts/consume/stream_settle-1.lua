@@ -7,45 +7,6 @@ local code, me, verdicts = refused(ARGV[2], ARGV[3], ARGV[4]), name_of(ARGV[2], 
 if code then return { code } end
 check_types() -- guard: stream_types_checked
 
-local function die(id, count, reason, parks)
-  local fields, t = entry(LOG, id) or {}, tries_of(id)
-  local k = value(fields, 'k') or ''
-  t.errors, t.outcome = math.min(t.errors + 1, 65535), count
-  note(t, DIED, reason)
-  add(DEAD, 'k', k, 'e', value(fields, 'e') or '', 'o', value(fields, 'o') or id, 't', packed(t), 'p', parks and 1 or 0)
-  if parks then call('HINCRBY', PARKED, k, 1) end
-end
-
-local function wait(id, count, kind, delay, words)
-  local t = tries_of(id)
-  t.outcome = count
-  if kind == '1' then
-    t.errors = math.min(t.errors + 1, 65535)
-    note(t, FAILED, words)
-  end
-  call('HSET', TRIES, id, packed(t))
-  call('ZREM', LEASED, id)
-  call('ZADD', DUE, text(NOW + delay), id)
-  has_failed = true -- guard: stream_outcome_of_this_call_is_delayed
-end
-
-local done = {}
-local function settle(id, count, kind, delay, words)
-  local state = state_of(id, count, me)
-  if state ~= 1 then return state end
-  if kind == '0' then
-    done[#done + 1] = id
-  elseif kind == '1' or kind == '2' then
-    wait(id, count, kind, tonumber(delay), words)
-    return 1
-  else
-    die(id, count, words, kind == '4')
-    finish(id)
-  end
-  counts[id] = false -- guard: stream_outcome_of_this_call_is_recorded
-  return 1
-end
-
 -- A call for few items asks for each alone. Others may hold entries between the ids, but hardly more than twice as many as were handled.
 if #ARGV > 16 then look_up(ARGV[5], '+', #ARGV - 4, me) end
 
@@ -57,7 +18,7 @@ while at < #ARGV do
     delay, words = ARGV[at], ARGV[at + 1]
     at = at + 2
   end
-  local state = settle(id, count, kind, delay, words)
+  local state = settle(me, id, count, kind, delay, words)
   if not state then return { MISSING } end
   verdicts[#verdicts + 1] = string.char(state)
 end
