@@ -20,6 +20,17 @@ impl Output {
         if self.json { write(&format!("{value:#}\n")) } else { write(text) }
     }
 
+    /// Prints one line for each thing that was to be changed. Returns whether each was.
+    pub(crate) fn report(self, names: &[impl ToString], answers: impl Iterator<Item = (bool, String)>) -> Result<bool> {
+        let answers: Vec<(String, bool, String)> =
+            names.iter().zip(answers).map(|(name, (yes, text))| (name.to_string(), yes, text)).collect();
+        let values =
+            answers.iter().map(|(name, yes, text)| serde_json::json!({ "id": name, "ok": yes, "answer": text }));
+        let text: String = answers.iter().map(|(name, _, text)| format!("{name}: {text}\n")).collect();
+        self.print(&values.collect(), &text)?;
+        Ok(answers.iter().all(|(_, yes, _)| *yes))
+    }
+
     /// Whether the output is a terminal, on which a table can be redrawn.
     pub(crate) fn is_live(self) -> bool {
         !self.json && stdout().is_terminal()

@@ -79,6 +79,19 @@ pub enum StreamError {
         /// The group.
         group: String,
     },
+    /// An action on several partitions or dead letters was done in part. The call that failed may have been executed, too, if the outcome of
+    /// `error` is unknown; the rest was not sent.
+    #[error("{done} of {all} {what} were changed before an error: {error}")]
+    Partly {
+        /// How many were changed.
+        done: usize,
+        /// How many were to be changed.
+        all: usize,
+        /// `partitions` or `dead letters`. Partitions are changed in their order, from 0.
+        what: &'static str,
+        /// The error that ended it.
+        error: Box<StreamError>,
+    },
 }
 
 impl StreamError {
@@ -88,13 +101,19 @@ impl StreamError {
         match self {
             Self::Link(error) => error.is_retryable(),
             Self::Database { is_retryable, .. } => *is_retryable,
+            Self::Partly { error, .. } => error.is_retryable(),
             _ => false,
         }
     }
 
-    /// Whether the call may have been executed although it failed.
+    /// Whether the call may have been executed although it failed. For [`Partly`](Self::Partly): whether more than it counts may have been
+    /// changed.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
-        matches!(self, Self::Link(error) if error.outcome_unknown())
+        match self {
+            Self::Link(error) => error.outcome_unknown(),
+            Self::Partly { error, .. } => error.outcome_unknown(),
+            _ => false,
+        }
     }
 }

@@ -313,7 +313,7 @@ pub(super) const RULES: &[Rule] = &[
         figure: Some(Figure::StreamDeadLetters),
         meaning: "A group has given up entries, which wait for a decision.",
         page: "/streams/STREAM/groups/GROUP/dead",
-        action: "`evenkeel stream dead ls STREAM GROUP` shows their reasons; mend the handler, then `evenkeel stream dead replay STREAM GROUP`.",
+        action: "`evenkeel stream dead ls STREAM GROUP` shows their reasons; mend the handler, then `evenkeel stream dead replay STREAM GROUP --all --confirm GROUP`.",
     },
     Rule {
         name: "StreamGroupMissing",
@@ -325,7 +325,7 @@ pub(super) const RULES: &[Rule] = &[
         figure: Some(Figure::StreamGroupMissing),
         meaning: "Redis has lost a group of a stream in a partition. Nothing is trimmed there, and entries may be lost.",
         page: "/streams/STREAM",
-        action: "Start a consumer of the group, which creates it again; look for a flush or a failover without persistence. A group that is no longer used must be unregistered.",
+        action: "Start a consumer of the group, which creates it again; look for a flush or a failover without persistence. If it is no longer used: `evenkeel stream unregister STREAM GROUP --confirm GROUP`.",
     },
     Rule {
         name: "OutboxLag",

@@ -10,8 +10,8 @@ use crate::output::{Output, table};
 use crate::time;
 use anyhow::{Result, anyhow};
 use evenkeel::Keel;
+use evenkeel::cache::CacheError;
 use evenkeel::cache::admin::{Mode, Outdated};
-use evenkeel::cache::{CacheError, Invalidated};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -81,12 +81,9 @@ async fn invalidate(keel: &Keel, arguments: &InvalidateArguments, output: Output
     let mode = if arguments.purge { Mode::Purge } else { Mode::Expire { retain_ms: arguments.retain.unwrap_or(0) } };
     let lag_max = Duration::from_millis(arguments.lag.unwrap_or(0));
     let outdated = Outdated { version: arguments.version, mode, lag_max };
-    let done = keel.cache_admin(cache)?.invalidate(key, outdated).await.map_err(repeat)?;
+    keel.cache_admin(cache)?.invalidate(key, outdated).await.map_err(repeat)?;
     let word = if arguments.purge { "purged" } else { "invalidated" };
-    output.print(
-        &json!({ "cache": cache, "key": key, "result": word, "deferred": done == Invalidated::Deferred }),
-        &format!("{cache} {key}: {word}\n"),
-    )?;
+    output.print(&json!({ "cache": cache, "key": key, "result": word }), &format!("{cache} {key}: {word}\n"))?;
     Ok(true)
 }
 

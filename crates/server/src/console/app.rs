@@ -2,7 +2,7 @@
 
 use super::api::Api;
 use super::collector::Collector;
-use super::kind::INVALID_INPUT;
+use super::kind::{INVALID_INPUT, outcome};
 use super::operations::Operations;
 use super::rights::Visitor;
 use super::security::Security;
@@ -32,6 +32,11 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// The time of the store, in ms since 1970, as precisely as this process knows it.
+    pub(crate) fn store_now(&self) -> u64 {
+        self.source.keel.link().map_or_else(|| self.collector.now(), evenkeel::link::Link::server_now_ms)
+    }
+
     /// Does something, written to the audit log before and after it. `act` returns what it did.
     pub(crate) async fn act<R: Serialize>(
         &self,
@@ -50,10 +55,14 @@ impl App {
         let done = act.await;
         match &done {
             Ok(answer) => begun.end("done", &json!({ "answer": answer })),
-            Err(problem) if problem.status().is_server_error() => {
-                begun.end("unknown", &json!({ "problem": problem.detail() }));
+            Err(problem) => {
+                let outcome = match outcome(problem.kind()) {
+                    // A database that is unavailable may have committed before.
+                    "none" if problem.status().is_server_error() => "unknown",
+                    outcome => outcome,
+                };
+                begun.end(outcome, &json!({ "problem": problem.detail() }));
             }
-            Err(problem) => begun.end("none", &json!({ "problem": problem.detail() })),
         }
         done
     }

@@ -20,6 +20,8 @@ struct File {
     audit_log: Option<PathBuf>,
     /// The fields that viewers may see, by topic.
     show: BTreeMap<String, Vec<String>>,
+    /// The fields that viewers may see, by stream.
+    show_stream: BTreeMap<String, Vec<String>>,
 }
 
 impl Arguments {
@@ -36,10 +38,12 @@ impl Arguments {
         serving.public_url = serving.public_url.take().or(public_url);
         serving.otlp = serving.otlp.take().or(file.otlp);
         serving.audit_log = serving.audit_log.take().or(file.audit_log);
-        if serving.show.is_empty() {
-            let fields =
-                |(topic, fields): (String, Vec<String>)| fields.into_iter().map(move |field| (topic.clone(), field));
-            serving.show = file.show.into_iter().flat_map(fields).collect();
+        for (flags, table) in [(&mut serving.show, file.show), (&mut serving.show_stream, file.show_stream)] {
+            if flags.is_empty() {
+                let fields =
+                    |(name, fields): (String, Vec<String>)| fields.into_iter().map(move |field| (name.clone(), field));
+                *flags = table.into_iter().flat_map(fields).collect();
+            }
         }
         Ok(self)
     }
@@ -71,7 +75,7 @@ mod tests {
         Arguments::augment_args(Command::new("serve"))
     }
 
-    const FILE: &str = "redis = 'redis://one'\nlisten = '127.0.0.1:1'\ntokens = '/tokens'\npublic_url = 'https://ops.example'\naudit_log = '/log'\notlp = 'http://collector'\ndatabase = 'sqlite:db'\n[show]\nmail = ['user.id', 'kind']\n";
+    const FILE: &str = "redis = 'redis://one'\nlisten = '127.0.0.1:1'\ntokens = '/tokens'\npublic_url = 'https://ops.example'\naudit_log = '/log'\notlp = 'http://collector'\ndatabase = 'sqlite:db'\n[show]\nmail = ['user.id', 'kind']\n[show_stream]\norders = ['state']\n";
 
     #[test]
     fn settings_come_from_the_file_unless_a_flag_overrides_them() {
@@ -84,6 +88,7 @@ mod tests {
         assert_eq!(read.serving.otlp.as_deref(), Some("http://collector"));
         let shown = ["user.id", "kind"].map(|field| ("mail".to_owned(), field.to_owned()));
         assert_eq!(read.serving.show, shown);
+        assert_eq!(read.serving.show_stream, [("orders".to_owned(), "state".to_owned())]);
         let flags = ["--redis", "redis://two", "--listen", "127.0.0.1:2", "--show", "mail=kind"];
         let read = configured(&flags, FILE).unwrap();
         assert_eq!((read.redis.as_deref(), read.serving.listen.as_deref()), (Some("redis://two"), Some("127.0.0.1:2")));

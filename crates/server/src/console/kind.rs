@@ -125,6 +125,21 @@ pub(crate) const PARTIAL: Kind = Kind::new(
     "Partly done",
     "A part may have been done before an error. Send the same request again: it does the rest.",
 );
+/// Entries were appended without a name before an error: the same request would append them again.
+pub(crate) const PARTLY_APPENDED: Kind = Kind::new(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "partly-appended",
+    "Partly appended",
+    "The first entries were appended before an error. The same request would append them again: send only those that `detail` names, or send \
+     requests with `Idempotency-Key`, which can be repeated.",
+);
+/// Consumers of a group that is to be unregistered run.
+pub(crate) const GROUP_IN_USE: Kind = Kind::new(
+    StatusCode::CONFLICT,
+    "group-in-use",
+    "Group in use",
+    "Consumers of the group run; one that starts registers its group again. Stop them first. Nothing was changed.",
+);
 /// A later call of the worker was executed first.
 pub(crate) const STALE_CALL: Kind = Kind::new(
     StatusCode::CONFLICT,
@@ -139,3 +154,13 @@ pub(crate) const ROWS_DECIDE: Kind = Kind::new(
     "Rows decide",
     "Rows in a SQL database decide about the jobs of this topic; only consumers of the library work on them. Nothing was changed.",
 );
+
+/// What has become of a request that ended with this problem, for the API and the audit log: `none` (nothing was changed), `partial` (a part was)
+/// or `unknown`.
+pub(crate) fn outcome(kind: Kind) -> &'static str {
+    match kind {
+        PARTIAL | PARTLY_APPENDED => "partial",
+        Kind::OUTCOME_UNKNOWN | Kind::INTERNAL | Kind::REQUEST_TIMEOUT => "unknown",
+        _ => "none",
+    }
+}

@@ -4,8 +4,9 @@
 //! that is no longer dead.
 
 use super::app::App;
+use super::kind::PARTIAL;
 use super::rights::Visitor;
-use super::source::queue_problem;
+use super::source::shards_problem;
 use evenkeel::clock::Clock;
 use evenkeel::queue::JobId;
 use evenkeel::queue::topic::{Filter, Topic};
@@ -120,7 +121,11 @@ impl Operation {
 async fn run(app: App, visitor: Visitor, plan: Plan, operation: Arc<Operation>) {
     let target = plan.target.clone();
     let act = async {
-        let state = slices(&plan, &operation).await.map_err(queue_problem)?;
+        let state = slices(&plan, &operation).await.map_err(|error| {
+            let (problem, done) = (shards_problem(error), operation.done());
+            let kind = if done > 0 { PARTIAL } else { problem.kind() };
+            Problem::new(kind, format!("{} {done} of {} were redriven before.", problem.detail(), operation.total))
+        })?;
         *operation.state.lock() = state.clone();
         let done = operation.done();
         Ok(format!("{done} of {} redriven: {state:?}.", operation.total).to_lowercase())

@@ -14,7 +14,6 @@ use anyhow::{Context, Result, bail, ensure};
 use evenkeel::clock::Clock;
 use hyper_util::service::TowerToHyperService;
 use metrics_exporter_prometheus::PrometheusHandle;
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,14 +48,17 @@ pub(crate) struct Serving {
     /// A field of the bodies of a topic that viewers may see, for example mail=user.id; can be repeated
     #[arg(long, value_name = "TOPIC=PATH", value_parser = shown_field)]
     pub(super) show: Vec<(String, String)>,
+    /// A field of the values of a stream that viewers may see, for example orders=state; can be repeated
+    #[arg(long, value_name = "STREAM=PATH", value_parser = shown_field)]
+    pub(super) show_stream: Vec<(String, String)>,
     /// Print every route with the action that it needs, one JSON object a line, and exit
     #[arg(long)]
     routes: bool,
 }
 
 fn shown_field(text: &str) -> Result<(String, String), String> {
-    let (topic, path) = text.split_once('=').ok_or("use TOPIC=PATH, for example mail=user.id")?;
-    Ok((topic.to_owned(), path.to_owned()))
+    let (name, path) = text.split_once('=').ok_or("use NAME=PATH, for example mail=user.id")?;
+    Ok((name.to_owned(), path.to_owned()))
 }
 
 impl Serving {
@@ -95,7 +97,7 @@ impl Console {
         let security = Security {
             hosts: Hosts::new(listen, serving.public_url.clone()),
             login,
-            redaction: Redaction::new(shown(&serving.show)),
+            redaction: Redaction::new(&serving.show, &serving.show_stream),
             process_key: rand::random(),
         };
         let app = App {
@@ -149,12 +151,6 @@ fn check_exposure(listen: SocketAddr, public_url: Option<&Url>, has_login: bool)
         );
     }
     Ok(())
-}
-
-fn shown(fields: &[(String, String)]) -> HashMap<String, Vec<String>> {
-    let mut shown: HashMap<String, Vec<String>> = HashMap::new();
-    fields.iter().for_each(|(topic, path)| shown.entry(topic.clone()).or_default().push(path.clone()));
-    shown
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: Arguments, output: Out
         bail!("queue {}: no job {} (unknown id, or its completion record has expired)", topic.name(), arguments.id);
     };
     let answer = amend(&topic, id, &found, seen, body).await?;
-    change::report(&[arguments.id], [answer].into_iter(), output)
+    output.report(&[arguments.id], [answer].into_iter())
 }
 
 /// Whether the body was replaced, and what happened. A body that is already the new one counts as replaced, so the command can be repeated.

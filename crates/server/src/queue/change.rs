@@ -5,7 +5,7 @@ use crate::output::Output;
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::queue::{Reschedule, Rescheduled, Revoked};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[derive(clap::Args)]
 pub(super) struct Ids {
@@ -64,14 +64,14 @@ pub(super) async fn revoke(servers: &Servers<'_>, arguments: &Ids, output: Outpu
             (false, "not revoked: no such job (a job whose sender chose no id leaves no completion record)".to_owned())
         }
     };
-    report(&arguments.ids, answers.iter().map(result), output)
+    output.report(&arguments.ids, answers.iter().map(result))
 }
 
 pub(super) async fn run_now(servers: &Servers<'_>, arguments: &Ids, output: Output) -> Result<bool> {
     let topic = super::topic(servers, &arguments.topic).await?;
     let ids: Vec<_> = arguments.ids.iter().map(|id| super::job_id(id)).collect();
     let answers = topic.run_now(&ids).await?;
-    report(&arguments.ids, answers.iter().map(|answer| moved(*answer, "due now")), output)
+    output.report(&arguments.ids, answers.iter().map(|answer| moved(*answer, "due now")))
 }
 
 pub(super) async fn reschedule(servers: &Servers<'_>, arguments: RescheduleArguments, output: Output) -> Result<bool> {
@@ -83,7 +83,7 @@ pub(super) async fn reschedule(servers: &Servers<'_>, arguments: RescheduleArgum
     let body = arguments.body.map(|body| body.into_bytes().into());
     let change = Reschedule { id: super::job_id(&arguments.id), when, body, codec: Some(topic.codec()) };
     let answer = topic.change(change).await?;
-    report(&[arguments.id], [moved(answer, "changed")].into_iter(), output)
+    output.report(&[arguments.id], [moved(answer, "changed")].into_iter())
 }
 
 pub(super) async fn pause(servers: &Servers<'_>, arguments: &PauseArguments, output: Output) -> Result<bool> {
@@ -119,15 +119,4 @@ pub(super) fn moved(answer: Rescheduled, yes: &str) -> (bool, String) {
         Rescheduled::Ended(end) => (false, format!("not changed: the job has ended ({end:?})")),
         Rescheduled::Unknown => (false, "not changed: no such job, or its completion record has expired".to_owned()),
     }
-}
-
-/// Prints one line per job. Returns whether every job was changed.
-pub(super) fn report(ids: &[String], answers: impl Iterator<Item = (bool, String)>, output: Output) -> Result<bool> {
-    let answers: Vec<(&String, bool, String)> =
-        ids.iter().zip(answers).map(|(id, (yes, text))| (id, yes, text)).collect();
-    let values: Vec<Value> =
-        answers.iter().map(|(id, yes, text)| json!({ "id": id, "ok": yes, "answer": text })).collect();
-    let text: String = answers.iter().map(|(id, _, text)| format!("{id}: {text}\n")).collect();
-    output.print(&Value::Array(values), &text)?;
-    Ok(answers.iter().all(|(_, yes, _)| *yes))
 }

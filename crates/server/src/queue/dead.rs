@@ -1,7 +1,7 @@
 //! `dead ls|redrive|rm`: lists, redrives and deletes dead letters.
 
+use super::Servers;
 use super::jobs::{self, PageArguments};
-use super::{Servers, change};
 use crate::output::Output;
 use crate::time;
 use anyhow::{Result, bail};
@@ -180,5 +180,5 @@ async fn remove(servers: &Servers<'_>, arguments: &RemoveArguments, output: Outp
     let ids: Vec<_> = arguments.ids.iter().map(|id| super::job_id(id)).collect();
     let answers = topic.delete_dead(&ids).await?;
     let result = |deleted: &bool| (*deleted, if *deleted { "deleted" } else { "not a dead letter" }.to_owned());
-    change::report(&arguments.ids, answers.iter().map(result), output)
+    output.report(&arguments.ids, answers.iter().map(result))
 }

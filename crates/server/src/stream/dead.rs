@@ -1,6 +1,7 @@
 //! `dead ls|replay|rm`: lists, replays and deletes the dead letters of a group.
 
 use super::entries::{CELL_MAX, read_place};
+use super::letters::{Tally, matching};
 use crate::output::{Output, body_json, printable, table_or, truncated};
 use crate::time;
 use anyhow::{Result, bail};
@@ -8,9 +9,6 @@ use evenkeel::Keel;
 use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterFilter, LetterId, NoteKind, Replayed};
 use evenkeel_link::support::guard;
 use serde_json::{Value, json};
-
-/// Letters of one call.
-const PAGE: usize = 500;
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
@@ -196,20 +194,6 @@ fn letter_json(id: LetterId, letter: &DeadLetter) -> Value {
     })
 }
 
-/// The matching letters, all of them before anything is changed: one that dies again is not among them.
-async fn matching(dead: &DeadLetters, filter: &LetterFilter, limit: usize) -> Result<Vec<LetterId>> {
-    let (mut ids, mut after) = (Vec::new(), None);
-    while ids.len() < limit {
-        let page = dead.page(filter, after, PAGE.min(limit - ids.len())).await?;
-        ids.extend(page.letters.into_iter().map(|(id, _)| id));
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    Ok(ids)
-}
-
 async fn replay(keel: &Keel, arguments: &ReplayArguments, output: Output) -> Result<bool> {
     let group = &arguments.group;
     let dead = dead(keel, &arguments.stream, group).await?;
@@ -219,7 +203,7 @@ async fn replay(keel: &Keel, arguments: &ReplayArguments, output: Output) -> Res
         bail!("nothing to replay: add ids, --all, or a filter such as --error TEXT");
     }
     let ids = if is_all {
-        matching(&dead, &filter, arguments.limit.unwrap_or(usize::MAX)).await?
+        matching(&dead, &filter, arguments.limit.unwrap_or(usize::MAX)).await?.ids
     } else {
         arguments.ids.clone()
     };
@@ -241,21 +225,12 @@ async fn replay(keel: &Keel, arguments: &ReplayArguments, output: Output) -> Res
         }
     };
     if !is_all {
-        return report(&ids, replayed.iter().map(answer), output);
+        return output.report(&ids, replayed.iter().map(answer));
     }
-    let count = |wanted: fn(&Replayed) -> bool| replayed.iter().filter(|replayed| wanted(replayed)).count();
-    let appended = count(|replayed| matches!(replayed, Replayed::Appended(_)));
-    let (parked, gone) = (count(|r| *r == Replayed::Parked), count(|r| *r == Replayed::Unknown));
-    let mut text = format!("{appended} replayed\n");
-    if parked > 0 {
-        text.push_str(&format!(
-            "{parked} not replayed: later entries of their keys are dead letters, too, and would overtake them\n"
-        ));
-    }
-    if gone > 0 {
-        text.push_str(&format!("{gone} are no longer dead letters\n"));
-    }
-    output.print(&json!({ "replayed": appended, "parked": parked, "gone": gone }), &text)?;
+    let tally = Tally::of(&replayed);
+    let text: String = tally.lines().into_iter().map(|line| line + "\n").collect();
+    let Tally { replayed, parked, gone } = tally;
+    output.print(&json!({ "replayed": replayed, "parked": parked, "gone": gone }), &text)?;
     Ok(parked == 0)
 }
 
@@ -265,24 +240,13 @@ async fn remove(keel: &Keel, arguments: &RemoveArguments, output: Output) -> Res
     if !arguments.all {
         let removed = dead.remove_all(&arguments.ids).await?;
         let answer = |removed: &bool| (*removed, if *removed { "deleted" } else { "not a dead letter" }.to_owned());
-        return report(&arguments.ids, removed.iter().map(answer), output);
+        return output.report(&arguments.ids, removed.iter().map(answer));
     }
-    let ids = matching(&dead, &arguments.filter.filter(), usize::MAX).await?;
+    let ids = matching(&dead, &arguments.filter.filter(), usize::MAX).await?.ids;
     if arguments.confirm.as_deref() != Some(group) && guard("stream_command_remove_confirmed") {
         bail!("this deletes {} dead letters of {group} for good; to delete, add --all --confirm {group}", ids.len());
     }
     let removed = dead.remove_all(&ids).await?.into_iter().filter(|removed| *removed).count();
     output.print(&json!({ "deleted": removed }), &format!("{removed} dead letters deleted\n"))?;
     Ok(true)
-}
-
-/// Prints one line per letter. Returns whether every letter was changed.
-fn report(ids: &[LetterId], answers: impl Iterator<Item = (bool, String)>, output: Output) -> Result<bool> {
-    let answers: Vec<(String, bool, String)> =
-        ids.iter().zip(answers).map(|(id, (yes, text))| (id.to_string(), yes, text)).collect();
-    let values: Vec<Value> =
-        answers.iter().map(|(id, yes, text)| json!({ "id": id, "ok": yes, "answer": text })).collect();
-    let text: String = answers.iter().map(|(id, _, text)| format!("{id}: {text}\n")).collect();
-    output.print(&Value::Array(values), &text)?;
-    Ok(answers.iter().all(|(_, yes, _)| *yes))
 }

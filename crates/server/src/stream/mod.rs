@@ -8,6 +8,8 @@ mod dead;
 mod entries;
 pub(crate) mod figures;
 mod groups;
+pub(crate) mod letters;
+pub(crate) mod unregister;
 
 pub(crate) use change::summary;
 pub(crate) use dead::{kind, reason};
@@ -49,19 +51,12 @@ enum Command {
     Dead(dead::Command),
     /// Remove entries that all groups have settled
     Trim(change::TrimArguments),
+    /// Forget a group that has no consumers any more
+    Unregister(unregister::Arguments),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
-    arguments.on.run(async |keel, output| operate(keel, arguments.command, output).await.map_err(explained)).await
-}
-
-/// Says what it means that Redis refuses a command for the type of a key: its message names neither the key nor a remedy.
-fn explained(error: anyhow::Error) -> anyhow::Error {
-    if format!("{error:#}").contains("WRONGTYPE") {
-        return error
-            .context("another program has written one of the keys of the stream; find it with TYPE and rename it");
-    }
-    error
+    arguments.on.run(async |keel, output| operate(keel, arguments.command, output).await).await
 }
 
 async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> {
@@ -76,5 +71,6 @@ async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> 
         Command::Seek(arguments) => change::seek(keel, &arguments, output).await,
         Command::Dead(command) => dead::run(keel, command, output).await,
         Command::Trim(arguments) => change::trim(keel, &arguments, output).await,
+        Command::Unregister(arguments) => unregister::run(keel, &arguments, output).await,
     }
 }

@@ -213,6 +213,47 @@ async fn dead_letters_of_a_group_are_listed_replayed_and_deleted() {
     assert_eq!(rest["deleted"], 1);
 }
 
+#[tokio::test]
+async fn group_without_consumers_is_unregistered() {
+    let fixture = Fixture::new().await;
+    fixture.append(4).await;
+    fixture.handle_all().await;
+    let unconfirmed = fixture.stream(&["unregister", "orders", "billing"]).await;
+    assert!(
+        unconfirmed.code == 2 && unconfirmed.err.contains("2 dead letters are no longer listed"),
+        "{}",
+        unconfirmed.err
+    );
+    assert!(unconfirmed.err.contains("add --confirm billing"), "{}", unconfirmed.err);
+    assert_eq!(fixture.json(&["groups", "orders"]).await.as_array().unwrap().len(), 1);
+    let confirmed = ["unregister", "orders", "billing", "--confirm", "billing"];
+    assert_eq!(fixture.json(&confirmed).await["partitions_left"], json!([0, 1]));
+    assert_eq!(fixture.json(&["groups", "orders"]).await, json!([]));
+    let again = fixture.stream(&confirmed).await;
+    assert!(again.code == 2 && again.err.contains("stream orders has no group billing"), "{}", again.err);
+}
+
+#[tokio::test]
+async fn group_whose_consumer_runs_is_not_unregistered() {
+    let fixture = Fixture::new().await;
+    let consumer = fixture.orders.group("billing").per_key(OnFailure::BlockKey);
+    let consumer = consumer.handle(|_: Entry<Value>| async move { Ok::<_, String>(()) });
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let consumer = tokio::spawn(async move { consumer.run(async { drop(stopped.await) }).await });
+    let admin = fixture.orders.admin();
+    let is_owned = || async {
+        let groups = admin.groups().await.unwrap();
+        let stats = groups.first()?.partitions.first()?.as_ref()?;
+        stats.owner.map(drop)
+    };
+    eventually("a partition is owned", is_owned).await.unwrap();
+    let refused = fixture.stream(&["unregister", "orders", "billing", "--confirm", "billing"]).await;
+    assert!(refused.code == 2 && refused.err.contains("stop them first"), "{}{}", refused.out, refused.err);
+    drop(stop);
+    consumer.await.unwrap().unwrap();
+    fixture.json(&["unregister", "orders", "billing", "--confirm", "billing"]).await;
+}
+
 /// Every error is one line on standard error with exit code 2.
 #[tokio::test]
 async fn stream_errors_are_one_line_and_exit_code_2() {
@@ -264,6 +305,7 @@ async fn foreign_value_under_a_key_of_a_stream_is_explained() {
     {
         let ran = fixture.stream(arguments).await;
         assert_eq!((ran.code, ran.out.as_str(), ran.err.lines().count()), (2, "", 1), "{arguments:?}: {}", ran.err);
-        assert!(ran.err.contains("another program has written one of the keys"), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains("another program has put it under"), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains("{evenkeel:s:orders:0}:"), "{arguments:?}: {}", ran.err);
     }
 }

@@ -21,7 +21,7 @@ use super::base::Base;
 use super::consume::trim;
 use super::store::streams::Streams;
 use evenkeel_link::clock::UnixMs;
-use evenkeel_link::support::ms;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
@@ -178,12 +178,16 @@ impl StreamAdmin {
     /// Handlers that run end as usual.
     ///
     /// # Errors
-    /// [`StreamError::UnknownGroup`]; [`StreamError::Link`]: the group may be paused in some partitions; repeating the call is idempotent.
+    /// [`StreamError::UnknownGroup`]; [`StreamError::Link`]. [`StreamError::Partly`]: the group is paused in the first partitions only.
+    /// Repeating the call is idempotent.
     pub async fn pause(&self, group: &str, until: Option<UnixMs>) -> Result<(), StreamError> {
         let group = GroupName::new(group)?;
-        for partition in &self.base.partitions {
-            let paused = self.base.store.pause(partition, &group, until.map(|until| until.0)).await?;
-            self.found(&group, paused)?;
+        let all = self.base.partitions.len();
+        for (done, partition) in self.base.partitions.iter().enumerate() {
+            let paused = self.base.store.pause(partition, &group, until.map(|until| until.0)).await;
+            paused
+                .and_then(|paused| self.found(&group, paused))
+                .map_err(|error| partly(done, all, "partitions", error))?;
         }
         Ok(())
     }
@@ -210,9 +214,11 @@ impl StreamAdmin {
     /// no consumers any more. Returns whether it was registered.
     ///
     /// # Errors
-    /// [`StreamError::Link`]; [`StreamError::Database`]; repeating the call is idempotent.
+    /// [`StreamError::Link`]; [`StreamError::Database`], also if the stream is registered in a database that this program does not know: nothing
+    /// was changed. Repeating the call is idempotent.
     pub async fn unregister(&self, group: &str) -> Result<bool, StreamError> {
         let group = GroupName::new(group)?;
+        self.expect_database().await?;
         let was_registered = self.base.store.register().remove_group(&self.base.name, &group).await?;
         #[cfg(feature = "sql")]
         if let Some(table) = self.base.table().await? {
@@ -230,6 +236,23 @@ impl StreamAdmin {
         Ok(DeadLetters { admin: self.clone(), group: GroupName::new(group)? })
     }
 
+    /// A group that only the register in Redis forgets comes back from the database.
+    async fn expect_database(&self) -> Result<(), StreamError> {
+        #[cfg(feature = "sql")]
+        if self.base.table().await?.is_some() {
+            return Ok(());
+        }
+        if self.base.record.incarnation.is_some() && guard("stream_unregister_in_its_database") {
+            return Err(StreamError::Database {
+                reason: "it has the group, too, and this program does not know it: call `StreamAdmin::unregister` in a program that opens the \
+                         stream with `sql`"
+                    .to_owned(),
+                is_retryable: false,
+            });
+        }
+        Ok(())
+    }
+
     fn partition(&self, number: u16) -> Result<&Partition, StreamError> {
         self.base.partitions.get(usize::from(number)).ok_or_else(|| {
             let count = self.base.record.partitions;
@@ -243,6 +266,14 @@ impl StreamAdmin {
             _ => Err(StreamError::UnknownGroup { stream: self.base.name.to_string(), group: group.to_string() }),
         }
     }
+}
+
+/// The error of an action of which a part is done.
+fn partly(done: usize, all: usize, what: &'static str, error: StreamError) -> StreamError {
+    if done == 0 || !guard("stream_partly_reported") {
+        return error;
+    }
+    StreamError::Partly { done, all, what, error: Box::new(error) }
 }
 
 /// An id that an entry can have. Time and number are at most 2^53 - 1, as in the scripts; Redis rejects the id after the largest one.

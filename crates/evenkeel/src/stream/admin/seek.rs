@@ -1,6 +1,6 @@
 //! Moves a group back, to handle entries again, or forward, to skip some.
 
-use super::{StreamAdmin, possible};
+use super::{StreamAdmin, partly, possible};
 use evenkeel_link::clock::UnixMs;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
@@ -54,16 +54,19 @@ impl StreamAdmin {
     /// # Errors
     /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`]: there is no such partition, no entry can have this id, or the goal is in
     /// the future;
-    /// [`StreamError::Link`]: the group may have been moved in some partitions; repeat the call.
+    /// [`StreamError::Link`]. [`StreamError::Partly`]: the group was moved in the first partitions only; repeat the call.
     pub async fn seek(&self, group: &str, to: SeekTo) -> Result<(), StreamError> {
         let group = GroupName::new(group)?;
         let position = match position(to) {
             None => Position::End,
             Some(after) => Position::After(after),
         };
-        for (_, partition) in self.concerned(&group, to).await? {
-            let moved = self.base.store.seek(partition, &group, position).await?;
-            self.found(&group, moved)?;
+        let concerned = self.concerned(&group, to).await?;
+        for (done, (_, partition)) in concerned.iter().enumerate() {
+            let moved = self.base.store.seek(partition, &group, position).await;
+            moved
+                .and_then(|moved| self.found(&group, moved))
+                .map_err(|error| partly(done, concerned.len(), "partitions", error))?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Dead letters of all partitions: pages by filter, and replay or removal of any number.
 
-use super::{DeadLetter, DeadLetters, Replayed};
+use super::{DeadLetter, DeadLetters, Replayed, partly};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
@@ -130,11 +130,15 @@ impl DeadLetters {
     ///
     /// # Errors
     /// As [`replay`](Self::replay). If a letter names a partition that the stream does not have, nothing was changed.
+    /// [`StreamError::Partly`]: some were replayed; a repeated call returns [`Replayed::Unknown`] for them.
     pub async fn replay_all(&self, letters: &[LetterId]) -> Result<Vec<Replayed>, StreamError> {
         self.expect_partitions(letters)?;
         let mut results = vec![Replayed::Unknown; letters.len()];
         for (partition, places, ids) in by_partition(letters) {
-            let replayed = self.replay(partition, &ids).await?;
+            let replayed = self.replay(partition, &ids).await.map_err(|error| {
+                let is_done = |replayed: &&Replayed| matches!(replayed, Replayed::Appended(_));
+                partly(results.iter().filter(is_done).count(), letters.len(), "dead letters", error)
+            })?;
             places.into_iter().zip(replayed).for_each(|(place, result)| results[place] = result);
         }
         Ok(results)
@@ -144,11 +148,14 @@ impl DeadLetters {
     ///
     /// # Errors
     /// As [`remove`](Self::remove). If a letter names a partition that the stream does not have, nothing was changed.
+    /// [`StreamError::Partly`]: some were removed; a repeated call returns `false` for them.
     pub async fn remove_all(&self, letters: &[LetterId]) -> Result<Vec<bool>, StreamError> {
         self.expect_partitions(letters)?;
         let mut results = vec![false; letters.len()];
         for (partition, places, ids) in by_partition(letters) {
-            let removed = self.remove(partition, &ids).await?;
+            let removed = self.remove(partition, &ids).await.map_err(|error| {
+                partly(results.iter().filter(|existed| **existed).count(), letters.len(), "dead letters", error)
+            })?;
             places.into_iter().zip(removed).for_each(|(place, existed)| results[place] = existed);
         }
         Ok(results)

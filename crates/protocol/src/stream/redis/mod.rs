@@ -14,6 +14,7 @@ use super::steps::{
     Append, Appended, DeadLetter, Entry, FOREVER_MS, GroupSpec, GroupStats, Heartbeat, ITEMS_MAX, Joined, Opened,
     Position, ReadEntries, Reader, Redriven, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
 };
+use crate::foreign::at_key;
 use async_trait::async_trait;
 use call::Args;
 use evenkeel_link::{Link, Script, Token};
@@ -35,14 +36,16 @@ impl RedisStream {
     }
 
     async fn run(&self, script: &'static Script, partition: &Partition, args: Args) -> Result<Value> {
-        Ok(self.link.run(script, &[partition.tag().as_bytes()], &args.slices()).await?)
+        let reply = self.link.run(script, &[partition.tag().as_bytes()], &args.slices()).await;
+        Ok(reply.map_err(|error| at_key(error, &format!("one of the keys {}:*", partition.tag())))?)
     }
 
     /// `XRANGE` after an id.
     async fn range(&self, partition: &Partition, key: &str, after: EntryId, limit: usize) -> Result<Value> {
         let key = format!("{}:{key}", partition.tag());
-        let cmd = redis::cmd("XRANGE").arg(key).arg(format!("({after}")).arg("+").arg("COUNT").arg(limit).take();
-        Ok(self.link.command(partition.tag().as_bytes(), &cmd).await?)
+        let cmd = redis::cmd("XRANGE").arg(&key).arg(format!("({after}")).arg("+").arg("COUNT").arg(limit).take();
+        let reply = self.link.command(partition.tag().as_bytes(), &cmd).await;
+        Ok(reply.map_err(|error| at_key(error, &key))?)
     }
 }
 

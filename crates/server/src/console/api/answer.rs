@@ -1,6 +1,6 @@
 //! Problems of the API: each says what has become of the request, in its field `outcome`.
 
-use crate::console::kind::{PARTIAL, TOO_MANY};
+use crate::console::kind::{TOO_MANY, outcome};
 use crate::console::rights::API_BODY_BYTES_MAX;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -30,12 +30,7 @@ pub(crate) fn with_outcome(response: Response) -> Response {
     } else {
         problem
     };
-    let outcome = match problem.kind() {
-        PARTIAL => "partial",
-        Kind::OUTCOME_UNKNOWN | Kind::INTERNAL | Kind::REQUEST_TIMEOUT => "unknown",
-        _ => "none",
-    };
-    let json = Json(WithOutcome { problem: &problem, outcome }).into_response();
+    let json = Json(WithOutcome { problem: &problem, outcome: outcome(problem.kind()) }).into_response();
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

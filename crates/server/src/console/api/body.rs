@@ -3,6 +3,7 @@
 use crate::console::app::App;
 use crate::console::kind::INVALID_INPUT;
 use crate::console::rights::Visitor;
+use crate::console::security::redact::Origin;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -38,11 +39,11 @@ impl Body {
     }
 
     /// The body as this visitor may see it.
-    pub(super) fn seen_by(app: &App, visitor: &Visitor, topic: &str, bytes: &[u8]) -> Self {
+    pub(super) fn seen_by(app: &App, visitor: &Visitor, origin: Origin<'_>, bytes: &[u8]) -> Self {
         if visitor.sees_bodies() {
             return Self::of(bytes);
         }
-        let shown: Value = app.security.redaction.body(topic, bytes);
+        let shown: Value = app.security.redaction.body(origin, bytes);
         Self { body: RawValue::from_string(shown.to_string()).ok(), body_base64: None }
     }
 }

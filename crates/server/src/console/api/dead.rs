@@ -4,17 +4,16 @@ use super::change::Changed;
 use super::jobs::{AtJob, job_id};
 use super::openapi::{ActProblems, ReadProblems};
 use super::source;
-use super::topics::{At, Nothing, spread};
+use super::topics::{At, Nothing};
 use super::wide::Wide;
 use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED, PARTIAL, UNKNOWN_JOB};
-use crate::console::pages::queues::dead::{PAGE, read};
+use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED, UNKNOWN_JOB};
+use crate::console::pages::queues::dead::{LETTERS_MAX, delete_group, read};
 use crate::console::rights::{Action, Visitor};
-use crate::console::source::queue_problem;
+use crate::console::source::{queue_problem, shards_problem};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use evenkeel::queue::JobId;
 use evenkeel::queue::topic::Filter;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -83,7 +82,7 @@ pub(super) struct Deleted {
 )]
 pub(super) async fn groups(State(app): State<App>, Path((name, topic)): At) -> Result<Json<Groups>, Problem> {
     let handle = source(&app, &name)?.topic(&topic).await?;
-    let read = read(&handle, u64::MAX).await?;
+    let read = read(&handle, u64::MAX, LETTERS_MAX).await?;
     let mut groups: Vec<Group> =
         read.groups.iter().map(|(group, ids)| Group { group: group.clone(), count: ids.len() }).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
@@ -111,9 +110,9 @@ pub(super) async fn redrive(
     let handle = source(&app, &name)?.topic(&topic).await?;
     let target = json!({ "topic": topic, "group": choice.group, "until": choice.until });
     let act = async {
-        let ids = read(&handle, choice.until.0).await?.groups.remove(&choice.group).unwrap_or_default();
+        let ids = read(&handle, choice.until.0, LETTERS_MAX).await?.groups.remove(&choice.group).unwrap_or_default();
         let filter = Filter { died_until: Some(choice.until.0), ..Filter::default() };
-        let report = handle.redrive(&redrive_name).filter(filter).only(ids).run().await.map_err(spread)?;
+        let report = handle.redrive(&redrive_name).filter(filter).only(ids).run().await.map_err(shards_problem)?;
         Ok(Redriven { redriven: Wide(report.taken), redriven_in_all: Wide(report.taken_in_all) })
     };
     app.act(&visitor, "redrive", target, act).await.map(Json)
@@ -138,7 +137,7 @@ pub(super) async fn redrive_one(
     let once = || format!("api {}", crate::console::security::session::hex(&rand::random::<[u8; 16]>()));
     let redrive_name = redrive_name.unwrap_or_else(once);
     let act = async {
-        let report = handle.redrive(&redrive_name).only([id]).run().await.map_err(spread)?;
+        let report = handle.redrive(&redrive_name).only([id]).run().await.map_err(shards_problem)?;
         match report.taken_in_all {
             0 => Err(Problem::new(UNKNOWN_JOB, "There is no dead letter of this id. Nothing was changed.")),
             _ => Ok(Changed { result: "redriven" }),
@@ -164,16 +163,7 @@ pub(super) async fn delete(
     let handle = source(&app, &name)?.topic(&topic).await?;
     let target = json!({ "topic": topic, "group": deletion.group, "until": deletion.until });
     let act = async {
-        let ids: Vec<JobId> = read(&handle, deletion.until.0).await?.groups.remove(&deletion.group).unwrap_or_default();
-        let mut deleted = 0_usize;
-        for some in ids.chunks(PAGE) {
-            let answers = handle.delete_dead(some).await.map_err(|error| {
-                let problem = queue_problem(error);
-                let detail = format!("{} {deleted} were deleted; send the same request again.", problem.detail());
-                if deleted > 0 { Problem::new(PARTIAL, detail) } else { problem }
-            })?;
-            deleted += answers.into_iter().filter(|was_dead| *was_dead).count();
-        }
+        let deleted = delete_group(&handle, &deletion.group, (deletion.until.0, LETTERS_MAX)).await?;
         Ok(Deleted { deleted: Wide::from(deleted) })
     };
     app.act(&visitor, "delete", target, act).await.map(Json)

@@ -8,7 +8,7 @@ use super::wide::Wide;
 use crate::console::app::App;
 use crate::console::kind::{INVALID_INPUT, UNKNOWN_JOB};
 use crate::console::rights::Visitor;
-use crate::console::security::redact::HIDDEN;
+use crate::console::security::redact::{HIDDEN, Origin};
 use crate::console::source::queue_problem;
 use axum::Json;
 use axum::extract::{Path, State};
@@ -197,7 +197,11 @@ fn preview(app: &App, visitor: &Visitor, topic: &str, previewed: &Previewed) -> 
     match &previewed.preview {
         Preview::Live { state, score, job, body_bytes } => {
             let is_whole = Wide::from(job.spec.body.len()) == Wide(*body_bytes);
-            let body = if is_whole { Body::seen_by(app, visitor, topic, &job.spec.body) } else { Body::default() };
+            let body = if is_whole {
+                Body::seen_by(app, visitor, Origin::Topic(topic), &job.spec.body)
+            } else {
+                Body::default()
+            };
             JobView { body, body_bytes: Some(Wide(*body_bytes)), ..live(visitor, id, *state, *score, job) }
         }
         Preview::Ended(completion) => ended(id, completion),
@@ -209,7 +213,7 @@ fn whole(app: &App, visitor: &Visitor, topic: &str, id: JobId, found: &Found) ->
     match found {
         Found::Ended(completion) => ended(id, completion),
         Found::Live { state, score, job } => JobView {
-            body: Body::seen_by(app, visitor, topic, &job.spec.body),
+            body: Body::seen_by(app, visitor, Origin::Topic(topic), &job.spec.body),
             body_bytes: Some(Wide::from(job.spec.body.len())),
             ..live(visitor, id, *state, *score, job)
         },

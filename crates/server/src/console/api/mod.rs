@@ -112,6 +112,11 @@ pub(crate) fn routes(table: Table) -> Table {
             streams::change::resume,
         )
         .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/seek", Action::Seek, streams::change::seek)
+        .api_act(
+            "/api/v1/sources/{source}/streams/{stream}/groups/{group}/unregister",
+            Action::Unregister,
+            streams::change::unregister,
+        )
         .api_read("/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead", Action::Read, streams::dead::list)
         .api_act(
             "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/replay",

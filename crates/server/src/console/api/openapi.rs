@@ -2,8 +2,9 @@
 
 use super::{caches, change, dead, enqueue, jobs, locks, streams, topics, work};
 use crate::console::kind::{
-    CHANGED_MEANWHILE, FORBIDDEN, NEEDS_DATABASE, NO_AUDIT, NOT_CONFIRMED, NOT_OUR_PAGE, PARTIAL, ROWS_DECIDE,
-    STALE_CALL, TOO_MANY, UNAUTHORIZED, UNKNOWN_GROUP, UNKNOWN_JOB, UNKNOWN_SOURCE, UNKNOWN_STREAM, UNKNOWN_TOPIC,
+    CHANGED_MEANWHILE, FORBIDDEN, GROUP_IN_USE, NEEDS_DATABASE, NO_AUDIT, NOT_CONFIRMED, NOT_OUR_PAGE, PARTIAL,
+    PARTLY_APPENDED, ROWS_DECIDE, STALE_CALL, TOO_MANY, UNAUTHORIZED, UNKNOWN_GROUP, UNKNOWN_JOB, UNKNOWN_SOURCE,
+    UNKNOWN_STREAM, UNKNOWN_TOPIC,
 };
 use axum::Json;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
@@ -33,7 +34,7 @@ use web::{FieldError, Kind, Problem, problems};
         jobs::body, change::run, change::reschedule, change::revoke, change::edit, dead::groups, dead::redrive, dead::delete,
         dead::redrive_one, dead::delete_one, enqueue::enqueue, work::work, work::heartbeat, locks::acquire, locks::renew,
         locks::release, caches::invalidate, streams::list, streams::show, streams::entries::list, streams::entries::append,
-        streams::change::pause, streams::change::resume, streams::change::seek, streams::dead::list, streams::dead::replay,
+        streams::change::pause, streams::change::resume, streams::change::seek, streams::change::unregister, streams::dead::list, streams::dead::replay,
         streams::dead::delete, show
     ),
     components(schemas(Problem, FieldError)),
@@ -71,5 +72,5 @@ problems! {
     /// Problems of every `GET`.
     ReadProblems: UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, UNKNOWN_STREAM, UNKNOWN_GROUP, Kind::INVALID_INPUT, TOO_MANY, NEEDS_DATABASE, Kind::UNAVAILABLE;
     /// Problems of every `POST`.
-    ActProblems: Kind::BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, UNKNOWN_STREAM, UNKNOWN_GROUP, CHANGED_MEANWHILE, STALE_CALL, NEEDS_DATABASE, ROWS_DECIDE, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, NOT_CONFIRMED, TOO_MANY, Kind::UNAVAILABLE, NO_AUDIT, PARTIAL, Kind::OUTCOME_UNKNOWN;
+    ActProblems: Kind::BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, UNKNOWN_STREAM, UNKNOWN_GROUP, CHANGED_MEANWHILE, GROUP_IN_USE, STALE_CALL, NEEDS_DATABASE, ROWS_DECIDE, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, NOT_CONFIRMED, TOO_MANY, Kind::UNAVAILABLE, NO_AUDIT, PARTIAL, PARTLY_APPENDED, Kind::OUTCOME_UNKNOWN;
 }

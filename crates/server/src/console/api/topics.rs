@@ -5,12 +5,11 @@ use super::source;
 use super::wide::Wide;
 use crate::console::app::App;
 use crate::console::collector::Snapshot;
-use crate::console::kind::{PARTIAL, UNKNOWN_TOPIC};
+use crate::console::kind::INVALID_INPUT;
 use crate::console::rights::{Action, Visitor};
-use crate::console::source::queue_problem;
+use crate::console::source::{queue_problem, shards_problem};
 use axum::Json;
 use axum::extract::{Path, State};
-use evenkeel::queue::QueueError;
 use evenkeel::queue::topic::TopicStats;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -183,8 +182,17 @@ pub(super) struct Pause {
 }
 
 impl Pause {
-    pub(super) fn until(&self) -> Option<u64> {
-        self.until.map(|Wide(until)| until)
+    /// The end. One that has passed would end the pause, and the answer would say that it is paused.
+    pub(super) fn until(&self, app: &App) -> Result<Option<u64>, Problem> {
+        let Some(Wide(until)) = self.until else { return Ok(None) };
+        let now = app.store_now();
+        if until > now {
+            return Ok(Some(until));
+        }
+        let detail = format!(
+            "`until` must be in the future; Redis's clock is at {now} ms since 1970. Omit it to pause until resumed. Nothing was changed."
+        );
+        Err(Problem::of_field(INVALID_INPUT, "until", detail))
     }
 }
 
@@ -218,9 +226,9 @@ pub(super) async fn pause(
     JsonBody(pause): JsonBody<Pause>,
 ) -> Result<Json<Paused>, Problem> {
     visitor.check(Action::Pause, &topic)?;
+    let until = pause.until(&app)?;
     let handle = source(&app, &name)?.topic(&topic).await?;
-    let until = pause.until();
-    let act = async { handle.pause(until).await.map_err(spread).map(|()| "paused") };
+    let act = async { handle.pause(until).await.map_err(shards_problem).map(|()| "paused") };
     app.act(&visitor, "pause", json!({ "topic": topic, "until": until }), act).await?;
     Ok(Json(Paused { is_paused: true }))
 }
@@ -239,16 +247,7 @@ pub(super) async fn resume(
 ) -> Result<Json<Paused>, Problem> {
     visitor.check(Action::Pause, &topic)?;
     let handle = source(&app, &name)?.topic(&topic).await?;
-    let act = async { handle.resume().await.map_err(spread).map(|()| "resumed") };
+    let act = async { handle.resume().await.map_err(shards_problem).map(|()| "resumed") };
     app.act(&visitor, "resume", json!({ "topic": topic }), act).await?;
     Ok(Json(Paused { is_paused: false }))
-}
-
-/// The problem of an action on several shards, of which some may have been changed before the error.
-pub(super) fn spread(error: QueueError) -> Problem {
-    let problem = queue_problem(error);
-    if problem.kind() == UNKNOWN_TOPIC || problem.status().is_client_error() {
-        return problem;
-    }
-    Problem::new(PARTIAL, format!("{} A part may have been changed; send the same request again.", problem.detail()))
 }

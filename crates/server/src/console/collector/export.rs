@@ -1,46 +1,104 @@
-//! The figures of a reading as metrics, so that Prometheus needs no exporter for Redis and the database.
+//! [`Export`]: the figures of a reading as metrics, so that Prometheus needs no exporter for Redis and the database.
 
-use super::Snapshot;
+use super::{Snapshot, TopicFigures};
 use crate::stream::figures::{self, Figures};
-use metrics::gauge;
+use metrics::{Label, gauge};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
 
-/// Sets the gauges. Those of a server that was not read keep their values; its last success tells their age.
-pub(super) fn export(snapshot: &Snapshot, has_database: bool) {
-    if snapshot.at > 0 && snapshot.failed.is_none() {
-        gauge!("evenkeel_console_reading_last_success_seconds").set(snapshot.at as f64 / 1_000.0);
-        for topic in &snapshot.topics {
-            let (name, total) = (topic.name.clone(), &topic.stats.total);
-            let is_paused = total.paused_until.is_some();
-            let late_ms = if is_paused { 0 } else { topic.stats.late_ms() };
-            let idle = if total.workers == 0 && !is_paused { total.ready } else { 0 };
-            gauge!("evenkeel_console_queue_late_seconds", "queue" => name.clone()).set(late_ms as f64 / 1_000.0);
-            gauge!("evenkeel_console_queue_due", "queue" => name.clone()).set(total.ready as f64);
-            gauge!("evenkeel_console_queue_idle", "queue" => name.clone()).set(idle as f64);
-            gauge!("evenkeel_console_queue_dead", "queue" => name).set(total.dead as f64);
+/// The gauges of a queue, and those of a group.
+const OF_QUEUE: [&str; 4] = [
+    "evenkeel_console_queue_late_seconds",
+    "evenkeel_console_queue_due",
+    "evenkeel_console_queue_idle",
+    "evenkeel_console_queue_dead",
+];
+const OF_GROUP: [&str; 4] = [
+    "evenkeel_console_stream_late_seconds",
+    "evenkeel_console_stream_oldest_pending_seconds",
+    "evenkeel_console_stream_dead",
+    "evenkeel_console_stream_missing",
+];
+
+/// The queues, and the groups of streams, whose gauges are not 0 for good.
+#[derive(Default)]
+pub(super) struct Export {
+    queues: Mutex<BTreeSet<String>>,
+    groups: Mutex<BTreeSet<(String, String)>>,
+}
+
+impl Export {
+    /// Sets the gauges. Those of a server that was not read keep their values; its last success tells their age. Those of a queue or group that
+    /// is gone become 0: the recorder cannot remove them, and an alert on them would never end.
+    pub(super) fn set(&self, snapshot: &Snapshot, has_database: bool) {
+        if snapshot.at > 0 && snapshot.failed.is_none() {
+            gauge!("evenkeel_console_reading_last_success_seconds").set(snapshot.at as f64 / 1_000.0);
+            snapshot.topics.iter().for_each(topic);
+            let here = snapshot.topics.iter().map(|topic| topic.name.clone()).collect();
+            for name in gone(&self.queues, here) {
+                set(OF_QUEUE, [0.0; 4], &of_queue(&name));
+            }
+        }
+        if snapshot.at > 0 && snapshot.streams_failed.is_none() {
+            snapshot.streams.iter().for_each(stream);
+            let groups = |figures: &Figures| {
+                let stream = figures.name.clone();
+                figures.groups.iter().map(move |group| (stream.clone(), group.name.clone())).collect::<Vec<_>>()
+            };
+            let here = snapshot.streams.iter().flat_map(groups).collect();
+            for (stream, group) in gone(&self.groups, here) {
+                set(OF_GROUP, [0.0; 4], &of_group(&stream, &group));
+            }
+        }
+        if has_database {
+            gauge!("evenkeel_console_database_up").set(if snapshot.outbox_failed.is_none() { 1.0 } else { 0.0 });
+        }
+        if let Some(outbox) = &snapshot.outbox {
+            let oldest = outbox.oldest_ms.into_iter().chain(outbox.oldest_message_ms).min();
+            let lag_ms = oldest.map_or(0, |oldest| outbox.now_ms.saturating_sub(oldest));
+            gauge!("evenkeel_console_outbox_lag_seconds").set(lag_ms as f64 / 1_000.0);
+            gauge!("evenkeel_console_outbox_parked").set((outbox.parked + outbox.keys_parked) as f64);
         }
     }
-    if snapshot.at > 0 && snapshot.streams_failed.is_none() {
-        snapshot.streams.iter().for_each(stream);
-    }
-    if has_database {
-        gauge!("evenkeel_console_database_up").set(if snapshot.outbox_failed.is_none() { 1.0 } else { 0.0 });
-    }
-    if let Some(outbox) = &snapshot.outbox {
-        let oldest = outbox.oldest_ms.into_iter().chain(outbox.oldest_message_ms).min();
-        let lag_ms = oldest.map_or(0, |oldest| outbox.now_ms.saturating_sub(oldest));
-        gauge!("evenkeel_console_outbox_lag_seconds").set(lag_ms as f64 / 1_000.0);
-        gauge!("evenkeel_console_outbox_parked").set((outbox.parked + outbox.keys_parked) as f64);
-    }
+}
+
+/// Those that were there at the last reading, and are not among `here`.
+fn gone<T: Ord + Clone>(before: &Mutex<BTreeSet<T>>, here: BTreeSet<T>) -> Vec<T> {
+    let mut before = before.lock();
+    let gone = before.difference(&here).cloned().collect();
+    *before = here;
+    gone
+}
+
+fn topic(topic: &TopicFigures) {
+    let total = &topic.stats.total;
+    let is_paused = total.paused_until.is_some();
+    let late_ms = if is_paused { 0 } else { topic.stats.late_ms() };
+    let idle = if total.workers == 0 && !is_paused { total.ready } else { 0 };
+    let values = [late_ms as f64 / 1_000.0, total.ready as f64, idle as f64, total.dead as f64];
+    set(OF_QUEUE, values, &of_queue(&topic.name));
 }
 
 fn stream(figures: &Figures) {
     for group in &figures.groups {
-        let labels = || [("stream", figures.name.clone()), ("group", group.name.clone())];
         let late_ms = if group.is_paused() { 0 } else { figures::late_ms(group).unwrap_or(0) };
-        gauge!("evenkeel_console_stream_late_seconds", &labels()).set(late_ms as f64 / 1_000.0);
         let oldest_ms = figures::oldest_pending_ms(group).unwrap_or(0);
-        gauge!("evenkeel_console_stream_oldest_pending_seconds", &labels()).set(oldest_ms as f64 / 1_000.0);
-        gauge!("evenkeel_console_stream_dead", &labels()).set(group.dead() as f64);
-        gauge!("evenkeel_console_stream_missing", &labels()).set(if group.is_missing() { 1.0 } else { 0.0 });
+        let missing = if group.is_missing() { 1.0 } else { 0.0 };
+        let values = [late_ms as f64 / 1_000.0, oldest_ms as f64 / 1_000.0, group.dead() as f64, missing];
+        set(OF_GROUP, values, &of_group(&figures.name, &group.name));
+    }
+}
+
+fn of_queue(name: &str) -> Vec<Label> {
+    vec![Label::new("queue", name.to_owned())]
+}
+
+fn of_group(stream: &str, group: &str) -> Vec<Label> {
+    vec![Label::new("stream", stream.to_owned()), Label::new("group", group.to_owned())]
+}
+
+fn set(names: [&'static str; 4], values: [f64; 4], labels: &[Label]) {
+    for (name, value) in names.into_iter().zip(values) {
+        gauge!(name, labels.to_vec()).set(value);
     }
 }

@@ -17,6 +17,7 @@ use evenkeel::clock::Clock;
 use evenkeel::queue::topic::{Topic, TopicStats};
 use evenkeel::sql::relay::operate::OutboxStats;
 use evenkeel::stream::StreamError;
+use export::Export;
 use parking_lot::RwLock;
 use ring::Ring;
 use std::collections::BTreeMap;
@@ -73,6 +74,7 @@ pub(crate) struct Collector {
     rings: RwLock<BTreeMap<String, Ring>>,
     /// Since when each trouble stands, in ms since 1970.
     since: RwLock<BTreeMap<String, u64>>,
+    export: Export,
     pages: AtomicUsize,
     opened: Notify,
 }
@@ -91,6 +93,7 @@ impl Collector {
             snapshot,
             rings,
             since,
+            export: Export::default(),
             pages: AtomicUsize::new(0),
             opened: Notify::new(),
         })
@@ -176,7 +179,7 @@ impl Collector {
         }
         next.troubles = problems::find(&next, self.source.database.is_some());
         self.date(&mut next.troubles);
-        export::export(&next, self.source.database.is_some());
+        self.export.set(&next, self.source.database.is_some());
         self.snapshot.send_replace(Arc::new(next));
     }
 

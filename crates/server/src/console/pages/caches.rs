@@ -11,8 +11,8 @@ use crate::output::truncated;
 use crate::time::read_span;
 use axum::extract::State;
 use axum::response::Redirect;
+use evenkeel::cache::CacheError;
 use evenkeel::cache::admin::{Inspected, Mode, Outdated};
-use evenkeel::cache::{CacheError, Invalidated};
 use maud::{Markup, html};
 use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
@@ -120,11 +120,11 @@ pub(super) async fn invalidate(
     let admin = app.source.keel.cache_admin(&cache).map_err(|error| refused(&error))?;
     let outdated = Outdated { version: None, mode, lag_max: Duration::from_millis(lag_ms) };
     let act = async {
-        let done = admin.invalidate(&key, outdated).await.map_err(|error| refused(&error))?;
-        Ok(match (done, mode) {
-            (Invalidated::Deferred, _) => "Redis did not answer: this program repeats it until it succeeds.",
-            (_, Mode::Purge) => "Purged: the old value is never served again.",
-            _ => "Invalidated: the next read loads the value.",
+        // This program has no spool, in which an invalidation could wait for Redis: it is done, or it is an error.
+        admin.invalidate(&key, outdated).await.map_err(|error| refused(&error))?;
+        Ok(match mode {
+            Mode::Purge => "Purged: the old value is never served again.",
+            Mode::Expire { .. } => "Invalidated: the next read loads the value.",
         })
     };
     let target = json!({ "cache": cache, "key": key, "purge": mode == Mode::Purge });

@@ -16,12 +16,15 @@ pub(in crate::console) mod streams;
 
 pub(crate) use layout::problem_page;
 
-use super::rights::{Action, Table};
+use super::app::App;
+use super::rights::{Action, Table, Visitor};
 use crate::console::kind::UNKNOWN_JOB;
+use axum::response::Redirect;
 use evenkeel::queue::JobId;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use queues::{dead, job, jobs, letter, queue};
 use rust_embed::RustEmbed;
+use serde_json::Value;
 use web::{Problem, asset};
 
 /// The embedded assets.
@@ -59,6 +62,7 @@ pub(crate) fn routes(table: Table) -> Table {
         .form("/streams/{stream}/groups/{group}/pause", Action::Pause, streams::group::pause)
         .form("/streams/{stream}/groups/{group}/resume", Action::Pause, streams::group::resume)
         .form("/streams/{stream}/groups/{group}/seek", Action::Seek, streams::group::seek)
+        .form("/streams/{stream}/groups/{group}/unregister", Action::Unregister, streams::group::unregister)
         .page("/streams/{stream}/groups/{group}/dead", Action::Read, streams::dead::show)
         .form("/streams/{stream}/groups/{group}/dead/replay", Action::Redrive, streams::dead::replay)
         .form("/streams/{stream}/groups/{group}/dead/delete", Action::Delete, streams::dead::delete)
@@ -118,6 +122,19 @@ fn job_id(text: &str) -> Result<JobId, Problem> {
 fn answered(path: &str, answer: &str) -> String {
     let sign = if path.contains('?') { '&' } else { '?' };
     format!("{path}{sign}done={}", utf8_percent_encode(answer, SEGMENT))
+}
+
+/// Does something, which is in the audit log, and leads to the page at `path`, which shows the answer and new figures.
+async fn acted(
+    app: &App,
+    visitor: &Visitor,
+    (action, target): (&'static str, Value),
+    path: &str,
+    act: impl Future<Output = Result<String, Problem>>,
+) -> Result<Redirect, Problem> {
+    let answer = app.act(visitor, action, target, act).await?;
+    app.collector.run_once().await;
+    Ok(Redirect::to(&answered(path, &answer)))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::layout::{csrf, page};
 use super::queues::queue::Done;
-use super::{answered, number};
+use super::{acted, number};
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, NEEDS_DATABASE, NOT_CONFIRMED};
 use crate::console::rights::{Action, Visitor};
@@ -147,7 +147,7 @@ pub(super) async fn resend(
     Form(choice): Form<Choice>,
 ) -> Result<Redirect, Problem> {
     let (what, target) = choice.of_outbox()?;
-    change(&app, &visitor, "resend", target, Box::pin(release(&app, &what, ParkedDecision::Resend))).await
+    acted(&app, &visitor, ("resend", target), "/outbox", Box::pin(release(&app, &what, ParkedDecision::Resend))).await
 }
 
 pub(super) async fn skip(
@@ -160,7 +160,7 @@ pub(super) async fn skip(
         OutboxItem::Work(_) => choice.work.get(..8).unwrap_or_default(),
         OutboxItem::Key(topic, _) => topic,
     })?;
-    change(&app, &visitor, "skip", target, Box::pin(release(&app, &what, ParkedDecision::Skip))).await
+    acted(&app, &visitor, ("skip", target), "/outbox", Box::pin(release(&app, &what, ParkedDecision::Skip))).await
 }
 
 pub(super) async fn run_message(
@@ -170,7 +170,7 @@ pub(super) async fn run_message(
 ) -> Result<Redirect, Problem> {
     let (message, target) = choice.of_inbox()?;
     let act = Box::pin(release_message(&app, &choice.group, &message, ParkedMessageDecision::Run));
-    change(&app, &visitor, "resend", target, act).await
+    acted(&app, &visitor, ("resend", target), "/outbox", act).await
 }
 
 pub(super) async fn skip_message(
@@ -181,7 +181,7 @@ pub(super) async fn skip_message(
     let (message, target) = choice.of_inbox()?;
     choice.check(&choice.group)?;
     let act = Box::pin(release_message(&app, &choice.group, &message, ParkedMessageDecision::Skip));
-    change(&app, &visitor, "skip", target, act).await
+    acted(&app, &visitor, ("skip", target), "/outbox", act).await
 }
 
 /// A parked thing of the outbox.
@@ -258,16 +258,4 @@ fn answer(is_released: bool, done: &str) -> Result<String, Problem> {
     } else {
         Err(Problem::new(CHANGED_MEANWHILE, "It is no longer parked. Nothing was changed."))
     }
-}
-
-async fn change(
-    app: &App,
-    visitor: &Visitor,
-    action: &'static str,
-    target: Value,
-    act: impl Future<Output = Result<String, Problem>>,
-) -> Result<Redirect, Problem> {
-    let answer = app.act(visitor, action, target, act).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered("/outbox", &answer)))
 }

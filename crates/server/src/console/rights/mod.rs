@@ -36,6 +36,8 @@ pub(crate) enum Action {
     Pause,
     /// Move a group of a stream: entries are handled again or skipped.
     Seek,
+    /// Forget a group of a stream.
+    Unregister,
     /// Make a waiting job due now.
     Run,
     /// Give a waiting job another due time.
@@ -84,7 +86,7 @@ impl Action {
             | Self::Bodies
             | Self::Edit
             | Self::Invalidate => Some(Role::Operator),
-            Self::Delete | Self::Skip | Self::Seek | Self::Log => Some(Role::Admin),
+            Self::Delete | Self::Skip | Self::Seek | Self::Unregister | Self::Log => Some(Role::Admin),
         }
     }
 
@@ -96,7 +98,7 @@ impl Action {
             Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive | Self::Edit | Self::Resend => {
                 "operate"
             }
-            Self::Delete | Self::Skip | Self::Seek | Self::Log => "admin",
+            Self::Delete | Self::Skip | Self::Seek | Self::Unregister | Self::Log => "admin",
             Self::Invalidate => "invalidate:CACHE",
             Self::Enqueue => "enqueue:TOPIC",
             Self::Append => "append:STREAM",
@@ -112,6 +114,7 @@ impl Action {
             Self::Read => "read figures and lists",
             Self::Pause => "pause or resume a topic or a group",
             Self::Seek => "move a group of a stream",
+            Self::Unregister => "unregister a group of a stream",
             Self::Run => "make a job due now",
             Self::Reschedule => "reschedule a job",
             Self::Revoke => "revoke a job",
@@ -161,6 +164,7 @@ mod tests {
     fn destructive_actions_need_an_admin() {
         assert!(!Role::Operator.may(Action::Delete) && Role::Admin.may(Action::Delete));
         assert!(!Role::Operator.may(Action::Seek) && Role::Admin.may(Action::Seek));
+        assert!(!Role::Operator.may(Action::Unregister) && Role::Admin.may(Action::Unregister));
         assert!(Role::Operator.may(Action::Redrive) && !Role::Viewer.may(Action::Redrive));
         assert!(Role::Viewer.may(Action::Read) && !Role::Viewer.sees_bodies() && !Role::Viewer.may(Action::Bodies));
     }

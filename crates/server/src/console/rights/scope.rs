@@ -36,7 +36,7 @@ impl Scope {
         match (self, action) {
             (Self::Read, Action::Read)
             | (Self::Bodies, Action::Bodies)
-            | (Self::Admin, Action::Delete | Action::Seek) => true,
+            | (Self::Admin, Action::Delete | Action::Seek | Action::Unregister) => true,
             (Self::Operate, action) => action.scope() == "operate" || action == Action::Invalidate,
             (Self::Enqueue(name), Action::Enqueue)
             | (Self::Append(name), Action::Append)

@@ -1,6 +1,6 @@
 //! Converts the errors of the library to problems.
 
-use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE, UNKNOWN_GROUP, UNKNOWN_STREAM, UNKNOWN_TOPIC};
+use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE, PARTIAL, UNKNOWN_GROUP, UNKNOWN_STREAM, UNKNOWN_TOPIC};
 use evenkeel::cache::CacheError;
 use evenkeel::queue::QueueError;
 use evenkeel::sql::SqlError;
@@ -17,6 +17,15 @@ pub(crate) fn queue_problem(error: QueueError) -> Problem {
     }
 }
 
+/// The problem of an action on several shards, of which some may have been changed before the error.
+pub(crate) fn shards_problem(error: QueueError) -> Problem {
+    let problem = queue_problem(error);
+    if problem.status().is_client_error() {
+        return problem;
+    }
+    Problem::new(PARTIAL, format!("{} A part may have been changed; send the same request again.", problem.detail()))
+}
+
 pub(crate) fn cache_problem(error: &CacheError) -> Problem {
     let kind = if error.outcome_unknown() { Kind::OUTCOME_UNKNOWN } else { Kind::UNAVAILABLE };
     Problem::new(kind, format!("{} Send the same request again.", sentence(error)))
@@ -28,6 +37,13 @@ pub(crate) fn stream_problem(error: StreamError) -> Problem {
         StreamError::UnknownGroup { .. } => Problem::new(UNKNOWN_GROUP, sentence(&error)),
         StreamError::Invalid(_) | StreamError::TooMany { .. } | StreamError::TooLarge { .. } => {
             Problem::new(INVALID_INPUT, sentence(&error))
+        }
+        StreamError::Partly { .. } => {
+            let rest = match error.outcome_unknown() {
+                true => "One more may have been changed, the rest was not",
+                false => "The rest was not changed",
+            };
+            Problem::new(PARTIAL, format!("{} {rest}; the same request does it.", sentence(&error)))
         }
         StreamError::Link(error) if error.outcome_unknown() => Problem::new(Kind::OUTCOME_UNKNOWN, sentence(&error)),
         error => Problem::new(Kind::UNAVAILABLE, sentence(&error)),

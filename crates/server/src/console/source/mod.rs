@@ -2,10 +2,11 @@
 
 mod errors;
 
-pub(crate) use errors::{cache_problem, queue_problem, sql_problem, stream_problem};
+pub(crate) use errors::{cache_problem, queue_problem, shards_problem, sql_problem, stream_problem};
 
 use crate::address::{Address, Kind};
 use crate::console::kind::UNKNOWN_GROUP;
+use crate::stream::unregister::find;
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::queue::topic::Topic;
@@ -92,8 +93,7 @@ impl Source {
     /// The dead letters of a group of a stream.
     pub(crate) async fn letters(&self, stream: &str, group: &str) -> Result<DeadLetters, Problem> {
         let stream = self.stream(stream).await?;
-        let groups = stream.groups().await.map_err(stream_problem)?;
-        if !groups.iter().any(|state| state.name == group) {
+        if find(&stream, group).await.map_err(stream_problem)?.is_none() {
             return Err(Problem::plain(UNKNOWN_GROUP));
         }
         stream.dead(group).map_err(stream_problem)

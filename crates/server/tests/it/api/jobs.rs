@@ -93,6 +93,9 @@ async fn topic_is_paused_and_resumed_and_problems_are_listed() {
     assert_eq!(caller.read("/topics/mail").await["is_paused"], true);
     caller.act("/topics/mail/resume", &json!({})).await;
     assert_eq!(caller.read("/topics/mail").await["is_paused"], false);
+    let past = caller.post("/topics/mail/pause", &json!({ "until": "1" })).await;
+    assert_eq!(problem(&past), (422, "invalid-input".to_owned(), "none".to_owned()), "{}", past.text);
+    assert!(past.text.contains("must be in the future"), "{}", past.text);
     assert!(caller.read("").await["problems"].is_array());
     assert_eq!(caller.read("/topics").await["topics"][0]["name"], "mail");
     let log = std::fs::read_to_string(console.folder.path().join("audit")).unwrap();

@@ -2,7 +2,9 @@
 
 use super::caller::Caller;
 use crate::console::server::Console;
-use crate::console::streams::{add_letters, billing};
+use crate::console::streams::{add_letters, billing, replace_key};
+use evenkeel::stream::EntryId;
+use evenkeel_protocol::stream::name::partition_of;
 use serde_json::{Value, json};
 
 const ROOT: &str = "/api/v1/sources/default/streams";
@@ -47,6 +49,12 @@ async fn entries_are_appended_once_with_a_key_and_paged() {
     let (_, rest) = call(&console, &key, "GET", &format!("/orders/entries?after={next}"), "", &Value::Null).await;
     assert_eq!((rest["entries"].as_array().unwrap().len(), &rest["entries"][0]["body"]["state"]), (1, &json!("paid")));
 
+    let foreign = format!("/orders/entries?partition={}&after={next}", 1 - partition);
+    let (status, refused) = call(&console, &key, "GET", &foreign, "", &Value::Null).await;
+    assert_eq!((status, &refused["errors"][0]["field"]), (422, &json!("after")), "{refused}");
+    let same = format!("/orders/entries?partition={partition}&after={next}");
+    assert_eq!(call(&console, &key, "GET", &same, "", &Value::Null).await.1, rest);
+
     let other = Caller::key(&console, "other", &["--scope", "append:clicks"]);
     let (status, refused) = call(&console, &other, "POST", "/orders/entries", "", &new).await;
     assert_eq!((status, &refused["outcome"]), (403, &json!("none")), "{refused}");
@@ -74,6 +82,9 @@ async fn group_is_operated_over_the_api() {
     assert_eq!(post("pause", json!({})).await.1["is_paused"], true);
     assert!(billing(&orders).await.unwrap().is_paused());
     assert_eq!(post("resume", json!({})).await.1["is_paused"], false);
+    let (status, past) = post("pause", json!({ "until": 1 })).await;
+    assert_eq!((status, &past["errors"][0]["field"]), (422, &json!("until")), "{past}");
+    assert!(!billing(&orders).await.unwrap().is_paused());
 
     let (_, dry) = post("seek", json!({ "to": "start", "dry_run": true })).await;
     let again: u64 = dry["partitions"]
@@ -104,4 +115,36 @@ async fn group_is_operated_over_the_api() {
     assert_eq!(billing(&orders).await.unwrap().dead(), 1);
     let (status, unknown) = get("/orders/groups/nobody/dead").await;
     assert_eq!(status, 404, "{unknown}");
+    assert_eq!(post("unregister", json!({ "confirm": "orders" })).await.0, 422);
+    assert_eq!(post("unregister", json!({ "confirm": "billing" })).await.1["partitions_left"], json!([0, 1]));
+    assert_eq!(post("unregister", json!({ "confirm": "billing" })).await.0, 404);
+}
+
+/// A key of each partition of a stream with two.
+fn keys() -> [String; 2] {
+    let key = |partition| (0..).map(|n| format!("order/{n}")).find(|key| partition_of(key.as_bytes(), 2) == partition);
+    [key(0).unwrap(), key(1).unwrap()]
+}
+
+/// Redis refuses the second entry: a repeat of the request without a name would append the first one again.
+#[tokio::test]
+async fn append_that_stops_half_way_names_the_entries_that_are_left() {
+    let console = Console::start(true).await;
+    let key = Caller::key(&console, "shop", &["--scope", "append:orders"]);
+    let [first, second] = keys();
+    replace_key(&console, 1, "log", Some("another program's")).await;
+    let new = json!({ "entries": [{ "key": first, "body": 1 }, { "key": second, "body": 2 }] });
+    let (status, problem) = call(&console, &key, "POST", "/orders/entries", "", &new).await;
+    let detail = problem["detail"].as_str().unwrap();
+    assert_eq!((status, &problem["outcome"]), (503, &json!("partial")), "{problem}");
+    assert!(problem["type"].as_str().unwrap().ends_with("partly-appended"), "{problem}");
+    assert!(detail.starts_with("The first 1 of 2 entries were appended."), "{detail}");
+    assert!(detail.contains("Send the entries from number 2 on"), "{detail}");
+    let (_, named) = call(&console, &key, "POST", "/orders/entries", "idempotency-key: 1\r\n", &new).await;
+    assert!(named["type"].as_str().unwrap().ends_with("partly-done"), "{named}");
+    let large = json!({ "entries": [{ "key": first, "body": 1 }, { "key": first, "body": "x".repeat(2 << 20) }] });
+    let (status, refused) = call(&console, &key, "POST", "/orders/entries", "", &large).await;
+    assert_eq!((status, &refused["outcome"]), (422, &json!("none")), "{refused}");
+    let entries = console.keel.stream_admin("orders").await.unwrap().peek(0, EntryId::MIN, 10).await.unwrap();
+    assert_eq!(entries.len(), 2, "one of each request that was not refused");
 }

@@ -121,3 +121,22 @@ async fn pages_fit_every_width_in_light_and_dark() {
     ];
     fits(&browser, &pages).await.unwrap();
 }
+
+#[tokio::test]
+async fn dead_letters_by_error_are_as_many_as_the_page_says() {
+    let console = Console::start(false).await;
+    console.add_dead_many(3, "smtp refused").await;
+    let whole = console.get("/queues/mail/dead", "").await.text;
+    assert!(whole.contains("Redrive 3") && !whole.contains("there are more"), "{whole}");
+    let (cookie, csrf) = console.visit("/queues/mail/dead?limit=2", "").await;
+    let page = console.get("/queues/mail/dead?limit=2", "").await.text;
+    assert!(page.contains("The newest 2 were read; there are more.") && page.contains("Redrive 2"), "{page}");
+    assert!(page.contains("href=\"/queues/mail/dead?limit=10000\""), "{page}");
+    assert_eq!(console.get("/queues/mail/dead?limit=10001", "").await.status, 422);
+    // The action takes what the page has shown.
+    let form = "group=smtp+refused&until=99999999999999&limit=2&confirm=mail";
+    let body = format!("csrf={csrf}&{form}");
+    let deleted = console.send("POST", "/queues/mail/dead/delete", &console.form(&cookie), &body).await;
+    assert!(deleted.status == 303 && deleted.head.contains("2%20deleted"), "{}{}", deleted.head, deleted.text);
+    assert!(console.get("/queues/mail/dead", "").await.text.contains("Redrive 1"));
+}

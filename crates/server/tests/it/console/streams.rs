@@ -112,3 +112,98 @@ async fn letters_that_die_after_the_page_was_loaded_are_not_deleted() {
     assert_eq!(delete(until - 1).await, 1);
     assert_eq!(delete(until).await, 0);
 }
+
+/// Puts another program's value under a key of a partition of `orders`, or deletes the key.
+pub(crate) async fn replace_key(console: &Console, partition: u16, name: &str, value: Option<&str>) {
+    let link = console.keel.link().unwrap();
+    let key = format!("{{{}:s:orders:{partition}}}:{name}", link.prefix());
+    let command = match value {
+        Some(value) => redis::cmd("SET").arg(&key).arg(value).take(),
+        None => redis::cmd("DEL").arg(&key).take(),
+    };
+    link.command(key.as_bytes(), &command).await.unwrap();
+}
+
+/// The outcomes in the audit log, without those of the lines before an action.
+fn outcomes(console: &Console) -> Vec<(String, String)> {
+    let log = std::fs::read_to_string(console.folder.path().join("audit")).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let ended = lines.filter(|line| line["outcome"] != "begun");
+    ended
+        .map(|line| {
+            let result = &line["result"];
+            let text = result.get("problem").or_else(|| result.get("answer")).unwrap();
+            (line["outcome"].as_str().unwrap().to_owned(), text.to_string())
+        })
+        .collect()
+}
+
+/// Redis has lost a partition: the group is paused in those before it, and that was answered as "nothing was changed".
+#[tokio::test]
+async fn group_action_that_stops_half_way_says_what_is_done() {
+    let console = Console::start(false).await;
+    let orders = add_letters(&console, &[json!(1)], "bad feed").await;
+    let (cookie, csrf) = console.visit("/streams/orders", "").await;
+    replace_key(&console, 1, "g:billing", None).await;
+    let json_type = "content-type: application/json\r\n";
+    let api = "/api/v1/sources/default/streams/orders/groups/billing";
+    let expected = "1 of 2 partitions were changed before an error";
+    for action in ["pause", "resume"] {
+        let called = console.send("POST", &format!("{api}/{action}"), json_type, "{}").await;
+        let problem: Value = serde_json::from_str(&called.text).unwrap();
+        assert_eq!((called.status, &problem["outcome"]), (503, &json!("partial")), "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(expected), "{problem}");
+        let path = format!("/streams/orders/groups/billing/{action}");
+        let page = console.send("POST", &path, &console.form(&cookie), &format!("csrf={csrf}")).await;
+        assert!(page.status == 503 && page.text.contains(expected), "{}: {}", page.status, page.text);
+    }
+    let paused = console.send("POST", &format!("{api}/pause"), json_type, "{}").await;
+    assert!(paused.status == 503 && billing(&orders).await.unwrap().is_paused());
+    let outcomes = outcomes(&console);
+    assert_eq!(outcomes.len(), 5, "{outcomes:?}");
+    assert!(outcomes.iter().all(|(outcome, text)| outcome == "partial" && text.contains(expected)), "{outcomes:?}");
+    let unknown = console.send("POST", &format!("{}/pause", api.replace("billing", "nobody")), json_type, "{}").await;
+    assert_eq!(unknown.status, 404, "{}", unknown.text);
+}
+
+#[tokio::test]
+async fn group_without_consumers_is_unregistered_by_its_name() {
+    let console = Console::start(false).await;
+    let orders = add_letters(&console, &[json!(1)], "bad feed").await;
+    let (cookie, csrf) = console.visit("/streams/orders", "").await;
+    let unregister = async |form: &str| {
+        let path = "/streams/orders/groups/billing/unregister";
+        console.send("POST", path, &console.form(&cookie), &format!("csrf={csrf}&{form}")).await
+    };
+    assert_eq!(unregister("confirm=orders").await.status, 422);
+    assert!(billing(&orders).await.is_some());
+    let done = unregister("confirm=billing").await;
+    assert_eq!(done.status, 303, "{}", done.text);
+    assert!(billing(&orders).await.is_none());
+    let again = unregister("confirm=billing").await;
+    assert_eq!(again.status, 404, "{}", again.text);
+    let outcomes = outcomes(&console);
+    assert_eq!(outcomes[0].0, "done");
+    assert!(outcomes[0].1.contains("Redis still has it in the partitions 0, 1"), "{outcomes:?}");
+}
+
+/// An alert on a gauge of a group that is gone never ended.
+#[tokio::test]
+async fn gauges_of_a_group_that_is_gone_are_reset() {
+    let console = Console::start(false).await;
+    let orders = add_letters(&console, &[json!(1), json!(2)], "bad feed").await;
+    let (cookie, csrf) = console.visit("/queues/mail", "").await;
+    // Each action reads the figures again; an earlier reading may end after it.
+    let shown = async |value: &'static str| {
+        let line = format!("evenkeel_console_stream_dead{{stream=\"orders\",group=\"billing\"}} {value}\n");
+        let is_shown = || async {
+            let body = format!("csrf={csrf}");
+            console.send("POST", "/queues/mail/pause", &console.form(&cookie), &body).await;
+            console.get("/metrics", "").await.text.contains(&line).then_some(())
+        };
+        eventually("the gauge has the value", is_shown).await.unwrap();
+    };
+    shown("2").await;
+    assert!(orders.admin().unregister("billing").await.unwrap());
+    shown("0").await;
+}

@@ -40,6 +40,16 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::dead_letters_of_a_group_are_listed_replayed_and_deleted",
     ),
     mutant(
+        "stream_command_unregister_confirmed",
+        "A group is unregistered without a confirmation.",
+        "stream::group_without_consumers_is_unregistered",
+    ),
+    mutant(
+        "stream_unregister_unused",
+        "A group is unregistered while its consumers run, and is back when one of them starts.",
+        "stream::group_whose_consumer_runs_is_not_unregistered",
+    ),
+    mutant(
         "stream_command_missing_is_behind",
         "A group that Redis has lost, which reads nothing, is not behind.",
         "stream::lost_group_is_behind",

@@ -189,4 +189,14 @@ pub(super) const ROWS: &[Mutant] = &[
         "Redis refuses every trim of a stream, and only a metric shows it.",
         "stream::side::neighbors::foreign_type_in_place_of_the_register_of_groups_is_logged_once",
     ),
+    mutant(
+        "stream_partly_reported",
+        "An action that stops in the middle looks as if nothing was changed.",
+        "stream::side::neighbors::action_that_stops_half_way_says_what_is_done",
+    ),
+    mutant(
+        "stream_unregister_in_its_database",
+        "A group that was unregistered by a program without the database comes back.",
+        "stream::side::recovery::sqlite::group_is_unregistered_where_its_database_is_known",
+    ),
 ];

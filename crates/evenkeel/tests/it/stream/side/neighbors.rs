@@ -2,7 +2,8 @@
 
 use super::rig::{Desk, Rig, all_settled, append, billing, in_time, open};
 use crate::log::Log;
-use evenkeel::stream::{EntryId, OnFailure, Stream};
+use evenkeel::stream::admin::{LetterFilter, LetterId, SeekTo};
+use evenkeel::stream::{EntryId, OnFailure, Stream, StreamError};
 use std::time::Duration;
 
 /// The key, where another program has put its own value now.
@@ -108,6 +109,51 @@ async fn foreign_type_under_a_key_of_a_partition_is_logged_once() {
         rig.while_time_passes(all_settled(&orders)).await;
         assert_eq!(billing(&orders).await.pending(), 0);
         office.close().await;
+    })
+    .await;
+}
+
+/// The error was that of one partition, as if nothing was changed.
+#[tokio::test]
+async fn action_that_stops_half_way_says_what_is_done() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let orders = rig.orders(2).await;
+        let (_, partitions) = orders.steps();
+        let desk = Desk::new();
+        let office = open(desk.consumer(orders.group("billing").per_key(OnFailure::BlockKey).retries(0)));
+        for key in ["a", "b", "c", "d", "e", "f"] {
+            append(&orders, key, &[key]).await;
+            desk.next().await.fail();
+        }
+        rig.while_time_passes(all_settled(&orders)).await;
+        office.close().await;
+        let dead = orders.admin().dead("billing").unwrap();
+        let letters = dead.page(&LetterFilter::default(), None, 10).await.unwrap().letters;
+        let ids: Vec<LetterId> = letters.into_iter().map(|(id, _)| id).collect();
+        let of_first = ids.iter().filter(|id| id.partition == 0).count();
+        assert!(of_first > 0 && of_first < ids.len(), "{ids:?}");
+        for name in ["g:billing:dead", "g:billing"] {
+            let key = format!("{}:{name}", partitions[1].tag());
+            rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
+        }
+        let admin = orders.admin();
+        let refused = [
+            admin.pause("billing", None).await.unwrap_err(),
+            admin.resume("billing").await.unwrap_err(),
+            admin.seek("billing", SeekTo::Start).await.unwrap_err(),
+            dead.replay_all(&ids).await.map(drop).unwrap_err(),
+            dead.remove_all(&ids).await.map(drop).unwrap_err(),
+        ];
+        for (number, refused) in refused.iter().enumerate() {
+            let text = refused.to_string();
+            let partition = partitions[1].tag();
+            assert!(text.contains("WRONGTYPE") && text.contains(partition), "{number}: {text}");
+            let StreamError::Partly { done, all, .. } = refused else { unreachable!("{number}: {refused:?}") };
+            let expected = if number < 3 { (1, 2) } else { (of_first, ids.len()) };
+            assert_eq!((*done, *all), expected, "{number}: {text}");
+            assert!(!refused.outcome_unknown() && !refused.is_retryable());
+        }
     })
     .await;
 }

@@ -34,6 +34,7 @@ on_redis_and_each_database! {
     trim_keeps_entries_while_a_registered_group_is_missing
     extreme_limits_of_losses_are_accepted
     groups_from_before_the_registration_are_registered
+    group_is_unregistered_where_its_database_is_known
 }
 
 /// A process with the stream, which is registered in the database.
@@ -449,4 +450,16 @@ async fn groups_from_before_the_registration_are_registered<DB: Tested>(rig: Rig
     open(consumer(&Desk::new(), &before, "billing")).close().await;
     let (_keel, orders) = process(&rig, &database).await;
     assert_eq!(checkpoints(&orders, "billing").await.len(), 2);
+}
+
+/// A group that only the register in Redis forgets comes back from the database.
+async fn group_is_unregistered_where_its_database_is_known<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let (_keel, orders) = process(&rig, &database).await;
+    open(Desk::new().consumer(orders.group("billing"))).close().await;
+    let other: Orders = rig.process().await.stream("orders").open().await.unwrap();
+    let refused = other.admin().unregister("billing").await.unwrap_err();
+    assert!(refused.to_string().contains("in a program that opens the stream with `sql`"), "{refused}");
+    assert_eq!(other.admin().groups().await.unwrap().len(), 1);
+    assert!(orders.admin().unregister("billing").await.unwrap());
+    assert_eq!(orders.admin().groups().await.unwrap(), []);
 }

@@ -1,4 +1,4 @@
-//! What an operator does to a group: pause, resume, seek.
+//! What an operator does to a group: pause, resume, seek, unregister.
 
 use super::AtGroup;
 use crate::console::api::openapi::ActProblems;
@@ -6,14 +6,12 @@ use crate::console::api::source;
 use crate::console::api::topics::{Nothing, Pause, Paused};
 use crate::console::api::wide::Wide;
 use crate::console::app::App;
-use crate::console::kind::PARTIAL;
-use crate::console::pages::streams::group::{confirmed, goal};
+use crate::console::pages::streams::group::{confirmed, forget, goal};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
 use axum::Json;
 use axum::extract::{Path, State};
 use evenkeel::clock::UnixMs;
-use evenkeel::stream::StreamError;
 use evenkeel::stream::admin::SeekPreview;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -34,9 +32,9 @@ pub(in crate::console::api) async fn pause(
     JsonBody(pause): JsonBody<Pause>,
 ) -> Result<Json<Paused>, Problem> {
     visitor.check(Action::Pause, &stream)?;
+    let until = pause.until(&app)?;
     let handle = source(&app, &name)?.stream(&stream).await?;
-    let until = pause.until();
-    let act = async { handle.pause(&group, until.map(UnixMs)).await.map_err(spread).map(|()| "paused") };
+    let act = async { handle.pause(&group, until.map(UnixMs)).await.map_err(stream_problem).map(|()| "paused") };
     app.act(&visitor, "pause", json!({ "stream": stream, "group": group, "until": until }), act).await?;
     Ok(Json(Paused::new(true)))
 }
@@ -56,7 +54,7 @@ pub(in crate::console::api) async fn resume(
 ) -> Result<Json<Paused>, Problem> {
     visitor.check(Action::Pause, &stream)?;
     let handle = source(&app, &name)?.stream(&stream).await?;
-    let act = async { handle.resume(&group).await.map_err(spread).map(|()| "resumed") };
+    let act = async { handle.resume(&group).await.map_err(stream_problem).map(|()| "resumed") };
     app.act(&visitor, "resume", json!({ "stream": stream, "group": group }), act).await?;
     Ok(Json(Paused::new(false)))
 }
@@ -120,7 +118,7 @@ pub(in crate::console::api) async fn seek(
     let handle = source(&app, &name)?.stream(&stream).await?;
     let previews = handle.preview_seek(&group, to).await.map_err(stream_problem)?;
     if !seek.dry_run {
-        let act = async { handle.seek(&group, to).await.map_err(spread).map(|()| "moved") };
+        let act = async { handle.seek(&group, to).await.map_err(stream_problem).map(|()| "moved") };
         let target = json!({ "stream": stream, "group": group, "to": seek.to, "at": seek.at });
         app.act(&visitor, "seek", target, act).await?;
     }
@@ -134,11 +132,38 @@ pub(in crate::console::api) async fn seek(
     Ok(Json(Sought { is_dry_run: seek.dry_run, partitions: previews.into_iter().map(part).collect() }))
 }
 
-/// The problem of an action on several partitions, of which some may have been changed before the error.
-pub(super) fn spread(error: StreamError) -> Problem {
-    let problem = stream_problem(error);
-    if problem.status().is_client_error() {
-        return problem;
-    }
-    Problem::new(PARTIAL, format!("{} A part may have been changed; send the same request again.", problem.detail()))
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = UnregisterGroup)]
+pub(in crate::console::api) struct Confirmation {
+    /// The group's name.
+    confirm: String,
+}
+
+/// A group was unregistered.
+#[derive(Serialize, ToSchema)]
+#[schema(as = UnregisteredGroup)]
+pub(in crate::console::api) struct Unregistered {
+    /// The partitions in which Redis still has the group, and keeps the entries that it has not settled: remove it there with `XGROUP DESTROY`.
+    partitions_left: Vec<u16>,
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/unregister", tag = "streams", summary = "Forget a group that has no consumers any more",
+    operation_id = "unregister_group",
+    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path)),
+    request_body = Confirmation,
+    responses((status = 200, description = "Done", body = Unregistered), ActProblems)
+)]
+pub(in crate::console::api) async fn unregister(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path((name, stream, group)): AtGroup,
+    JsonBody(Confirmation { confirm }): JsonBody<Confirmation>,
+) -> Result<Json<Unregistered>, Problem> {
+    visitor.check(Action::Unregister, &stream)?;
+    confirmed(&group, &confirm, "changed")?;
+    let handle = source(&app, &name)?.stream(&stream).await?;
+    let act = async { Ok(Unregistered { partitions_left: forget(&handle, &group).await? }) };
+    app.act(&visitor, "unregister", json!({ "stream": stream, "group": group }), act).await.map(Json)
 }

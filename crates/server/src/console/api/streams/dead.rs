@@ -1,6 +1,5 @@
 //! Dead letters of a group: pages, replay, deletion.
 
-use super::change::spread;
 use super::{AtGroup, key};
 use crate::console::api::body::Body;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
@@ -10,6 +9,7 @@ use crate::console::app::App;
 use crate::console::kind::INVALID_INPUT;
 use crate::console::pages::streams::group::confirmed;
 use crate::console::rights::{Action, Visitor};
+use crate::console::security::redact::Origin;
 use crate::console::source::stream_problem;
 use crate::output::printable;
 use crate::stream::kind;
@@ -99,7 +99,7 @@ pub(in crate::console::api) async fn list(
             key: key(&visitor, &letter.key),
             parks_key: letter.parks_key,
             errors: notes.map(|note| error(&visitor, note)).collect(),
-            body: value.map(|value| Body::seen_by(&app, &visitor, &stream, &value)).unwrap_or_default(),
+            body: value.map(|value| Body::seen_by(&app, &visitor, Origin::Stream(&stream), &value)).unwrap_or_default(),
         }
     };
     Ok(Json(Letters { letters: page.letters.iter().map(view).collect(), next: page.next.map(|next| next.to_string()) }))
@@ -161,7 +161,7 @@ pub(in crate::console::api) async fn replay(
     let parsed = letter_ids(&ids)?;
     let dead = source(&app, &name)?.letters(&stream, &group).await?;
     let act = async {
-        let replayed = dead.replay_all(&parsed).await.map_err(spread)?;
+        let replayed = dead.replay_all(&parsed).await.map_err(stream_problem)?;
         let word = |replayed| match replayed {
             Replayed::Appended(_) => "replayed",
             Replayed::Unknown => "unknown",
@@ -190,7 +190,7 @@ pub(in crate::console::api) async fn delete(
     let parsed = letter_ids(&ids)?;
     let dead = source(&app, &name)?.letters(&stream, &group).await?;
     let act = async {
-        let removed = dead.remove_all(&parsed).await.map_err(spread)?;
+        let removed = dead.remove_all(&parsed).await.map_err(stream_problem)?;
         Ok(changed(&ids, removed.into_iter().map(|existed| if existed { "deleted" } else { "unknown" })))
     };
     app.act(&visitor, "delete", json!({ "stream": stream, "group": group, "letters": ids }), act).await.map(Json)

@@ -7,15 +7,18 @@ use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::source;
 use crate::console::api::wide::Wide;
 use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, PARTIAL};
+use crate::console::kind::{INVALID_INPUT, PARTIAL, PARTLY_APPENDED};
 use crate::console::rights::{Action, Visitor};
+use crate::console::security::redact::Origin;
 use crate::console::source::stream_problem;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use evenkeel::stream::EntryId;
 use evenkeel::stream::admin::{LetterId, Peeked};
+use evenkeel::stream::{EntryId, StreamError};
+use evenkeel_protocol::stream::entry::Record;
+use evenkeel_protocol::stream::steps::{KEY_BYTES_MAX, RECORD_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -29,9 +32,29 @@ const PAGE: usize = 50;
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::console::api) struct Page {
-    partition: u16,
+    partition: Option<u16>,
     after: Option<String>,
     limit: Option<usize>,
+}
+
+impl Page {
+    /// The partition, and the entry after which the page begins.
+    fn begin(&self) -> Result<(u16, EntryId), Problem> {
+        let Some(after) = &self.after else { return Ok((self.partition.unwrap_or(0), EntryId::MIN)) };
+        let invalid = |detail: String| Problem::of_field(INVALID_INPUT, "after", detail);
+        let LetterId { partition, id } = after.parse::<LetterId>().map_err(|_| {
+            invalid(
+                "`after` has the form PARTITION:ID, for example 0:1700000000000-0: use `next` of the page before."
+                    .to_owned(),
+            )
+        })?;
+        match self.partition {
+            Some(wanted) if wanted != partition => Err(invalid(format!(
+                "`after` is in partition {partition}, and `partition` is {wanted}: omit one of them."
+            ))),
+            _ => Ok((partition, id)),
+        }
+    }
 }
 
 /// A page of the entries of a partition.
@@ -63,8 +86,8 @@ struct EntryView {
     operation_id = "list_entries",
     params(
         ("source" = String, Path), ("stream" = String, Path),
-        ("partition" = Option<u16>, Query, description = "Counted from 0; default 0"),
-        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("partition" = Option<u16>, Query, description = "Counted from 0; default: that of `after`, or 0"),
+        ("after" = Option<String>, Query, description = "`next` of the page before, in the same partition"),
         ("limit" = Option<u16>, Query, description = "1 to 500; default 50"),
     ),
     responses((status = 200, description = "Done", body = Entries), ReadProblems)
@@ -77,11 +100,7 @@ pub(in crate::console::api) async fn list(
 ) -> Result<Json<Entries>, Problem> {
     let handle = source(&app, &name)?.stream(&stream).await?;
     let limit = page.limit.unwrap_or(PAGE);
-    let (partition, after) = match page.after.as_deref().map(str::parse::<LetterId>) {
-        None => (page.partition, EntryId::MIN),
-        Some(Ok(place)) => (place.partition, place.id),
-        Some(Err(error)) => return Err(Problem::of_field(INVALID_INPUT, "after", error.to_string())),
-    };
+    let (partition, after) = page.begin()?;
     let entries = handle.peek(partition, after, limit).await.map_err(stream_problem)?;
     let next = entries.last().filter(|_| entries.len() == limit);
     let next = next.map(|entry| LetterId { partition, id: entry.id }.to_string());
@@ -90,7 +109,11 @@ pub(in crate::console::api) async fn list(
         appended_at: Wide(entry.id.ms),
         key: key(&visitor, &entry.key),
         only_for: entry.only.clone(),
-        body: entry.value.as_ref().map(|value| Body::seen_by(&app, &visitor, &stream, value)).unwrap_or_default(),
+        body: entry
+            .value
+            .as_ref()
+            .map(|value| Body::seen_by(&app, &visitor, Origin::Stream(&stream), value))
+            .unwrap_or_default(),
         is_unreadable: entry.value.is_none(),
     };
     Ok(Json(Entries { entries: entries.iter().map(view).collect(), next }))
@@ -153,22 +176,71 @@ pub(in crate::console::api) async fn append(
     }
     let handle = source(&app, &name)?.stream(&stream).await?;
     let once = idempotency_name(&visitor, &headers)?;
-    let checked = |new: NewOne| Ok((new.key, sent(new.body.as_deref(), new.body_base64.as_deref(), handle.codec())?));
+    let checked = |new: NewOne| {
+        let value = sent(new.body.as_deref(), new.body_base64.as_deref(), handle.codec())?;
+        small("key", new.key.len(), KEY_BYTES_MAX)?;
+        let record = Record { codec: handle.codec(), body: value.clone(), ..Record::default() };
+        small("body", record.encode().len(), RECORD_BYTES_MAX)?;
+        Ok((new.key, value))
+    };
     let entries: Vec<(String, Bytes)> = entries.into_iter().map(checked).collect::<Result<_, Problem>>()?;
-    let mut appended = Vec::with_capacity(entries.len());
+    let all = entries.len();
+    let mut appended = Vec::with_capacity(all);
     // One after the other: the entries of a key are in the order of the request.
     for (place, (key, value)) in entries.into_iter().enumerate() {
         let once = once.as_ref().map(|once| format!("{once}/{place}"));
-        let entry = handle.append(key.as_bytes(), value, once.as_deref()).await.map_err(|error| {
-            let problem = stream_problem(error);
-            if place == 0 {
-                return problem;
-            }
-            let advice = "With `Idempotency-Key`, send the same request again.";
-            Problem::new(PARTIAL, format!("{} {place} entries were appended. {advice}", problem.detail()))
-        })?;
+        let entry = handle.append(key.as_bytes(), value, once.as_deref()).await;
+        let entry = entry.map_err(|error| partly(place, all, once.is_some(), error))?;
         let id = entry.id.map(|id| LetterId { partition: entry.partition, id }.to_string());
         appended.push(One { partition: entry.partition, id, is_new: entry.is_new });
     }
     Ok(Json(Appended { entries: appended }))
+}
+
+/// Before anything is appended: a repeat of a request with an entry that is too large never succeeds.
+fn small(field: &str, bytes: usize, limit: usize) -> Result<(), Problem> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    let detail = format!("`{field}` of an entry has {bytes} bytes; the limit is {limit}. Nothing was appended.");
+    Err(Problem::of_field(INVALID_INPUT, field, detail))
+}
+
+/// The problem of a request whose first `appended` of `all` entries are in the stream.
+fn partly(appended: usize, all: usize, is_named: bool, error: StreamError) -> Problem {
+    let is_unknown = error.outcome_unknown();
+    let problem = stream_problem(error);
+    if is_named && appended == 0 {
+        return problem;
+    }
+    let detail = problem.detail();
+    if is_named {
+        return Problem::new(
+            PARTIAL,
+            format!("{appended} of {all} entries were appended. {detail} Send the same request again."),
+        );
+    }
+    let number = appended + 1;
+    match (appended, is_unknown) {
+        (0, false) => problem,
+        (0, true) => Problem::new(
+            problem.kind(),
+            format!(
+                "{detail} The first entry may have been appended, the others were not. Read the entries of its key before you send it again: \
+                 without `Idempotency-Key` a repeated request may append it again."
+            ),
+        ),
+        (_, false) => Problem::new(
+            PARTLY_APPENDED,
+            format!(
+                "The first {appended} of {all} entries were appended. {detail} Send the entries from number {number} on; a repeat of the whole request appends the first {appended} again."
+            ),
+        ),
+        (_, true) => Problem::new(
+            PARTLY_APPENDED,
+            format!(
+                "The first {appended} of {all} entries were appended, and entry number {number} may have been. {detail} Send the entries after it; a repeat of the whole request appends the first ones again."
+            ),
+        ),
+    }
 }

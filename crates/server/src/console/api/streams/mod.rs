@@ -1,6 +1,6 @@
 //! Streams: figures of them and of their groups.
 //!
-//! * `entries.rs` — reads and appends entries. `change.rs` — pause, resume, seek. `dead.rs` — dead letters.
+//! * `entries.rs` — reads and appends entries. `change.rs` — pause, resume, seek, unregister. `dead.rs` — dead letters.
 
 pub(super) mod change;
 pub(super) mod dead;

@@ -1,18 +1,18 @@
 //! `/queues/{topic}/dead`: the dead letters in groups by error; redrive and delete a group.
 //!
-//! The page reads the newest 10,000 at most, without their bodies, and says so. An action takes what the page has shown: letters that died since
-//! are not touched.
+//! The page reads the newest 2,500, or on request 10,000, without their bodies, and says so. An action takes what the page has shown: letters that
+//! died since, and older ones than were read, are not touched.
 
-use super::queue::{Done, tabs};
+use super::queue::tabs;
 use super::rows::{Row, table};
 use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED};
+use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED, PARTIAL};
 use crate::console::operations::Plan;
 use crate::console::pages::layout::{csrf, page};
-use crate::console::pages::{answered, number, topic_path};
+use crate::console::pages::{acted, number, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
-use crate::console::source::queue_problem;
+use crate::console::source::{queue_problem, shards_problem};
 use crate::output::{printable, truncated};
 use axum::extract::{Path, State};
 use axum::response::Redirect;
@@ -25,14 +25,15 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use web::{Form, Problem, Query};
 
-/// What one request reads at most.
-const LETTERS_MAX: usize = 10_000;
+/// What the page reads without a request for more, and what one request reads at most.
+const SHOWN_MAX: usize = 2_500;
+pub(in crate::console) const LETTERS_MAX: usize = 10_000;
 const TIME_MAX: Duration = Duration::from_secs(2);
 /// A page of previews reads at most 4 MiB.
-pub(in crate::console) const PAGE: usize = 500;
-/// Letters that are sent back before the form is answered; more are an operation.
+const PAGE: usize = 500;
 /// Letters that are listed below the groups.
 const FIRST: usize = 20;
+/// Letters that are sent back before the form is answered; more are an operation.
 const AT_ONCE_MAX: usize = 500;
 const RATE_MAX: u32 = 10_000;
 
@@ -42,6 +43,9 @@ pub(in crate::console::pages) struct Choice {
     group: String,
     /// Only letters that died until this time, in ms since 1970.
     until: u64,
+    /// Only the newest ones of them, as many as the page has read.
+    #[serde(default = "all")]
+    limit: usize,
     /// The same for a form that is sent again.
     #[serde(default)]
     name: String,
@@ -51,6 +55,14 @@ pub(in crate::console::pages) struct Choice {
     /// The topic's name, typed.
     #[serde(default)]
     confirm: String,
+}
+
+/// How many letters the page reads, and the answer of the action that led to it.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::console::pages) struct Shown {
+    limit: Option<usize>,
+    done: Option<String>,
 }
 
 /// What was read.
@@ -67,10 +79,11 @@ pub(in crate::console::pages) async fn show(
     State(app): State<App>,
     visitor: Visitor,
     Path(name): Path<String>,
-    Query(Done { done }): Query<Done>,
+    Query(Shown { limit, done }): Query<Shown>,
 ) -> Result<Markup, Problem> {
+    let limit = checked(limit.unwrap_or(SHOWN_MAX))?;
     let topic = app.source.topic(&name).await?;
-    let read = read(&topic, u64::MAX).await?;
+    let read = read(&topic, u64::MAX, limit).await?;
     let mut groups: Vec<(&String, usize)> = read.groups.iter().map(|(group, ids)| (group, ids.len())).collect();
     groups.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let rows: Vec<Row> = read.first.iter().map(|letter| Row::of_preview(&app, &visitor, &name, letter)).collect();
@@ -81,8 +94,9 @@ pub(in crate::console::pages) async fn show(
         section.card {
             h2 { "Dead letters by error" }
             @if read.read == 0 { div.empty { h3 { "No dead letters" } p { "A job is here after its last attempt has failed." } } }
-            @if read.is_cut { p.hint { "The newest " (number(read.read as u64)) " were read; there are more." } }
-            @for (group, count) in groups { (group_row(&visitor, &path, &name, group, count, read.until)) }
+            @if read.is_cut { p.hint { "The newest " (number(read.read as u64)) " were read; there are more. "
+                @if limit < LETTERS_MAX { a href={ (path) "/dead?limit=" (LETTERS_MAX) } { "Read " (number(LETTERS_MAX as u64)) } } } }
+            @for (group, count) in groups { (group_row(&visitor, &name, (group, count), (read.until, limit))) }
         }
         @if !read.first.is_empty() {
             section.card { h2 { "The newest" } (table(&name, &rows, "Died", topic.now_ms()))
@@ -92,8 +106,9 @@ pub(in crate::console::pages) async fn show(
     Ok(page(&app, &visitor, &format!("Dead letters of {name}"), done.as_deref(), &body))
 }
 
-fn group_row(visitor: &Visitor, path: &str, topic: &str, group: &str, count: usize, until: u64) -> Markup {
-    let hidden = html! { (csrf(visitor)) input type="hidden" name="group" value=(group); input type="hidden" name="until" value=(until); };
+fn group_row(visitor: &Visitor, topic: &str, (group, count): (&str, usize), (until, limit): (u64, usize)) -> Markup {
+    let path = topic_path(topic);
+    let hidden = html! { (csrf(visitor)) input type="hidden" name="group" value=(group); input type="hidden" name="until" value=(until); input type="hidden" name="limit" value=(limit); };
     let name = hex(&rand::random::<[u8; 8]>());
     html! {
         div.forms {
@@ -114,20 +129,31 @@ fn group_row(visitor: &Visitor, path: &str, topic: &str, group: &str, count: usi
     }
 }
 
-/// Reads the newest dead letters that died until `until`, within the bounds.
-pub(in crate::console) async fn read(topic: &Topic, until: u64) -> Result<Read, Problem> {
+fn all() -> usize {
+    LETTERS_MAX
+}
+
+fn checked(limit: usize) -> Result<usize, Problem> {
+    if (1..=LETTERS_MAX).contains(&limit) {
+        return Ok(limit);
+    }
+    Err(Problem::of_field(INVALID_INPUT, "limit", format!("`limit` must be 1 to {LETTERS_MAX}. Nothing was changed.")))
+}
+
+/// Reads the newest dead letters that died until `until`, at most `limit`.
+pub(in crate::console) async fn read(topic: &Topic, until: u64, limit: usize) -> Result<Read, Problem> {
     let now = topic.now_ms();
     let (mut read, start) = (Read { until: now.min(until), ..Read::default() }, Instant::now());
     // Jobs that died at `until` itself count.
     let mut before = Some(Listed { score: read.until.saturating_add(1), id: JobId([0; 16]) });
     loop {
-        let page = topic.previews(JobState::Dead, before, PAGE).await.map_err(queue_problem)?;
+        let page = topic.previews(JobState::Dead, before, PAGE.min(limit - read.read)).await.map_err(queue_problem)?;
         before = page.next;
         read.add(page);
         if before.is_none() {
             return Ok(read);
         }
-        if read.read >= LETTERS_MAX || start.elapsed() >= TIME_MAX {
+        if read.read >= limit || start.elapsed() >= TIME_MAX {
             read.is_cut = true;
             return Ok(read);
         }
@@ -181,9 +207,10 @@ pub(in crate::console::pages) async fn redrive(
     if app.operations.get(&choice.name).is_some() {
         return Ok(Redirect::to(&operation));
     }
+    let limit = checked(choice.limit)?;
     let handle = app.source.topic(&topic).await?;
     let target = json!({ "topic": topic, "group": choice.group, "until": choice.until, "rate": rate });
-    let ids = read(&handle, choice.until).await?.groups.remove(&choice.group).unwrap_or_default();
+    let ids = read(&handle, choice.until, limit).await?.groups.remove(&choice.group).unwrap_or_default();
     if rate.is_some() || ids.len() > AT_ONCE_MAX {
         let Choice { group, until, name, .. } = choice;
         app.operations.begin(&app, &visitor, Plan { name, topic: handle, group, ids, until, rate, target });
@@ -193,12 +220,10 @@ pub(in crate::console::pages) async fn redrive(
         let filter = Filter { died_until: Some(choice.until), ..Filter::default() };
         // A letter that an earlier click of this form has sent back is no longer dead, or died after `until`.
         let name = format!("console {}", hex(&rand::random::<[u8; 8]>()));
-        let report = handle.redrive(&name).filter(filter).only(ids).run().await.map_err(queue_problem)?;
+        let report = handle.redrive(&name).filter(filter).only(ids).run().await.map_err(shards_problem)?;
         Ok(format!("{} redriven: they wait with all their attempts.", number(report.taken)))
     };
-    let answer = app.act(&visitor, "redrive", target, act).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&format!("{}/dead", topic_path(&topic)), &answer)))
+    acted(&app, &visitor, ("redrive", target), &format!("{}/dead", topic_path(&topic)), act).await
 }
 
 fn rate(text: &str) -> Result<Option<u32>, Problem> {
@@ -226,20 +251,33 @@ pub(in crate::console::pages) async fn delete(
             format!("To delete, type the topic's name: {topic}. Nothing was deleted."),
         ));
     }
+    let limit = checked(choice.limit)?;
     let handle = app.source.topic(&topic).await?;
     let target = json!({ "topic": topic, "group": choice.group, "until": choice.until });
     let act = async {
-        let ids = read(&handle, choice.until).await?.groups.remove(&choice.group).unwrap_or_default();
-        let mut deleted = 0;
-        for some in ids.chunks(PAGE) {
-            deleted +=
-                handle.delete_dead(some).await.map_err(queue_problem)?.into_iter().filter(|was_dead| *was_dead).count();
-        }
+        let deleted = delete_group(&handle, &choice.group, (choice.until, limit)).await?;
         Ok(format!("{} deleted.", number(deleted as u64)))
     };
-    let answer = app.act(&visitor, "delete", target, act).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&format!("{}/dead", topic_path(&topic)), &answer)))
+    acted(&app, &visitor, ("delete", target), &format!("{}/dead", topic_path(&topic)), act).await
+}
+
+/// Deletes the letters of a group among the newest `limit` that died until `until`. Returns their number.
+pub(in crate::console) async fn delete_group(
+    topic: &Topic,
+    group: &str,
+    (until, limit): (u64, usize),
+) -> Result<usize, Problem> {
+    let ids = read(topic, until, limit).await?.groups.remove(group).unwrap_or_default();
+    let mut deleted = 0;
+    for some in ids.chunks(PAGE) {
+        let answers = topic.delete_dead(some).await.map_err(|error| {
+            let problem = shards_problem(error);
+            let detail = format!("{} {deleted} of {} were deleted before.", problem.detail(), ids.len());
+            if deleted > 0 { Problem::new(PARTIAL, detail) } else { problem }
+        })?;
+        deleted += answers.into_iter().filter(|was_dead| *was_dead).count();
+    }
+    Ok(deleted)
 }
 
 #[cfg(test)]

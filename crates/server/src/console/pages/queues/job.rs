@@ -5,7 +5,7 @@ use super::{letter, rows, why};
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, UNKNOWN_JOB};
 use crate::console::pages::layout::{csrf, page};
-use crate::console::pages::{answered, job_id, number, topic_path};
+use crate::console::pages::{acted, job_id, number, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use crate::output::printable;
@@ -170,8 +170,8 @@ async fn change(app: &App, visitor: &Visitor, at: At, action: &'static str, when
             )),
         }
     };
-    let answer = app.act(visitor, action, json!({ "topic": name, "job": id.to_string() }), act).await?;
-    Ok(Redirect::to(&answered(&format!("{}/jobs/{id}", topic_path(&name)), &answer)))
+    let target = json!({ "topic": name, "job": id.to_string() });
+    acted(app, visitor, (action, target), &format!("{}/jobs/{id}", topic_path(&name)), act).await
 }
 
 pub(in crate::console::pages) async fn revoke(
@@ -192,7 +192,7 @@ pub(in crate::console::pages) async fn revoke(
             )),
         }
     };
-    let answer = app.act(&visitor, "revoke", json!({ "topic": name, "job": id.to_string() }), act).await?;
+    let target = json!({ "topic": name, "job": id.to_string() });
     // A job without an id of its sender leaves no record: its page would not be found.
-    Ok(Redirect::to(&answered(&topic_path(&name), &answer)))
+    acted(&app, &visitor, ("revoke", target), &topic_path(&name), act).await
 }

@@ -3,10 +3,10 @@
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, NOT_CONFIRMED, UNKNOWN_JOB};
 use crate::console::pages::layout::csrf;
-use crate::console::pages::{answered, job_id, topic_path};
+use crate::console::pages::{acted, job_id, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
-use crate::console::source::queue_problem;
+use crate::console::source::{queue_problem, shards_problem};
 use axum::extract::{Path, State};
 use axum::response::Redirect;
 use bytes::Bytes;
@@ -99,8 +99,7 @@ pub(in crate::console::pages) async fn edit(
     }
     let target = json!({ "topic": name, "job": id.to_string(), "before": edit.seen, "after": digest(text.as_bytes()) });
     let act = store(&topic, id, &edit.seen, Bytes::copy_from_slice(text.as_bytes()));
-    let answer = app.act(&visitor, "edit", target, act).await?;
-    Ok(Redirect::to(&answered(&format!("{}/jobs/{id}", topic_path(&name)), &answer)))
+    acted(&app, &visitor, ("edit", target), &format!("{}/jobs/{id}", topic_path(&name)), act).await
 }
 
 /// Replaces the body if it is still the one that was shown.
@@ -137,15 +136,14 @@ pub(in crate::console::pages) async fn redrive(
     let act = async {
         // A letter that has died again may be sent back again: each click has a name of its own.
         let operation = format!("console {}", hex(&rand::random::<[u8; 8]>()));
-        let report = topic.redrive(&operation).only([id]).run().await.map_err(queue_problem)?;
+        let report = topic.redrive(&operation).only([id]).run().await.map_err(shards_problem)?;
         match report.taken {
             0 => Err(Problem::new(CHANGED_MEANWHILE, "The job is no longer a dead letter. Nothing was changed.")),
             _ => Ok("Redriven: the job waits with all its attempts.".to_owned()),
         }
     };
-    let answer = app.act(&visitor, "redrive", json!({ "topic": name, "job": id.to_string() }), act).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&format!("{}/jobs/{id}", topic_path(&name)), &answer)))
+    let target = json!({ "topic": name, "job": id.to_string() });
+    acted(&app, &visitor, ("redrive", target), &format!("{}/jobs/{id}", topic_path(&name)), act).await
 }
 
 pub(in crate::console::pages) async fn delete(
@@ -165,9 +163,8 @@ pub(in crate::console::pages) async fn delete(
             _ => Err(Problem::new(CHANGED_MEANWHILE, "The job is no longer a dead letter. Nothing was deleted.")),
         }
     };
-    let answer = app.act(&visitor, "delete", json!({ "topic": name, "job": id.to_string() }), act).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&format!("{}/dead", topic_path(&name)), &answer)))
+    let target = json!({ "topic": name, "job": id.to_string() });
+    acted(&app, &visitor, ("delete", target), &format!("{}/dead", topic_path(&name)), act).await
 }
 
 fn digest(body: &[u8]) -> String {

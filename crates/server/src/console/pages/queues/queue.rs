@@ -3,9 +3,9 @@
 use crate::console::app::App;
 use crate::console::pages::layout::{csrf, page};
 use crate::console::pages::overview::{FIGURES, key, value};
-use crate::console::pages::{answered, chart, number, topic_path};
+use crate::console::pages::{acted, chart, number, topic_path};
 use crate::console::rights::{Action, Visitor};
-use crate::console::source::queue_problem;
+use crate::console::source::shards_problem;
 use axum::extract::{Path, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
@@ -71,15 +71,10 @@ pub(in crate::console::pages) async fn pause(
 ) -> Result<Redirect, Problem> {
     let topic = app.source.topic(&name).await?;
     let pause = async {
-        topic
-            .pause(None)
-            .await
-            .map_err(queue_problem)
-            .map(|()| "Paused: consumers get no jobs until Resume.".to_owned())
+        topic.pause(None).await.map_err(shards_problem)?;
+        Ok("Paused: consumers get no jobs until Resume.".to_owned())
     };
-    let answer = app.act(&visitor, "pause", json!({ "topic": name }), pause).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&topic_path(&name), &answer)))
+    acted(&app, &visitor, ("pause", json!({ "topic": name })), &topic_path(&name), pause).await
 }
 
 pub(in crate::console::pages) async fn resume(
@@ -88,8 +83,6 @@ pub(in crate::console::pages) async fn resume(
     Path(name): Path<String>,
 ) -> Result<Redirect, Problem> {
     let topic = app.source.topic(&name).await?;
-    let resume = async { topic.resume().await.map_err(queue_problem).map(|()| "Resumed.".to_owned()) };
-    let answer = app.act(&visitor, "resume", json!({ "topic": name }), resume).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&topic_path(&name), &answer)))
+    let resume = async { topic.resume().await.map_err(shards_problem).map(|()| "Resumed.".to_owned()) };
+    acted(&app, &visitor, ("resume", json!({ "topic": name })), &topic_path(&name), resume).await
 }

@@ -3,6 +3,7 @@
 use crate::console::app::App;
 use crate::console::pages::topic_path;
 use crate::console::rights::Visitor;
+use crate::console::security::redact::Origin;
 use crate::output::{printable, truncated};
 use crate::queue::names::class_text;
 use crate::time::distance;
@@ -83,7 +84,7 @@ pub(in crate::console::pages) fn table(topic: &str, rows: &[Row], time: &str, no
 /// A body as this visitor may see it.
 pub(in crate::console::pages) fn body(app: &App, visitor: &Visitor, topic: &str, job: &Job) -> String {
     if !visitor.sees_bodies() {
-        return app.security.redaction.body(topic, &job.spec.body).to_string();
+        return app.security.redaction.body(Origin::Topic(topic), &job.spec.body).to_string();
     }
     printable(&job.spec.body)
 }

@@ -1,20 +1,20 @@
 //! `/streams/{stream}/groups/{group}/dead`: the dead letters of a group, page by page; replay or delete those that match.
 
 use super::group::confirmed;
-use super::{At, key, value, why};
+use super::{OnGroup, key, value, why};
 use crate::console::app::App;
 use crate::console::pages::layout::{csrf, page};
-use crate::console::pages::{answered, group_path, number, stream_path};
+use crate::console::pages::{number, stream_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
 use crate::output::truncated;
+use crate::stream::letters::{self, Matching, Tally};
 use crate::time::distance;
-use axum::extract::{Path, State};
 use axum::response::Redirect;
-use evenkeel::stream::admin::{DeadLetters, LetterFilter, LetterId, LetterPage, Replayed};
+use evenkeel::stream::admin::{DeadLetters, LetterFilter, LetterId, LetterPage};
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use web::{Form, Problem, Query};
 
 /// Letters of a page.
@@ -45,13 +45,9 @@ pub(in crate::console::pages) struct Chosen {
     confirm: String,
 }
 
-pub(in crate::console::pages) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, group)): At,
-    Query(choice): Query<Choice>,
-) -> Result<Markup, Problem> {
-    let dead = app.source.letters(&name, &group).await?;
+pub(in crate::console::pages) async fn show(at: OnGroup, Query(choice): Query<Choice>) -> Result<Markup, Problem> {
+    let (dead, path) = (at.letters().await?, at.path());
+    let OnGroup { app, visitor, stream: name, group, .. } = at;
     let after: Option<LetterId> = match choice.after.as_str() {
         "" => None,
         after => Some(after.parse().map_err(stream_problem)?),
@@ -59,7 +55,6 @@ pub(in crate::console::pages) async fn show(
     // A viewer who searches the reasons would learn what they contain.
     let q = if visitor.sees_bodies() { choice.q.as_str() } else { "" };
     let found = dead.page(&filter(q, None), after, PAGE).await.map_err(stream_problem)?;
-    let path = group_path(&name, &group);
     let body = html! {
         h1 { "Dead letters of " (group) }
         p { a href=(stream_path(&name)) { "Stream " (name) } }
@@ -78,7 +73,7 @@ pub(in crate::console::pages) async fn show(
             } @else { (table(&app, &visitor, (&name, &path), &found)) }
             @if let Some(next) = found.next { p { a href={ (path) "/dead?q=" (encoded(q)) "&after=" (encoded(&next.to_string())) } { "Next page" } } }
         }
-        @if !found.letters.is_empty() { (forms(&visitor, &path, &group, q, now(&app))) }
+        @if !found.letters.is_empty() { (forms(&visitor, &path, &group, q, app.store_now())) }
     };
     Ok(page(&app, &visitor, &group, choice.done.as_deref(), &body))
 }
@@ -93,7 +88,7 @@ fn filter(q: &str, until: Option<u64>) -> LetterFilter {
 }
 
 fn table(app: &App, visitor: &Visitor, (stream, path): (&str, &str), found: &LetterPage) -> Markup {
-    let now = now(app);
+    let now = app.store_now();
     html! {
         div.scroll { table.rows {
             thead { tr { th scope="col" { "Id" } th scope="col" { "Died" } th scope="col" { "Key" } th scope="col" { "Value" } th scope="col" { "Reason" } } }
@@ -106,11 +101,6 @@ fn table(app: &App, visitor: &Visitor, (stream, path): (&str, &str), found: &Let
             } } }
         } }
     }
-}
-
-/// The store's time, by which letters die.
-fn now(app: &App) -> u64 {
-    app.source.keel.link().map_or_else(|| app.collector.now(), evenkeel::link::Link::server_now_ms)
 }
 
 fn forms(visitor: &Visitor, path: &str, group: &str, q: &str, until: u64) -> Markup {
@@ -135,60 +125,44 @@ fn hidden(q: &str, until: u64) -> Markup {
     html! { input type="hidden" name="q" value=(q); input type="hidden" name="until" value=(until); }
 }
 
-pub(in crate::console::pages) async fn replay(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, group)): At,
-    Form(chosen): Form<Chosen>,
-) -> Result<Redirect, Problem> {
-    let dead = app.source.letters(&name, &group).await?;
-    let target = json!({ "stream": name, "group": group, "reason": chosen.q, "until": chosen.until });
+pub(in crate::console::pages) async fn replay(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Redirect, Problem> {
+    let dead = at.letters().await?;
     let act = async {
-        let ids = matching(&dead, &chosen).await?;
+        let Matching { ids, is_cut } = matching(&dead, &chosen).await?;
         let replayed = dead.replay_all(&ids).await.map_err(stream_problem)?;
-        let parked = replayed.iter().filter(|replayed| **replayed == Replayed::Parked).count();
-        let appended = replayed.iter().filter(|replayed| matches!(replayed, Replayed::Appended(_))).count();
-        let kept = if parked > 0 {
-            format!(" {parked} of parked keys stay: later entries would overtake them.")
-        } else {
-            String::new()
-        };
-        Ok(format!("{} replayed.{kept}", number(appended as u64)))
+        Ok(format!("{}.{}", Tally::of(&replayed).lines().join("; "), rest(is_cut)))
     };
-    let answer = app.act(&visitor, "replay", target, act).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&format!("{}/dead", group_path(&name, &group)), &answer)))
+    at.acted(("replay", &chosen.details()), &format!("{}/dead", at.path()), act).await
 }
 
-pub(in crate::console::pages) async fn delete(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, group)): At,
-    Form(chosen): Form<Chosen>,
-) -> Result<Redirect, Problem> {
-    confirmed(&group, &chosen.confirm, "deleted")?;
-    let dead = app.source.letters(&name, &group).await?;
-    let target = json!({ "stream": name, "group": group, "reason": chosen.q, "until": chosen.until });
+pub(in crate::console::pages) async fn delete(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Redirect, Problem> {
+    confirmed(&at.group, &chosen.confirm, "deleted")?;
+    let dead = at.letters().await?;
     let act = async {
-        let ids = matching(&dead, &chosen).await?;
+        let Matching { ids, is_cut } = matching(&dead, &chosen).await?;
         let removed = dead.remove_all(&ids).await.map_err(stream_problem)?;
-        Ok(format!("{} deleted.", number(removed.into_iter().filter(|existed| *existed).count() as u64)))
+        let removed = removed.into_iter().filter(|existed| *existed).count();
+        Ok(format!("{} deleted.{}", number(removed as u64), rest(is_cut)))
     };
-    let answer = app.act(&visitor, "delete", target, act).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&format!("{}/dead", group_path(&name, &group)), &answer)))
+    at.acted(("delete", &chosen.details()), &format!("{}/dead", at.path()), act).await
+}
+
+impl Chosen {
+    /// For the audit log.
+    fn details(&self) -> [(&'static str, Value); 2] {
+        [("reason", json!(self.q)), ("until", json!(self.until))]
+    }
 }
 
 /// The letters of the form, all of them before anything is changed.
-async fn matching(dead: &DeadLetters, chosen: &Chosen) -> Result<Vec<LetterId>, Problem> {
-    let (filter, mut ids, mut after) = (filter(&chosen.q, Some(chosen.until)), Vec::new(), None);
-    while ids.len() < LETTERS_MAX {
-        let page = dead.page(&filter, after, 500).await.map_err(stream_problem)?;
-        ids.extend(page.letters.into_iter().map(|(id, _)| id));
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
+async fn matching(dead: &DeadLetters, chosen: &Chosen) -> Result<Matching, Problem> {
+    letters::matching(dead, &filter(&chosen.q, Some(chosen.until)), LETTERS_MAX).await.map_err(stream_problem)
+}
+
+/// What a form has left over.
+fn rest(is_cut: bool) -> String {
+    if !is_cut {
+        return String::new();
     }
-    Ok(ids)
+    format!(" There are more: a form takes {} at a time; send it again for the next.", number(LETTERS_MAX as u64))
 }

@@ -1,18 +1,17 @@
-//! What an operator does with a group: pause, resume, seek.
+//! What an operator does with a group: pause, resume, seek, unregister.
 
-use super::At;
-use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED};
+use super::OnGroup;
+use crate::console::kind::{GROUP_IN_USE, INVALID_INPUT, NOT_CONFIRMED, UNKNOWN_GROUP};
 use crate::console::pages::layout::csrf;
-use crate::console::pages::{answered, stream_path};
+use crate::console::pages::stream_path;
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
 use crate::stream::summary;
+use crate::stream::unregister::{effect, find, in_use, left, remains};
 use crate::time::read_time;
-use axum::extract::{Path, State};
 use axum::response::Redirect;
 use evenkeel::clock::UnixMs;
-use evenkeel::stream::admin::{LetterId, SeekTo};
+use evenkeel::stream::admin::{GroupState, LetterId, SeekTo, StreamAdmin};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
@@ -31,8 +30,16 @@ pub(in crate::console::pages) struct Seek {
     confirm: String,
 }
 
+/// What a form sends that needs the group's name.
+#[derive(Deserialize)]
+pub(in crate::console::pages) struct Confirmed {
+    #[serde(default)]
+    pub(super) confirm: String,
+}
+
 /// The forms of a group.
-pub(super) fn forms(visitor: &Visitor, path: &str, group: &str) -> Markup {
+pub(super) fn forms(visitor: &Visitor, path: &str, state: &GroupState) -> Markup {
+    let group = &state.name;
     html! {
         @if visitor.may(Action::Pause) {
             div.actions {
@@ -54,57 +61,74 @@ pub(super) fn forms(visitor: &Visitor, path: &str, group: &str) -> Markup {
                 }
             }
         }
+        @if visitor.may(Action::Unregister) {
+            details { summary { "Unregister …" }
+                p.hint { "For a group that has no consumers any more: it no longer counts as missing. No undo: " (effect(state)) "." }
+                form method="post" action={ (path) "/unregister" } { (csrf(visitor))
+                    div.field { label { "Type the group's name: " strong { (group) } " " input name="confirm" required autocomplete="off"; } }
+                    button.danger { "Unregister" }
+                }
+            }
+        }
     }
 }
 
-pub(in crate::console::pages) async fn pause(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, group)): At,
-) -> Result<Redirect, Problem> {
-    let stream = app.source.stream(&name).await?;
+pub(in crate::console::pages) async fn pause(at: OnGroup) -> Result<Redirect, Problem> {
+    let stream = at.admin().await?;
     let pause = async {
-        stream.pause(&group, None).await.map_err(stream_problem)?;
-        Ok(format!("{group} is paused: its consumers get no entries until Resume."))
+        stream.pause(&at.group, None).await.map_err(stream_problem)?;
+        Ok(format!("{} is paused: its consumers get no entries until Resume.", at.group))
     };
-    let answer = app.act(&visitor, "pause", json!({ "stream": name, "group": group }), pause).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&stream_path(&name), &answer)))
+    at.acted(("pause", &[]), &stream_path(&at.stream), pause).await
 }
 
-pub(in crate::console::pages) async fn resume(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, group)): At,
-) -> Result<Redirect, Problem> {
-    let stream = app.source.stream(&name).await?;
+pub(in crate::console::pages) async fn resume(at: OnGroup) -> Result<Redirect, Problem> {
+    let stream = at.admin().await?;
     let resume = async {
-        stream.resume(&group).await.map_err(stream_problem)?;
-        Ok(format!("{group} is resumed."))
+        stream.resume(&at.group).await.map_err(stream_problem)?;
+        Ok(format!("{} is resumed.", at.group))
     };
-    let answer = app.act(&visitor, "resume", json!({ "stream": name, "group": group }), resume).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&stream_path(&name), &answer)))
+    at.acted(("resume", &[]), &stream_path(&at.stream), resume).await
 }
 
-pub(in crate::console::pages) async fn seek(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, group)): At,
-    Form(form): Form<Seek>,
-) -> Result<Redirect, Problem> {
-    confirmed(&group, &form.confirm, "moved")?;
-    let stream = app.source.stream(&name).await?;
+pub(in crate::console::pages) async fn seek(at: OnGroup, Form(form): Form<Seek>) -> Result<Redirect, Problem> {
+    let group = &at.group;
+    confirmed(group, &form.confirm, "moved")?;
+    let stream = at.admin().await?;
     let to = goal(&form.to, &form.at)?;
     let seek = async {
-        let previews = stream.preview_seek(&group, to).await.map_err(stream_problem)?;
-        stream.seek(&group, to).await.map_err(stream_problem)?;
+        let previews = stream.preview_seek(group, to).await.map_err(stream_problem)?;
+        stream.seek(group, to).await.map_err(stream_problem)?;
         Ok(format!("{group} is moved: {}.", summary(&previews)))
     };
-    let target = json!({ "stream": name, "group": group, "to": form.to, "at": form.at });
-    let answer = app.act(&visitor, "seek", target, seek).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&stream_path(&name), &answer)))
+    let details = [("to", json!(form.to)), ("at", json!(form.at))];
+    at.acted(("seek", &details), &stream_path(&at.stream), seek).await
+}
+
+pub(in crate::console::pages) async fn unregister(
+    at: OnGroup,
+    Form(form): Form<Confirmed>,
+) -> Result<Redirect, Problem> {
+    confirmed(&at.group, &form.confirm, "changed")?;
+    let stream = at.admin().await?;
+    let unregister = async {
+        let left = forget(&stream, &at.group).await?;
+        let remains = remains(&at.app.source.keel, &at.stream, &at.group, &left);
+        Ok(format!("{} is unregistered{remains}.", at.group))
+    };
+    at.acted(("unregister", &[]), &stream_path(&at.stream), unregister).await
+}
+
+/// Unregisters a group that has no consumers; returns the partitions in which Redis still has it.
+pub(in crate::console) async fn forget(stream: &StreamAdmin, group: &str) -> Result<Vec<u16>, Problem> {
+    let Some(state) = find(stream, group).await.map_err(stream_problem)? else {
+        return Err(Problem::plain(UNKNOWN_GROUP));
+    };
+    if let Some(reason) = in_use(&state) {
+        return Err(Problem::new(GROUP_IN_USE, format!("{reason}. Nothing was changed.")));
+    }
+    stream.unregister(group).await.map_err(stream_problem)?;
+    Ok(left(&state))
 }
 
 /// Refuses an action that needs the typed name of the group.

@@ -1,43 +1,27 @@
 //! `/streams/{stream}/groups/{group}/dead/{id}`: one dead letter with its value and its errors; replay or delete it.
 
-use super::group::confirmed;
-use super::{AtLetter, key, value};
-use crate::console::app::App;
+use super::group::{Confirmed, confirmed};
+use super::{OnGroup, key, value};
 use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_LETTER};
 use crate::console::pages::layout::{csrf, page};
 use crate::console::pages::queues::queue::Done;
-use crate::console::pages::{answered, group_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
 use crate::output::printable;
 use crate::stream::kind;
 use crate::time::text;
-use axum::extract::{Path, State};
 use axum::response::Redirect;
 use evenkeel::stream::EntryId;
 use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterId, Replayed};
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use web::{Form, Problem, Query};
 
-#[derive(Deserialize)]
-pub(in crate::console::pages) struct Confirmed {
-    #[serde(default)]
-    confirm: String,
-}
-
-pub(in crate::console::pages) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, group, id)): AtLetter,
-    Query(Done { done }): Query<Done>,
-) -> Result<Markup, Problem> {
-    let dead = app.source.letters(&name, &group).await?;
-    let id = letter_id(&id)?;
+pub(in crate::console::pages) async fn show(at: OnGroup, Query(Done { done }): Query<Done>) -> Result<Markup, Problem> {
+    let (dead, id, path) = (at.letters().await?, at.letter()?, at.path());
     let letter = find(&dead, id).await?;
-    let path = group_path(&name, &group);
-    let shown = value(&app, &visitor, &name, &letter);
+    let OnGroup { app, visitor, stream, group, .. } = at;
+    let shown = value(&app, &visitor, &stream, &letter);
     let pretty = serde_json::from_str::<Value>(&shown).ok().and_then(|value| serde_json::to_string_pretty(&value).ok());
     let body = html! {
         h1 { "Dead letter " (id) }
@@ -82,11 +66,6 @@ fn errors(visitor: &Visitor, letter: &DeadLetter) -> Markup {
     }
 }
 
-/// The id in a path.
-pub(in crate::console) fn letter_id(text: &str) -> Result<LetterId, Problem> {
-    text.parse().map_err(|_| Problem::plain(UNKNOWN_LETTER))
-}
-
 /// The letter of this id.
 async fn find(dead: &DeadLetters, id: LetterId) -> Result<DeadLetter, Problem> {
     let EntryId { ms, sequence } = id.id;
@@ -100,12 +79,8 @@ async fn find(dead: &DeadLetters, id: LetterId) -> Result<DeadLetter, Problem> {
     page.into_iter().find(|letter| letter.id == id.id).ok_or_else(|| Problem::plain(UNKNOWN_LETTER))
 }
 
-pub(in crate::console::pages) async fn replay(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, group, id)): AtLetter,
-) -> Result<Redirect, Problem> {
-    let (dead, id) = (app.source.letters(&name, &group).await?, letter_id(&id)?);
+pub(in crate::console::pages) async fn replay(at: OnGroup) -> Result<Redirect, Problem> {
+    let (dead, id) = (at.letters().await?, at.letter()?);
     let act = async {
         match dead.replay_all(&[id]).await.map_err(stream_problem)?.first() {
             Some(Replayed::Appended(new)) => Ok(format!("Replayed as {new}.")),
@@ -116,28 +91,17 @@ pub(in crate::console::pages) async fn replay(
             _ => Err(Problem::plain(UNKNOWN_LETTER)),
         }
     };
-    let target = json!({ "stream": name, "group": group, "letter": id.to_string() });
-    let answer = app.act(&visitor, "replay", target, act).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&format!("{}/dead", group_path(&name, &group)), &answer)))
+    at.acted(("replay", &[("letter", json!(id.to_string()))]), &format!("{}/dead", at.path()), act).await
 }
 
-pub(in crate::console::pages) async fn delete(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, group, id)): AtLetter,
-    Form(form): Form<Confirmed>,
-) -> Result<Redirect, Problem> {
-    confirmed(&group, &form.confirm, "deleted")?;
-    let (dead, id) = (app.source.letters(&name, &group).await?, letter_id(&id)?);
+pub(in crate::console::pages) async fn delete(at: OnGroup, Form(form): Form<Confirmed>) -> Result<Redirect, Problem> {
+    confirmed(&at.group, &form.confirm, "deleted")?;
+    let (dead, id) = (at.letters().await?, at.letter()?);
     let act = async {
         match dead.remove_all(&[id]).await.map_err(stream_problem)?.first() {
             Some(true) => Ok("Deleted.".to_owned()),
             _ => Err(Problem::plain(UNKNOWN_LETTER)),
         }
     };
-    let target = json!({ "stream": name, "group": group, "letter": id.to_string() });
-    let answer = app.act(&visitor, "delete", target, act).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(&format!("{}/dead", group_path(&name, &group)), &answer)))
+    at.acted(("delete", &[("letter", json!(id.to_string()))]), &format!("{}/dead", at.path()), act).await
 }

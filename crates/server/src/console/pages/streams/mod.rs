@@ -4,26 +4,23 @@ pub(super) mod dead;
 pub(in crate::console) mod group;
 pub(super) mod letter;
 pub(super) mod list;
+mod on_group;
 pub(super) mod stream;
 
 use crate::console::app::App;
 use crate::console::rights::Visitor;
-use crate::console::security::redact::HIDDEN;
+use crate::console::security::redact::{HIDDEN, Origin};
 use crate::output::printable;
 use crate::stream::{kind, reason};
 use evenkeel::stream::admin::{DeadLetter, DeadLetters};
-
-/// The stream and the group of a path.
-type At = axum::extract::Path<(String, String)>;
-/// The stream, the group and the dead letter of a path.
-type AtLetter = axum::extract::Path<(String, String, String)>;
+use on_group::OnGroup;
 
 /// The value of a dead letter as this visitor may see it.
 fn value(app: &App, visitor: &Visitor, stream: &str, letter: &DeadLetter) -> String {
     match DeadLetters::value_of(letter) {
         None => "cannot be decoded".to_owned(),
         Some(value) if visitor.sees_bodies() => printable(&value),
-        Some(value) => app.security.redaction.body(stream, &value).to_string(),
+        Some(value) => app.security.redaction.body(Origin::Stream(stream), &value).to_string(),
     }
 }
 

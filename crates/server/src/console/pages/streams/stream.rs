@@ -51,7 +51,7 @@ fn of_group(visitor: &Visitor, stream: &str, group: &GroupState) -> Markup {
                 @if figures::parked_keys(group) > 0 { dt { "Parked keys" } dd { (number(figures::parked_keys(group))) } }
             }
             details { summary { "Partitions" } (partitions(group)) }
-            (group::forms(visitor, &path, &group.name))
+            (group::forms(visitor, &path, group))
         }
     }
 }
