@@ -9,6 +9,7 @@
 //! * [`sql`] — database URLs, connection pools, and statements that run on SQLite, MySQL, MariaDB and PostgreSQL.
 //! * [`telemetry`] — the log, and the export of spans.
 //! * [`HttpMetrics`] and [`probes`] — what operators see; [`documents`] — checks of an application's documentation, for its tests.
+//! * [`values`] — numbers and times as responses and databases need them.
 //! * [`guard()`] — switches with which tests remove single guards of a service.
 
 pub mod documents;
@@ -25,6 +26,7 @@ pub mod requests;
 pub mod sql;
 pub mod startup;
 pub mod telemetry;
+pub mod values;
 
 pub use guard::guard;
 pub use layers::{BODY_BYTES_MAX, Changed, Consistency, Wrap, X_CONSISTENCY_STATE, set_nosniff, wrap};
@@ -36,6 +38,7 @@ pub use requests::{Form, Host, InvalidInput, JsonBody, OwnAddress, Query, ShortI
 pub use sql::{DatabaseUrl, DatabaseUrlError, is_unreachable};
 pub use startup::{
     Fallback, FileLock, Outage, Settings, Started, Startup, StartupOptions, StatusNote, explain_unavailable, program,
-    serve_until, settings, stop_requested, unavailable_routes,
+    serve_until, settings, stop_requested, stopping, unavailable_routes,
 };
 pub use telemetry::Telemetry;
+pub use values::{grouped, signed, timestamp};

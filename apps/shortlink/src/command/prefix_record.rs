@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, warn};
+use web::{signed, timestamp};
 
 /// How often an instance renews the record.
 const RENEW_EVERY: Duration = Duration::from_secs(60);
@@ -82,7 +83,7 @@ impl PrefixRecord {
 
     /// Returns the pause before the next renewal.
     async fn renew(&self, link: &Link, name: &str, clock: &Clock) -> Duration {
-        let now_ms = i64::try_from(clock.unix_ms()).unwrap_or(i64::MAX);
+        let now_ms = signed(clock.unix_ms());
         match self.write(link, name, now_ms).await {
             Ok(()) => RENEW_EVERY,
             Err(error @ LinkError::Refused { .. }) => {
@@ -141,8 +142,7 @@ impl Lookup {
 
     /// The record; `None` if there is none or Redis is unreachable.
     pub(super) async fn known(&self) -> Option<KnownPrefix> {
-        let ms = i64::try_from(self.clock.unix_ms()).unwrap_or(i64::MAX);
-        let now = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
+        let now = timestamp(signed(self.clock.unix_ms()));
         self.record.read(&self.link, now).await.unwrap_or_else(|error| {
             debug!(%error, "cannot read the key prefix from Redis");
             None

@@ -2,6 +2,8 @@
 
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
+use std::iter::Sum;
+use std::ops::AddAssign;
 
 /// The most days of one request.
 pub const DAYS_MAX: u32 = 366;
@@ -54,6 +56,30 @@ impl DayNumber {
     }
 }
 
+impl ClickCounts {
+    /// Clicks of people and of bots.
+    #[must_use]
+    pub fn all(self) -> u64 {
+        self.people.saturating_add(self.bots)
+    }
+}
+
+impl AddAssign for ClickCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.people = self.people.saturating_add(more.people);
+        self.bots = self.bots.saturating_add(more.bots);
+    }
+}
+
+impl Sum for ClickCounts {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), |mut sum, counts| {
+            sum += counts;
+            sum
+        })
+    }
+}
+
 impl ClickStats {
     /// The last `days` days up to that of `now`, at most [`DAYS_MAX`]; `counted` are the days that have clicks.
     #[must_use]
@@ -84,6 +110,13 @@ mod tests {
         assert_eq!(at("2026-11-24T23:59:59.999Z").0 + 1, at("2026-11-25T00:00:00Z").0);
         assert_eq!(at("2026-11-25T12:00:00Z").date().to_string(), "2026-11-25");
         assert_eq!(DayNumber(i64::MAX).date(), EPOCH);
+    }
+
+    #[test]
+    fn sums_end_at_the_largest_number() {
+        let most = ClickCounts { people: u64::MAX, bots: 1 };
+        assert_eq!([most, most].into_iter().sum::<ClickCounts>(), ClickCounts { people: u64::MAX, bots: 2 });
+        assert_eq!(most.all(), u64::MAX);
     }
 
     #[test]

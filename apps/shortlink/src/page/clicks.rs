@@ -1,7 +1,8 @@
 //! The clicks of a link: a chart, drawn here as SVG, and the same numbers as a table.
 
-use crate::domain::{ClickStats, DayClicks};
+use crate::domain::{ClickCounts, ClickStats, DayClicks};
 use maud::{Markup, html};
+use web::grouped;
 
 /// The days of the chart.
 pub(super) const DAYS: u32 = 30;
@@ -38,7 +39,7 @@ pub(super) fn section(stats: &ClickStats) -> Markup {
 }
 
 fn chart(stats: &ClickStats) -> Markup {
-    let highest = stats.days.iter().map(sum).max().unwrap_or(0);
+    let highest = stats.days.iter().map(|day| day.counts.all()).max().unwrap_or(0);
     let (first, last) = (stats.days.first(), stats.days.last());
     let base = HEIGHT - BELOW;
     html! {
@@ -62,7 +63,7 @@ fn bar(day: &DayClicks, place: u64, days: u64, highest: u64) -> Markup {
     let (base, room) = (HEIGHT - BELOW, HEIGHT - BELOW - ABOVE);
     let (left, right) = (place * WIDTH / days.max(1), (place + 1) * WIDTH / days.max(1));
     let width = (right - left).saturating_sub(GAP).max(1);
-    let (people, all) = (height(day.counts.people, highest, room), height(sum(day), highest, room));
+    let (people, all) = (height(day.counts.people, highest, room), height(day.counts.all(), highest, room));
     html! {
         g {
             title { (day.day) ": " (grouped(day.counts.people)) " " (noun(day.counts.people)) ", " (grouped(day.counts.bots)) " by bots" }
@@ -79,8 +80,7 @@ fn height(number: u64, highest: u64, room: u64) -> u64 {
 }
 
 fn description(stats: &ClickStats) -> String {
-    let (people, bots) =
-        stats.days.iter().fold((0, 0), |(people, bots), day| (people + day.counts.people, bots + day.counts.bots));
+    let ClickCounts { people, bots } = stats.days.iter().map(|day| day.counts).sum();
     let most = stats.days.iter().max_by_key(|day| day.counts.people).filter(|day| day.counts.people > 0);
     let most = most.map(|day| format!(" Most on {}: {}.", day.day, grouped(day.counts.people))).unwrap_or_default();
     format!("{} {} in {} days, and {} by bots.{most}", grouped(people), noun(people), stats.days.len(), grouped(bots))
@@ -93,7 +93,7 @@ fn table(stats: &ClickStats) -> Markup {
             caption { "Clicks per day, newest first. Days without clicks are omitted." }
             thead { tr { th scope="col" { "Day" } th.number scope="col" { "People" } th.number scope="col" { "Bots" } } }
             tbody {
-                @for day in stats.days.iter().rev().filter(|day| sum(day) > 0) {
+                @for day in stats.days.iter().rev().filter(|day| day.counts.all() > 0) {
                     tr {
                         th scope="row" { (day.day) }
                         td.number { (grouped(day.counts.people)) }
@@ -105,32 +105,15 @@ fn table(stats: &ClickStats) -> Markup {
     }
 }
 
-fn sum(day: &DayClicks) -> u64 {
-    day.counts.people + day.counts.bots
-}
-
 fn noun(clicks: u64) -> &'static str {
     if clicks == 1 { "click" } else { "clicks" }
-}
-
-/// A number with a comma after each three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
     use super::*;
-    use crate::domain::{ClickCounts, DayNumber};
+    use crate::domain::DayNumber;
 
     fn stats(counts: &[(u64, u64)]) -> ClickStats {
         let now = "2026-11-25T12:00:00Z".parse().unwrap();

@@ -19,7 +19,7 @@ pub(super) async fn show(State(app): State<App>, host: Host, Path(code): Path<St
     let link = app.service.get(&code).await?.ok_or_else(|| unknown_code(&code))?;
     // The form works without the chart: pending writes are shown while the database is unreachable.
     let stats = match app.service.counts_clicks() {
-        true => app.service.clicks(&code, clicks::DAYS).await.ok().flatten(),
+        true => app.service.clicks_of(&link, clicks::DAYS).await.ok(),
         false => None,
     };
     Ok(render(&app, &host, &link, &FormInput::from(&link), None, stats.as_ref()))

@@ -4,6 +4,7 @@ use super::Service;
 use std::future::Future;
 use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
+use web::stopping;
 
 impl Service {
     /// Runs the background tasks until `shutdown`, then finishes those in progress: the outbox relay, the expiry jobs, the worker that
@@ -18,10 +19,10 @@ impl Service {
         let (over, is_over) = oneshot::channel::<()>();
         let work = async {
             tokio::join!(
-                self.apply_writes(stop_requested(&stopped)),
-                self.expire_links(stop_requested(&stopped)),
-                self.fold_clicks(stop_requested(&stopped)),
-                self.forget_clicks(stop_requested(&stopped)),
+                self.apply_writes(stopping(&stopped)),
+                self.expire_links(stopping(&stopped)),
+                self.fold_clicks(stopping(&stopped)),
+                self.forget_clicks(stopping(&stopped)),
                 self.upgrade()
             );
             drop(over);
@@ -63,13 +64,5 @@ impl Service {
                 warn!(%error, "cannot enqueue expiry jobs for links of an earlier version; redirects still check each link's expiry");
             }
         }
-    }
-}
-
-/// Ready once a stop was requested, or the sender was dropped.
-fn stop_requested(stopped: &watch::Receiver<bool>) -> impl Future<Output = ()> + Send + use<> {
-    let mut stopped = stopped.clone();
-    async move {
-        let _ = stopped.wait_for(|stopped| *stopped).await;
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct LinkEffects {
 
 impl ChangeHook for LinkEffects {
     fn on_change(&self, change: &Change<'_>, effects: &mut Effects) -> Result<(), SqlError> {
-        let now_ms = i64::try_from(self.clock.unix_ms()).unwrap_or(i64::MAX);
+        let now_ms = web::signed(self.clock.unix_ms());
         match *change {
             // The cache may have an entry that the link does not exist.
             Change::Created(link) => {

@@ -38,6 +38,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
+use web::{signed, timestamp};
 use write_behind::{Pending, WriteBehind};
 
 /// Timeout of a read.
@@ -340,8 +341,7 @@ impl Service {
     /// The current time of the service's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        let ms = i64::try_from(self.0.clock.unix_ms()).unwrap_or(i64::MAX);
-        Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
+        timestamp(signed(self.0.clock.unix_ms()))
     }
 
     /// Waits until all writes in progress have ended. Stop accepting requests first.

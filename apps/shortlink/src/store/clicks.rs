@@ -6,8 +6,8 @@ use crate::domain::{ClickCounts, ClickStats, Code, DayNumber, days_until};
 use evenkeel::sql::Once;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use web::guard;
 use web::sql::Statement;
+use web::{guard, signed};
 
 /// The name under which the inbox records folded entries.
 const GROUP: &str = "link-clicks";
@@ -70,10 +70,8 @@ impl Writer {
         for delta in deltas {
             let is_new = inbox.once(work.tx(), GROUP, delta.entry.as_str()).await? == Once::Fresh;
             if is_new || !guard("clicks_added_once") {
-                let counts = counters.entry((delta.code.clone(), delta.day)).or_default();
-                counts.people += delta.counts.people;
-                counts.bots += delta.counts.bots;
-                added += delta.counts.people + delta.counts.bots;
+                *counters.entry((delta.code.clone(), delta.day)).or_default() += delta.counts;
+                added += delta.counts.all();
             }
         }
         for ((code, day), counts) in counters {
@@ -91,7 +89,7 @@ async fn add<DB: Dialect>(
     day: DayNumber,
     counts: ClickCounts,
 ) -> Result<(), StoreError> {
-    let (people, bots) = (integer(counts.people), integer(counts.bots));
+    let (people, bots) = (signed(counts.people), signed(counts.bots));
     loop {
         let update = Statement::new("UPDATE link_clicks SET people = people + ").bind(people);
         let update = update.text(", bots = bots + ").bind(bots);
@@ -122,18 +120,13 @@ impl<DB: Dialect> Pools<DB> {
         for row in &rows {
             let day = DayNumber(DB::int_at(row, 0)?);
             let counts = ClickCounts { people: count(DB::int_at(row, 1)?), bots: count(DB::int_at(row, 2)?) };
-            total.people += counts.people;
-            total.bots += counts.bots;
+            total += counts;
             if day >= first {
                 counted.push((day, counts));
             }
         }
         Ok((total, counted))
     }
-}
-
-fn integer(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn count(integer: i64) -> u64 {

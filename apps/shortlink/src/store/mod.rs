@@ -33,6 +33,7 @@ use evenkeel::clock::Clock;
 use jiff::Timestamp;
 use sequence::CodeSequence;
 use std::sync::Arc;
+use web::{signed, timestamp};
 
 /// Attempts to find a free generated code. An attempt meets a taken code with a probability of (aliases of seven characters / 62^7),
 /// so reaching the limit means a defect.
@@ -204,8 +205,7 @@ impl Store {
     /// The current time of the store's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        let ms = i64::try_from(self.0.clock.unix_ms()).unwrap_or(i64::MAX);
-        Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
+        timestamp(signed(self.0.clock.unix_ms()))
     }
 
     async fn open_with(url: &DatabaseUrl, clock: Clock, schema: Schema) -> Result<Self, StoreError> {

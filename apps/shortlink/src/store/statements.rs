@@ -6,6 +6,7 @@ use super::rows::{self, COLUMNS, fetch_links, like_pattern, numbers_before, targ
 use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
 use evenkeel::sql::ForUpdate;
 use std::ops::Range;
+use web::signed;
 use web::sql::Statement;
 
 /// Whether a read locks its rows until the end of the transaction.
@@ -110,7 +111,7 @@ pub(super) async fn page<DB: Dialect>(
         None => statement.text("1 = 1"),
     };
     let rows = searched(select()).text(" ORDER BY id DESC LIMIT ").bind(i64::from(request.size()));
-    let rows = rows.text(" OFFSET ").bind(i64::try_from(request.skipped()).unwrap_or(i64::MAX));
+    let rows = rows.text(" OFFSET ").bind(signed(request.skipped()));
     let found = rows::links(fetch_links::<DB>(connection, rows).await?)?;
 
     let most = i64::try_from(ROWS_REACHED_MAX).unwrap_or(i64::MAX) + 1;
@@ -153,7 +154,7 @@ pub(super) async fn reserve<DB: Dialect>(
     connection: &mut DB::Connection,
     count: u64,
 ) -> Result<Range<u64>, StoreError> {
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let count = signed(count);
     numbers_before(DB::reserve(connection, count).await?, count)
 }
 
@@ -235,7 +236,7 @@ pub(super) async fn store_applied_sequence<DB: Dialect>(
 ) -> Result<(), StoreError> {
     let (before, after) = DB::UPSERT;
     let insert = Statement::new(before).text("link_spools (source, state) VALUES (").bind(source).text(", ");
-    let insert = insert.bind(i64::try_from(sequence).unwrap_or(i64::MAX)).text(")").text(after);
+    let insert = insert.bind(signed(sequence)).text(")").text(after);
     DB::execute_statement(connection, insert).await?;
     Ok(())
 }

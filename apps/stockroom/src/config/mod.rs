@@ -6,12 +6,12 @@ mod flags;
 pub use flags::Flags;
 pub(crate) use flags::{Command, HttpFlags, LoadFlags, ServerFlags, StockFlags};
 
-use crate::domain::{Calendar, Strategy, grouped};
+use crate::domain::{Calendar, Strategy};
 use anyhow::{Context, Result, bail};
 use file::SettingsFile;
 use std::path::PathBuf;
 use std::time::Duration;
-use web::DatabaseUrl;
+use web::{DatabaseUrl, grouped};
 
 /// Default of `listen`.
 const LISTEN: &str = "127.0.0.1:8081";
@@ -143,7 +143,8 @@ fn in_range<T: Copy + PartialOrd + From<bool> + Into<i64>>(name: &str, value: T,
     if (T::from(true)..=max).contains(&value) {
         return Ok(value);
     }
-    let (value, max) = (grouped(value.into()), grouped(max.into()));
+    let [value, max]: [i64; 2] = [value, max].map(Into::into);
+    let (value, max) = (grouped(value), grouped(max));
     bail!("the setting {name:?} is wrong: {value} is not between 1 and {max}")
 }
 

@@ -1,9 +1,9 @@
 //! [`Day`]: a date, and [`Calendar`]: the date of a time in the stockroom's time zone.
 
-use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::fmt;
+use web::{signed, timestamp};
 
 /// Accepted years: days sort as text only if every year has four digits.
 const YEARS: std::ops::RangeInclusive<i16> = 1900..=9999;
@@ -47,9 +47,7 @@ impl Calendar {
     /// The day of a time in milliseconds since 1970.
     #[must_use]
     pub fn day(&self, unix_ms: u64) -> Day {
-        let ms = i64::try_from(unix_ms).unwrap_or(i64::MAX);
-        let time = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
-        Day(time.to_zoned(self.0.clone()).date())
+        Day(timestamp(signed(unix_ms)).to_zoned(self.0.clone()).date())
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod change;
 mod day;
-mod grouped;
 mod name;
 mod page;
 mod payment;
@@ -10,7 +9,6 @@ mod strategy;
 
 pub use change::{Cause, ChangeRejected, StockChange};
 pub use day::{Calendar, Day, InvalidDay};
-pub use grouped::grouped;
 pub use name::{InvalidName, ProductName};
 pub use page::{InvalidPage, PageRequest, ROWS};
 pub use payment::{IdempotencyKey, InvalidKey, KEY_CHARACTERS_MAX, PaymentRequested, TestCard, UnknownCard};

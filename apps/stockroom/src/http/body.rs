@@ -7,7 +7,7 @@ use crate::store::{Arrival, Order, Page, Product};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use web::Problem;
+use web::{Problem, timestamp};
 
 /// The locking strategy of a request.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -346,8 +346,4 @@ pub(crate) fn page(number: Option<u32>, size: Option<u32>) -> Result<PageRequest
 
 fn invalid(field: &str, error: &impl std::fmt::Display) -> Problem {
     Problem::of_field(INVALID_INPUT, field, sentence(error))
-}
-
-fn timestamp(unix_ms: i64) -> Timestamp {
-    Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX)
 }

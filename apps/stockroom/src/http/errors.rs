@@ -4,13 +4,14 @@ use super::kind::{
     ALREADY_PAID, CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, INVALID_INPUT, KEY_REUSED, NAME_TAKEN, ORDER_CLOSED,
     PAYMENT_IN_PROGRESS, UNKNOWN_ORDER, UNKNOWN_PAYMENT, UNKNOWN_PRODUCT,
 };
-use crate::domain::{ChangeRejected, grouped};
+use crate::domain::ChangeRejected;
 use crate::service::ServiceError;
 use crate::store::{PayError, StoreError};
 use crate::strategy::ChangeError;
 use evenkeel::lock::LockError;
+use evenkeel::stream::StreamError;
 use tracing::{error, warn};
-use web::{Kind, Problem};
+use web::{Kind, Problem, grouped};
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
@@ -23,15 +24,22 @@ impl From<ServiceError> for Problem {
             ServiceError::UnknownPayment(id) => Problem::new(UNKNOWN_PAYMENT, format!("No payment has the id {id:?}.")),
             ServiceError::Pay(error) => from_pay(error),
             ServiceError::PaymentsOff => Problem::new(Kind::UNAVAILABLE, "This service takes no payments."),
-            ServiceError::Stream(error) => {
-                error!(%error, "the stream of payments cannot be opened");
-                let detail = "Redis has been unreachable since this instance started, so orders cannot be paid yet. Nothing was changed.";
-                Problem::new(Kind::UNAVAILABLE, detail)
-            }
+            ServiceError::Stream(error) => from_stream(&error),
             ServiceError::Change(error) => from_change(error),
             ServiceError::Store(error) => from_store(&error),
         }
     }
+}
+
+/// The stream is opened before anything is changed, by the first request that reaches Redis; later ones need only the database.
+fn from_stream(error: &StreamError) -> Problem {
+    error!(%error, "the stream of payments cannot be opened");
+    let detail = if error.is_retryable() {
+        "This instance has not yet reached Redis to open the stream of payments, so orders cannot be paid here. Nothing was changed; try again."
+    } else {
+        "The stream of payments in Redis cannot be opened, so orders cannot be paid; the log of this instance has the reason. Nothing was changed."
+    };
+    Problem::new(Kind::UNAVAILABLE, detail)
 }
 
 fn from_pay(error: PayError) -> Problem {

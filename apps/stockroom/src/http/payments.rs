@@ -14,7 +14,7 @@ use axum::{Extension, Json};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use web::{Changed, JsonBody, Problem};
+use web::{Changed, JsonBody, Problem, timestamp};
 
 /// The header with the client's key.
 const KEY: &str = "idempotency-key";
@@ -147,8 +147,4 @@ impl From<OrderEvent> for EventBody {
     fn from(event: OrderEvent) -> Self {
         Self { kind: event.kind, detail: event.detail, happened_at: timestamp(event.happened_at) }
     }
-}
-
-fn timestamp(unix_ms: i64) -> Timestamp {
-    Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX)
 }

@@ -1,10 +1,11 @@
 //! The lists of the stock and of the arrivals.
 
-use crate::domain::{PageRequest, grouped};
+use crate::domain::PageRequest;
 use crate::store::{Arrival, Page, Product};
 use maud::{Markup, html};
 use serde::Deserialize;
 use url::form_urlencoded;
+use web::grouped;
 
 /// The query string of the page.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -1,19 +1,18 @@
 //! `/orders/{id}`: the life of one order, and its payment.
 
 use super::Assets;
-use crate::domain::{IdempotencyKey, TestCard, grouped};
+use crate::domain::{IdempotencyKey, TestCard};
 use crate::http::App;
 use crate::service::ServiceError;
 use crate::store::{Order, OrderEvent, OrderState};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 use uuid::Uuid;
 use web::site::{NavItem, layout};
-use web::{Changed, Form, Problem};
+use web::{Changed, Form, Problem, grouped, timestamp};
 
 /// The form that pays an order.
 #[derive(Debug, Deserialize)]
@@ -145,6 +144,6 @@ fn sentence(kind: &str) -> &str {
 }
 
 fn moment(unix_ms: i64) -> Markup {
-    let moment = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX);
+    let moment = timestamp(unix_ms);
     html! { time datetime=(moment) { (moment.strftime("%Y-%m-%d %H:%M:%S UTC")) } }
 }

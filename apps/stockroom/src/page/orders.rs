@@ -4,14 +4,13 @@ use super::forms::{FormId, OrderInput, Rejected, general, number, product_field,
 use super::home::{address, render};
 use super::lists::PageQuery;
 use super::order;
-use crate::domain::grouped;
 use crate::http::App;
 use crate::store::{Order, OrderState, Product};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use web::{Changed, Form, Problem};
+use web::{Changed, Form, Problem, grouped};
 
 /// Maximum number of orders on the page; the API returns every order by its id.
 pub(super) const ORDERS: u32 = 20;

@@ -32,7 +32,8 @@ pub enum ServiceError {
     /// This service was opened without payments.
     #[error("payments are off")]
     PaymentsOff,
-    /// The stream of payments cannot be opened. Nothing was changed.
+    /// Redis. Of a request to pay: the stream of payments cannot be opened, and nothing was changed. Of a search: it cannot be opened, or a
+    /// payment may not have been appended to it.
     #[error(transparent)]
     Stream(StreamError),
     /// The stock was not changed.
@@ -44,6 +45,17 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
+    /// Whether the database, or Redis, is unreachable, so that the next call would fail for the same reason.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        match self {
+            Self::Store(error) | Self::Change(ChangeError::Store(error)) => {
+                error.is_unreachable() || error.is_pool_timeout()
+            }
+            Self::Stream(error) => error.is_retryable(),
+            _ => false,
+        }
+    }
+
     /// An invalid field.
     pub(crate) fn invalid(field: &'static str, reason: &impl fmt::Display) -> Self {
         Self::Invalid { field, reason: sentence(reason) }

@@ -6,6 +6,7 @@ mod payments;
 
 pub use error::ServiceError;
 pub(crate) use error::sentence;
+pub use payments::Searched;
 
 use self::metrics::Counters;
 use self::payments::Payments;
@@ -104,7 +105,7 @@ impl Service {
         context: StrategyContext,
         options: ServiceOptions,
     ) -> Result<Self, ServiceError> {
-        let now_ms = signed(store.now_ms());
+        let now_ms = store.signed_now_ms();
         with_pools!(store, pools => strategy::join_other_caps(pools, context.cap, now_ms).await)?;
         let payments = options.pay_within.map(|pay_within| Payments::new(&keel, pay_within));
         Ok(Self(Arc::new(Inner { store, keel, context, options, counters: Counters::register(), payments })))
@@ -340,7 +341,7 @@ impl Service {
     }
 
     fn now_ms(&self) -> i64 {
-        signed(self.0.store.now_ms())
+        self.0.store.signed_now_ms()
     }
 
     async fn product_named(&self, name: &str) -> Result<Product, ServiceError> {
@@ -388,8 +389,4 @@ fn validated(quantity: i64) -> Result<i64, ServiceError> {
     }
     let reason = "The quantity must be a whole number from 1 to 1,000,000.".to_owned();
     Err(ServiceError::Invalid { field: "quantity", reason })
-}
-
-fn signed(unix_ms: u64) -> i64 {
-    i64::try_from(unix_ms).unwrap_or(i64::MAX)
 }

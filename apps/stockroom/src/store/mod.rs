@@ -13,15 +13,15 @@ pub(crate) mod tables;
 
 pub use audit::{Audit, Violation};
 pub use error::StoreError;
-pub(crate) use payments::PayRequest;
 pub use payments::{OrderEvent, PayError, Payment, PaymentState};
+pub(crate) use payments::{Overdue, PayRequest, SEARCH_MAX};
 pub use records::{Arrival, ArrivalFilter, Order, OrderState, Page, Product};
 
 use crate::domain::{PageRequest, ProductName};
 use database::{Dialect, Pools, mysql, postgres, sqlite};
 use evenkeel::clock::Clock;
 use std::sync::Arc;
-use web::DatabaseUrl;
+use web::{DatabaseUrl, signed};
 
 /// The tables of one database. Cheap to clone; several instances may share a database server.
 #[derive(Clone)]
@@ -154,6 +154,11 @@ impl Store {
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.0.clock.unix_ms()
+    }
+
+    /// The current time, as SQL stores it.
+    pub(crate) fn signed_now_ms(&self) -> i64 {
+        signed(self.now_ms())
     }
 }
 

@@ -9,6 +9,7 @@ mod load;
 mod outage;
 mod paused;
 mod payments;
+mod search;
 mod start;
 mod strategies;
 mod support;

@@ -2,6 +2,7 @@
 
 use super::support::client::Client;
 use super::support::server::Server;
+use evenkeel::Keel;
 use serde_json::json;
 use testkit::servers::{Redis, RedisOptions};
 use testkit::{Door, eventually, park};
@@ -95,4 +96,33 @@ async fn service_starts_while_redlock_servers_are_down() {
         (server.client.post("/api/arrivals?strategy=redlock", &body).await.status / 100 == 2).then_some(())
     });
     received.await.unwrap();
+}
+
+/// A request to pay opens the stream. Until that succeeds, orders cannot be paid, and the refusal says why.
+#[tokio::test]
+async fn payment_without_its_stream_is_refused_with_the_reason() {
+    let redis = park::redis().await.unwrap();
+    let door = Door::closed(&redis.url).unwrap();
+    let address = format!("{}?prefix={}", door.url(&redis.url).unwrap(), redis.prefix);
+    let server = Server::start_with(&["--redis", &address]).with_products(&["tea"]).await;
+    server.receive("tea", 5, "2026-11-21").await;
+    let order = server.client.post("/api/orders", &json!({ "commodityName": "tea", "quantity": 1 })).await.is(201);
+    let path = format!("/api/orders/{}/pay", order["id"].as_str().unwrap());
+    let headers = "content-type: application/json\r\nidempotency-key: k\r\n";
+    let pay = || server.client.send("POST", &path, headers, r#"{"card":"approved"}"#);
+    let detail = pay().await.problem(503, "unavailable");
+    assert!(detail.contains("has not yet reached Redis") && detail.contains("Nothing was changed"), "{detail}");
+
+    // Another program uses the name for a stream of its own.
+    let address = format!("{}?prefix={}", redis.url, redis.prefix);
+    let keel = Keel::connect(&address).await.unwrap();
+    keel.stream::<String>("order-payments").partitions(3).open().await.unwrap();
+    door.open();
+    let refused = eventually("Redis is reached", || async {
+        let refused = pay().await;
+        (!refused.text.contains("has not yet reached Redis")).then_some(refused)
+    });
+    let detail = refused.await.unwrap().problem(503, "unavailable");
+    assert!(detail.contains("cannot be opened") && detail.contains("Nothing was changed"), "{detail}");
+    assert!(server.log().contains("the stream of payments cannot be opened"), "{}", server.log());
 }

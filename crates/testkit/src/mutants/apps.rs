@@ -10,6 +10,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "core::hermetic::store::sqlite_store_passes_the_suite",
     ),
     mutant(
+        "clicks_are_checked",
+        "A malformed entry of another program in the stream of clicks pauses the counting of all clicks for ever.",
+        "web::fleet::clicks::malformed_entry_is_a_dead_letter_and_others_are_counted",
+    ),
+    mutant(
         "payment_key_once",
         "A request that is repeated with its key is refused, as if it were another payment.",
         "payments::concurrent_requests_with_one_key_are_one_payment",
@@ -48,5 +53,20 @@ pub(super) const ROWS: &[Mutant] = &[
         "overdue_orders_searched",
         "An unpaid order whose time-out Redis has lost never expires.",
         "payments::orders_expire_after_redis_has_lost_their_time_outs",
+    ),
+    mutant(
+        "pending_payments_searched",
+        "A payment whose entry Redis has lost is never handled.",
+        "search::lost_payments_are_appended_again_on_sqlite",
+    ),
+    mutant(
+        "search_goes_on",
+        "An order that cannot be ended keeps all later ones from expiring.",
+        "search::search_goes_on_after_a_failing_order_on_sqlite",
+    ),
+    mutant(
+        "search_rotates",
+        "A hundred orders whose goods exceed the limit of the stock keep all others from expiring.",
+        "search::orders_above_the_limit_do_not_starve_the_search",
     ),
 ];

@@ -1,11 +1,13 @@
 //! Startup of a service: settings, the lock on the database's file, the listener, and a database that may be unreachable.
 
+mod background;
 mod file_lock;
 pub mod program;
 pub mod settings;
 mod signals;
 mod unavailable;
 
+pub use background::stopping;
 pub use file_lock::FileLock;
 pub use signals::stop_requested;
 pub use unavailable::{StatusNote, explain_unavailable, serve_until, unavailable_routes};

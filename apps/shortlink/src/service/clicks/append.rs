@@ -7,13 +7,14 @@ use crate::domain::{ClickCounts, DayNumber};
 use evenkeel::clock::Clock;
 use evenkeel::stream::StreamError;
 use std::collections::HashMap;
+use std::fmt;
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{self, error::TryRecvError};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 /// How often buffered clicks are counted. Not on each click: a redirect would wake this task.
 const TICK: Duration = Duration::from_millis(20);
@@ -131,27 +132,47 @@ async fn sent(sending: &mut Option<Sending>) {
 
 /// Appends a batch. An attempt whose outcome is unknown is repeated with the same names of entries, so no click is counted twice.
 async fn until_appended(stream: &ClickStream, batch: &[(Box<str>, ClickEntry)], metrics: &ClickMetrics, clock: &Clock) {
+    let refused = until_answered(|| append(stream, batch, metrics, clock), metrics, clock).await;
+    if let Err(error) = refused {
+        let clicks = batch.iter().map(|(_, entry)| entry.counts()).sum::<ClickCounts>().all();
+        metrics.refused(clicks, &error);
+    }
+}
+
+/// Repeats an attempt until it succeeds.
+///
+/// # Errors
+/// Redis refuses it, and it was not executed: a repetition does not help.
+async fn until_answered<F: Future<Output = Result<(), StreamError>>>(
+    attempt: impl Fn() -> F,
+    metrics: &ClickMetrics,
+    clock: &Clock,
+) -> Result<(), StreamError> {
     let mut is_waiting = false;
     loop {
-        match clock.timeout(APPEND_TIMEOUT, append(stream, batch, metrics, clock)).await {
+        match clock.timeout(APPEND_TIMEOUT, attempt()).await {
             Ok(Ok(())) => {
                 if is_waiting {
-                    tracing::info!("clicks are appended again");
+                    info!("clicks are appended again");
                 }
-                return;
+                return Ok(());
             }
-            Ok(Err(error)) if !error.is_retryable() && !error.outcome_unknown() => {
-                warn!(%error, "clicks cannot be appended and are dropped");
-                return metrics
-                    .dropped(Dropped::Refused, batch.iter().map(|(_, entry)| entry.people + entry.bots).sum());
-            }
-            Ok(Err(error)) if !is_waiting => warn!(%error, "clicks wait in this process until they can be appended"),
-            Ok(Err(error)) => debug!(%error, "clicks still wait in this process"),
-            Err(_) => debug!("an append of clicks timed out and is repeated"),
+            Ok(Err(error)) if !error.is_retryable() && !error.outcome_unknown() => return Err(error),
+            Ok(Err(error)) => log_waiting(is_waiting, &error),
+            Err(_) => log_waiting(is_waiting, &format_args!("Redis did not reply within {APPEND_TIMEOUT:?}")),
         }
         is_waiting = true;
         metrics.report_dropped(clock);
         clock.sleep(PAUSE).await;
+    }
+}
+
+/// The first failure of an append is a warning; the next ones are expected.
+fn log_waiting(is_waiting: bool, error: &dyn fmt::Display) {
+    if is_waiting {
+        debug!(%error, "clicks still wait in this process");
+    } else {
+        warn!(%error, "clicks wait in this process until they can be appended");
     }
 }
 
@@ -166,13 +187,74 @@ async fn append(
     let results = stream.append_many(entries).await?;
     let mut appended = 0;
     for (result, (_, entry)) in results.iter().zip(batch) {
-        let clicks = entry.people + entry.bots;
+        let clicks = entry.counts().all();
         match result {
             Ok(_) => appended += clicks,
             Err(StreamError::Full { .. }) => metrics.dropped(Dropped::StreamFull, clicks),
-            Err(_) => metrics.dropped(Dropped::Refused, clicks),
+            Err(error) => metrics.refused(clicks, error),
         }
     }
     metrics.appended(appended, clock.unix_ms());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{APPEND_TIMEOUT, ClickMetrics, PAUSE, until_answered};
+    use evenkeel::testing::TestClock;
+    use futures_util::{FutureExt, poll};
+    use std::future::{pending, ready};
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::task::Poll;
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Level, Metadata, Subscriber};
+
+    /// Counts warnings.
+    #[derive(Clone, Default)]
+    struct Warnings(Arc<AtomicUsize>);
+
+    impl Subscriber for Warnings {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn event(&self, event: &Event<'_>) {
+            self.0.fetch_add(usize::from(*event.metadata().level() == Level::WARN), Ordering::Relaxed);
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[tokio::test]
+    async fn first_append_that_times_out_is_a_warning() {
+        let warnings = Warnings::default();
+        let _gathering = tracing::subscriber::set_default(warnings.clone());
+        let (time, metrics, answers) = (TestClock::default(), ClickMetrics::register(), AtomicBool::new(false));
+        let clock = time.clock();
+        let attempt = || match answers.load(Ordering::Relaxed) {
+            true => ready(Ok(())).boxed(),
+            false => pending().boxed(),
+        };
+        let mut appending = pin!(until_answered(attempt, &metrics, &clock));
+        assert!(poll!(&mut appending).is_pending());
+        for outage in 0..3 {
+            assert_eq!(warnings.0.load(Ordering::Relaxed), usize::from(outage > 0), "after {outage} attempts");
+            time.advance(APPEND_TIMEOUT);
+            assert!(poll!(&mut appending).is_pending());
+            answers.store(outage == 2, Ordering::Relaxed);
+            time.advance(PAUSE);
+            let polled = poll!(&mut appending);
+            assert_eq!(matches!(polled, Poll::Ready(Ok(()))), outage == 2);
+        }
+        assert_eq!(warnings.0.load(Ordering::Relaxed), 1);
+    }
 }

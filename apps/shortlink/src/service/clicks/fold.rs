@@ -3,11 +3,12 @@
 use super::Clicks;
 use super::metrics::ClickMetrics;
 use super::stream::ClickEntry;
-use crate::domain::{ClickCounts, Code, DayNumber};
-use crate::store::{ClickDelta, StoreError, Writer};
+use crate::domain::ClickCounts;
+use crate::store::{StoreError, Writer};
 use evenkeel::stream::{Batch, BatchHandled, Entry, Handled, Reaction, StreamError};
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::error;
 
 /// The consumer group.
 const GROUP: &str = "counters";
@@ -54,7 +55,7 @@ impl Clicks {
             }
         };
         let metrics = Arc::clone(&inner.metrics);
-        // The order of clicks does not matter, and no error is one of the entries': an outage of the database may last.
+        // The order of clicks does not matter. Malformed entries are dead letters, so an error is one of the database: its outage may last.
         let group = stream.group(GROUP).unordered().lease(LEASE).retry_forever();
         let consumer = group.handle_batch(BATCH, move |batch: Batch<ClickEntry>| {
             let (writer, metrics) = (writer.clone(), Arc::clone(&metrics));
@@ -73,27 +74,28 @@ impl Clicks {
     }
 }
 
-/// Folds a batch in one transaction.
+/// Folds a batch in one transaction. A malformed entry becomes a dead letter; the others are not affected.
 async fn fold(
     entries: &[Entry<ClickEntry>],
     writer: &Writer,
     metrics: &ClickMetrics,
 ) -> Result<BatchHandled<StoreError>, StoreError> {
-    let deltas: Vec<Option<ClickDelta>> = entries.iter().map(delta).collect();
-    let valid: Vec<ClickDelta> = deltas.iter().flatten().cloned().collect();
+    let (mut valid, mut handled) = (Vec::with_capacity(entries.len()), Vec::with_capacity(entries.len()));
+    for entry in entries {
+        handled.push(match entry.value.delta(&entry.key) {
+            Ok(delta) => {
+                valid.push(delta);
+                Ok(Handled::Done)
+            }
+            Err(problem) => Ok(Handled::Dead(problem.to_owned())),
+        });
+    }
     let added = writer.fold_clicks(&valid).await?;
-    metrics.folded(entries.iter().map(|entry| entry.value.people + entry.value.bots).sum(), added);
-    let result = |delta: &Option<ClickDelta>| match delta {
-        Some(_) => Ok(Handled::Done),
-        None => Ok(Handled::Dead("the key is not the code of a link".to_owned())),
-    };
-    Ok(BatchHandled::Each(deltas.iter().map(result).collect()))
-}
-
-/// What an entry adds; `None` if its key is no code.
-fn delta(entry: &Entry<ClickEntry>) -> Option<ClickDelta> {
-    let code = Code::parse(std::str::from_utf8(&entry.key).ok()?).ok()?;
-    let ClickEntry { source, number, day, people, bots } = &entry.value;
-    let counts = ClickCounts { people: *people, bots: *bots };
-    Some(ClickDelta { entry: format!("{source}/{number}"), code, day: DayNumber(*day), counts })
+    for (entry, handled) in entries.iter().zip(&handled) {
+        if let Ok(Handled::Dead(problem)) = handled {
+            error!(id = %entry.id, partition = entry.partition, problem, "malformed clicks are not counted; see the dead letters of the stream");
+        }
+    }
+    metrics.folded(entries.iter().map(|entry| entry.value.counts()).sum::<ClickCounts>().all(), added);
+    Ok(BatchHandled::Each(handled))
 }

@@ -10,7 +10,7 @@ mod metrics;
 mod stream;
 
 use super::Service;
-use crate::domain::{ClickStats, DayNumber, is_bot};
+use crate::domain::{ClickStats, DayNumber, Link, is_bot};
 use append::Appender;
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
@@ -21,6 +21,7 @@ use stream::ClickStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use web::signed;
 
 /// Clicks that the buffer holds until the appending task counts them, which it does about fifty times a second.
 const BUFFER: usize = 65_536;
@@ -65,8 +66,8 @@ impl Clicks {
 
     /// Takes a click. Never waits: without room in the buffer the click is dropped and counted as dropped.
     fn record(&self, code: &str, agent: Option<&[u8]>) {
-        let now = i64::try_from(self.0.clock.unix_ms()).unwrap_or(i64::MAX);
-        let click = Click { code: code.into(), day: DayNumber::of_ms(now), is_bot: is_bot(agent) };
+        let day = DayNumber::of_ms(signed(self.0.clock.unix_ms()));
+        let click = Click { code: code.into(), day, is_bot: is_bot(agent) };
         match self.0.buffer.try_send(click) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => self.0.metrics.dropped(Dropped::BufferFull, 1),
@@ -95,7 +96,15 @@ impl Service {
     /// [`ServiceError::Store`](super::ServiceError::Store).
     pub async fn clicks(&self, code: &str, days: u32) -> Result<Option<ClickStats>, super::ServiceError> {
         let Some(link) = self.get(code).await? else { return Ok(None) };
-        self.with_read_timeout(self.store().clicks(&link.code, days)).await.map(Some)
+        self.clicks_of(&link, days).await.map(Some)
+    }
+
+    /// The clicks of a link that was read, as [`clicks`](Self::clicks).
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`](super::ServiceError::Store).
+    pub async fn clicks_of(&self, link: &Link, days: u32) -> Result<ClickStats, super::ServiceError> {
+        self.with_read_timeout(self.store().clicks(&link.code, days)).await
     }
 
     /// Appends what is in the buffer of clicks, and takes no more. Stop accepting requests first, and bound the wait: without Redis it has

@@ -1,6 +1,7 @@
 //! Handles the entries of the stream of payments.
 
 use super::gateway::{self, GatewayError};
+use super::metrics::PaymentMetrics;
 use super::{DRAIN_MAX, OPEN_PAUSE, Payments};
 use crate::domain::PaymentRequested;
 use crate::service::Service;
@@ -8,6 +9,7 @@ use crate::store::{PaymentState, Store, StoreError};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
 use evenkeel::stream::{Entry, OnFailure, RetryDelay, StreamError};
+use std::sync::Arc;
 use std::time::Duration;
 use web::guard;
 
@@ -61,37 +63,57 @@ impl Service {
         let group = stream.group(GROUP).lease(LEASE);
         let group = if guard("payments_in_order") { group.per_key(OnFailure::BlockKey) } else { group.unordered() };
         let group = if guard("payments_retried") { group.retry_forever() } else { group.retries(0) };
-        let (store, keel) = (self.0.store.clone(), payments.keel.clone());
+        let metrics = Arc::clone(&payments.metrics);
+        let handler = Handler { store: self.0.store.clone(), keel: payments.keel.clone(), clock, metrics };
+        let handler = Arc::new(handler);
         let consumer = group.retry_delay(RetryDelay::exponential(DELAYS.0, DELAYS.1)).handle(
             move |entry: Entry<PaymentRequested>| {
-                let (store, keel, clock) = (store.clone(), keel.clone(), clock.clone());
-                async move { handle(&entry.value.payment, &store, &keel, &clock).await }
+                let handler = Arc::clone(&handler);
+                async move { handler.handle(&entry.value.payment).await }
             },
         );
         consumer.drain(DRAIN_MAX).run(shutdown).await
     }
 }
 
-/// Asks the gateway, and records its answers. A second run of the same entry finds the payment decided, or gets the same answer.
-async fn handle(payment: &str, store: &Store, keel: &Keel, clock: &Clock) -> Result<(), HandleError> {
-    let Some(payment) = store.payment(payment).await? else { return Ok(()) };
-    if payment.state != PaymentState::Pending {
-        return Ok(());
-    }
-    let answered = match clock.timeout(GATEWAY_TIMEOUT, gateway::charge(store, &payment)).await {
-        Ok(answered) => answered.map_err(HandleError::from),
-        Err(_) => Err(HandleError::Silent),
-    };
-    match answered {
-        Ok(answers) => {
-            for approved in answers {
-                store.record_answer(keel, &payment.id, approved).await?;
+/// What the handler of an entry needs.
+struct Handler {
+    store: Store,
+    keel: Keel,
+    clock: Clock,
+    metrics: Arc<PaymentMetrics>,
+}
+
+impl Handler {
+    /// Asks the gateway, and records its answers. A second run of the same entry finds the payment decided, or gets the same answer.
+    async fn handle(&self, payment: &str) -> Result<(), HandleError> {
+        let Some(payment) = self.store.payment(payment).await? else { return Ok(()) };
+        if payment.state != PaymentState::Pending {
+            return Ok(());
+        }
+        let charge = gateway::charge(&self.store, &payment);
+        let error = match self.clock.timeout(GATEWAY_TIMEOUT, charge).await {
+            Ok(Ok(answers)) => return self.record(&payment.id, &answers).await,
+            Ok(Err(error)) => {
+                self.metrics.gateway_failed.increment(1);
+                HandleError::Gateway(error)
             }
-            Ok(())
+            Err(_) => {
+                self.metrics.gateway_timed_out.increment(1);
+                HandleError::Silent
+            }
+        };
+        self.store.note(&payment.order, "gateway", &format!("{error}; it is asked again")).await?;
+        Err(error)
+    }
+
+    async fn record(&self, payment: &str, answers: &[bool]) -> Result<(), HandleError> {
+        for &approved in answers {
+            if self.store.record_answer(&self.keel, payment, approved).await? {
+                let counter = if approved { &self.metrics.paid } else { &self.metrics.declined };
+                counter.increment(1);
+            }
         }
-        Err(error) => {
-            store.note(&payment.order, "gateway", &format!("{error}; it is asked again")).await?;
-            Err(error)
-        }
+        Ok(())
     }
 }

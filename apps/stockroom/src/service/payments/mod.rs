@@ -4,12 +4,19 @@
 //! the product: the payments of one product are handled one after the other, in the order of their commits, those of different products at
 //! the same time. The consumer asks the gateway, and records the answer in one transaction.
 //!
-//! The row of the order decides what wins: a payment, a release or the time-out.
+//! The row of the order decides what wins: a payment, a release or the time-out. A search in the database finds the time-outs and the
+//! entries that Redis has lost.
 
 mod consume;
+mod expiry;
 mod gateway;
+mod metrics;
+mod search;
 mod timeouts;
 
+pub use search::Searched;
+
+use self::metrics::PaymentMetrics;
 use super::{Service, ServiceError};
 use crate::domain::{IdempotencyKey, PaymentRequested, TestCard};
 use crate::store::{OrderEvent, PayError, PayRequest, Payment};
@@ -23,6 +30,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tracing::warn;
 use uuid::Uuid;
+use web::stopping;
 
 /// The stream of payments.
 const STREAM: &str = "order-payments";
@@ -48,11 +56,13 @@ pub(super) struct Payments {
     /// Empty until Redis was reached for the first time.
     stream: Arc<OnceLock<Stream<PaymentRequested>>>,
     queue: Arc<OnceLock<Queue<String>>>,
+    metrics: Arc<PaymentMetrics>,
 }
 
 impl Payments {
     pub(super) fn new(keel: &Keel, pay_within: Duration) -> Self {
-        Self { keel: keel.clone(), pay_within, stream: Arc::default(), queue: Arc::default() }
+        let metrics = Arc::new(PaymentMetrics::register());
+        Self { keel: keel.clone(), pay_within, stream: Arc::default(), queue: Arc::default(), metrics }
     }
 
     /// The stream, opened on first use.
@@ -105,7 +115,12 @@ impl Service {
         let (payment, now_ms) = (Uuid::now_v7().to_string(), self.now_ms());
         let request = PayRequest { order: &order, key, card, payment: &payment, now_ms };
         match self.0.store.request_payment(&payments.keel, &stream, &request).await {
-            Ok(payment) => Ok(payment),
+            Ok(requested) => {
+                if requested.id == payment {
+                    payments.metrics.requested.increment(1);
+                }
+                Ok(requested)
+            }
             Err(PayError::UnknownOrder) => Err(ServiceError::UnknownOrder(order)),
             Err(PayError::Sql(error)) => Err(ServiceError::Store(error.into())),
             Err(PayError::Store(error)) => Err(ServiceError::Store(error)),
@@ -133,7 +148,7 @@ impl Service {
     }
 
     /// Runs the background tasks until `shutdown`, then finishes those in progress: the relay, which appends committed payments to the
-    /// stream, the consumer of payments, and the time-outs. Any number of instances may run them at once. Without payments it only waits.
+    /// stream, the consumer of payments, the time-outs, and the search for what Redis has lost. Any number of instances may run them at once. Without payments it only waits.
     pub async fn run(&self, shutdown: impl Future<Output = ()> + Send) {
         let Some(payments) = self.0.payments.clone() else { return shutdown.await };
         let (stop, stopped) = watch::channel(false);
@@ -145,9 +160,9 @@ impl Service {
         let (over, is_over) = oneshot::channel::<()>();
         let work = async {
             tokio::join!(
-                reported("payments", self.consume_payments(&payments, stop_requested(&stopped))),
-                reported("time-outs of orders", self.time_out_orders(&payments, stop_requested(&stopped))),
-                self.search_overdue(&payments, stop_requested(&stopped)),
+                reported("payments", self.consume_payments(&payments, stopping(&stopped))),
+                reported("time-outs of orders", self.time_out_orders(&payments, stopping(&stopped))),
+                self.search_overdue(&payments, stopping(&stopped)),
             );
             drop(over);
         };
@@ -166,13 +181,5 @@ impl Service {
 async fn reported<E: std::fmt::Display>(what: &str, task: impl Future<Output = Result<(), E>>) {
     if let Err(error) = task.await {
         warn!(%error, "{what} are no longer handled by this instance");
-    }
-}
-
-/// Ready once a stop was requested, or the sender was dropped.
-fn stop_requested(stopped: &watch::Receiver<bool>) -> impl Future<Output = ()> + Send + use<> {
-    let mut stopped = stopped.clone();
-    async move {
-        let _ = stopped.wait_for(|stopped| *stopped).await;
     }
 }

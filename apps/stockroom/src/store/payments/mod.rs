@@ -1,11 +1,15 @@
 //! Payments and the life of an order.
 //!
-//! The row of the order decides every race: it leaves `reserved` for `paying`, `released` or `expired` in one conditional update.
+//! The row of the order decides every race. A request to pay locks it, reads its state and writes `paying`; a release and a time-out end it
+//! by an update whose condition is the state `reserved`; an answer of the gateway is recorded by the transaction that finds its payment
+//! `pending`.
 
 mod gateway;
+mod search;
 mod transactions;
 
 pub(crate) use gateway::Charge;
+pub(crate) use search::{Overdue, SEARCH_MAX};
 pub(crate) use transactions::PayRequest;
 
 use super::database::{Dialect, Pools};
@@ -14,9 +18,6 @@ use crate::domain::{PaymentRequested, TestCard};
 use evenkeel::Keel;
 use evenkeel::sql::{Conflict, ConflictError, ConflictPolicy, Contended, SqlError};
 use evenkeel::stream::Stream;
-
-/// The most orders or payments of one search for overdue ones.
-const OVERDUE_MAX: i64 = 100;
 
 const PAYMENT: &str = "SELECT p.id, p.order_id, p.card, p.state, p.created_at, p.updated_at, o.commodity_id \
      FROM payments p JOIN orders o ON o.id = p.order_id";
@@ -132,7 +133,7 @@ impl Store {
 
     /// Records the gateway's answer. Returns whether it is the first one.
     pub(crate) async fn record_answer(&self, keel: &Keel, payment: &str, approved: bool) -> Result<bool, StoreError> {
-        let (policy, now_ms) = (ConflictPolicy::default(), signed(self.now_ms()));
+        let (policy, now_ms) = (ConflictPolicy::default(), self.signed_now_ms());
         let recorded = with_pools!(self, pools => {
             keel.retry_on_conflict(&policy, || transactions::answer(pools, keel, payment, approved, now_ms)).await
         });
@@ -146,7 +147,7 @@ impl Store {
 
     /// Adds an event to the life of an order.
     pub(crate) async fn note(&self, order: &str, kind: &str, detail: &str) -> Result<(), StoreError> {
-        let now_ms = signed(self.now_ms());
+        let now_ms = self.signed_now_ms();
         with_pools!(self, pools => note(pools, order, kind, detail, now_ms).await)
     }
 
@@ -167,26 +168,6 @@ impl Store {
     /// [`StoreError::Unavailable`].
     pub async fn events(&self, order: &str) -> Result<Vec<OrderEvent>, StoreError> {
         with_pools!(self, pools => events(pools, order).await)
-    }
-
-    /// Payments that wait for the gateway since before `ms`.
-    pub(crate) async fn payments_pending_since(&self, ms: i64) -> Result<Vec<Payment>, StoreError> {
-        with_pools!(self, pools => {
-            let sql = format!("{PAYMENT} WHERE p.state = 'pending' AND p.updated_at < ? ORDER BY p.updated_at LIMIT ?");
-            payments(pools, &sql, &[ms.into(), OVERDUE_MAX.into()]).await
-        })
-    }
-
-    /// Claims a payment that waits for the gateway since before `ms`: until it has waited as long again, no other search finds it. Returns
-    /// whether it still waits.
-    pub(crate) async fn claim_pending(&self, payment: &str, ms: i64) -> Result<bool, StoreError> {
-        let now_ms = signed(self.now_ms());
-        with_pools!(self, pools => claim(pools, payment, ms, now_ms).await)
-    }
-
-    /// Unpaid orders whose time to pay ended before `ms`.
-    pub(crate) async fn orders_unpaid_since(&self, ms: i64) -> Result<Vec<String>, StoreError> {
-        with_pools!(self, pools => unpaid(pools, ms).await)
     }
 }
 
@@ -232,18 +213,6 @@ async fn events<DB: Dialect>(pools: &Pools<DB>, order: &str) -> Result<Vec<Order
     rows.iter().map(event).collect()
 }
 
-async fn claim<DB: Dialect>(pools: &Pools<DB>, payment: &str, ms: i64, now_ms: i64) -> Result<bool, StoreError> {
-    let sql = "UPDATE payments SET updated_at = ? WHERE id = ? AND state = 'pending' AND updated_at < ?";
-    let mut connection = pools.writer.acquire().await?;
-    Ok(DB::send(&mut connection, sql, &[now_ms.into(), payment.into(), ms.into()]).await? == 1)
-}
-
-async fn unpaid<DB: Dialect>(pools: &Pools<DB>, ms: i64) -> Result<Vec<String>, StoreError> {
-    let sql = "SELECT id FROM orders WHERE state = 'reserved' AND pay_by < ? ORDER BY pay_by LIMIT ?";
-    let rows = DB::fetch(&mut *reader(pools).await?, sql, &[ms.into(), OVERDUE_MAX.into()]).await?;
-    Ok(rows.iter().map(|row| DB::text_at(row, 0)).collect::<Result<_, _>>()?)
-}
-
 fn read_payment<DB: Dialect>(row: &DB::Row) -> Result<Payment, StoreError> {
     let (card, state) = (DB::text_at(row, 2)?, DB::text_at(row, 3)?);
     let corrupt = |what: &str| StoreError::Corrupt(format!("{what} of a payment"));
@@ -256,8 +225,4 @@ fn read_payment<DB: Dialect>(row: &DB::Row) -> Result<Payment, StoreError> {
         updated_at: DB::int_at(row, 5)?,
         commodity: DB::int_at(row, 6)?,
     })
-}
-
-fn signed(unix_ms: u64) -> i64 {
-    i64::try_from(unix_ms).unwrap_or(i64::MAX)
 }

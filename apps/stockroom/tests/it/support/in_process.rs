@@ -2,6 +2,7 @@
 
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
+use std::time::Duration;
 use stockroom::domain::{Calendar, Strategy};
 use stockroom::service::{NewArrival, Received, Service, ServiceError, ServiceOptions};
 use stockroom::store::Store;
@@ -10,13 +11,23 @@ use web::DatabaseUrl;
 
 /// Opens a stockroom on the database at `url` with a context that `adapt` changes.
 pub(crate) async fn open(url: &str, keel: &Keel, adapt: impl FnOnce(&mut StrategyContext)) -> Service {
+    open_at(url, keel, Clock::system(), None, adapt).await
+}
+
+/// As [`open`], with a clock, and with the time within which orders must be paid.
+pub(crate) async fn open_at(
+    url: &str,
+    keel: &Keel,
+    clock: Clock,
+    pay_within: Option<Duration>,
+    adapt: impl FnOnce(&mut StrategyContext),
+) -> Service {
     let url: DatabaseUrl = url.parse().unwrap();
-    let store = Store::open(&url, Clock::system()).await.unwrap();
+    let store = Store::open(&url, clock).await.unwrap();
     let mut context = StrategyContext::new(keel.clone(), 16).unwrap();
     adapt(&mut context);
     let calendar = Calendar::in_zone("UTC").unwrap();
-    let options =
-        ServiceOptions { strategy: Strategy::ConditionalUpdate, allow_unfenced: true, calendar, pay_within: None };
+    let options = ServiceOptions { strategy: Strategy::ConditionalUpdate, allow_unfenced: true, calendar, pay_within };
     Service::open(store, keel.clone(), context, options).await.unwrap()
 }
 

@@ -159,6 +159,44 @@ async fn clicks_during_database_outage_are_counted_afterwards() {
     counted(&server.client, redirects).await;
 }
 
+/// Entries that another program appends do not hold up those of this one: a malformed one becomes a dead letter.
+#[tokio::test]
+async fn malformed_entry_is_a_dead_letter_and_others_are_counted() {
+    let database = park::postgres_database().await.unwrap();
+    let redis = park::redis().await.unwrap();
+    let address = format!("{}?prefix={}", redis.url, redis.prefix);
+    let server = Server::start_with(&["--database", &database.url, "--redis", &address]);
+    make_links(&server.client).await;
+    let stream = stream(&redis, &database.url).await;
+    let exists = eventually("the group exists", || async { stream.pause("counters", None).await.ok() });
+    exists.await.unwrap();
+    let entry = |source: &str, day: i64, people: u64| json!({ "source": source, "number": 1, "day": day, "people": people, "bots": 0 });
+    let malformed = [
+        entry(&"x".repeat(300), 20_000, 1),
+        entry("a\0b", 20_000, 1),
+        entry("far", i64::MAX, 1),
+        entry("many", 20_000, u64::MAX),
+        json!({ "source": 1 }),
+    ];
+    for value in &malformed {
+        stream.append(b"link-0", value.to_string().into(), None).await.unwrap();
+    }
+    let redirects = follow_all(&server.client, 1).await;
+    appended(&server.client, redirects).await;
+    stream.resume("counters").await.unwrap();
+    counted(&server.client, redirects).await;
+    let dead = eventually("the malformed entries are dead letters", || async {
+        let groups = stream.groups().await.ok()?;
+        let dead: u64 = groups.iter().map(|group| group.dead()).sum();
+        (dead == malformed.len() as u64 && groups.iter().all(|group| group.pending() == 0)).then_some(())
+    });
+    dead.await.unwrap();
+    let log = server.log();
+    for problem in ["its source is not", "its day is not", "more clicks than a process counts"] {
+        assert!(log.contains(problem), "{problem}: {log}");
+    }
+}
+
 /// A stop appends what is in the buffer; another instance counts it.
 #[tokio::test]
 async fn stopped_instance_appends_its_clicks() {
