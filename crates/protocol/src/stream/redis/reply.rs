@@ -15,7 +15,7 @@ use redis::Value;
 type Parsed<T> = Result<T, StreamError>;
 
 /// The number of parts of an entry in a reply.
-const PARTS: usize = 8;
+const PARTS: usize = 4;
 
 pub(super) fn open(reply: Value) -> Parsed<Vec<Opened>> {
     let opened = |code| match unsigned(&code)? {
@@ -106,15 +106,29 @@ fn deliveries(reply: Value) -> Parsed<Vec<Delivered>> {
     let mut entries = Vec::with_capacity(fields.len() / PARTS);
     while fields.len() > 0 {
         let id = id(next(&mut fields)?)?;
-        let count = count(&next(&mut fields)?)?;
-        let due = u64::try_from(integer(&next(&mut fields)?)?).ok();
-        let is_parked = unsigned(&next(&mut fields)?)? == 1;
-        let origin = maybe_id(next(&mut fields)?)?;
-        let tries = Tries::decode(&bulk(next(&mut fields)?)?);
+        let history = next(&mut fields)?;
         let (key, record) = (bulk(next(&mut fields)?)?, bulk(next(&mut fields)?)?);
-        entries.push(Delivered { id, count, due, is_parked, origin, tries, key, record });
+        let tries = Some(Tries::default());
+        let first = Delivered { id, count: 1, due: None, is_parked: false, origin: None, tries, key, record };
+        entries.push(match history {
+            Value::BulkString(_) => first,
+            history => again(first, history)?,
+        });
     }
     Ok(entries)
+}
+
+/// An entry that has a history.
+fn again(first: Delivered, history: Value) -> Parsed<Delivered> {
+    let mut parts = array(history)?.into_iter();
+    Ok(Delivered {
+        count: count(&next(&mut parts)?)?,
+        due: u64::try_from(integer(&next(&mut parts)?)?).ok(),
+        is_parked: unsigned(&next(&mut parts)?)? == 1,
+        origin: maybe_id(next(&mut parts)?)?,
+        tries: Tries::decode(&bulk(next(&mut parts)?)?),
+        ..first
+    })
 }
 
 pub(super) fn settle(reply: Value) -> Parsed<Reply<Vec<Verdict>>> {

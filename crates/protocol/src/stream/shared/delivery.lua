@@ -1,5 +1,6 @@
 -- Deliveries: what was recorded about an entry, and the token of a delivery.
 -- Cost O(log n).
+local PARTS = 4 -- of an entry in a reply
 local FAILED, CRASHED, DIED = 1, 2, 3
 local NOTES_MAX = 8
 
@@ -63,7 +64,8 @@ local function finish(...)
   forget(...)
 end
 
--- Adds an entry to the reply. If `lease_expired`, its previous delivery ended without an outcome.
+-- Adds an entry to the reply: id, history, key, record. The history of a first delivery is empty, because each value costs time; otherwise:
+-- count, due (-1: not delayed), whether its key is parked, the id under which it was first appended, what is recorded in TRIES. If `lease_expired`, its previous delivery ended without an outcome.
 local function deliver(out, id, fields, count, due, lease_expired)
   local k, e, origin, raw, parked = fields[2], fields[4], '', '', 0
   -- Most entries have just these two fields, in this order.
@@ -82,8 +84,9 @@ local function deliver(out, id, fields, count, due, lease_expired)
     end
   end
   local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = id, count, due, parked
-  out[n + 5], out[n + 6], out[n + 7], out[n + 8] = origin, raw, k, e
+  local is_first = count == 1 and due == -1 and parked == 0 and origin == '' and raw == ''
+  out[n + 1], out[n + 2] = id, is_first and '' or { count, due, parked, origin, raw }
+  out[n + 3], out[n + 4] = k, e
 end
 
 -- Delivers an entry again; nil if the group is missing, false if the log has the entry no more.

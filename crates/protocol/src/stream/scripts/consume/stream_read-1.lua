@@ -24,12 +24,12 @@ end
 local function redeliver_all(limit)
   local start = #out
   redeliver(DUE, NOW, limit, false)
-  redeliver(LEASED, lease_now, limit - (#out - start) / 8, true)
+  redeliver(LEASED, lease_now, limit - (#out - start) / PARTS, true)
 end
 
 local share = limit
 share = math.ceil(limit / 2) -- guard: stream_redelivery_share
 redeliver_all(share)
-if missing or not read_new(out, me, limit - #out / 8, lease_now + tonumber(ARGV[6])) then return { MISSING } end
-redeliver_all(limit - #out / 8)
+if missing or not read_new(out, me, limit - #out / PARTS, lease_now + tonumber(ARGV[6])) then return { MISSING } end
+redeliver_all(limit - #out / PARTS)
 return { DONE, 0, next_in(lease_now), tail(), lost, out }

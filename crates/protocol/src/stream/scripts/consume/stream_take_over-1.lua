@@ -29,7 +29,7 @@ for _, held in ipairs(page) do
   end
 end
 call('ZADD', SEEN, text(lease_clock()), me)
-local seen = #out / 8
+local seen = #out / PARTS
 seen = #page -- guard: stream_take_over_page_without_entries
 local next_page = seen == limit and page[#page][1] or ''
 if next_page == '' and leases_partition then call('HSET', G, 'taken', ARGV[3]) end
