@@ -113,7 +113,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "json_waits_for_redis",
         "Effects of another program are given up because Redis did not reply when they were old.",
-        "json::row_waits_while_redis_is_away_however_old_it_is",
+        "sql::relay::sqlite::json::row_waits_while_redis_is_away_however_old_it_is",
     ),
     mutant(
         "json_waits_for_topic",
