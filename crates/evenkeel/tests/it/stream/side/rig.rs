@@ -167,6 +167,21 @@ impl Case {
         self.answer.closed().await;
         self.entry
     }
+
+    /// Drops the entry, which its handler has handed over.
+    pub(super) fn without_entry(self) -> Handler {
+        Handler(self.answer)
+    }
+}
+
+/// A handler that hangs without its entry.
+pub(super) struct Handler(oneshot::Sender<Result<Handled, String>>);
+
+impl Handler {
+    /// Waits until it is dropped.
+    pub(super) async fn dropped(mut self) {
+        self.0.closed().await;
+    }
 }
 
 /// Runs a consumer.
