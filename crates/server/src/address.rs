@@ -12,7 +12,7 @@ pub(crate) enum Kind {
 }
 
 /// The address of one server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Address {
     pub(crate) kind: Kind,
     /// The address as given, including secrets; only for connecting.

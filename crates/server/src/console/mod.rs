@@ -80,7 +80,8 @@ async fn serve(serving: Serving, addresses: &[crate::address::Address]) -> Resul
     let redis = addresses.first().context("no Redis given")?;
     let console = Console::bind(serving).await?;
     let database = addresses.get(1).map(Database::open).transpose()?;
-    console.serve(Source::new(Keel::connect_lazy(&redis.url).await?, database), STEP).await
+    let source = Source::new(Keel::connect_lazy(&redis.url).await?, database).at(addresses);
+    console.serve(source, STEP).await
 }
 
 fn table(app: &App) -> Table {

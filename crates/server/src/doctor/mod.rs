@@ -10,8 +10,10 @@ mod report;
 
 mod sqlite;
 
+pub(crate) use report::{Check, Server, Verdict};
+
 use crate::address::{Address, Kind};
-use report::{Report, Server};
+use report::Report;
 use sqlx::ConnectOptions;
 use std::io::Write;
 use std::process::ExitCode;
@@ -52,7 +54,7 @@ pub(crate) async fn run(arguments: &Arguments) -> ExitCode {
     let _ = std::io::stdout().write_all(text.as_bytes());
     if report.servers.iter().any(|server| !server.reached) {
         ExitCode::from(NOT_CHECKED)
-    } else if report.count(report::Verdict::Fail) > 0 {
+    } else if report.count(Verdict::Fail) > 0 {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
@@ -81,7 +83,8 @@ where
     None
 }
 
-async fn examine(address: &Address) -> Server {
+/// All checks of one server.
+pub(crate) async fn examine(address: &Address) -> Server {
     let mut server = Server::new(address);
     match address.kind {
         Kind::Redis => redis::examine(address, &mut server).await,

@@ -7,7 +7,7 @@ use std::fmt;
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     Ok,
     /// Evenkeel works, with the disadvantage that the remedy names.
     Warn,
@@ -15,21 +15,22 @@ pub(super) enum Verdict {
     Fail,
 }
 
+/// One check.
 #[derive(Debug, Serialize)]
-pub(super) struct Check {
-    check: &'static str,
-    verdict: Verdict,
-    found: String,
+pub(crate) struct Check {
+    pub(crate) check: &'static str,
+    pub(crate) verdict: Verdict,
+    pub(crate) found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
+    pub(crate) remedy: Option<String>,
 }
 
 /// One server and its checks.
 #[derive(Debug, Serialize)]
-pub(super) struct Server {
-    address: String,
+pub(crate) struct Server {
+    pub(crate) address: String,
     pub(super) reached: bool,
-    checks: Vec<Check>,
+    pub(crate) checks: Vec<Check>,
 }
 
 #[derive(Debug, Default, Serialize)]

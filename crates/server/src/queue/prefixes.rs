@@ -6,7 +6,7 @@ use redis::{FromRedisValue, cmd};
 use std::collections::BTreeSet;
 
 /// The suffix of the key that registers the topics of a prefix.
-pub(super) const TOPICS: &str = ":q:topics";
+pub(crate) const TOPICS: &str = ":q:topics";
 /// The suffix of the key that registers the streams of a prefix.
 pub(crate) const STREAMS: &str = ":s:streams";
 

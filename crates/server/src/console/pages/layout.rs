@@ -26,7 +26,7 @@ pub(super) fn page(app: &App, visitor: &Visitor, title: &str, done: Option<&str>
                 @if let Some(done) = done { div.notice.good role="status" { p { (done) } } }
                 (body)
             }
-            footer.foot { span { "evenkeel " (env!("CARGO_PKG_VERSION")) } @if visitor.may(Action::Log) { a href="/log" { "Log" } } a href="/link" { "Link" } a href="/metrics" { "Metrics" } span.keys { "Keys: " kbd { "?" } } }
+            footer.foot { span { "evenkeel " (env!("CARGO_PKG_VERSION")) } @if visitor.may(Action::Log) { a href="/log" { "Log" } } @if visitor.may(Action::Setup) { a href="/setup" { "Setup" } } a href="/link" { "Link" } a href="/metrics" { "Metrics" } span.keys { "Keys: " kbd { "?" } } }
             (keys())
         },
     )

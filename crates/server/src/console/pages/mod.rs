@@ -12,6 +12,7 @@ mod operation;
 mod outbox;
 mod overview;
 pub(in crate::console) mod queues;
+mod setup;
 pub(in crate::console) mod streams;
 
 pub(crate) use layout::problem_page;
@@ -74,6 +75,8 @@ pub(crate) fn routes(table: Table) -> Table {
         .page("/locks", Action::Read, locks::show)
         .page("/link", Action::Read, link::show)
         .page("/log", Action::Log, log::show)
+        .page("/setup", Action::Setup, setup::show)
+        .form("/setup/check", Action::Setup, setup::check)
         .page("/outbox", Action::Read, outbox::show)
         .form("/outbox/resend", Action::Resend, outbox::resend)
         .form("/outbox/skip", Action::Skip, outbox::skip)

@@ -55,7 +55,7 @@ fn topics(app: &App, snapshot: &Snapshot) -> Markup {
             @if snapshot.topics.is_empty() {
                 div.empty {
                     h3 { (if snapshot.at == 0 { "Not read yet" } else { "No queue under this prefix" }) }
-                    p { "The prefix is " code { (app.source.name()) } ". To see which prefixes have queues: " code { "evenkeel queue ls" } }
+                    p { "The prefix is " code { (app.source.name()) } ". To see which prefixes have queues: " code { "evenkeel queue ls" } ", or " a href="/setup?scan=1" { "Find prefixes" } "." }
                 }
             } @else {
                 div.scroll { table.rows { thead { tr {

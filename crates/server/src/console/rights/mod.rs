@@ -50,6 +50,8 @@ pub(crate) enum Action {
     Resend,
     /// Give up a parked row or message.
     Skip,
+    /// Check the servers, and find prefixes.
+    Setup,
     /// Read who did what.
     Log,
     /// Delete dead letters.
@@ -85,6 +87,7 @@ impl Action {
             | Self::Resend
             | Self::Bodies
             | Self::Edit
+            | Self::Setup
             | Self::Invalidate => Some(Role::Operator),
             Self::Delete | Self::Skip | Self::Seek | Self::Unregister | Self::Log => Some(Role::Admin),
         }
@@ -95,9 +98,14 @@ impl Action {
         match self {
             Self::Public | Self::Read => "read",
             Self::Bodies => "bodies",
-            Self::Pause | Self::Run | Self::Reschedule | Self::Revoke | Self::Redrive | Self::Edit | Self::Resend => {
-                "operate"
-            }
+            Self::Pause
+            | Self::Run
+            | Self::Reschedule
+            | Self::Revoke
+            | Self::Redrive
+            | Self::Edit
+            | Self::Resend
+            | Self::Setup => "operate",
             Self::Delete | Self::Skip | Self::Seek | Self::Unregister | Self::Log => "admin",
             Self::Invalidate => "invalidate:CACHE",
             Self::Enqueue => "enqueue:TOPIC",
@@ -122,6 +130,7 @@ impl Action {
             Self::Resend => "release parked rows and messages",
             Self::Skip => "give up parked rows and messages",
             Self::Log => "read the audit log",
+            Self::Setup => "check the servers and find prefixes",
             Self::Delete => "delete dead letters",
             Self::Bodies => "read bodies",
             Self::Edit => "edit the body of a job",

@@ -28,7 +28,8 @@ pub(crate) struct Source {
     name: String,
     pub(crate) keel: Keel,
     pub(crate) database: Option<Database>,
-    /// Held by the one search that may run.
+    addresses: Vec<Address>,
+    /// Held by the one search or check that may run.
     pub(crate) searching: Mutex<()>,
 }
 
@@ -68,7 +69,17 @@ impl Source {
 
     /// A source with a name of its own.
     pub(crate) fn named(name: impl Into<String>, keel: Keel, database: Option<Database>) -> Self {
-        Self { name: name.into(), keel, database, searching: Mutex::default() }
+        Self { name: name.into(), keel, database, addresses: Vec::new(), searching: Mutex::default() }
+    }
+
+    /// With the addresses of its servers.
+    pub(crate) fn at(self, addresses: &[Address]) -> Self {
+        Self { addresses: addresses.to_vec(), ..self }
+    }
+
+    /// The addresses of its servers; none for an embedded store.
+    pub(crate) fn addresses(&self) -> &[Address] {
+        &self.addresses
     }
 
     /// What the pages call it: the prefix.

@@ -1,7 +1,8 @@
 //! The JSON API of `evenkeel serve` against a real Redis.
 
-mod caller;
+pub(crate) mod caller;
 mod document;
+mod faults;
 mod jobs;
 mod locks;
 mod python;

@@ -52,6 +52,8 @@ async fn pages() -> (Console, Vec<String>) {
         "/locks?scan=1",
         "/outbox",
         "/link",
+        "/setup",
+        "/setup?scan=1",
         "/log",
         "/login",
     ];

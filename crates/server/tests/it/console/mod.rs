@@ -6,5 +6,6 @@ mod demo;
 mod pages;
 pub(crate) mod routes;
 pub(crate) mod server;
+mod setup;
 pub(crate) mod streams;
 mod walk;

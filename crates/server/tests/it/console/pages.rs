@@ -117,6 +117,7 @@ async fn pages_fit_every_width_in_light_and_dark() {
         shot("operations", "/operations"),
         shot("log", "/log"),
         shot("link", "/link"),
+        shot("setup", "/setup?scan=1"),
         shot("missing", "/queues/none"),
     ];
     fits(&browser, &pages).await.unwrap();

@@ -2,6 +2,7 @@
 
 use crate::program::evenkeel;
 use evenkeel::Keel;
+use evenkeel::link::Link;
 use evenkeel::queue::{Delivery, Handled};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -9,8 +10,10 @@ use std::path::Path;
 use tempfile::TempDir;
 use testkit::park::{self, SharedRedis};
 use testkit::process::{Child, Launch};
+use testkit::proxy::Proxy;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use url::Url;
 
 /// The console of a Redis with a topic `mail`.
 pub(crate) struct Console {
@@ -49,6 +52,22 @@ pub(super) fn new_tokens(file: &Path) -> Vec<String> {
     ["viewer", "operator", "admin"].map(new).to_vec()
 }
 
+/// A Redis with a topic and a stream.
+async fn opened() -> (SharedRedis, String, Keel) {
+    let redis = park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", redis.url, redis.prefix);
+    let keel = Keel::connect(&url).await.unwrap();
+    keel.queue::<Value>("mail").retries(0).open().await.unwrap();
+    keel.stream::<Value>("orders").partitions(2).open().await.unwrap();
+    (redis, url, keel)
+}
+
+/// Holds the time of all scripts under the prefix of a link.
+pub(crate) async fn hold_time(link: &Link, now_ms: u64) {
+    let key = format!("{}:test:now_ms", link.prefix());
+    link.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg(now_ms)).await.unwrap();
+}
+
 impl Console {
     pub(crate) async fn start(with_login: bool) -> Self {
         Self::start_with(with_login, None).await
@@ -56,12 +75,27 @@ impl Console {
 
     /// With a database, which the caller keeps.
     pub(crate) async fn start_with(with_login: bool, database: Option<&str>) -> Self {
-        let redis = park::redis().await.unwrap();
-        let url = format!("{}?prefix={}", redis.url, redis.prefix);
-        let keel = Keel::connect(&url).await.unwrap();
-        keel.queue::<Value>("mail").retries(0).open().await.unwrap();
-        keel.stream::<Value>("orders").partitions(2).open().await.unwrap();
+        let (redis, url, keel) = opened().await;
         Self::serve(Some(redis), url, keel, with_login, database)
+    }
+
+    /// A console of a Redis that does not exist.
+    pub(crate) async fn unreachable(url: &str) -> Self {
+        let keel = Keel::connect_lazy(url).await.unwrap();
+        Self::serve(None, url.to_owned(), keel, false, None)
+    }
+
+    /// A console that reaches Redis through a proxy; `keel` does not.
+    pub(crate) async fn start_behind_proxy(seed: u64) -> (Self, Proxy) {
+        let (redis, url, keel) = opened().await;
+        let port = Url::parse(&redis.url).unwrap().port().unwrap();
+        let proxy = Proxy::start(port, seed).await.unwrap();
+        (Self::serve(Some(redis), proxy.url(&url), keel, false, None), proxy)
+    }
+
+    /// Holds Redis's time for all scripts under the prefix.
+    pub(crate) async fn hold_time(&self, now_ms: u64) {
+        hold_time(self.keel.link().unwrap(), now_ms).await;
     }
 
     /// Another console of the same Redis.

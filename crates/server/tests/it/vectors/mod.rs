@@ -3,6 +3,10 @@
 //! A vector states bytes of the protocol in hexadecimal. Lines are only added: bytes that change are a new format. After an intended
 //! addition, `EVENKEEL_WRITE_VECTORS=1 cargo nextest run -p evenkeel-server vectors` writes the files.
 
+mod calls;
+mod effects;
+mod locks;
+
 use bytes::Bytes;
 use evenkeel_link::Token;
 use evenkeel_protocol::cache::header::{Entry, Header, LeaseBlock, Value as Stored};
@@ -184,18 +188,23 @@ fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors").join(name)
 }
 
+/// Compares these vectors with those of the file, or writes it.
+fn check(name: &str, vectors: &[Value]) {
+    if std::env::var_os("EVENKEEL_WRITE_VECTORS").is_some() {
+        let text: String = vectors.iter().map(|vector| format!("{vector}\n")).collect();
+        std::fs::create_dir_all(file("")).unwrap();
+        std::fs::write(file(name), &text).unwrap();
+    }
+    let held = std::fs::read_to_string(file(name)).unwrap();
+    let held: Vec<Value> = held.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(held, vectors, "{name}: see this file for how to add lines");
+}
+
 #[test]
 fn golden_vectors_are_those_of_the_program() {
     let files =
         [("ids.jsonl", ids()), ("keys.jsonl", keys()), ("records.jsonl", records()), ("entries.jsonl", entries())];
     for (name, vectors) in files {
-        let text: String = vectors.iter().map(|vector| format!("{vector}\n")).collect();
-        if std::env::var_os("EVENKEEL_WRITE_VECTORS").is_some() {
-            std::fs::create_dir_all(file("")).unwrap();
-            std::fs::write(file(name), &text).unwrap();
-        }
-        let held = std::fs::read_to_string(file(name)).unwrap();
-        let held: Vec<Value> = held.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(held, vectors, "{name}: see this file for how to add lines");
+        check(name, &vectors);
     }
 }

@@ -1,0 +1,63 @@
+//! Vectors of the effects that programs in other languages insert as JSON: what a relay does with each row, one after the other.
+
+use super::{check, hex, vector};
+use evenkeel::Keel;
+use evenkeel::queue::{Found, JobId, Queue};
+use serde_json::{Value, json};
+use testkit::park::sqlite_database;
+
+const JOB: &str = "welcome/42";
+
+/// A row's state when its effects are carried out.
+const DONE: i64 = 2;
+
+const ROWS: [&str; 13] = [
+    "[]",
+    r#"[{"invalidate": {"cache": "user", "key": "42"}}, {"invalidate": {"cache": "user", "key": 42, "version": "7", "purge": true}}]"#,
+    r#"[{"enqueue": {"topic": "mail", "id": "welcome/42", "delay_ms": 300000, "body": {"user": 42,  "large": 12345678901234567890123}}}]"#,
+    r#"[{"enqueue": {"topic": "mail", "id": "welcome/42", "body_base64": "eyJ1c2VyIjo0M30="}}]"#,
+    r#"[{"revoke": {"topic": "mail", "id": "welcome/42"}}]"#,
+    r#"{"revoke": {"topic": "mail", "id": "welcome/42"}}"#,
+    r#"[{"launch": {}}]"#,
+    r#"[{"revoke": {"topic": "mail"}}]"#,
+    r#"[{"enqueue": {"topic": "mail", "body": 1, "delay_ms": 1, "due_at": 1}}]"#,
+    r#"[{"enqueue": {"topic": "mail", "body": 1, "delay_ms": -1}}]"#,
+    r#"[{"invalidate": {"cache": "user", "key": ""}}]"#,
+    r#"[{"publish": {"topic": "users", "payload": 1, "key": "7"}}]"#,
+    r#"[{"publish": {"topic": "users"}}]"#,
+];
+
+#[tokio::test]
+async fn golden_vectors_of_effects_are_what_a_relay_does() {
+    let (keel, database) = (Keel::memory(), sqlite_database().unwrap());
+    let pool = sqlx::SqlitePool::connect(&database.url).await.unwrap();
+    evenkeel::sql::migrate(&pool).await.unwrap();
+    let mail = keel.queue::<Value>("mail").open().await.unwrap();
+    let relay = keel.relay(&pool);
+    let mut vectors = Vec::new();
+    for effects in ROWS {
+        let insert = "INSERT INTO evenkeel_outbox_json (effects) VALUES ($1)";
+        sqlx::query(insert).bind(effects).execute(&pool).await.unwrap();
+        // The first pass moves the row, at the latest the second one carries it out.
+        for _ in 0..2 {
+            relay.run_once().await.unwrap();
+        }
+        let moved = "SELECT state, error FROM evenkeel_outbox";
+        let (state, error): (i64, Option<String>) = sqlx::query_as(moved).fetch_one(&pool).await.unwrap();
+        let outcome = if state == DONE { "carried out" } else { "parked" };
+        let expect = json!({ "outcome": outcome, "error": error, "job": job(&mail).await });
+        vectors.push(vector(&format!("effects {effects}"), json!({ "effects": effects, "id_of_job": JOB }), expect));
+        sqlx::query("DELETE FROM evenkeel_outbox").execute(&pool).await.unwrap();
+    }
+    check("effects.jsonl", &vectors);
+}
+
+/// The job afterwards.
+async fn job(mail: &Queue<Value>) -> Value {
+    let id = JobId::named(JOB.as_bytes());
+    match mail.topic().job(id).await.unwrap() {
+        Some(Found::Live { job, .. }) => json!({ "id": id.to_string(), "body": hex(&job.spec.body) }),
+        Some(Found::Ended(end)) => json!({ "id": id.to_string(), "ended": format!("{:?}", end.end) }),
+        None => Value::Null,
+    }
+}
