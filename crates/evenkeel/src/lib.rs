@@ -230,7 +230,7 @@
 //!
 //! # Other modules
 //!
-//! [`link`] has the supervised connections to Redis, [`codec`] the encodings of values, and [`clock`] the time source.
+//! [`process`] has the reports of what each process of a fleet does, [`link`] has the supervised connections to Redis, [`codec`] the encodings of values, and [`clock`] the time source.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -253,6 +253,7 @@ mod keel;
 pub mod link;
 #[cfg(feature = "lock")]
 pub mod lock;
+pub mod process;
 #[cfg(feature = "queue")]
 pub mod queue;
 #[cfg(feature = "spool")]

@@ -1,4 +1,4 @@
-//! The atomic steps of Evenkeel's caches, queues, locks and streams.
+//! The atomic steps of Evenkeel's caches, queues, locks, streams and process reports.
 //!
 //! **This crate is an implementation detail of `evenkeel`**: its interface changes whenever `evenkeel` needs it to. Programs use what
 //! `evenkeel` re-exports; suites that compare backends may use it directly.
@@ -16,6 +16,7 @@ pub mod codec;
 mod foreign;
 #[cfg(feature = "lock")]
 pub mod lock;
+pub mod process;
 #[cfg(feature = "queue")]
 pub mod queue;
 #[cfg(any(feature = "queue", feature = "stream"))]

@@ -1,8 +1,8 @@
-// Keys: "/" finds, "g q" queues, "g s" streams, "g c" caches, "g x" outbox, "g l" locks, "j" and "k" move through rows, "?" shows them all. None changes anything.
+// Keys: "/" finds, "g q" queues, "g s" streams, "g c" caches, "g x" outbox, "g l" locks, "g w" workers, "g t" schedules, "j" and "k" move through rows, "?" shows them all. None changes anything.
 "use strict";
 
 (() => {
-  const pages = { q: "/", s: "/streams", c: "/caches", x: "/outbox", l: "/locks", o: "/operations" };
+  const pages = { q: "/", s: "/streams", c: "/caches", x: "/outbox", l: "/locks", w: "/workers", t: "/schedules", o: "/operations" };
   let goes = false;
 
   const move = (step) => {

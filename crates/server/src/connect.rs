@@ -35,7 +35,8 @@ impl OnRedis {
             Err(error) => return exit_code(Err(error), &[]),
         };
         let operated = async {
-            let keel = Keel::connect(&address.url).await?;
+            // This process ends at once.
+            let keel = Keel::builder().process_reports(false).connect(&address.url).await?;
             operate(&keel, Output::new(self.json)).await
         };
         exit_code(operated.await, &[&address])

@@ -11,6 +11,7 @@ mod inbox;
 mod lock;
 mod outbox;
 mod output;
+mod process;
 mod queue;
 mod shell;
 mod stream;
@@ -44,6 +45,8 @@ enum Command {
     Lock(lock::Arguments),
     /// List the outbox of a database, and release or skip parked entries
     Outbox(outbox::Arguments),
+    /// List the processes that use a Redis, and what they run, as they report it
+    Ps(process::Arguments),
     /// Inspect and operate the queues on a Redis
     Queue(queue::Arguments),
     /// Serve the console: queues, jobs and dead letters in a browser
@@ -80,6 +83,7 @@ async fn run(command: Command) -> ExitCode {
         Command::Inbox(arguments) => inbox::run(arguments).await,
         Command::Lock(arguments) => lock::run(arguments).await,
         Command::Outbox(arguments) => outbox::run(arguments).await,
+        Command::Ps(arguments) => process::run(arguments).await,
         Command::Queue(arguments) => queue::run(arguments).await,
         Command::Serve(arguments) => console::run(arguments).await,
         Command::Stream(arguments) => stream::run(arguments).await,

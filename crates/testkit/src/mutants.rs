@@ -7,6 +7,7 @@ mod apps;
 mod cache;
 mod link;
 mod lock;
+mod process;
 mod queue;
 mod spool;
 mod sql;
@@ -29,9 +30,8 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [cache::ROWS, &[link::ROWS], queue::ROWS, lock::ROWS, sql::ROWS, &[spool::ROWS], stream::ROWS, &[apps::ROWS]]
-        .concat()
-        .concat()
+    let [link, process, spool, apps] = [[link::ROWS], [process::ROWS], [spool::ROWS], [apps::ROWS]];
+    [cache::ROWS, &link, queue::ROWS, lock::ROWS, sql::ROWS, &spool, stream::ROWS, &process, &apps].concat().concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

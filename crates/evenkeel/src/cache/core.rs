@@ -6,6 +6,7 @@ use super::store::Store;
 use crate::cache::loading::admission::Admission;
 use crate::cache::loading::flight::SingleFlight;
 use crate::cache::loading::payload::Payloads;
+use crate::cache::near::Near;
 use crate::cache::near::tracker::Tracker;
 use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::waiters::Waiters;
@@ -13,6 +14,8 @@ use crate::cache::settings::freshness::Freshness;
 use crate::cache::settings::log_limit::LogLimit;
 use crate::cache::settings::switches::Switches;
 use crate::cache::writing::replay::Replayer;
+use crate::process::draft::{Draft, Reported};
+use crate::process::reporter::Reporter;
 use evenkeel_link::clock::Clock;
 use evenkeel_protocol::cache::error::CacheError;
 use std::sync::Arc;
@@ -48,6 +51,15 @@ pub(crate) struct Core<V> {
     pub(super) unstorable_log: LogLimit,
     pub(super) other_schema_log: LogLimit,
     pub(super) metrics: Arc<CacheMetrics>,
+    /// The process reports as long as its caches are open, also without their keel.
+    pub(super) _reporter: Arc<Reporter>,
+}
+
+impl<V: Send + Sync + 'static> Reported for Core<V> {
+    fn add_to(&self, draft: &mut Draft) {
+        let near_hits = self.tracker.near.as_ref().map_or(0, Near::hits);
+        draft.add(|report| &mut report.caches, || self.metrics.report(&self.name, near_hits));
+    }
 }
 
 impl<V> Core<V> {

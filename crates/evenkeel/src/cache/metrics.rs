@@ -1,19 +1,21 @@
 //! The metrics of a cache; docs/metrics.md lists their names. The handles are registered once, when the cache is built, so
 //! install the recorder before that.
 
+use crate::process::counted::Counted;
+use evenkeel_protocol::process::report::CacheReport;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 metrics! {
     /// The metric handles of one cache.
     pub(crate) struct CacheMetrics(cache) {
-        pub(crate) hits: Counter =
-            counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "store", "state" => "fresh");
-        pub(crate) stale_hits: Counter =
-            counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "store", "state" => "stale");
-        pub(crate) misses: Counter = counter!("evenkeel_cache_misses_total", "cache" => cache());
+        pub(crate) hits: Counted =
+            Counted::new(counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "store", "state" => "fresh"));
+        pub(crate) stale_hits: Counted =
+            Counted::new(counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "store", "state" => "stale"));
+        pub(crate) misses: Counted = Counted::new(counter!("evenkeel_cache_misses_total", "cache" => cache()));
         pub(crate) undecodable: Counter = counter!("evenkeel_cache_undecodable_total", "cache" => cache());
         pub(crate) joined: Counter = counter!("evenkeel_cache_waits_total", "cache" => cache(), "for" => "single_flight");
         pub(crate) waits: Counter = counter!("evenkeel_cache_waits_total", "cache" => cache(), "for" => "lease");
@@ -25,9 +27,10 @@ metrics! {
             counter!("evenkeel_cache_rescues_total", "cache" => cache(), "because" => "failed");
         pub(crate) rescued_slow: Counter =
             counter!("evenkeel_cache_rescues_total", "cache" => cache(), "because" => "slow");
-        pub(crate) loaded: Counter = counter!("evenkeel_cache_loads_total", "cache" => cache(), "outcome" => "value");
-        pub(crate) loaded_absent: Counter =
-            counter!("evenkeel_cache_loads_total", "cache" => cache(), "outcome" => "absent");
+        pub(crate) loaded: Counted =
+            Counted::new(counter!("evenkeel_cache_loads_total", "cache" => cache(), "outcome" => "value"));
+        pub(crate) loaded_absent: Counted =
+            Counted::new(counter!("evenkeel_cache_loads_total", "cache" => cache(), "outcome" => "absent"));
         pub(crate) load_seconds: Histogram = histogram!("evenkeel_cache_load_seconds", "cache" => cache());
         pub(crate) fills: Counter = counter!("evenkeel_cache_fills_total", "cache" => cache());
         pub(crate) admitted: Gauge = gauge!("evenkeel_cache_loads_in_progress", "cache" => cache());
@@ -68,6 +71,7 @@ struct Family {
     label: &'static str,
     cache: Arc<str>,
     counters: Vec<(&'static str, Counter)>,
+    total: AtomicU64,
 }
 
 impl CacheMetrics {
@@ -104,6 +108,20 @@ impl CacheMetrics {
         });
     }
 
+    /// The totals for the report of this process.
+    pub(crate) fn report(&self, cache: &str, near_hits: u64) -> CacheReport {
+        let mut report = CacheReport::default();
+        cache.clone_into(&mut report.cache);
+        report.stale_hits = self.stale_hits.total();
+        report.hits = self.hits.total().saturating_add(report.stale_hits);
+        report.near_hits = near_hits;
+        report.misses = self.misses.total();
+        report.loads = self.loaded.total().saturating_add(self.loaded_absent.total());
+        report.loads_failed = self.loads_failed.total.load(Relaxed);
+        report.shed = self.shed.total.load(Relaxed);
+        report
+    }
+
     /// Records that a value was served that is known not to be the newest.
     pub(crate) fn served_stale(&self, age: Duration) {
         self.staleness.record(age.as_secs_f64());
@@ -135,10 +153,12 @@ const BYPASSES: &[&str] = &[
 impl Family {
     fn register(name: &'static str, label: &'static str, cache: Arc<str>, values: &[&'static str]) -> Self {
         let counter = |value: &'static str| (value, counter!(name, "cache" => Arc::clone(&cache), label => value));
-        Self { name, label, counters: values.iter().map(|value| counter(value)).collect(), cache }
+        let (counters, total) = (values.iter().map(|value| counter(value)).collect(), AtomicU64::new(0));
+        Self { name, label, counters, cache, total }
     }
 
     fn count(&self, value: &'static str) {
+        self.total.fetch_add(1, Relaxed);
         match self.counters.iter().find(|(known, _)| *known == value) {
             Some((_, counter)) => counter.increment(1),
             None => counter!(self.name, "cache" => Arc::clone(&self.cache), self.label => value).increment(1),

@@ -2,6 +2,7 @@
 
 use super::Keel;
 use crate::context::Context;
+use crate::process::reporter::Reporter;
 #[cfg(feature = "spool")]
 use crate::spool::{Spool, SpoolError, SpoolOptions};
 use evenkeel_link::clock::Clock;
@@ -16,6 +17,7 @@ const MEMORY_MAX_BYTES: usize = 64 << 20;
 #[derive(Clone, Debug)]
 pub struct KeelBuilder {
     clock: Clock,
+    process_reports: bool,
     #[cfg(feature = "spool")]
     spool: Option<Spool>,
 }
@@ -24,6 +26,7 @@ impl KeelBuilder {
     pub(super) fn new() -> Self {
         Self {
             clock: Clock::system(),
+            process_reports: true,
             #[cfg(feature = "spool")]
             spool: None,
         }
@@ -34,6 +37,13 @@ impl KeelBuilder {
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Whether this keel [reports](crate::process) what its process does. Default `true`: every ten seconds, in one call to Redis.
+    #[must_use]
+    pub fn process_reports(mut self, are_on: bool) -> Self {
+        self.process_reports = are_on;
         self
     }
 
@@ -94,6 +104,7 @@ impl KeelBuilder {
 
     fn context(self, link: Option<Link>) -> Context {
         Context {
+            reporter: Reporter::start(link.as_ref(), &self.clock, self.process_reports),
             link,
             clock: self.clock,
             #[cfg(feature = "spool")]
@@ -110,6 +121,7 @@ fn of_capabilities(options: LinkOptions) -> LinkOptions {
 /// The Lua scripts of the enabled capabilities.
 fn scripts() -> Vec<&'static Script> {
     let capabilities: &[&[&'static Script]] = &[
+        &evenkeel_protocol::process::redis::SCRIPTS,
         #[cfg(feature = "cache")]
         &evenkeel_protocol::cache::redis::scripts(),
         #[cfg(feature = "queue")]

@@ -10,6 +10,7 @@ mod builder;
 mod cache;
 #[cfg(feature = "lock")]
 mod lock;
+mod process;
 #[cfg(feature = "queue")]
 mod queue;
 #[cfg(feature = "sql")]
@@ -128,6 +129,8 @@ impl Keel {
         let began = clock.now();
         #[cfg(feature = "lock")]
         self.0.locks.drain(deadline).await;
+        let left = deadline.saturating_sub(clock.now().since(began));
+        let _ = clock.timeout(left, self.0.context.reporter.leave()).await;
         if let Some(link) = self.link() {
             link.shutdown(deadline.saturating_sub(clock.now().since(began))).await;
         }
@@ -146,7 +149,7 @@ impl Keel {
         Self(Arc::new(Inner {
             #[cfg(feature = "sql")]
             sql: Arc::new(Shared::new(
-                context.clock.clone(),
+                &context,
                 Destinations {
                     #[cfg(feature = "cache")]
                     caches: Arc::clone(&caches),

@@ -23,20 +23,28 @@ impl Keel {
     #[cfg(feature = "cache")]
     #[must_use]
     pub fn another_process(&self) -> Self {
+        self.another_process_that_reports(true)
+    }
+
+    /// Like [`another_process`](Self::another_process), with its process reports on or off.
+    #[cfg(feature = "cache")]
+    #[must_use]
+    pub fn another_process_that_reports(&self, reports: bool) -> Self {
         let context = Context {
             #[cfg(feature = "spool")]
             spool: None,
+            reporter: self.0.context.reporter.another_process(reports),
             ..self.0.context.clone()
         };
         let caches = Arc::new(self.0.caches.another_process(context.clone()));
         #[cfg(feature = "queue")]
-        let queues = Arc::new(self.0.queues.another_process());
+        let queues = Arc::new(self.0.queues.another_process(&context));
         #[cfg(feature = "stream")]
-        let streams = Arc::new(self.0.streams.another_process());
+        let streams = Arc::new(self.0.streams.another_process(&context));
         Self(Arc::new(Inner {
             #[cfg(feature = "sql")]
             sql: Arc::new(crate::sql::Shared::new(
-                context.clock.clone(),
+                &context,
                 crate::sql::Destinations {
                     caches: Arc::clone(&caches),
                     #[cfg(feature = "queue")]
@@ -51,7 +59,7 @@ impl Keel {
             #[cfg(feature = "stream")]
             streams,
             #[cfg(feature = "lock")]
-            locks: self.0.locks.another_process(),
+            locks: self.0.locks.another_process(&context),
             context,
         }))
     }

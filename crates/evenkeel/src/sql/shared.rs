@@ -4,6 +4,8 @@ use super::database::Database;
 use super::work::{Finisher, WakeUp, WorkMetrics};
 #[cfg(feature = "cache")]
 use crate::cache::Caches;
+use crate::context::Context;
+use crate::process::reporter::Reporter;
 #[cfg(feature = "queue")]
 use crate::queue::Queues;
 use crate::sql::outbox::carry::Publisher;
@@ -20,6 +22,7 @@ use tokio::sync::Notify;
 /// The state that the units of work and the relays of one keel share.
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
+    pub(crate) reporter: Arc<Reporter>,
     #[cfg_attr(
         not(any(feature = "cache", feature = "queue", feature = "stream")),
         expect(dead_code, reason = "without them it is empty")
@@ -47,9 +50,10 @@ pub(crate) struct Destinations {
 }
 
 impl Shared {
-    pub(crate) fn new(clock: Clock, destinations: Destinations) -> Self {
+    pub(crate) fn new(context: &Context, destinations: Destinations) -> Self {
         Self {
-            clock,
+            clock: context.clock.clone(),
+            reporter: Arc::clone(&context.reporter),
             destinations,
             publisher: ArcSwapOption::empty(),
             committed: Arc::default(),

@@ -28,6 +28,7 @@ mod link;
 mod lock;
 mod log;
 mod permissions;
+mod process;
 mod queue;
 mod resources;
 mod rig;

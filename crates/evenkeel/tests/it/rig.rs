@@ -53,6 +53,18 @@ impl Fleet {
         }
     }
 
+    /// Like `process`, with its reports on or off.
+    pub(crate) async fn process_that_reports(&self, reports: bool) -> Keel {
+        match &self.store {
+            Store::Memory(keel) => keel.another_process_that_reports(reports),
+            Store::Redis { server, .. } => {
+                let mut options = LinkOptions::from_url(&server.url).unwrap();
+                server.prefix.clone_into(&mut options.prefix);
+                builder(&self.clock).process_reports(reports).connect_with(options).await.unwrap()
+            }
+        }
+    }
+
     /// A keel of this store that reaches its Redis through another address.
     pub(crate) async fn process_through(&self, url: impl FnOnce(&str) -> String) -> Keel {
         connect(&self.clock, &url(self.url()), self.prefix()).await

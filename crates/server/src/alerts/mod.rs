@@ -16,6 +16,7 @@ use crate::webhook::Webhook;
 use anyhow::{Result, bail};
 use evaluate::{Evaluator, Notice, State};
 use evenkeel::Keel;
+use evenkeel::link::LinkOptions;
 use evenkeel::clock::Clock;
 use figures::Servers;
 use notify::Notifier;
@@ -121,7 +122,12 @@ async fn evaluate_all(arguments: &WatchArguments, addresses: &[crate::address::A
     let webhook = arguments.webhook.as_deref().map(Webhook::to).transpose()?;
     let mut notifier = webhook.map(|webhook| Notifier::new(webhook, clock.clone()));
     let database = addresses.get(1).map(Database::open).transpose()?;
-    let keel = if arguments.once { Keel::connect(&redis.url).await? } else { Keel::connect_lazy(&redis.url).await? };
+    let (builder, options) = (Keel::builder().process_reports(false), LinkOptions::from_url(&redis.url)?);
+    let keel = if arguments.once {
+        builder.connect_with(options).await?
+    } else {
+        builder.connect_lazy_with(options).await?
+    };
     let mut servers = Servers::new(keel, database, clock.clone());
     let mut evaluator = Evaluator::new(changed(&arguments.rule, arguments.once));
     let mut complained = Vec::new();

@@ -31,6 +31,7 @@ use app::App;
 use axum::extract::State;
 use axum::middleware::from_fn_with_state;
 use evenkeel::Keel;
+use evenkeel::link::LinkOptions;
 use rights::{Action, Table};
 use route::Route;
 use security::front::front;
@@ -80,7 +81,9 @@ async fn serve(serving: Serving, addresses: &[crate::address::Address]) -> Resul
     let redis = addresses.first().context("no Redis given")?;
     let console = Console::bind(serving).await?;
     let database = addresses.get(1).map(Database::open).transpose()?;
-    let source = Source::new(Keel::connect_lazy(&redis.url).await?, database).at(addresses);
+    // A console has nothing to report that its own pages do not show.
+    let keel = Keel::builder().process_reports(false).connect_lazy_with(LinkOptions::from_url(&redis.url)?).await?;
+    let source = Source::new(keel, database).at(addresses);
     console.serve(source, STEP).await
 }
 

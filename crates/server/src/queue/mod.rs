@@ -90,7 +90,7 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
         Ok(database) => database,
         Err(error) => return exit_code(Err(error), &[]),
     };
-    let result = match Keel::connect(&redis.url).await {
+    let result = match Keel::builder().process_reports(false).connect(&redis.url).await {
         Ok(keel) => operate(&Servers { keel, database: database.as_ref() }, arguments.command, output).await,
         Err(error) => Err(error.into()),
     };

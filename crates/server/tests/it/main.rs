@@ -10,6 +10,7 @@ mod hermetic;
 mod inbox;
 mod lock;
 mod outbox;
+mod processes;
 mod program;
 mod queue;
 mod queue_job;

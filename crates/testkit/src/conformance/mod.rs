@@ -8,6 +8,7 @@ pub mod differential;
 pub mod exclusive;
 pub mod lock;
 pub mod pool;
+pub mod process;
 pub mod queue;
 pub mod rig;
 pub mod stream;

@@ -1,6 +1,7 @@
 //! The metrics of a near cache; docs/metrics.md lists their names.
 
 use super::Flush;
+use crate::process::counted::Striped;
 use metrics::{Counter, Gauge, counter, gauge};
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ metrics! {
     /// The metric handles of one near cache.
     pub(super) struct NearMetrics(cache) {
         cache: Arc<str> = cache();
-        pub(super) hits: Counter =
-            counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "near", "state" => "fresh");
+        pub(super) hits: Striped =
+            Striped::new(counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "near", "state" => "fresh"));
         pub(super) misses: Counter =
             counter!("evenkeel_cache_near_misses_total", "cache" => cache(), "because" => "absent");
         pub(super) silent: Counter =

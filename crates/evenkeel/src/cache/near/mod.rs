@@ -173,6 +173,11 @@ impl<V> Near<V> {
         Ok(take(Hit { entry, age_ms }))
     }
 
+    /// The number of reads that it has served.
+    pub(crate) fn hits(&self) -> u64 {
+        self.metrics.hits.total()
+    }
+
     /// Drops the entry of `key` and the placeholder of any read of it that is in flight.
     pub(crate) fn evict(&self, key: &[u8]) {
         if self.entries.remove(&SlotRef::from(key)).is_some() {

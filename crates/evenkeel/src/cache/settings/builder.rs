@@ -176,9 +176,11 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             metrics,
             clock,
             settings,
+            _reporter: Arc::clone(&self.caches.context.reporter),
         };
         let core = Arc::new(core);
         core.register_open(&self.caches);
+        self.caches.context.reporter.add(&core);
         Ok(Cache { core, handles, key: PhantomData })
     }
 

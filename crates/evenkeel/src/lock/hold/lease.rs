@@ -65,7 +65,7 @@ pub(crate) struct Grant {
 impl Lease {
     pub(crate) fn new(locks: Locks, held: Held, grant: &Grant, turn: Option<Turn>) -> Arc<Self> {
         locks.metrics.held.increment(1);
-        Arc::new(Self {
+        let lease = Arc::new(Self {
             since: locks.clock.now(),
             locks,
             held,
@@ -80,7 +80,9 @@ impl Lease {
             turn: Mutex::new(turn),
             changed: Notify::new(),
             renewal: OnceLock::new(),
-        })
+        });
+        lease.locks.leases.enter(&lease);
+        lease
     }
 
     /// Records the task that renews the lease; it is aborted with the lease.
@@ -94,6 +96,11 @@ impl Lease {
         if let Some(renewal) = self.renewal.get() {
             renewal.abort();
         }
+    }
+
+    /// When it was acquired.
+    pub(crate) fn since(&self) -> Moment {
+        self.since
     }
 
     pub(crate) fn fence(&self) -> Fence {
@@ -219,6 +226,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        self.locks.leases.remove(self);
         self.locks.metrics.held.decrement(1);
         self.locks.metrics.held_seconds.record(self.locks.clock.now().since(self.since).as_secs_f64());
     }

@@ -5,6 +5,7 @@ pub(crate) mod latch;
 #[cfg(test)]
 pub(crate) mod latch_orders;
 pub(crate) mod lease;
+pub(crate) mod leases;
 pub(crate) mod reaper;
 pub(crate) mod renewal;
 

@@ -129,7 +129,7 @@ impl Redlock {
 
     fn over(servers: &Arc<Servers>, clock: Clock) -> Self {
         let steps = QuorumLock::new(Arc::clone(servers));
-        let locks = Locks::over(LockStore::new(Arc::new(steps.clone())), clock);
+        let locks = Locks::over(LockStore::new(Arc::new(steps.clone())), clock, None);
         Self {
             locks,
             steps,

@@ -3,8 +3,10 @@
 use super::LockStore;
 use crate::context::Context;
 use crate::lock::acquire::gate::Gates;
+use crate::lock::hold::leases::Leases;
 use crate::lock::hold::reaper::Reaper;
 use crate::lock::metrics::LockMetrics;
+use crate::process::reporter::Reporter;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_protocol::lock::memory::MemoryLock;
@@ -32,6 +34,11 @@ pub(crate) struct Inner {
     pub(crate) gates: Arc<Gates>,
     pub(crate) reaper: Reaper,
     pub(crate) metrics: LockMetrics,
+    /// The held ones.
+    pub(crate) leases: Arc<Leases>,
+    /// `None` for those of a Redlock, which has no keel.
+    #[cfg(feature = "sql")]
+    reporter: Option<Arc<Reporter>>,
     /// Locks in databases, one set per pool and kind: all callers share its local queue and its shutdown.
     #[cfg(feature = "sql")]
     others: Mutex<HashMap<(StoreKind, usize), Locks>>,
@@ -52,13 +59,13 @@ impl Locks {
             None => Arc::new(MemoryLock::new(clock.clone())),
             Some(link) => Arc::new(RedisLock::new(link.clone())),
         };
-        Self::over(LockStore::new(steps), clock)
+        Self::over(LockStore::new(steps), clock, Some(&context.reporter))
     }
 
     /// Locks on the same store, like those of another process.
     #[cfg(all(feature = "testing", feature = "cache"))]
-    pub(crate) fn another_process(&self) -> Self {
-        Self::over(self.store.clone(), self.clock.clone())
+    pub(crate) fn another_process(&self, context: &Context) -> Self {
+        Self::over(self.store.clone(), self.clock.clone(), Some(&context.reporter))
     }
 
     /// Waits until the locks of dropped guards are released, for at most `deadline`.
@@ -81,7 +88,7 @@ impl Locks {
     pub(crate) fn other(&self, kind: StoreKind, place: usize, make: impl FnOnce() -> Arc<dyn LockSteps>) -> Self {
         let mut others = self.others.lock();
         let other = others.entry((kind, place));
-        other.or_insert_with(|| Self::over(LockStore::new(make()), self.clock.clone())).clone()
+        other.or_insert_with(|| Self::over(LockStore::new(make()), self.clock.clone(), self.reporter.as_ref())).clone()
     }
 
     #[cfg(feature = "sql")]
@@ -90,7 +97,11 @@ impl Locks {
     }
 
     /// Locks on this store, like those of a separate process.
-    pub(crate) fn over(store: LockStore, clock: Clock) -> Self {
+    pub(crate) fn over(store: LockStore, clock: Clock, reporter: Option<&Arc<Reporter>>) -> Self {
+        let leases = Arc::<Leases>::default();
+        if let Some(reporter) = reporter {
+            reporter.add(&leases);
+        }
         let reaper = Reaper::new(clock.clone());
         let (process, gates, metrics) = (Token::random(), Arc::default(), LockMetrics::register());
         Self(Arc::new(Inner {
@@ -100,6 +111,9 @@ impl Locks {
             gates,
             reaper,
             metrics,
+            leases,
+            #[cfg(feature = "sql")]
+            reporter: reporter.cloned(),
             #[cfg(feature = "sql")]
             others: Mutex::default(),
         }))

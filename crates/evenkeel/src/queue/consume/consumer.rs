@@ -219,9 +219,10 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
 
     fn into_run(self, slots_max: u32, phases: watch::Receiver<Phase>) -> Arc<Run<T>> {
         let core = Arc::clone(self.queue.core());
-        Arc::new(Run {
+        let run = Arc::new(Run {
             metrics: ConsumerMetrics::register(&core.name),
             slots: Arc::new(Semaphore::new(self.concurrency)),
+            slots_max: self.concurrency,
             room: Notify::new(),
             suspects: Suspects::new(slots_max, core.settings.visibility, core.clock.clone()),
             workers: Mutex::default(),
@@ -232,7 +233,9 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             crash_max: self.crash_max,
             crash_delay_ms: ms(self.crash_delay).min(CRASH_DELAY_MS_MAX),
             core,
-        })
+        });
+        run.core.queues.reporter.add(&run);
+        run
     }
 }
 

@@ -2,3 +2,4 @@
 
 pub(crate) mod cron;
 pub(crate) mod periodic;
+mod shown;

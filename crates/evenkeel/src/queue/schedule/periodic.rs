@@ -4,6 +4,7 @@
 //! has the last enqueued tick; advancing it is a compare-and-set that enqueues the next ticks in the same step.
 
 use super::cron::Cron;
+use super::shown::Shown;
 use crate::handling::panics::catch_panic_of_call;
 use crate::queue::metrics::conflict;
 use crate::queue::queue::Queue;
@@ -89,11 +90,14 @@ impl<T: Send + Sync + 'static> Periodic<T> {
     async fn keep_ticking(&self) -> QueueError {
         let core = self.queue.core();
         let mut plan = Plan::new(self.cron.clone(), self.missed);
+        let shown = Arc::new(Shown::of(&core.name, &self.name));
+        core.queues.reporter.add(&shown);
         let mut failures = 0;
         loop {
             match self.run_once(&mut plan).await {
                 Ok(pause) => {
                     failures = 0;
+                    shown.follow(plan.cron.as_ref(), plan.last);
                     core.clock.sleep(pause.min(SLEEP_MAX)).await;
                 }
                 Err(error @ QueueError::Link(_)) => {

@@ -2,6 +2,7 @@
 
 use super::QueueStore;
 use crate::context::Context;
+use crate::process::reporter::Reporter;
 use crate::queue::consume::WakeUpListeners;
 use crate::queue::sending::durable::DurableConnection;
 use evenkeel_link::Link;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 pub(crate) struct Queues {
     link: Option<Link>,
     pub(crate) clock: Clock,
+    pub(crate) reporter: Arc<Reporter>,
     /// The store of all queues, if the jobs are in the memory of this process.
     embedded: QueueStore,
     /// The connection for writes that wait for replicas or a disk.
@@ -22,17 +24,18 @@ pub(crate) struct Queues {
 
 impl Queues {
     pub(crate) fn new(context: &Context) -> Self {
-        Self::over(context.link.clone(), context.clock.clone(), QueueStore::memory(context.clock.clone()))
+        Self::over(context, QueueStore::memory(context.clock.clone()))
     }
 
     /// Queues on the same embedded store, like those of another process on the same Redis.
     #[cfg(all(feature = "testing", feature = "cache"))]
-    pub(crate) fn another_process(&self) -> Self {
-        Self::over(self.link.clone(), self.clock.clone(), self.embedded.clone())
+    pub(crate) fn another_process(&self, context: &Context) -> Self {
+        Self::over(context, self.embedded.clone())
     }
 
-    fn over(link: Option<Link>, clock: Clock, embedded: QueueStore) -> Self {
-        Self { link, clock, embedded, durable: DurableConnection::default(), listeners: Arc::default() }
+    fn over(context: &Context, embedded: QueueStore) -> Self {
+        let (link, clock, reporter) = (context.link.clone(), context.clock.clone(), Arc::clone(&context.reporter));
+        Self { link, clock, reporter, embedded, durable: DurableConnection::default(), listeners: Arc::default() }
     }
 
     /// The store of the jobs.

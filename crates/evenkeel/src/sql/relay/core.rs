@@ -7,7 +7,7 @@ use crate::sql::Shared;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::sink::Sinks;
-use evenkeel_link::clock::Clock;
+use evenkeel_link::clock::{Clock, Moment};
 use parking_lot::Mutex;
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
@@ -23,6 +23,8 @@ pub(super) struct Core<DB: Database> {
     pub(super) settings: Settings,
     pub(super) metrics: RelayMetrics,
     pub(super) source: OnceLock<Arc<str>>,
+    /// When a pass last succeeded.
+    pub(super) passed: Mutex<Option<Moment>>,
     /// The topics without a sink that were logged.
     pub(super) unrouted: Mutex<HashSet<String>>,
 }
@@ -78,7 +80,7 @@ impl Looked {
 impl<DB: Database> Core<DB> {
     pub(super) fn new(shared: Arc<Shared>, pool: Pool<DB>, sinks: Sinks, settings: Settings) -> Self {
         let (metrics, source, unrouted) = (RelayMetrics::register(), OnceLock::new(), Mutex::default());
-        Self { shared, pool, sinks, settings, metrics, source, unrouted }
+        Self { shared, pool, sinks, settings, metrics, source, passed: Mutex::default(), unrouted }
     }
 
     pub(super) fn clock(&self) -> &Clock {

@@ -30,8 +30,8 @@
 //!
 //! The modules: `relay` and `setters` are the public interface; `works` processes units of work, with its statements in `rows` and
 //! the delivery in `works/deliver`; `ordered` processes the keys of ordered messages, with its statements in `ordered/keys`; `gate` is the
-//! back-pressure, `retention` deletes old rows and measures the outbox; `publisher` and `source` connect the outbox to the sinks.
-//! `intake` moves the effects that programs in other languages insert as JSON into the outbox. [`operate`] is for operators.
+//! back-pressure, `retention` deletes old rows and measures the outbox; `publisher` and `source` connect the outbox to the sinks; `shown` is
+//! its part of the process report. `intake` moves the effects that programs in other languages insert as JSON into the outbox. [`operate`] is for operators.
 
 mod core;
 mod gate;
@@ -46,6 +46,7 @@ mod retention;
 mod rows;
 mod setters;
 mod settings;
+mod shown;
 mod source;
 mod works;
 

@@ -6,6 +6,7 @@ use super::metrics::Worker;
 use super::ordered::Ordered;
 use super::retention;
 use super::settings::AWAY;
+use super::shown::Shown;
 use super::works::Works;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
@@ -96,11 +97,13 @@ impl<DB: Database> Relay<DB> {
             relay.clone().forward_remote_commits()
         });
         drop(alive);
+        let shown = Arc::new(Shown(self.clone()));
+        self.0.core.shared.reporter.add(&shown);
         shutdown.await;
         drop((housekeeping, local_listener, remote_listener));
         stop.send_replace(true);
         let _ = ended.recv().await;
-        drop(workers);
+        drop((workers, shown));
     }
 
     /// Runs one pass: claims a batch of units of work and some keys, carries them out, and returns the result. For tests, and for
@@ -139,7 +142,10 @@ impl<DB: Database> Relay<DB> {
             Worker::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
         };
         match &looked {
-            Ok(_) => core.metrics.success(core.clock().unix_ms()),
+            Ok(_) => {
+                core.metrics.success(core.clock().unix_ms());
+                *core.passed.lock() = Some(core.clock().now());
+            }
             Err(error) => {
                 core.metrics.call_failed(worker.name());
                 tracing::warn!(worker = worker.name(), %error, "the relay could not process the outbox");

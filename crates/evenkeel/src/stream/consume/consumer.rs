@@ -205,7 +205,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
                 phases.clone(),
             )),
         };
-        Arc::new(Run {
+        let run = Arc::new(Run {
             metrics: ConsumerMetrics::register(&core.base.name, group.as_str()),
             group,
             consumer: Token::random(),
@@ -220,7 +220,9 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             share: Share::new(if is_ordered { 0 } else { core.base.partitions.len() }),
             settings: self.settings,
             core,
-        })
+        });
+        run.core.base.streams.reporter.add(&run);
+        run
     }
 }
 

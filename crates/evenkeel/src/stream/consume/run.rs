@@ -6,9 +6,11 @@ use super::handled::HandlerResult;
 use super::share::Share;
 use crate::handling::gather::Gatherer;
 use crate::handling::phase::Phase;
+use crate::process::draft::{Draft, Reported};
 use crate::stream::metrics::ConsumerMetrics;
 use crate::stream::stream::Core;
 use evenkeel_link::Token;
+use evenkeel_protocol::process::report::StreamConsumerReport;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
 use parking_lot::Mutex;
@@ -56,8 +58,22 @@ impl<T> Run<T> {
     }
 }
 
+impl<T: Send + Sync + 'static> Reported for Run<T> {
+    fn add_to(&self, draft: &mut Draft) {
+        let consumer = || {
+            let mut consumer = StreamConsumerReport::default();
+            (consumer.stream, consumer.group) = (self.core.base.name.to_string(), self.group.to_string());
+            consumer.slots = self.slots.count as u64;
+            consumer.used = self.slots.count.saturating_sub(self.slots.free.available_permits()) as u64;
+            consumer
+        };
+        draft.add(|report| &mut report.stream_consumers, consumer);
+    }
+}
+
 /// One slot per handler that may run.
 pub(crate) struct Slots {
+    count: usize,
     free: Arc<Semaphore>,
     freed: Arc<Notify>,
     /// The number of partitions that have more unread entries than they had slots for.
@@ -72,7 +88,7 @@ pub(crate) struct Slot {
 
 impl Slots {
     pub(crate) fn new(count: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(count)), freed: Arc::default(), backlogged: AtomicUsize::new(0) }
+        Self { count, free: Arc::new(Semaphore::new(count)), freed: Arc::default(), backlogged: AtomicUsize::new(0) }
     }
 
     /// One slot, if one is free.

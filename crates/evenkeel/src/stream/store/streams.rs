@@ -2,6 +2,7 @@
 
 use super::StreamStore;
 use crate::context::Context;
+use crate::process::reporter::Reporter;
 use crate::stream::consume::Listeners;
 #[cfg(feature = "sql")]
 use crate::stream::sql::Databases;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 /// The state that the streams of one keel share.
 pub(crate) struct Streams {
     pub(crate) clock: Clock,
+    pub(crate) reporter: Arc<Reporter>,
     pub(crate) store: StreamStore,
     /// The wake-up listeners of all consumers of this process.
     pub(crate) listeners: Arc<Listeners>,
@@ -28,6 +30,7 @@ impl Streams {
         };
         Self {
             clock,
+            reporter: Arc::clone(&context.reporter),
             store,
             listeners: Arc::default(),
             #[cfg(feature = "sql")]
@@ -37,9 +40,10 @@ impl Streams {
 
     /// Streams on the same embedded store, like those of another process on the same Redis.
     #[cfg(all(feature = "testing", feature = "cache"))]
-    pub(crate) fn another_process(&self) -> Self {
+    pub(crate) fn another_process(&self, context: &Context) -> Self {
         Self {
             clock: self.clock.clone(),
+            reporter: Arc::clone(&context.reporter),
             store: self.store.clone(),
             listeners: Arc::default(),
             #[cfg(feature = "sql")]

@@ -7,6 +7,7 @@ mod latch_loom;
 mod lock_model;
 mod lock_protocol;
 mod pool_model;
+mod process_model;
 mod queue_model;
 mod redlock_protocol;
 mod rw_protocol;

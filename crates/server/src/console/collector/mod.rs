@@ -1,13 +1,15 @@
 //! [`Collector`]: reads the figures of the source, for all pages and streams together.
 //!
 //! One task reads every two seconds while a page is open, and every ten seconds otherwise, so the number of browsers does not change what Redis
-//! has to do. Process reports (hit ratios, slots, schedules) belong here once programs write them.
+//! has to do. Process reports (hit ratios, slots, schedules) are read when a page shows them, once a second at most.
 
 mod export;
 mod problems;
+mod processes;
 mod ring;
 
 pub(crate) use problems::Trouble;
+pub(crate) use processes::Reports;
 pub(crate) use ring::Series;
 
 use super::source::Source;
@@ -19,6 +21,7 @@ use evenkeel::sql::relay::operate::OutboxStats;
 use evenkeel::stream::StreamError;
 use export::Export;
 use parking_lot::RwLock;
+use processes::LastReports;
 use ring::Ring;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,6 +78,7 @@ pub(crate) struct Collector {
     /// Since when each trouble stands, in ms since 1970.
     since: RwLock<BTreeMap<String, u64>>,
     export: Export,
+    reports: LastReports,
     pages: AtomicUsize,
     opened: Notify,
 }
@@ -94,6 +98,7 @@ impl Collector {
             rings,
             since,
             export: Export::default(),
+            reports: LastReports::default(),
             pages: AtomicUsize::new(0),
             opened: Notify::new(),
         })

@@ -1,6 +1,8 @@
-//! `/caches`: one entry of a cache, and its invalidation. Redis has no list of caches, so the name is typed.
+//! `/caches`: the caches that processes report, one entry of a cache, and its invalidation. Redis has no list of caches, so the name is
+//! typed.
 
 use super::layout::{csrf, page};
+use super::processes;
 use super::{SEGMENT, answered};
 use crate::cache::entry;
 use crate::console::app::App;
@@ -57,6 +59,7 @@ pub(super) async fn show(
             Some(admin.inspect(&choice.key).await.map_err(|error| refused(&error))?)
         }
     };
+    let reports = app.collector.reports().await;
     let body = html! {
         h1 { "Caches" }
         form.inline method="get" action="/caches" role="search" {
@@ -66,7 +69,7 @@ pub(super) async fn show(
         }
         @match &found {
             Some(found) => (of_entry(&visitor, &choice, found)),
-            None => section.card { div.empty { h3 { "Which entry?" } p { "Type the name of the cache and the key, as it is in Redis between the braces: " code { "42" } ", or " code { "7,42" } " for a pair." } } },
+            None => { (processes::caches::table(&reports)) section.card { div.empty { h3 { "Which entry?" } p { "Type the name of the cache and the key, as it is in Redis between the braces: " code { "42" } ", or " code { "7,42" } " for a pair." } } } },
         }
     };
     Ok(page(&app, &visitor, "Caches", choice.done.as_deref(), &body))

@@ -15,7 +15,7 @@ pub(super) fn page(app: &App, visitor: &Visitor, title: &str, done: Option<&str>
             header.top { div.bar {
                 a.brand href="/" { img src=(asset::url::<Assets>("icon.svg")) width="28" height="28" alt=""; "Evenkeel" }
                 span.source { (app.source.name()) }
-                nav aria-label="Main" { @for (path, label) in [("/", "Overview"), ("/streams", "Streams"), ("/caches", "Caches"), ("/locks", "Locks"), ("/outbox", "Outbox"), ("/operations", "Operations")] {
+                nav aria-label="Main" { @for (path, label) in [("/", "Overview"), ("/streams", "Streams"), ("/caches", "Caches"), ("/locks", "Locks"), ("/workers", "Workers"), ("/schedules", "Schedules"), ("/outbox", "Outbox"), ("/operations", "Operations")] {
                     a href=(path) aria-current=[(title == label).then_some("page")] { (label) }
                 } }
                 @if app.security.login.is_some() && visitor.role.is_some() {
@@ -40,6 +40,8 @@ fn keys() -> Markup {
         ("g s", "Streams"),
         ("g c", "Caches"),
         ("g l", "Locks"),
+        ("g w", "Workers"),
+        ("g t", "Schedules"),
         ("g x", "Outbox"),
         ("g o", "Operations"),
         ("j k Enter", "Rows"),

@@ -1,6 +1,8 @@
-//! `/locks`: who holds a lock, and how many wait. Redis has no list of its locks, so finding them is a button.
+//! `/locks`: who holds a lock, and how many wait. Processes report the locks that they hold; Redis has no list of its locks, so finding all
+//! of them is a button.
 
 use super::layout::page;
+use super::processes;
 use super::number;
 use crate::console::app::App;
 use crate::console::kind::INVALID_INPUT;
@@ -50,6 +52,7 @@ pub(super) async fn show(
             held.push((name, holder));
         }
     }
+    let reports = app.collector.reports().await;
     let body = html! {
         h1 { "Locks" }
         form.inline method="get" action="/locks" role="search" {
@@ -67,6 +70,7 @@ pub(super) async fn show(
             @else { div.empty { h3 { "Which lock?" } p { "Type its name, or find all that are held." } } }
             @if all > LOCKS_MAX { p.hint { "The first " (LOCKS_MAX) " of " (number(all as u64)) " by name. Type a name to see another." } }
         }
+        @if !is_scan && choice.q.is_empty() { (processes::locks::table(&reports)) }
     };
     Ok(page(&app, &visitor, "Locks", None, &body))
 }

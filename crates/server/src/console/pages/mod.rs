@@ -11,6 +11,7 @@ mod login;
 mod operation;
 mod outbox;
 mod overview;
+mod processes;
 pub(in crate::console) mod queues;
 mod setup;
 pub(in crate::console) mod streams;
@@ -73,6 +74,8 @@ pub(crate) fn routes(table: Table) -> Table {
         .page("/caches", Action::Read, caches::show)
         .form("/caches/invalidate", Action::Invalidate, caches::invalidate)
         .page("/locks", Action::Read, locks::show)
+        .page("/workers", Action::Read, processes::workers::show)
+        .page("/schedules", Action::Read, processes::schedules::show)
         .page("/link", Action::Read, link::show)
         .page("/log", Action::Log, log::show)
         .page("/setup", Action::Setup, setup::show)

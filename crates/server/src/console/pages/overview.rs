@@ -1,6 +1,7 @@
 //! `/`: what is wrong, the charts, and the topics.
 
 use super::layout::page;
+use super::processes::workers;
 use super::streams::list;
 use super::{chart, number, topic_path};
 use crate::console::app::App;
@@ -11,10 +12,11 @@ use axum::extract::State;
 use maud::{Markup, html};
 
 pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
-    let snapshot = app.collector.snapshot();
+    let (snapshot, reports) = (app.collector.snapshot(), app.collector.reports().await);
     let body = html! {
         h1 { "Overview" }
         p.hint { "Read " span data-live="age" { (age(&snapshot, app.collector.now())) } }
+        (workers::summary(&reports))
         (troubles(&snapshot))
         (chart::charts(&app.collector, None))
         (topics(&app, &snapshot))

@@ -4,6 +4,7 @@ mod access;
 mod both;
 mod demo;
 mod pages;
+mod processes;
 pub(crate) mod routes;
 pub(crate) mod server;
 mod setup;

@@ -34,7 +34,8 @@ pub(super) fn start<T: Send + Sync + 'static>(
 ) {
     let receipt = delivered.receipt;
     let cancellation = Cancellation::default();
-    worker.running.add(receipt, cancellation.clone());
+    let failures = delivered.job.as_ref().map_or(0, |job| u32::from(job.errors));
+    worker.running.add(receipt, failures + 1, cancellation.clone());
     let trace = delivered.job.as_ref().ok().and_then(|job| trace_of(&job.spec.notes)).map(str::to_owned);
     let attempt = tracing::field::Empty;
     let (topic, kind) = (&worker.run.core.name, tracing::field::Empty);
@@ -172,8 +173,9 @@ async fn handle<T: Send + Sync + 'static>(
     let run = &worker.run;
     let receipt = delivery.receipt();
     let started = || {
-        worker.running.started(&receipt);
-        run.core.clock.now()
+        let now = run.core.clock.now();
+        worker.running.started(&receipt, now);
+        now
     };
     match &run.handling {
         Handling::One(handler) => (started(), catch_panic(async { handler(delivery).await }).await),

@@ -43,7 +43,7 @@ pub(crate) async fn report_begin<T: Send + Sync + 'static>(
             until_reported(other, beginning).await;
         }
     }
-    worker.running.started(receipt);
+    worker.running.started(receipt, worker.run.core.clock.now());
     until_reported(worker, place.begins()).await;
     worker.running.holds(receipt)
 }

@@ -14,10 +14,12 @@ use crate::handling::gather::Gatherer;
 use crate::handling::phase::Phase;
 use crate::queue::consume::attempt::body::RecordBudget;
 use crate::queue::consume::attempt::suspects::Suspects;
+use crate::process::draft::{Draft, Reported};
 use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::Core;
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
+use evenkeel_protocol::process::report::ConsumerReport;
 use evenkeel_protocol::queue::check;
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Outcome, Receipt, Shard, Worker};
 use parking_lot::Mutex;
@@ -48,6 +50,8 @@ pub(crate) struct Run<T> {
     pub(crate) metrics: ConsumerMetrics,
     /// One permit per handler that may run.
     pub(crate) slots: Arc<Semaphore>,
+    /// The number of the permits.
+    pub(crate) slots_max: usize,
     /// Notified when slots have become free.
     pub(crate) room: Notify,
     pub(crate) suspects: Arc<Suspects>,
@@ -66,6 +70,21 @@ impl<T> Run<T> {
     /// The workers of all shards.
     pub(crate) fn workers(&self) -> Vec<Arc<ShardWorker<T>>> {
         self.workers.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl<T: Send + Sync + 'static> Reported for Run<T> {
+    fn add_to(&self, draft: &mut Draft) {
+        let topic = &self.core.name;
+        let consumer = || {
+            let mut consumer = ConsumerReport::default();
+            consumer.topic = topic.to_string();
+            consumer.slots = self.slots_max as u64;
+            consumer.used = self.slots_max.saturating_sub(self.slots.available_permits()) as u64;
+            consumer
+        };
+        draft.add(|report| &mut report.consumers, consumer);
+        self.workers().iter().for_each(|worker| worker.running.add_to(topic, draft));
     }
 }
 

@@ -1,7 +1,10 @@
 //! The deliveries that one shard worker holds.
 
 use crate::handling::cancellation::Cancellation;
+use crate::process::draft::Draft;
+use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
+use evenkeel_protocol::process::report::JobReport;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::Receipt;
 use parking_lot::{Mutex, MutexGuard};
@@ -14,8 +17,10 @@ pub(crate) struct Running(Mutex<HashMap<(JobId, u64), Held>>);
 
 struct Held {
     receipt: Receipt,
-    /// The handler has started.
-    started: bool,
+    /// The number of the attempt.
+    attempt: u32,
+    /// When the handler was started.
+    started: Option<Moment>,
     /// The handler has ended, and its settlement is pending.
     ended: bool,
     cancellation: Cancellation,
@@ -23,8 +28,8 @@ struct Held {
 }
 
 impl Running {
-    pub(crate) fn add(&self, receipt: Receipt, cancellation: Cancellation) {
-        let held = Held { receipt, started: false, ended: false, cancellation, task: None };
+    pub(crate) fn add(&self, receipt: Receipt, attempt: u32, cancellation: Cancellation) {
+        let held = Held { receipt, attempt, started: None, ended: false, cancellation, task: None };
         self.held().insert(key(&receipt), held);
     }
 
@@ -35,9 +40,9 @@ impl Running {
         }
     }
 
-    pub(crate) fn started(&self, receipt: &Receipt) {
+    pub(crate) fn started(&self, receipt: &Receipt, now: Moment) {
         if let Some(held) = self.held().get_mut(&key(receipt)) {
-            held.started = true;
+            held.started = Some(now);
         }
     }
 
@@ -70,7 +75,22 @@ impl Running {
 
     /// The leases to extend, and whether the handler of each was started.
     pub(crate) fn leases(&self) -> Vec<(Receipt, bool)> {
-        self.held().values().map(|held| (held.receipt, held.started)).collect()
+        self.held().values().map(|held| (held.receipt, held.started.is_some())).collect()
+    }
+
+    /// Adds the deliveries whose handlers run to a report.
+    pub(crate) fn add_to(&self, topic: &str, draft: &mut Draft) {
+        for held in self.held().values().filter(|held| !held.ended) {
+            let Some(since) = held.started else { continue };
+            let since_ms = draft.at(since);
+            let job = || {
+                let mut job = JobReport::default();
+                (job.topic, job.id) = (topic.to_owned(), held.receipt.id.to_string());
+                (job.since_ms, job.attempt) = (since_ms, held.attempt);
+                job
+            };
+            draft.add(|report| &mut report.jobs, job);
+        }
     }
 
     /// Cancels the handler of a lost delivery, which another worker may have. Returns whether the handler was still running.

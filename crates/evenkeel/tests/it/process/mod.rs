@@ -1,0 +1,6 @@
+//! Process reports.
+
+mod foreign;
+mod on_redis;
+mod outage;
+mod stories;

@@ -1,0 +1,7 @@
+//! Process reports: what each program says about itself, for operators. docs/spec/console.md has their states and bounds.
+
+pub mod fit;
+pub mod memory;
+pub mod redis;
+pub mod report;
+pub mod steps;
