@@ -27,7 +27,11 @@ mod tests {
     fn id_of_any_host_is_plain_and_short() {
         for host in [name().as_str(), "", "a}b{c\u{202e}d e", &"é".repeat(500)] {
             let id = new_id(host);
-            assert!(id.len() <= ID_BYTES_MAX && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)), "{id}");
+            assert!(
+                id.len() <= ID_BYTES_MAX
+                    && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)),
+                "{id}"
+            );
             assert_ne!(id, new_id(host));
         }
     }

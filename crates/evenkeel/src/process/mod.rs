@@ -28,6 +28,7 @@ mod metrics;
 pub(crate) mod reporter;
 
 pub use evenkeel_protocol::process::report::{
-    CacheReport, ConsumerReport, JobReport, LockReport, ProcessReport, RelayReport, ScheduleReport, StreamConsumerReport,
+    CacheReport, ConsumerReport, JobReport, LockReport, ProcessReport, RelayReport, ScheduleReport,
+    StreamConsumerReport,
 };
 pub use evenkeel_protocol::process::steps::{Process, Processes};

@@ -55,7 +55,8 @@ impl Reporter {
         let reporter = Arc::new(Self::over(steps, link.cloned(), clock.clone(), is_on));
         if reporter.link.is_some() && is_on {
             let (weak, clock) = (Arc::downgrade(&reporter), clock.clone());
-            let run = Background::spawn("process report", clock.clone(), move || keep_reporting(weak.clone(), clock.clone()));
+            let run =
+                Background::spawn("process report", clock.clone(), move || keep_reporting(weak.clone(), clock.clone()));
             // It was created above, so it has none yet.
             let _ = reporter.running.set(run);
         }
@@ -127,7 +128,9 @@ impl Reporter {
                 self.metrics.success(self.clock.unix_ms());
                 self.has_logged.store(false, Relaxed);
             }
-            Ok(false) => self.failed(&"another program's value is under the key of the list of processes (docs/keyspace.md)"),
+            Ok(false) => {
+                self.failed(&"another program's value is under the key of the list of processes (docs/keyspace.md)")
+            }
             Err(error) => self.failed(error),
         }
         stored.map(|_| ())

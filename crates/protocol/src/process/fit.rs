@@ -46,7 +46,9 @@ impl ProcessReport {
         consumers.flat_map(|consumer| [&mut consumer.stream, &mut consumer.group]).for_each(change);
         self.locks.iter_mut().for_each(|lock| change(&mut lock.lock));
         let schedules = self.schedules.iter_mut();
-        schedules.flat_map(|schedule| [&mut schedule.topic, &mut schedule.schedule, &mut schedule.cron]).for_each(change);
+        schedules
+            .flat_map(|schedule| [&mut schedule.topic, &mut schedule.schedule, &mut schedule.cron])
+            .for_each(change);
         let relays = self.relays.iter_mut();
         relays.flat_map(|relay| [Some(&mut relay.database), relay.outbox.as_mut()]).flatten().for_each(change);
     }
@@ -105,7 +107,8 @@ mod tests {
 
     #[test]
     fn report_of_another_version_is_read() {
-        let read: ProcessReport = serde_json::from_str(r#"{"pid": 7, "new": [1], "caches": [{"cache": "a", "x": {}}]}"#).unwrap();
+        let read: ProcessReport =
+            serde_json::from_str(r#"{"pid": 7, "new": [1], "caches": [{"cache": "a", "x": {}}]}"#).unwrap();
         assert_eq!((read.pid, read.caches[0].cache.as_str(), read.jobs.len()), (7, "a", 0));
     }
 }

@@ -4,7 +4,8 @@
 //! rule for the keys of the cache expects it.
 
 use super::steps::{
-    ID_BYTES_MAX, LISTED_MAX, PROCESSES_MAX, ProcessSteps, Processes, REPORT_BYTES_MAX, REPORT_TTL_MS, SEEN_TTL_MS, Stored,
+    ID_BYTES_MAX, LISTED_MAX, PROCESSES_MAX, ProcessSteps, Processes, REPORT_BYTES_MAX, REPORT_TTL_MS, SEEN_TTL_MS,
+    Stored,
 };
 use async_trait::async_trait;
 use evenkeel_link::{Link, LinkError, Script};

@@ -16,8 +16,8 @@ use crate::webhook::Webhook;
 use anyhow::{Result, bail};
 use evaluate::{Evaluator, Notice, State};
 use evenkeel::Keel;
-use evenkeel::link::LinkOptions;
 use evenkeel::clock::Clock;
+use evenkeel::link::LinkOptions;
 use figures::Servers;
 use notify::Notifier;
 use rules::{RULES, Rule};
@@ -123,11 +123,8 @@ async fn evaluate_all(arguments: &WatchArguments, addresses: &[crate::address::A
     let mut notifier = webhook.map(|webhook| Notifier::new(webhook, clock.clone()));
     let database = addresses.get(1).map(Database::open).transpose()?;
     let (builder, options) = (Keel::builder().process_reports(false), LinkOptions::from_url(&redis.url)?);
-    let keel = if arguments.once {
-        builder.connect_with(options).await?
-    } else {
-        builder.connect_lazy_with(options).await?
-    };
+    let keel =
+        if arguments.once { builder.connect_with(options).await? } else { builder.connect_lazy_with(options).await? };
     let mut servers = Servers::new(keel, database, clock.clone());
     let mut evaluator = Evaluator::new(changed(&arguments.rule, arguments.once));
     let mut complained = Vec::new();

@@ -2,10 +2,10 @@
 
 use crate::foreign::Neighbor;
 use anyhow::Result;
-use evenkeel_protocol::process::redis::RedisProcesses;
-use evenkeel_protocol::process::steps::{PROCESSES_MAX, ProcessSteps};
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
+use evenkeel_protocol::process::redis::RedisProcesses;
+use evenkeel_protocol::process::steps::{PROCESSES_MAX, ProcessSteps};
 use testkit::park::{SharedRedis, redis};
 
 async fn opened() -> Result<(SharedRedis, Link, RedisProcesses, String)> {

@@ -119,7 +119,10 @@ async fn report_shows_schedules_with_their_next_tick(fleet: Fleet) {
     });
     let report = report.await.unwrap();
     let schedule = &report.schedules[0];
-    assert_eq!((schedule.topic.as_str(), schedule.schedule.as_str(), schedule.cron.as_str()), ("report", "nightly", "0 3 * * *"));
+    assert_eq!(
+        (schedule.topic.as_str(), schedule.schedule.as_str(), schedule.cron.as_str()),
+        ("report", "nightly", "0 3 * * *")
+    );
     assert!(schedule.next_ms > Some(fleet.now_ms()), "{schedule:?}");
     nightly.abort();
     assert!(nightly.await.unwrap_err().is_cancelled());

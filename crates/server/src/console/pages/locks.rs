@@ -2,8 +2,8 @@
 //! of them is a button.
 
 use super::layout::page;
-use super::processes;
 use super::number;
+use super::processes;
 use crate::console::app::App;
 use crate::console::kind::INVALID_INPUT;
 use crate::console::rights::Visitor;

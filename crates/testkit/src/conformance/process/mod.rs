@@ -42,8 +42,11 @@ pub async fn latest_report_of_each_process_is_listed_first<P: ProcessSteps>(rig:
     rig.report("a.1.x", 3).await?;
     let listed = rig.list().await?;
     assert_eq!((listed.now_ms, listed.further, listed.ignored), (rig.time.now(), 0, 0));
-    let seen: Vec<_> =
-        listed.processes.iter().map(|process| (process.seen_ms, process.report.as_ref().map(|report| report.pid))).collect();
+    let seen: Vec<_> = listed
+        .processes
+        .iter()
+        .map(|process| (process.seen_ms, process.report.as_ref().map(|report| report.pid)))
+        .collect();
     assert_eq!(seen, [(rig.time.now(), Some(3)), (rig.time.now() - 5, Some(2))]);
     Ok(())
 }
