@@ -196,6 +196,6 @@ async fn process_on_redis_reports_every_ten_seconds() {
     let first = listed(0).await;
     listed(first.seen_ms).await;
     let key = format!("{}:{{p}}:{}", fleet.prefix(), first.id);
-    let ttl = fleet.command(key.as_bytes(), redis::cmd("PTTL").arg(&key)).await;
-    assert!(matches!(ttl, redis::Value::Int(1..=60_000)), "{ttl:?}");
+    let ttl = fleet.command(key.as_bytes(), ::redis::cmd("PTTL").arg(&key)).await;
+    assert!(matches!(ttl, ::redis::Value::Int(1..=60_000)), "{ttl:?}");
 }
