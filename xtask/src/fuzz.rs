@@ -13,12 +13,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    // With the features of the whole workspace, so that the dependencies that the tests have built are reused.
     shell::run_silently(&mut cargo(&["build", "--quiet", "--workspace", "--bin", "evenkeel-fuzz"]))?;
-    shell::run_silently(Command::new(shell::target()?.join("debug/evenkeel-fuzz")).args(&arguments.words))
+    feed(&arguments.words)
 }
 
-/// Runs each target for three seconds, as part of every test run.
+/// Runs each target for three seconds, as part of every test run, which has built the fuzzer with its tests.
 pub(crate) fn briefly() -> Result<()> {
-    run(&Arguments { words: ["--seconds", "3"].map(str::to_owned).to_vec() })
+    feed(&["--seconds", "3"].map(str::to_owned))
+}
+
+fn feed(words: &[String]) -> Result<()> {
+    shell::run_silently(Command::new(shell::target()?.join("debug/evenkeel-fuzz")).args(words))
 }

@@ -56,6 +56,12 @@ pub(crate) fn target() -> Result<PathBuf> {
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
+    // `cargo run` tells a program about its package. A build script that reads this (that of ring does) would run again, and all that depends
+    // on it would be built again, whenever a command and a task take turns.
+    let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_package)) {
+        command.env_remove(name);
+    }
     command
 }
 

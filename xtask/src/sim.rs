@@ -204,7 +204,7 @@ fn lock_summary(row: &Value) -> String {
 /// The binary of a test, and what it needs, with or without optimizations.
 fn suite(test: &str, is_optimized: bool) -> Result<Suite> {
     if is_optimized {
-        shell::run(&mut cargo(&["build", "--package", "evenkeel-testkit"]))?;
+        shell::run(&mut cargo(&["build", "--workspace", "--bin", "evenkeel-testkit"]))?;
         return Suite::optimized(test);
     }
     test::build()?;

@@ -1,25 +1,30 @@
 //! `cargo xtask mutants`: removes protocol guards one at a time; the test that the mutant table names must fail.
 //!
 //! The guards are switches in test builds (`EVENKEEL_MUTANT`), so existing test binaries are reused and nothing is compiled. The test
-//! must also pass with its guard in place, because a test that always fails shows nothing.
+//! must also pass with its guard in place, because a test that always fails shows nothing: it is run for that, unless all tests have just
+//! passed.
 
+mod passed;
 mod selection;
 
 use crate::shell;
 use crate::test::{self, Park, Suite};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+pub(crate) use passed::Passed;
+
 const VARIABLE: &str = "EVENKEEL_MUTANT";
 const WORKERS: usize = 3;
-/// A test that hangs without its guard also counts as failed. The longest test of the table takes a minute: it restarts a program after
-/// each step of its migrations on MariaDB.
-const DEADLINE: Duration = Duration::from_secs(180);
+/// How long a test may take with its guard in place.
+const DEADLINE: Duration = Duration::from_secs(300);
+/// A test that hangs without its guard also counts as failed: after this time, and after this many times the time that it takes otherwise.
+const HANG_MIN: Duration = Duration::from_secs(15);
+const HANG_TIMES: u32 = 5;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -55,12 +60,13 @@ enum Outcome {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     test::build()?;
     let park = Park::start(&[])?;
+    let passed = Passed::default();
     let share = match &arguments.filter {
         Some(filter) => Share::Named(filter),
         None if arguments.all => Share::All,
         None => Share::Gate,
     };
-    run_on(&park, &share)
+    run_on(&park, &share, &passed)
 }
 
 /// Fails unless each row of the table names exactly one test. Takes seconds, so it runs before the tests and not with the mutants.
@@ -77,7 +83,7 @@ pub(crate) fn expect_tests() -> Result<()> {
 }
 
 /// Runs the mutants on servers that are already running.
-pub(crate) fn run_on(park: &Park, share: &Share<'_>) -> Result<()> {
+pub(crate) fn run_on(park: &Park, share: &Share<'_>, passed: &Passed) -> Result<()> {
     let mut table = table()?;
     match share {
         Share::All => {}
@@ -89,43 +95,32 @@ pub(crate) fn run_on(park: &Park, share: &Share<'_>) -> Result<()> {
         }
     }
     let suites = Suite::all()?;
-    let verdicts: Mutex<BTreeMap<usize, Result<(), String>>> = Mutex::default();
-    let next = AtomicUsize::new(0);
+    let survivors: Mutex<Vec<String>> = Mutex::default();
+    let (next, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| {
-                while let Some((index, mutant)) = take(&next, &table) {
-                    let verdict = examine(mutant, &suites, park).unwrap_or_else(|error| Err(format!("{error:#}")));
-                    if let Ok(mut verdicts) = verdicts.lock() {
-                        verdicts.insert(index, verdict);
+                while let Some(mutant) = table.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let start = Instant::now();
+                    let verdict =
+                        examine(mutant, &suites, park, passed).unwrap_or_else(|error| Err(format!("{error:#}")));
+                    let number = ended.fetch_add(1, Ordering::Relaxed) + 1;
+                    let (word, took) = (if verdict.is_ok() { "killed" } else { "SURVIVED" }, start.elapsed().as_secs());
+                    let Mutant { name, removes, test } = mutant;
+                    println!("{number:>4} of {}  {word:<8} {took:>3} s  {name}: {removes} ({test})", table.len());
+                    if let (Err(reason), Ok(mut survivors)) = (verdict, survivors.lock()) {
+                        survivors.push(format!("  {name}: {reason}"));
                     }
                 }
             });
         }
     });
-    let verdicts = verdicts.into_inner().unwrap_or_default();
-    let width = table.iter().map(|mutant| mutant.name.len()).max().unwrap_or(0);
-    for (index, mutant) in table.iter().enumerate() {
-        let verdict = match verdicts.get(&index) {
-            Some(Ok(())) => "killed  ",
-            _ => "SURVIVED",
-        };
-        println!("{verdict}  {:width$}  {}  ({})", mutant.name, mutant.removes, mutant.test);
-    }
-    let survivors: Vec<String> = verdicts
-        .iter()
-        .filter_map(|(index, verdict)| Some(format!("  {}: {}", table[*index].name, verdict.as_ref().err()?)))
-        .collect();
-    if !survivors.is_empty() || verdicts.len() != table.len() {
+    let survivors = survivors.into_inner().unwrap_or_default();
+    if !survivors.is_empty() || ended.into_inner() != table.len() {
         bail!("{} of {} mutants survived:\n{}", survivors.len(), table.len(), survivors.join("\n"));
     }
     println!("all {} mutants were killed by the tests named for them", table.len());
     Ok(())
-}
-
-fn take<'a>(next: &AtomicUsize, table: &'a [Mutant]) -> Option<(usize, &'a Mutant)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    Some((index, table.get(index)?))
 }
 
 fn table() -> Result<Vec<Mutant>> {
@@ -138,12 +133,20 @@ fn table() -> Result<Vec<Mutant>> {
 }
 
 /// The outer error means that the test could not run, the inner one that the mutant survived.
-fn examine(mutant: &Mutant, suites: &[Suite], park: &Park) -> Result<Result<(), String>> {
+fn examine(mutant: &Mutant, suites: &[Suite], park: &Park, passed: &Passed) -> Result<Result<(), String>> {
     let (suite, test) = place(mutant, suites)?;
-    if attempt(suite, test, None, park)? != Outcome::Passed {
-        return Ok(Err(format!("`{test}` fails with the guard in place")));
-    }
-    Ok(match attempt(suite, test, Some(&mutant.name), park)? {
+    let took = match passed.time_of(test) {
+        Some(took) => took,
+        None => {
+            let start = Instant::now();
+            if attempt(suite, test, None, park, DEADLINE)? != Outcome::Passed {
+                return Ok(Err(format!("`{test}` fails with the guard in place")));
+            }
+            passed.add(test, start.elapsed());
+            start.elapsed()
+        }
+    };
+    Ok(match attempt(suite, test, Some(&mutant.name), park, HANG_MIN + took * HANG_TIMES)? {
         Outcome::Failed | Outcome::Hung => Ok(()),
         Outcome::Passed => Err(format!("`{test}` passes without the guard")),
     })
@@ -165,7 +168,7 @@ fn place<'a>(mutant: &'a Mutant, suites: &'a [Suite]) -> Result<(&'a Suite, &'a 
 }
 
 #[expect(clippy::disallowed_methods, reason = "waits for a child process with a deadline")]
-fn attempt(suite: &Suite, test: &str, removed: Option<&str>, park: &Park) -> Result<Outcome> {
+fn attempt(suite: &Suite, test: &str, removed: Option<&str>, park: &Park, deadline: Duration) -> Result<Outcome> {
     let mut command = suite.command(test);
     command.env_remove(VARIABLE).envs(park.addresses()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Some(guard) = removed {
@@ -173,7 +176,7 @@ fn attempt(suite: &Suite, test: &str, removed: Option<&str>, park: &Park) -> Res
     }
     let mut child = command.spawn().with_context(|| suite.to_string())?;
     let start = Instant::now();
-    while start.elapsed() < DEADLINE {
+    while start.elapsed() < deadline {
         if let Some(status) = child.try_wait()? {
             return Ok(if status.success() { Outcome::Passed } else { Outcome::Failed });
         }

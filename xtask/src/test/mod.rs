@@ -6,7 +6,7 @@ mod park;
 mod suite;
 
 use crate::fuzz;
-use crate::mutants::{self, Share};
+use crate::mutants::{self, Passed, Share};
 use crate::setup;
 use crate::shell::{self, Steps, cargo};
 use anyhow::Result;
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         steps.step("documentation tests", || shell::run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"])))?;
         steps.step("examples", || examples::run(&park))?;
         steps.step("fuzz", fuzz::briefly)?;
-        steps.step("mutants", || mutants::run_on(&park, &Share::Gate))?;
+        steps.step("mutants", || mutants::run_on(&park, &Share::Gate, &Passed::in_last_run()?))?;
     }
     steps.finish();
     Ok(())

@@ -107,8 +107,11 @@ fn listed(prefixes: &BTreeSet<String>, own: &str) -> Markup {
             @if prefixes.is_empty() {
                 div.empty { h3 { "No prefix has queues or streams" } p { "A prefix is here once a program has opened a queue or a stream." } }
             } @else {
-                ul { @for prefix in prefixes.iter().take(PREFIXES_MAX) { li { code { (truncated(prefix, WIDTH)) } @if prefix == own { " (shown by this console)" } } } }
-                @if prefixes.len() > PREFIXES_MAX { p.hint { "The first " (PREFIXES_MAX) " of " (prefixes.len()) "." } }
+                ul {
+                    @if prefixes.contains(own) { li { code { (truncated(own, WIDTH)) } " (shown by this console)" } }
+                    @for prefix in prefixes.iter().filter(|prefix| *prefix != own).take(PREFIXES_MAX - 1) { li { code { (truncated(prefix, WIDTH)) } } }
+                }
+                @if prefixes.len() > PREFIXES_MAX { p.hint { "At most " (PREFIXES_MAX) " of " (prefixes.len()) "." } }
                 p.hint { "To see another one, add " code { "?prefix=NAME" } " to the address in " code { "--redis" } "." }
             }
         }

@@ -21,13 +21,13 @@ async fn setup_checks_the_servers_and_finds_prefixes() {
 #[tokio::test]
 async fn failed_check_shows_the_remedy_and_no_password() {
     // Port 1 is reserved; no server listens there.
-    let console = Console::unreachable("redis://user:hidden@127.0.0.1:1").await;
+    let console = Console::unreachable("redis://user:sesame@127.0.0.1:1").await;
     let (cookie, csrf) = console.visit("/setup", "").await;
     let checked = console.send("POST", "/setup/check", &console.form(&cookie), &format!("csrf={csrf}")).await;
     assert!(checked.text.contains("✕ failed") && checked.text.contains("start the server"), "{}", checked.text);
-    assert!(checked.text.contains("redis://user@127.0.0.1:1") && !checked.text.contains("hidden"), "{}", checked.text);
+    assert!(checked.text.contains("redis://user@127.0.0.1:1") && !checked.text.contains("sesame"), "{}", checked.text);
     let found = console.get("/setup?scan=1", "").await;
-    assert_eq!((found.status, found.text.contains("hidden")), (503, false), "{}", found.text);
+    assert_eq!((found.status, found.text.contains("sesame")), (503, false), "{}", found.text);
 }
 
 #[test]

@@ -42,10 +42,12 @@ async fn golden_vectors_of_effects_are_what_a_relay_does() {
         for _ in 0..2 {
             relay.run_once().await.unwrap();
         }
+        // The text of the error is for people and may change.
         let moved = "SELECT state, error FROM evenkeel_outbox";
         let (state, error): (i64, Option<String>) = sqlx::query_as(moved).fetch_one(&pool).await.unwrap();
         let outcome = if state == DONE { "carried out" } else { "parked" };
-        let expect = json!({ "outcome": outcome, "error": error, "job": job(&mail).await });
+        assert_eq!(error.is_some(), outcome == "parked", "{effects}");
+        let expect = json!({ "outcome": outcome, "job": job(&mail).await });
         vectors.push(vector(&format!("effects {effects}"), json!({ "effects": effects, "id_of_job": JOB }), expect));
         sqlx::query("DELETE FROM evenkeel_outbox").execute(&pool).await.unwrap();
     }

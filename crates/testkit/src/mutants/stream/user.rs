@@ -137,7 +137,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "stream_timeout_outcome_kept",
         "A handler that hangs while it holds a lock fails without an outcome, and its entry never becomes a dead letter.",
-        "stream::side::exclusive::memory::handler_that_hangs_with_a_lock_ends_in_a_dead_letter",
+        "stream::side::exclusive::redis::handler_that_hangs_with_a_lock_ends_in_a_dead_letter",
     ),
     mutant(
         "stream_recovery_begun_once",
