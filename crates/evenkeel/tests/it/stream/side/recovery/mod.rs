@@ -1,14 +1,17 @@
 //! Streams that are registered in a database, after Redis has lost them.
 
+mod shop;
+
 use super::rig::{Desk, Orders, Rig, all_settled, append, open};
 use crate::sql::databases::{TestDatabase, Tested};
 use bytes::Bytes;
-use evenkeel::Keel;
 use evenkeel::sql::sink::{Confirmed, Envelope, Order, Sink, SinkError, Sinks};
-use evenkeel::stream::admin::{Checkpoint, Peeked, SeekTo};
-use evenkeel::stream::{Consumer, EntryId, OnFailure, StreamError};
+use evenkeel::stream::StreamError;
+use evenkeel::stream::admin::SeekTo;
 use evenkeel_protocol::stream::steps::{Append, NewEntry};
-use std::sync::Arc;
+use shop::{
+    checkpoints, consumer, entries, flush, handle_all, kept, log, place, process, relay, unsettled, until, values,
+};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
 use tokio::sync::mpsc;
@@ -35,109 +38,6 @@ on_redis_and_each_database! {
     extreme_limits_of_losses_are_accepted
     groups_from_before_the_registration_are_registered
     group_is_unregistered_where_its_database_is_known
-}
-
-/// A process with the stream, which is registered in the database.
-async fn process<DB: Tested>(rig: &Rig, database: &TestDatabase<DB>) -> (Keel, Orders) {
-    let keel = rig.process().await;
-    let orders = keel.stream("orders").partitions(2).sql(&database.pool).open().await.unwrap();
-    (keel, orders)
-}
-
-/// Appends entries of a key, each by a unit of work of its own.
-async fn place<DB: Tested>((keel, orders): &(Keel, Orders), database: &TestDatabase<DB>, key: &str, values: &[&str]) {
-    for value in values {
-        let mut work = keel.begin(&database.pool).await.unwrap();
-        work.append(orders.entry(key, &(*value).to_owned())).unwrap();
-        work.commit().await.unwrap();
-    }
-}
-
-/// Sends what the outbox has, until it has nothing that is due.
-async fn relay<DB: Tested>((keel, _): &(Keel, Orders), database: &TestDatabase<DB>) {
-    let relay = keel.relay(&database.pool).sinks(Sinks::none().streams(keel));
-    loop {
-        while !relay.run_once().await.unwrap().is_idle() {}
-        // Keys wait for a short time, by the clock of the database, after the stream was created again.
-        if database.number("SELECT COUNT(*) FROM evenkeel_outbox_ordered").await == 0 {
-            return;
-        }
-        database.run("UPDATE evenkeel_outbox_keys SET due_at = 0 WHERE due_at IS NOT NULL AND claim IS NULL").await;
-    }
-}
-
-/// Removes everything that Redis has, except the clock of the test.
-async fn flush(rig: &Rig) {
-    let prefix = rig.prefix();
-    let clock = format!("{prefix}:test:now_ms");
-    let keys = rig.command(b"", redis::cmd("KEYS").arg(format!("*{prefix}*"))).await;
-    let keys: Vec<String> = redis::from_redis_value(keys).unwrap();
-    for key in keys.iter().filter(|key| **key != clock) {
-        rig.command(key.as_bytes(), redis::cmd("DEL").arg(key)).await;
-    }
-}
-
-fn consumer(desk: &Arc<Desk>, orders: &Orders, group: &str) -> Consumer<String, String> {
-    desk.consumer(orders.group(group).per_key(OnFailure::BlockKey))
-}
-
-async fn until<F: Future<Output = bool>>(rig: &Rig, mut is_so: impl FnMut() -> F) {
-    let wait = async {
-        while !is_so().await {
-            tokio::task::yield_now().await;
-        }
-    };
-    rig.while_time_passes(wait).await;
-}
-
-/// The entries that the group has not settled, as its consumers have stored it.
-async fn unsettled(orders: &Orders, group: &str) -> u64 {
-    checkpoints(orders, group).await.iter().map(|checkpoint| checkpoint.unsettled).sum()
-}
-
-async fn kept(orders: &Orders) -> u64 {
-    orders.admin().kept_entries().await.unwrap()
-}
-
-/// Handles everything that is unread, until no entry is kept.
-async fn handle_all(rig: &Rig, orders: &Orders) -> Vec<String> {
-    let desk = Desk::new();
-    let office = open(consumer(&desk, orders, "billing"));
-    let mut handled = Vec::new();
-    let done = async {
-        loop {
-            handled.push(desk.done().await);
-        }
-    };
-    tokio::select! {
-        () = done => {}
-        () = until(rig, || async { kept(orders).await == 0 && unsettled(orders, "billing").await == 0 }) => {}
-    }
-    all_settled(orders).await;
-    office.close().await;
-    handled
-}
-
-async fn checkpoints(orders: &Orders, group: &str) -> Vec<Checkpoint> {
-    let all = orders.admin().checkpoints().await.unwrap();
-    all.into_iter().filter(|checkpoint| checkpoint.group == group).collect()
-}
-
-fn entries(all: &[Checkpoint]) -> Vec<EntryId> {
-    all.iter().map(|checkpoint| checkpoint.entry).collect()
-}
-
-async fn log(orders: &Orders) -> Vec<Peeked> {
-    let mut all = Vec::new();
-    for partition in 0..2 {
-        all.extend(orders.admin().peek(partition, EntryId::MIN, 100).await.unwrap());
-    }
-    all
-}
-
-async fn values(orders: &Orders) -> Vec<String> {
-    let entries = log(orders).await.into_iter();
-    entries.map(|entry| serde_json::from_slice(&entry.value.unwrap()).unwrap()).collect()
 }
 
 async fn flush_loses_no_entry_of_a_unit_of_work<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
