@@ -30,7 +30,7 @@ impl Suite {
 
     /// The test binary of the library with this test, built with optimizations.
     pub(crate) fn optimized(test: &str) -> Result<Self> {
-        let all = Self::list(&["--package", "evenkeel", "--all-features", "--release", "--test", "it"])?;
+        let all = Self::list(&["--package", "evenkeel", "--all-features", "--cargo-profile", "sim", "--test", "it"])?;
         Self::find(all, test)
     }
 

@@ -37,7 +37,8 @@ pub(super) struct Outdated {
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/caches/{cache}/invalidate", tag = "programs", summary = "Invalidate an entry of a cache",
+    post, path = "/api/v1/sources/{source}/caches/{cache}/invalidate", operation_id = "invalidate_entry",
+    tag = "programs", summary = "Invalidate an entry of a cache",
     params(("source" = String, Path), ("cache" = String, Path)),
     request_body = Outdated,
     responses((status = 200, description = "Done", body = Changed), ActProblems)

@@ -45,7 +45,8 @@ pub(super) struct Changed {
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/run", tag = "jobs", summary = "Make a waiting job due now",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/run", operation_id = "run_job",
+    tag = "jobs", summary = "Make a waiting job due now",
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
@@ -60,7 +61,8 @@ pub(super) async fn run(
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/reschedule", tag = "jobs", summary = "Give a waiting job another due time",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/reschedule", operation_id = "reschedule_job",
+    tag = "jobs", summary = "Give a waiting job another due time",
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     request_body = Due,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
@@ -107,7 +109,8 @@ fn not_waiting(found: &str) -> Problem {
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/revoke", tag = "jobs", summary = "Revoke a waiting job: it never starts",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/revoke", operation_id = "revoke_job",
+    tag = "jobs", summary = "Revoke a waiting job: it never starts",
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
@@ -131,7 +134,8 @@ pub(super) async fn revoke(
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/edit", tag = "jobs", summary = "Give a waiting job or a dead letter another body",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/edit", operation_id = "edit_job",
+    tag = "jobs", summary = "Give a waiting job or a dead letter another body",
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path), ("If-Match" = String, Header, description = "The `ETag` of the body that was read")),
     request_body = Edit,
     responses((status = 200, description = "Done", body = Changed), ActProblems)

@@ -76,7 +76,8 @@ pub(super) struct Deleted {
 }
 
 #[utoipa::path(
-    get, path = "/api/v1/sources/{source}/topics/{topic}/dead", tag = "dead letters", summary = "Dead letters by error",
+    get, path = "/api/v1/sources/{source}/topics/{topic}/dead", operation_id = "list_dead_groups",
+    tag = "dead letters", summary = "Dead letters by error",
     params(("source" = String, Path), ("topic" = String, Path)),
     responses((status = 200, description = "Done", body = Groups), ReadProblems)
 )]
@@ -90,7 +91,8 @@ pub(super) async fn groups(State(app): State<App>, Path((name, topic)): At) -> R
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/dead/redrive", tag = "dead letters", summary = "Send a group of dead letters back",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/dead/redrive", operation_id = "redrive_dead_group",
+    tag = "dead letters", summary = "Send a group of dead letters back",
     params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = String, Header, description = "The same for a repeat")),
     request_body = Choice,
     responses((status = 200, description = "Done", body = Redriven), ActProblems)
@@ -119,7 +121,8 @@ pub(super) async fn redrive(
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/redrive", tag = "dead letters", summary = "Send one dead letter back",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/redrive", operation_id = "redrive_job",
+    tag = "dead letters", summary = "Send one dead letter back",
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same for a repeat")),
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
@@ -147,7 +150,8 @@ pub(super) async fn redrive_one(
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/dead/delete", tag = "dead letters", summary = "Delete a group of dead letters; there is no undo",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/dead/delete", operation_id = "delete_dead_group",
+    tag = "dead letters", summary = "Delete a group of dead letters; there is no undo",
     params(("source" = String, Path), ("topic" = String, Path)),
     request_body = Deletion,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)
@@ -170,7 +174,8 @@ pub(super) async fn delete(
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/delete", tag = "dead letters", summary = "Delete one dead letter; there is no undo",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/delete", operation_id = "delete_job",
+    tag = "dead letters", summary = "Delete one dead letter; there is no undo",
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     request_body = Confirmation,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)

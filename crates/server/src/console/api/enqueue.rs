@@ -81,7 +81,8 @@ struct One {
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs", tag = "programs", summary = "Enqueue 1 to 100 jobs",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/jobs", operation_id = "enqueue_jobs",
+    tag = "programs", summary = "Enqueue 1 to 100 jobs",
     params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Becomes the id of jobs without one")),
     request_body = Jobs,
     responses((status = 200, description = "Done", body = Added), ActProblems)

@@ -97,7 +97,8 @@ struct Attempt {
 }
 
 #[utoipa::path(
-    get, path = "/api/v1/sources/{source}/topics/{topic}/jobs", tag = "jobs", summary = "List jobs, the latest first; or find one by the id of its sender",
+    get, path = "/api/v1/sources/{source}/topics/{topic}/jobs", operation_id = "list_jobs",
+    tag = "jobs", summary = "List jobs, the latest first; or find one by the id of its sender",
     params(("source" = String, Path), ("topic" = String, Path), Listing),
     responses((status = 200, description = "Done", body = Jobs), ReadProblems)
 )]
@@ -137,7 +138,8 @@ fn cursor(text: &str) -> Result<Listed, Problem> {
 }
 
 #[utoipa::path(
-    get, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}", tag = "jobs", summary = "One job, and why it is where it is",
+    get, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}", operation_id = "show_job",
+    tag = "jobs", summary = "One job, and why it is where it is",
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     responses((status = 200, description = "Done", body = JobView), ReadProblems)
 )]
@@ -159,7 +161,8 @@ pub(super) async fn show(
 
 /// The body, byte for byte.
 #[utoipa::path(
-    get, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/body", tag = "jobs", summary = "The body of a job, byte for byte",
+    get, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/body", operation_id = "show_job_body",
+    tag = "jobs", summary = "The body of a job, byte for byte",
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     responses((status = 200, description = "Done", body = String, content_type = "application/json"), ReadProblems)
 )]

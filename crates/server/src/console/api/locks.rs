@@ -80,7 +80,8 @@ pub(super) struct Renewal {
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/locks/acquire", tag = "programs", summary = "Acquire a lock",
+    post, path = "/api/v1/sources/{source}/locks/acquire", operation_id = "acquire_lock",
+    tag = "programs", summary = "Acquire a lock",
     params(("source" = String, Path)),
     request_body = Acquisition,
     responses((status = 200, description = "Done", body = Granted), ActProblems)
@@ -137,7 +138,8 @@ pub(super) async fn acquire(
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/locks/renew", tag = "programs", summary = "Renew the lease of a lock",
+    post, path = "/api/v1/sources/{source}/locks/renew", operation_id = "renew_lock",
+    tag = "programs", summary = "Renew the lease of a lock",
     params(("source" = String, Path)),
     request_body = Extension,
     responses((status = 200, description = "Done", body = Renewal), ActProblems)
@@ -162,7 +164,8 @@ pub(super) async fn renew(
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/locks/release", tag = "programs", summary = "Release a lock",
+    post, path = "/api/v1/sources/{source}/locks/release", operation_id = "release_lock",
+    tag = "programs", summary = "Release a lock",
     params(("source" = String, Path)),
     request_body = Freeing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)

@@ -1,7 +1,7 @@
 //! `/api/v1`: the JSON API, for programs in any language.
 //!
 //! * `topics.rs`, `jobs.rs`, `change.rs`, `dead.rs` — what the pages show and do.
-//! * `streams/` — the same for streams, and appends.
+//! * `streams/` — the same for streams, and appends. `processes.rs` — the processes that report.
 //! * `enqueue.rs`, `work/`, `locks.rs`, `caches.rs` — what programs do.
 //! * `openapi.rs` — the OpenAPI document, from the handlers.
 //! * `answer.rs`, `body.rs`, `wide.rs` — problems, bodies and numbers as they travel. `rates.rs` — how much a key may ask.
@@ -17,6 +17,7 @@ mod enqueue;
 mod jobs;
 mod locks;
 mod openapi;
+mod processes;
 mod rates;
 mod streams;
 mod topics;
@@ -78,6 +79,7 @@ pub(crate) fn routes(table: Table) -> Table {
         .api_read("/api/v1/openapi.json", Action::Public, openapi::show)
         .api_read("/api/v1/sources", Action::Read, topics::sources)
         .api_read("/api/v1/sources/{source}", Action::Read, topics::overview)
+        .api_read("/api/v1/sources/{source}/processes", Action::Read, processes::list)
         .api_read("/api/v1/sources/{source}/topics", Action::Read, topics::list)
         .api_read("/api/v1/sources/{source}/topics/{topic}", Action::Read, topics::show)
         .api_act("/api/v1/sources/{source}/topics/{topic}/pause", Action::Pause, topics::pause)

@@ -1,6 +1,6 @@
 //! The OpenAPI document, generated from the handlers.
 
-use super::{caches, change, dead, enqueue, jobs, locks, streams, topics, work};
+use super::{caches, change, dead, enqueue, jobs, locks, processes, streams, topics, work};
 use crate::console::kind::{
     CHANGED_MEANWHILE, FORBIDDEN, GROUP_IN_USE, NEEDS_DATABASE, NO_AUDIT, NOT_CONFIRMED, NOT_OUR_PAGE, PARTIAL,
     PARTLY_APPENDED, ROWS_DECIDE, STALE_CALL, TOO_MANY, UNAUTHORIZED, UNKNOWN_GROUP, UNKNOWN_JOB, UNKNOWN_SOURCE,
@@ -27,6 +27,7 @@ use web::{FieldError, Kind, Problem, problems};
         (name = "jobs", description = "Read and change jobs"),
         (name = "dead letters", description = "Redrive and delete dead letters"),
         (name = "streams", description = "Streams, their groups and dead letters"),
+        (name = "processes", description = "The processes that report: what they run and hold"),
         (name = "programs", description = "Enqueue, append, work, lock, invalidate: for API keys"),
     ),
     paths(
@@ -35,7 +36,7 @@ use web::{FieldError, Kind, Problem, problems};
         dead::redrive_one, dead::delete_one, enqueue::enqueue, work::work, work::heartbeat, locks::acquire, locks::renew,
         locks::release, caches::invalidate, streams::list, streams::show, streams::entries::list, streams::entries::append,
         streams::change::pause, streams::change::resume, streams::change::seek, streams::change::unregister, streams::dead::list, streams::dead::replay,
-        streams::dead::delete, show
+        streams::dead::delete, processes::list, show
     ),
     components(schemas(Problem, FieldError)),
     security(("token" = [])),
@@ -62,7 +63,7 @@ impl Modify for Additions {
 }
 
 /// This document.
-#[utoipa::path(get, path = "/api/v1/openapi.json", tag = "topics", summary = "This document",
+#[utoipa::path(get, path = "/api/v1/openapi.json", operation_id = "show_document", tag = "topics", summary = "This document",
     responses((status = 200, description = "Done", body = serde_json::Value)))]
 pub(super) async fn show() -> Json<Openapi> {
     Json(Document::openapi())

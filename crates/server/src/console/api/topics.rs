@@ -33,7 +33,7 @@ struct SourceView {
 }
 
 #[utoipa::path(
-    get, path = "/api/v1/sources", tag = "topics", summary = "List the sources",
+    get, path = "/api/v1/sources", operation_id = "list_sources", tag = "topics", summary = "List the sources",
     responses((status = 200, description = "Done", body = Sources), ReadProblems)
 )]
 pub(super) async fn sources(State(app): State<App>) -> Json<Sources> {
@@ -68,7 +68,8 @@ struct OutboxFigures {
 }
 
 #[utoipa::path(
-    get, path = "/api/v1/sources/{source}", tag = "topics", summary = "Problems, and the age of the figures",
+    get, path = "/api/v1/sources/{source}", operation_id = "show_source",
+    tag = "topics", summary = "Problems, and the age of the figures",
     params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Overview), ReadProblems)
 )]
@@ -150,7 +151,8 @@ pub(super) struct Topics {
 }
 
 #[utoipa::path(
-    get, path = "/api/v1/sources/{source}/topics", tag = "topics", summary = "List the topics with their figures",
+    get, path = "/api/v1/sources/{source}/topics", operation_id = "list_topics",
+    tag = "topics", summary = "List the topics with their figures",
     params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Topics), ReadProblems)
 )]
@@ -164,7 +166,8 @@ pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Re
 }
 
 #[utoipa::path(
-    get, path = "/api/v1/sources/{source}/topics/{topic}", tag = "topics", summary = "Figures of a topic, read now",
+    get, path = "/api/v1/sources/{source}/topics/{topic}", operation_id = "show_topic",
+    tag = "topics", summary = "Figures of a topic, read now",
     params(("source" = String, Path), ("topic" = String, Path)),
     responses((status = 200, description = "Done", body = TopicView), ReadProblems)
 )]
@@ -214,7 +217,8 @@ impl Paused {
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/pause", tag = "topics", summary = "Pause a topic: running jobs continue",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/pause", operation_id = "pause_topic",
+    tag = "topics", summary = "Pause a topic: running jobs continue",
     params(("source" = String, Path), ("topic" = String, Path)),
     request_body = Pause,
     responses((status = 200, description = "Done", body = Paused), ActProblems)
@@ -234,7 +238,8 @@ pub(super) async fn pause(
 }
 
 #[utoipa::path(
-    post, path = "/api/v1/sources/{source}/topics/{topic}/resume", tag = "topics", summary = "Resume a topic",
+    post, path = "/api/v1/sources/{source}/topics/{topic}/resume", operation_id = "resume_topic",
+    tag = "topics", summary = "Resume a topic",
     params(("source" = String, Path), ("topic" = String, Path)),
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Paused), ActProblems)

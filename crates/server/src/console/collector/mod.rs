@@ -1,11 +1,12 @@
 //! [`Collector`]: reads the figures of the source, for all pages and streams together.
 //!
 //! One task reads every two seconds while a page is open, and every ten seconds otherwise, so the number of browsers does not change what Redis
-//! has to do. Process reports (hit ratios, slots, schedules) are read when a page shows them, once a second at most.
+//! has to do. Process reports (hit ratios, slots, schedules) are read with them, and when a page shows them, once a second at most.
 
 mod export;
 mod problems;
 mod processes;
+mod reported;
 mod ring;
 
 pub(crate) use problems::Trouble;
@@ -183,6 +184,7 @@ impl Collector {
             }
         }
         next.troubles = problems::find(&next, self.source.database.is_some());
+        reported::find(&self.reports().await.found, &mut next.troubles);
         self.date(&mut next.troubles);
         self.export.set(&next, self.source.database.is_some());
         self.snapshot.send_replace(Arc::new(next));

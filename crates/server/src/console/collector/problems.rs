@@ -136,7 +136,7 @@ fn of_stream(stream: &Figures, found: &mut Vec<Trouble>) {
     }
 }
 
-fn trouble(id: &str, is_bad: bool, text: String, link: Option<(String, &'static str)>) -> Trouble {
+pub(super) fn trouble(id: &str, is_bad: bool, text: String, link: Option<(String, &'static str)>) -> Trouble {
     Trouble { id: id.to_owned(), is_bad, text, since: String::new(), link }
 }
 

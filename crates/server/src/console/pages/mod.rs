@@ -35,7 +35,7 @@ use web::{Problem, asset};
 pub(crate) struct Assets;
 
 /// What stands unencoded in one segment of a path.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+pub(super) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Adds the routes of the pages.
 pub(crate) fn routes(table: Table) -> Table {

@@ -17,7 +17,8 @@ async fn openapi_document_has_every_route_of_the_api() {
         for (method, operation) in operations.as_object().unwrap() {
             documented.insert((method.to_uppercase(), path.clone()));
             assert!(operation["summary"].is_string() && operation["responses"]["200"].is_object(), "{method} {path}");
-            names.insert(operation["operationId"].to_string());
+            let name = operation["operationId"].as_str().unwrap();
+            assert!(names.insert(name.to_owned()), "two operations are called {name}");
             let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
             let in_path = parameters.iter().filter(|parameter| parameter["in"] == "path").count();
             assert_eq!(in_path, path.matches('{').count(), "{method} {path}");

@@ -8,6 +8,8 @@ use testkit::browser::{Browser, Shot, fits};
 
 /// All pages that show reports.
 const PAGES: [&str; 4] = ["/workers", "/caches", "/schedules", "/locks"];
+/// The same as JSON.
+const API: &str = "/api/v1/sources/default/processes";
 
 #[tokio::test]
 async fn pages_without_reports_say_so() {
@@ -17,6 +19,8 @@ async fn pages_without_reports_say_so() {
         assert!(page.status == 200 && page.text.contains("Not reported"), "{path}: {}", page.text);
     }
     assert!(console.get("/", "").await.text.contains("not reported"));
+    let api = console.get(API, "").await;
+    assert!(api.status == 200 && api.text.contains(r#""processes":[]"#), "{}", api.text);
 }
 
 #[tokio::test]
@@ -49,6 +53,13 @@ async fn pages_show_what_processes_report() {
     let locks = console.get("/locks", "").await.text;
     assert!(locks.contains("stock/42") && locks.contains(&guard.fence().to_string()), "{locks}");
     assert!(console.get("/", "").await.text.contains("1 alive"));
+    let api = console.get(API, "").await.text;
+    let process = serde_json::from_str::<Value>(&api).unwrap()["processes"][0].clone();
+    assert!(process["is_alive"] == true && process["pid"] == std::process::id().to_string(), "{api}");
+    let report = &process["report"];
+    assert!(report["caches"][0]["near_hits"] == "2" && report["caches"][0]["misses"] == "2", "{api}");
+    assert_eq!(report["locks"][0]["fence"], guard.fence().to_string(), "{api}");
+    assert_eq!(report["schedules"][0]["name"], "nightly", "{api}");
 
     let browser = Browser::start().await.unwrap();
     let shots = PAGES.map(|path| Shot::new(&path[1..], &format!("http://{}{path}", console.address)));
@@ -86,4 +97,8 @@ async fn hostile_report_is_escaped_and_bounded() {
         assert!(page.text.contains("1 value under the keys of process reports"), "{path}: {}", page.text);
         assert!(!page.text.contains("/../"), "{path}: {}", page.text);
     }
+    let api = console.get(API, "").await;
+    let found = serde_json::from_str::<Value>(&api.text).unwrap();
+    assert_eq!(found["ignored"], "1", "{}", api.text);
+    assert_eq!(found["processes"][0]["report"]["left_out"], u64::MAX.to_string(), "{}", api.text);
 }
