@@ -10,11 +10,15 @@ use crate::mutants::{self, Passed, Share};
 use crate::setup;
 use crate::shell::{self, Steps, cargo};
 use anyhow::Result;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 pub(crate) use matrix::mysql;
 pub(crate) use park::Park;
 pub(crate) use suite::Suite;
+
+/// The setting of nextest that a user may override.
+const THREADS: &str = "NEXTEST_TEST_THREADS";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -63,5 +67,14 @@ pub(crate) fn build() -> Result<()> {
 fn nextest(park: &Park, filters: &[&str]) -> Result<()> {
     let mut command = cargo(&["nextest", "run", "--workspace"]);
     command.args(filters).envs(park.addresses());
+    if std::env::var_os(THREADS).is_none() {
+        command.env(THREADS, threads().to_string());
+    }
     shell::run(&mut command)
+}
+
+/// Tests that run at once: half as many again as there are cores, because many of them wait for servers, processes and browsers.
+fn threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    cores + cores.div_ceil(2)
 }

@@ -184,7 +184,10 @@ impl Collector {
             }
         }
         next.troubles = problems::find(&next, self.source.database.is_some());
-        reported::find(&self.reports().await.found, &mut next.troubles);
+        // If they cannot be read, Redis does not answer, which is a problem above.
+        if let Ok(found) = self.read_reports().await {
+            reported::find(&found, &mut next.troubles);
+        }
         self.date(&mut next.troubles);
         self.export.set(&next, self.source.database.is_some());
         self.snapshot.send_replace(Arc::new(next));

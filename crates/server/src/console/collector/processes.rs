@@ -34,16 +34,23 @@ impl Collector {
         {
             return Arc::clone(reports);
         }
-        let read = self.clock.timeout(READ_MAX, self.source.keel.processes()).await;
-        let before = || last.as_ref().map(|(_, reports)| reports.found.clone()).unwrap_or_default();
-        let reports = Arc::new(match read {
-            Ok(Ok(found)) => Reports { found, failed: None },
-            Ok(Err(error)) => Reports { found: before(), failed: Some(error.to_string()) },
-            Err(_) => {
-                Reports { found: before(), failed: Some(format!("Redis took longer than {} s", READ_MAX.as_secs())) }
+        let reports = Arc::new(match self.read_reports().await {
+            Ok(found) => Reports { found, failed: None },
+            Err(failed) => {
+                let found = last.as_ref().map(|(_, reports)| reports.found.clone()).unwrap_or_default();
+                Reports { found, failed: Some(failed) }
             }
         });
         *last = Some((self.clock.now(), Arc::clone(&reports)));
         reports
+    }
+
+    /// Reads the process reports now.
+    pub(super) async fn read_reports(&self) -> Result<Processes, String> {
+        match self.clock.timeout(READ_MAX, self.source.keel.processes()).await {
+            Ok(Ok(found)) => Ok(found),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(format!("Redis took longer than {} s", READ_MAX.as_secs())),
+        }
     }
 }

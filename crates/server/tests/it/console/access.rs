@@ -30,6 +30,7 @@ async fn pages() -> (Console, Vec<String>) {
     let redrive = format!("csrf={csrf}&group=bad+address&until=99999999999999&name={OPERATION}&rate=1");
     let begun = console.send("POST", "/queues/mail/dead/redrive", &console.form(&cookie), &redrive).await;
     assert_eq!(begun.status, 303, "{}", begun.text);
+    console.keel.report_once().await.unwrap();
     let listed = console.get("/streams/orders/groups/billing/dead", "").await.text;
     let letter = listed.split("href=\"/streams/orders/groups/billing/dead/").nth(1).unwrap().split('"').next().unwrap();
     let pages = [
@@ -50,6 +51,8 @@ async fn pages() -> (Console, Vec<String>) {
         "/caches?cache=user&key=42",
         "/locks",
         "/locks?scan=1",
+        "/workers",
+        "/schedules",
         "/outbox",
         "/link",
         "/setup",
