@@ -11,10 +11,6 @@ pub(crate) trait Reported: Send + Sync {
 }
 
 /// See the module.
-#[cfg_attr(
-    not(any(feature = "queue", feature = "lock", feature = "sql")),
-    expect(dead_code, reason = "only jobs, locks and relays have times")
-)]
 pub(crate) struct Draft {
     pub(crate) report: ProcessReport,
     /// This process's time, and the store's at the same moment.

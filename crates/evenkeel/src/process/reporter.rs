@@ -129,7 +129,7 @@ impl Reporter {
                 self.has_logged.store(false, Relaxed);
             }
             Ok(false) => {
-                self.failed(&"another program's value is under the key of the list of processes (docs/keyspace.md)")
+                self.failed(&"another program's value is under the key of the list of processes (docs/keyspace.md)");
             }
             Err(error) => self.failed(error),
         }

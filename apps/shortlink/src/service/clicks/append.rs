@@ -22,6 +22,11 @@ const TICK: Duration = Duration::from_millis(20);
 /// How many ticks the counts of an append are gathered for: a second.
 const TICKS_PER_APPEND: u32 = 50;
 
+/// The parts in which an append is sent, one at a tick, and the fewest entries of a part. In one piece the counts of thousands of links would occupy
+/// Redis for tens of milliseconds, in which redirects wait.
+const PARTS: usize = 25;
+const PART_MIN: usize = 32;
+
 /// The most counters. Once there are so many, which takes an outage of Redis, clicks stay in the buffer until it is full.
 const COUNTERS_MAX: usize = 65_536;
 
@@ -118,7 +123,16 @@ impl Appender {
         };
         let batch: Vec<(Box<str>, ClickEntry)> = counters.into_iter().map(entry).collect();
         let (stream, metrics, clock) = (self.stream.clone(), Arc::clone(&self.metrics), self.clock.clone());
-        Box::pin(async move { until_appended(&stream, &batch, &metrics, &clock).await })
+        let stop = self.stop.clone();
+        Box::pin(async move {
+            let part = batch.len().div_ceil(PARTS).max(PART_MIN);
+            for (index, part) in batch.chunks(part).enumerate() {
+                if index > 0 {
+                    stop.run_until_cancelled(clock.sleep(TICK)).await;
+                }
+                until_appended(&stream, part, &metrics, &clock).await;
+            }
+        })
     }
 }
 

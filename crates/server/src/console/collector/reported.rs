@@ -109,6 +109,7 @@ fn workers() -> Option<(String, &'static str)> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
     use super::*;
     use serde_json::{Value, json};

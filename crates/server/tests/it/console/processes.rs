@@ -55,7 +55,8 @@ async fn pages_show_what_processes_report() {
     assert!(console.get("/", "").await.text.contains("1 alive"));
     let api = console.get(API, "").await.text;
     let process = serde_json::from_str::<Value>(&api).unwrap()["processes"][0].clone();
-    assert!(process["is_alive"] == true && process["pid"] == std::process::id().to_string(), "{api}");
+    let pid = std::process::id().to_string();
+    assert!(process["is_alive"] == true && process["pid"] == pid.as_str(), "{api}");
     let report = &process["report"];
     assert!(report["caches"][0]["hits"] == "2" && report["caches"][0]["misses"] == "2", "{api}");
     assert_eq!(report["locks"][0]["fence"], guard.fence().to_string(), "{api}");
