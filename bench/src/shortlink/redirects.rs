@@ -38,19 +38,29 @@ pub(crate) async fn hits(plan: &Plan, tier: &str, service: Program, codes: &[Str
     ])
 }
 
-/// Tail and rate of redirects with clicks, against the same service without them, in one run on the same servers.
+/// The counts of clicks are appended and folded up to about two seconds after their redirects.
+const BEHIND: Duration = Duration::from_secs(3);
+
+/// Tail and rate of redirects with clicks, against the same service without them, in one run on the same servers. Each measurement begins when the
+/// clicks of the one before are counted, and after some redirects of its own, whose clicks are then counted during it.
 pub(crate) async fn clicks(plan: &Plan, tier: &str, on: Program, off: Program, codes: &[String]) -> Result<Vec<Row>> {
     const OFF: &str = "--clicks off";
     for program in [&on, &off, &on, &off] {
         once(program, codes)?;
     }
-    let closed =
-        |program: &Program, span: Duration| Ok(redirects(program, codes, Pace::Closed { ms: millis(span) })?.rate());
+    let measured = |program: &Program, pace: &dyn Fn(Duration) -> Pace, span: Duration| {
+        std::thread::sleep(BEHIND);
+        redirects(program, codes, pace(BEHIND))?;
+        redirects(program, codes, pace(span))
+    };
+    let closed = |program: &Program, span: Duration| {
+        Ok(measured(program, &|span| Pace::Closed { ms: millis(span) }, span)?.rate())
+    };
     let rate = compare(plan, |span| ready(closed(&on, span)), |span| ready(closed(&off, span))).await?;
     let per_second = rate.ours * LOAD;
     let open = |program: &Program, span: Duration| {
-        let pace = Pace::Open { ms: millis(span), per_second };
-        Ok(redirects(program, codes, pace)?.p99_us as f64 / 1_000.0)
+        let pace = |span| Pace::Open { ms: millis(span), per_second };
+        Ok(measured(program, &pace, span)?.p99_us as f64 / 1_000.0)
     };
     let tail = compare(plan, |span| ready(open(&on, span)), |span| ready(open(&off, span))).await?;
     let row = format!("p99 of redirects from the {tier} at {per_second:.0}/s, with clicks");
