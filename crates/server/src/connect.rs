@@ -43,6 +43,44 @@ impl OnRedis {
     }
 }
 
+/// The servers of a command: a Redis, and a database if one was given.
+pub(crate) struct Servers<'a> {
+    pub(crate) keel: Keel,
+    redis: &'a Address,
+    /// Connected only when it is needed.
+    pub(crate) database: Option<&'a Address>,
+}
+
+impl Servers<'_> {
+    /// `text` with every secret of the addresses masked.
+    pub(crate) fn without_secrets(&self, text: &str) -> String {
+        let addresses = [self.redis].into_iter().chain(self.database);
+        addresses.fold(text.to_owned(), |text, address| address.without_secrets(&text))
+    }
+}
+
+/// Connects to the Redis and runs the command.
+pub(crate) async fn on_servers(
+    redis: Option<&str>,
+    database: Option<&str>,
+    operate: impl AsyncFnOnce(&Servers<'_>) -> Result<bool>,
+) -> ExitCode {
+    let redis = match redis_address(redis) {
+        Ok(address) => address,
+        Err(error) => return exit_code(Err(error), &[]),
+    };
+    let database = match database.map(|url| database_address(Some(url))).transpose() {
+        Ok(database) => database,
+        Err(error) => return exit_code(Err(error), &[]),
+    };
+    let result = match Keel::builder().process_reports(false).connect(&redis.url).await {
+        Ok(keel) => operate(&Servers { keel, redis: &redis, database: database.as_ref() }).await,
+        Err(error) => Err(error.into()),
+    };
+    let addresses: Vec<&Address> = [&redis].into_iter().chain(&database).collect();
+    exit_code(result, &addresses)
+}
+
 /// The address of a Redis.
 pub(crate) fn redis_address(url: Option<&str>) -> Result<Address> {
     let url = url.context("no Redis given: use --redis redis://host:6379 or set EVENKEEL_REDIS")?;

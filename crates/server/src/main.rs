@@ -8,6 +8,7 @@ mod console;
 mod demo;
 mod doctor;
 mod inbox;
+mod listing;
 mod lock;
 mod outbox;
 mod output;
@@ -16,6 +17,7 @@ mod queue;
 mod shell;
 mod stream;
 mod time;
+mod top;
 mod webhook;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -53,6 +55,8 @@ enum Command {
     Serve(console::Arguments),
     /// Inspect and operate the streams on a Redis: groups, lag, dead letters
     Stream(stream::Arguments),
+    /// Show live tables, one per tab: topics, streams, caches, locks, processes, outbox
+    Top(top::Arguments),
     /// Print the completions of a shell, for example `evenkeel completions bash > /etc/bash_completion.d/evenkeel`
     Completions(shell::CompletionsArguments),
     /// Print the manual page, or write those of all commands into a folder
@@ -87,6 +91,7 @@ async fn run(command: Command) -> ExitCode {
         Command::Queue(arguments) => queue::run(arguments).await,
         Command::Serve(arguments) => console::run(arguments).await,
         Command::Stream(arguments) => stream::run(arguments).await,
+        Command::Top(arguments) => top::run(arguments).await,
         Command::Completions(arguments) => shell::completions(&arguments, &mut Arguments::command()),
         Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
         Command::Token(command) => console::token::run(&command),

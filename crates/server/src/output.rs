@@ -46,8 +46,10 @@ pub(crate) fn write(text: &str) -> Result<()> {
     }
 }
 
-/// A table with aligned columns; columns of numbers are right-aligned.
+/// A table with aligned columns; columns of numbers are right-aligned. No cell can send an escape sequence to the terminal.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| without_escapes(cell)).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([headings[column].chars().count()]).max().unwrap_or(0)
@@ -67,6 +69,11 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = line(&mut headings.iter().copied());
     rows.iter().for_each(|row| text.push_str(&line(&mut row.iter().map(String::as_str))));
     text
+}
+
+/// The text with a space for each control character, apart from those that lay out text.
+fn without_escapes(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c }).collect()
 }
 
 /// A table, or `empty` if there are no rows.
@@ -113,6 +120,12 @@ mod tests {
         assert_eq!(table(&["TOPIC", "WAITING"], &rows), expected);
         assert_eq!(table_or(&["TOPIC", "WAITING"], &rows, "no topic"), expected);
         assert_eq!(table_or(&["TOPIC", "WAITING"], &[], "no topic"), "no topic\n");
+    }
+
+    #[test]
+    fn table_cells_have_no_escape_sequences() {
+        let rows = [vec!["\u{1b}[2Jred\u{9b}31m\r".to_owned()], vec!["two\nlines".to_owned()]];
+        assert_eq!(table(&["NAME"], &rows), "NAME\n [2Jred 31m\ntwo\nlines\n");
     }
 
     #[test]

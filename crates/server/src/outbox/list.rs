@@ -1,5 +1,6 @@
 //! `ls`, `stats`, `park ls`.
 
+use crate::listing::Listing;
 use crate::output::{Output, table_or, truncated};
 use crate::time;
 use anyhow::Result;
@@ -101,45 +102,68 @@ fn key_json(key: &SeenKey) -> Value {
 
 pub(super) async fn stats<DB: Database>(outbox: &Outbox<DB>, output: Output) -> Result<bool> {
     let stats = outbox.stats().await?;
-    let OutboxStats {
-        waiting,
-        done,
-        aborted,
-        parked,
-        messages,
-        keys,
-        keys_waiting,
-        keys_parked,
-        unrouted,
-        unknown,
-        now_ms,
-        ..
-    } = stats;
-    let age = |since: Option<u64>| since.map_or_else(|| "-".to_owned(), |ms| time::span(now_ms.saturating_sub(ms)));
+    let OutboxStats { waiting, done, aborted, parked, messages, keys, keys_waiting, keys_parked, .. } = stats;
     let mut text = format!(
         "units of work    {waiting} pending (oldest {}), {parked} parked, {done} completed, {aborted} aborted\n\
          messages         {messages} unsent (oldest {})\n\
          keys             {keys} in total, {keys_waiting} with unsent messages, {keys_parked} parked\n",
-        age(stats.oldest_ms),
-        age(stats.oldest_message_ms),
+        age(stats.oldest_ms, stats.now_ms),
+        age(stats.oldest_message_ms, stats.now_ms),
     );
-    if unrouted > 0 {
-        text.push_str(&format!(
-            "without sink     {unrouted} units of work and keys have a topic that no relay has a sink for: see `outbox ls`\n"
-        ));
-    }
-    if unknown > 0 {
-        text.push_str(&format!(
-            "unknown state    {unknown} rows were written by a newer version: update this program\n"
-        ));
-    }
-    let value = json!({
-        "works": { "waiting": waiting, "parked": parked, "done": done, "aborted": aborted, "oldest_ms": stats.oldest_ms },
-        "messages": { "waiting": messages, "oldest_ms": stats.oldest_message_ms },
-        "keys": { "all": keys, "waiting": keys_waiting, "parked": keys_parked },
-        "unrouted": unrouted, "unknown": unknown,
-        "now_ms": now_ms,
-    });
-    output.print(&value, &text)?;
+    warnings(&stats).iter().for_each(|warning| text.push_str(&format!("{warning}\n")));
+    output.print(&stats_json(&stats), &text)?;
     Ok(true)
+}
+
+/// The statistics, as a table: the units of work, their ordered messages, and the keys of these.
+pub(super) async fn listing<DB: Database>(outbox: &Outbox<DB>) -> Result<Listing> {
+    let stats = outbox.stats().await?;
+    let OutboxStats { waiting, done, aborted, parked, messages, keys_waiting, keys_parked, .. } = stats;
+    let (works_age, messages_age) = (age(stats.oldest_ms, stats.now_ms), age(stats.oldest_message_ms, stats.now_ms));
+    let [waiting, done, aborted, parked, messages, keys_waiting, keys_parked] =
+        [waiting, done, aborted, parked, messages, keys_waiting, keys_parked].map(|number| number.to_string());
+    let row = |cells: [&str; 6]| cells.map(str::to_owned).to_vec();
+    Ok(Listing {
+        headings: vec!["ENTRIES", "PENDING", "OLDEST", "PARKED", "COMPLETED", "ABORTED"],
+        rows: vec![
+            row(["units of work", &waiting, &works_age, &parked, &done, &aborted]),
+            row(["messages", &messages, &messages_age, "-", "-", "-"]),
+            row(["keys", &keys_waiting, "-", &keys_parked, "-", "-"]),
+        ],
+        empty: String::new(),
+        notes: warnings(&stats),
+        value: stats_json(&stats),
+    })
+}
+
+fn age(since_ms: Option<u64>, now_ms: u64) -> String {
+    since_ms.map_or_else(|| "-".to_owned(), |ms| time::span(now_ms.saturating_sub(ms)))
+}
+
+/// A line for each number that should be 0.
+fn warnings(stats: &OutboxStats) -> Vec<String> {
+    let OutboxStats { unrouted, unknown, .. } = stats;
+    let mut warnings = Vec::new();
+    if *unrouted > 0 {
+        warnings.push(format!(
+            "without sink     {unrouted} units of work and keys have a topic that no relay has a sink for: see `outbox ls`"
+        ));
+    }
+    if *unknown > 0 {
+        warnings.push(format!("unknown state    {unknown} rows were written by a newer version: update this program"));
+    }
+    warnings
+}
+
+fn stats_json(stats: &OutboxStats) -> Value {
+    json!({
+        "works": {
+            "waiting": stats.waiting, "parked": stats.parked, "done": stats.done, "aborted": stats.aborted,
+            "oldest_ms": stats.oldest_ms,
+        },
+        "messages": { "waiting": stats.messages, "oldest_ms": stats.oldest_message_ms },
+        "keys": { "all": stats.keys, "waiting": stats.keys_waiting, "parked": stats.keys_parked },
+        "unrouted": stats.unrouted, "unknown": stats.unknown,
+        "now_ms": stats.now_ms,
+    })
 }

@@ -8,6 +8,7 @@ mod list;
 
 use crate::address::{Address, Kind};
 use crate::connect::{connect, database_address, exit_code};
+use crate::listing::Listing;
 use crate::output::Output;
 use anyhow::Result;
 use evenkeel::sql::Database;
@@ -61,6 +62,32 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
         _ => operate::<sqlx::Sqlite>(&address, arguments.command, output).await,
     };
     exit_code(result, &[&address])
+}
+
+/// The outbox of a database of any kind.
+pub(crate) enum AnyOutbox {
+    MySql(Outbox<sqlx::MySql>),
+    Postgres(Outbox<sqlx::Postgres>),
+    Sqlite(Outbox<sqlx::Sqlite>),
+}
+
+impl AnyOutbox {
+    pub(crate) async fn connect(address: &Address) -> Result<Self> {
+        Ok(match address.kind {
+            Kind::MySql => Self::MySql(Outbox::new(&connect::<sqlx::MySql>(address).await?)),
+            Kind::Postgres => Self::Postgres(Outbox::new(&connect::<sqlx::Postgres>(address).await?)),
+            _ => Self::Sqlite(Outbox::new(&connect::<sqlx::Sqlite>(address).await?)),
+        })
+    }
+
+    /// The statistics, as a table.
+    pub(crate) async fn listing(&self) -> Result<Listing> {
+        match self {
+            Self::MySql(outbox) => list::listing(outbox).await,
+            Self::Postgres(outbox) => list::listing(outbox).await,
+            Self::Sqlite(outbox) => list::listing(outbox).await,
+        }
+    }
 }
 
 async fn operate<DB: Database>(address: &Address, command: Command, output: Output) -> Result<bool> {

@@ -17,11 +17,11 @@ mod top;
 mod watch;
 mod why;
 
-use crate::address::{Address, Kind};
-use crate::connect::{connect, database_address, exit_code, redis_address};
+use crate::address::Kind;
+use crate::connect::{Servers, connect, on_servers};
+use crate::listing::Listing;
 use crate::output::Output;
 use anyhow::Result;
-use evenkeel::Keel;
 use evenkeel::queue::JobId;
 use evenkeel::queue::topic::Topic;
 use std::process::ExitCode;
@@ -81,32 +81,14 @@ enum Command {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
-    let output = Output::new(arguments.json);
-    let redis = match redis_address(arguments.redis.as_deref()) {
-        Ok(address) => address,
-        Err(error) => return exit_code(Err(error), &[]),
-    };
-    let database = match arguments.database.as_deref().map(|url| database_address(Some(url))).transpose() {
-        Ok(database) => database,
-        Err(error) => return exit_code(Err(error), &[]),
-    };
-    let result = match Keel::builder().process_reports(false).connect(&redis.url).await {
-        Ok(keel) => operate(&Servers { keel, database: database.as_ref() }, arguments.command, output).await,
-        Err(error) => Err(error.into()),
-    };
-    let addresses: Vec<&Address> = [&redis].into_iter().chain(&database).collect();
-    exit_code(result, &addresses)
-}
-
-/// The servers that hold the queues.
-struct Servers<'a> {
-    keel: Keel,
-    /// The database of topics with [`Durability::Sql`](evenkeel::queue::Durability::Sql); connected only if there is such a topic.
-    database: Option<&'a Address>,
+    let Arguments { redis, database, json, command } = arguments;
+    let output = Output::new(json);
+    let (redis, database) = (redis.as_deref(), database.as_deref());
+    on_servers(redis, database, async |servers| operate(servers, command, output).await).await
 }
 
 impl Servers<'_> {
-    /// Attaches the database to a topic that needs it.
+    /// Attaches the database to a topic with [`Durability::Sql`](evenkeel::queue::Durability::Sql), which needs it.
     async fn with_rows(&self, topic: Topic) -> Result<Topic> {
         let Some(database) = self.database.filter(|_| topic.needs_database()) else { return Ok(topic) };
         Ok(match database.kind {
@@ -164,6 +146,11 @@ async fn topics(servers: &Servers<'_>, names: &[String]) -> Result<Vec<Topic>> {
         topics.push(topic(servers, name).await?);
     }
     Ok(topics)
+}
+
+/// The statistics of the named topics, or of all topics if none is named.
+pub(crate) async fn listing(servers: &Servers<'_>, names: &[String]) -> Result<Listing> {
+    stats::listing(&topics(servers, names).await?).await
 }
 
 /// Parses a job id: 32 hexadecimal digits, or the id that the sender chose.

@@ -1,6 +1,7 @@
 //! `ls` and `stats`: the statistics of topics.
 
 use super::{Servers, prefixes};
+use crate::listing::Listing;
 use crate::output::{Output, table};
 use crate::time;
 use anyhow::Result;
@@ -14,15 +15,14 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn list(servers: &Servers<'_>, output: Output) -> Result<bool> {
-    let topics = super::topics(servers, &[]).await?;
-    let (rows, values) = rows(&topics).await?;
-    if !rows.is_empty() {
-        output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
+    let all = super::listing(servers, &[]).await?;
+    if !all.rows.is_empty() {
+        all.print(output)?;
         return Ok(true);
     }
     let found = prefixes::find(&servers.keel, prefixes::TOPICS).await?;
     let hint = prefixes::hint("queues", servers.keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
-    output.print(&Value::Array(values), "")?;
+    output.print(&all.value, "")?;
     eprintln!("{hint}");
     // Queues under another prefix mean that the address lacks the service's prefix.
     Ok(found.is_empty())
@@ -35,11 +35,8 @@ pub(super) async fn stats(servers: &Servers<'_>, arguments: &Arguments, output: 
     Ok(true)
 }
 
-/// The headings of [`rows`].
-pub(super) const HEADINGS: [&str; 8] = ["TOPIC", "WAITING", "DUE", "LATE", "RUNNING", "DEAD", "DONE", "STATE"];
-
-/// The statistics of each topic, as table rows and as JSON.
-pub(super) async fn rows(topics: &[Topic]) -> Result<(Vec<Vec<String>>, Vec<Value>)> {
+/// The statistics of each topic.
+pub(super) async fn listing(topics: &[Topic]) -> Result<Listing> {
     let (mut rows, mut values) = (Vec::new(), Vec::new());
     for topic in topics {
         let stats = topic.stats().await?;
@@ -57,7 +54,13 @@ pub(super) async fn rows(topics: &[Topic]) -> Result<(Vec<Vec<String>>, Vec<Valu
         ]);
         values.push(json(topic, &stats));
     }
-    Ok((rows, values))
+    Ok(Listing {
+        headings: vec!["TOPIC", "WAITING", "DUE", "LATE", "RUNNING", "DEAD", "DONE", "STATE"],
+        rows,
+        empty: "no queues under this prefix; `evenkeel queue ls` lists the prefixes that have queues".to_owned(),
+        notes: Vec::new(),
+        value: Value::Array(values),
+    })
 }
 
 fn state(stats: &TopicStats) -> String {

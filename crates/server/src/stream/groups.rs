@@ -1,7 +1,8 @@
 //! `ls`, `show`, `groups` and `lag`: the state of streams and of their groups.
 
 use super::figures::{self, Figures};
-use crate::output::{Output, table, table_or};
+use crate::listing::Listing;
+use crate::output::{Output, table_or};
 use crate::queue::prefixes;
 use crate::time;
 use anyhow::{Result, bail};
@@ -34,6 +35,21 @@ pub(super) struct LagArguments {
 }
 
 pub(super) async fn list(keel: &Keel, output: Output) -> Result<bool> {
+    let all = listing(keel).await?;
+    if !all.rows.is_empty() {
+        all.print(output)?;
+        return Ok(true);
+    }
+    let found = prefixes::find(keel, prefixes::STREAMS).await?;
+    let hint = prefixes::hint("streams", keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
+    output.print(&all.value, "")?;
+    eprintln!("{hint}");
+    // Streams under another prefix mean that the address lacks the service's prefix.
+    Ok(found.is_empty())
+}
+
+/// All streams, with what their groups have not settled.
+pub(crate) async fn listing(keel: &Keel) -> Result<Listing> {
     let (mut rows, mut values) = (Vec::new(), Vec::new());
     for stream in keel.streams().await? {
         let figures = Figures::read(&stream).await?;
@@ -53,17 +69,13 @@ pub(super) async fn list(keel: &Keel, output: Output) -> Result<bool> {
             "dead": figures.dead(), "state": figures.state(),
         }));
     }
-    if !rows.is_empty() {
-        let headings = ["STREAM", "PARTITIONS", "ENTRIES", "GROUPS", "LATE", "PENDING", "DEAD", "STATE"];
-        output.print(&Value::Array(values), &table(&headings, &rows))?;
-        return Ok(true);
-    }
-    let found = prefixes::find(keel, prefixes::STREAMS).await?;
-    let hint = prefixes::hint("streams", keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
-    output.print(&Value::Array(values), "")?;
-    eprintln!("{hint}");
-    // Streams under another prefix mean that the address lacks the service's prefix.
-    Ok(found.is_empty())
+    Ok(Listing {
+        headings: vec!["STREAM", "PARTITIONS", "ENTRIES", "GROUPS", "LATE", "PENDING", "DEAD", "STATE"],
+        rows,
+        empty: "no streams under this prefix; `evenkeel stream ls` lists the prefixes that have streams".to_owned(),
+        notes: Vec::new(),
+        value: Value::Array(values),
+    })
 }
 
 pub(super) async fn groups(keel: &Keel, arguments: &StreamArgument, output: Output) -> Result<bool> {

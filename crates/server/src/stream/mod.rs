@@ -13,6 +13,7 @@ pub(crate) mod unregister;
 
 pub(crate) use change::summary;
 pub(crate) use dead::{kind, reason};
+pub(crate) use groups::listing;
 
 use crate::connect::OnRedis;
 use crate::output::Output;

@@ -16,4 +16,5 @@ mod queue;
 mod queue_job;
 mod queue_rows;
 mod stream;
+mod top;
 mod vectors;

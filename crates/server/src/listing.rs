@@ -1,0 +1,50 @@
+//! What a command lists: a table for people, and a value for programs.
+
+use crate::output::{Output, table_or, truncated};
+use anyhow::Result;
+use serde_json::Value;
+
+/// A table, and the same as JSON.
+pub(crate) struct Listing {
+    pub(crate) headings: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// What is printed in place of a table without rows.
+    pub(crate) empty: String,
+    /// Lines below the table.
+    pub(crate) notes: Vec<String>,
+    pub(crate) value: Value,
+}
+
+impl Listing {
+    /// The table without its notes: one line for the headings and one for each row, or the text for a table without rows.
+    pub(crate) fn table(&self) -> String {
+        // A line break in a name would look like a further row.
+        let on_one_line = |row: &Vec<String>| row.iter().map(|cell| truncated(cell, usize::MAX)).collect();
+        let rows: Vec<Vec<String>> = self.rows.iter().map(on_one_line).collect();
+        table_or(&self.headings, &rows, &self.empty)
+    }
+
+    /// Prints the value with `--json`, otherwise the table and its notes.
+    pub(crate) fn print(&self, output: Output) -> Result<()> {
+        let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
+        output.print(&self.value, &(self.table() + &notes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_of_a_listing_is_one_line() {
+        let listing = Listing {
+            headings: vec!["LOCK", "FENCE"],
+            rows: vec![vec!["a\nb".to_owned(), "7".to_owned()]],
+            empty: "no lock".to_owned(),
+            notes: vec!["a note".to_owned()],
+            value: Value::Null,
+        };
+        assert_eq!(listing.table(), "LOCK  FENCE\na b       7\n");
+        assert_eq!(Listing { rows: Vec::new(), ..listing }.table(), "no lock\n");
+    }
+}

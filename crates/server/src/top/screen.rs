@@ -1,0 +1,169 @@
+//! Fits a tab to the size of the terminal.
+//!
+//! Names come from Redis, where other programs may write: every line is cut and has no control characters, apart from those of the header.
+
+use super::Tab;
+use crate::listing::Listing;
+use crate::output::truncated;
+
+/// Begins and ends the highlighted tab of the header.
+const REVERSE: &str = "\x1b[7m";
+const PLAIN: &str = "\x1b[0m";
+/// The end of the header, where it fits.
+const HINT: &str = "  q: quit";
+
+/// The size of a terminal.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+}
+
+/// What is below the header.
+pub(super) enum Body {
+    Table { time: String, listing: Listing },
+    Text(String),
+}
+
+/// The lines of the screen. They leave one row and one column of the terminal free, so that the cursor after a line neither wraps nor
+/// scrolls.
+pub(super) fn screen(tabs: &[Tab], current: Tab, body: &Body, size: Size) -> Vec<String> {
+    let (rows, columns) = (size.rows.saturating_sub(1).max(1), size.columns.saturating_sub(1).max(1));
+    let mut lines: Vec<String> = header(tabs, current, columns).into_iter().collect();
+    match body {
+        Body::Text(text) => lines.extend(wrapped(text, columns)),
+        Body::Table { time, listing } => {
+            lines.extend([truncated(time, columns), String::new()]);
+            let left = rows.saturating_sub(lines.len());
+            lines.extend(table(listing, left, columns));
+        }
+    }
+    lines.truncate(rows);
+    lines
+}
+
+/// The tabs with their keys; none if there is only one. If they are too wide, only the current one.
+fn header(tabs: &[Tab], current: Tab, columns: usize) -> Option<String> {
+    let label = |(place, tab): (usize, &Tab)| (*tab == current, format!(" {} {} ", place + 1, tab.name()));
+    let mut labels: Vec<(bool, String)> = tabs.iter().enumerate().map(label).collect();
+    if labels.len() < 2 {
+        return None;
+    }
+    let mut width: usize = labels.iter().map(|(_, label)| label.len()).sum();
+    if width > columns {
+        labels.retain(|(is_current, _)| *is_current);
+        labels.iter_mut().for_each(|(_, label)| *label = truncated(label, columns));
+        width = columns;
+    }
+    let text = |(is_current, label): &(bool, String)| {
+        if *is_current { format!("{REVERSE}{label}{PLAIN}") } else { label.clone() }
+    };
+    let hint = if width + HINT.len() <= columns { HINT } else { "" };
+    Some(labels.iter().map(text).collect::<String>() + hint)
+}
+
+/// The table and its notes in at most `rows` lines. If it has more rows, the last line says how many are not shown.
+fn table(listing: &Listing, rows: usize, columns: usize) -> Vec<String> {
+    let notes = listing.notes.iter().flat_map(|note| wrapped(note, columns));
+    if listing.rows.is_empty() {
+        return wrapped(&listing.empty, columns).into_iter().chain(notes).collect();
+    }
+    let notes: Vec<String> = notes.collect();
+    let mut lines: Vec<String> = listing.table().lines().map(|line| truncated(line, columns)).collect();
+    if lines.len() + notes.len() <= rows {
+        lines.extend(notes);
+        return lines;
+    }
+    // One line is for the headings, and one for the number.
+    let shown = rows.saturating_sub(notes.len() + 2);
+    lines.truncate(1 + shown);
+    lines.extend(notes);
+    lines.truncate(rows.saturating_sub(1));
+    let text = match listing.rows.len().saturating_sub(shown) {
+        1 => "1 row not shown".to_owned(),
+        number => format!("{number} rows not shown"),
+    };
+    lines.push(truncated(&text, columns));
+    lines
+}
+
+/// The text in lines of at most `columns` characters.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let characters: Vec<char> = truncated(text, usize::MAX).chars().collect();
+    characters.chunks(columns.max(1)).map(|line| line.iter().collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn listing(names: &[&str], notes: &[&str]) -> Listing {
+        Listing {
+            headings: vec!["LOCK", "FENCE"],
+            rows: names.iter().map(|name| vec![(*name).to_owned(), "7".to_owned()]).collect(),
+            empty: "no locks here".to_owned(),
+            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+            value: Value::Null,
+        }
+    }
+
+    fn lines(listing: Listing, rows: usize, columns: usize) -> Vec<String> {
+        let body = Body::Table { time: "12:00".to_owned(), listing };
+        screen(&[Tab::Locks], Tab::Locks, &body, Size { rows, columns })
+    }
+
+    #[test]
+    fn table_that_fits_is_shown_whole() {
+        let expected = ["12:00", "", "LOCK  FENCE", "a         7", "b         7", "a note"];
+        assert_eq!(lines(listing(&["a", "b"], &["a note"]), 7, 12), expected);
+        assert_eq!(lines(listing(&[], &[]), 24, 9), ["12:00", "", "no locks", " here"]);
+    }
+
+    #[test]
+    fn last_line_counts_the_rows_that_are_not_shown() {
+        let names = ["a", "b", "c", "d"];
+        assert_eq!(
+            lines(listing(&names, &[]), 7, 80)[2..],
+            ["LOCK  FENCE", "a         7", "b         7", "2 rows not shown"]
+        );
+        assert_eq!(lines(listing(&names, &[]), 8, 80)[2..].len(), 5, "all of them");
+        let cut = lines(listing(&names, &["a note"]), 8, 80);
+        assert_eq!(cut[2..], ["LOCK  FENCE", "a         7", "b         7", "a note", "2 rows not shown"]);
+        assert_eq!(lines(listing(&["a", "b"], &["a note"]), 6, 80)[3..], ["a note", "2 rows not shown"]);
+        assert_eq!(lines(listing(&names, &[]), 4, 80)[2..], ["4 rows not shown"]);
+    }
+
+    #[test]
+    fn no_line_is_wider_or_lower_than_the_terminal() {
+        let long = listing(&["a name that is longer than the terminal is wide"; 9], &["and a note that is, too"]);
+        let bodies = [Body::Text("an error as long as a sentence; retrying".to_owned())];
+        let bodies = bodies.into_iter().chain([Body::Table { time: "12:00".to_owned(), listing: long }]);
+        for body in bodies {
+            for (rows, columns) in [(0, 0), (1, 1), (2, 5), (5, 20), (24, 40)] {
+                let lines = screen(&[Tab::Locks], Tab::Locks, &body, Size { rows, columns });
+                assert!(lines.len() <= rows.saturating_sub(1).max(1), "{rows}: {lines:?}");
+                let widest = lines.iter().map(|line| line.chars().count()).max();
+                assert!(widest <= Some(columns.saturating_sub(1).max(1)), "{columns}: {lines:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn text_from_redis_has_no_escape_sequences() {
+        let lines = lines(listing(&["\u{1b}[2J\u{9b}31m\nrow"], &["\u{7}note"]), 24, 80);
+        assert_eq!(lines[2..], ["LOCK          FENCE", " [2J 31m row      7", " note"]);
+        let error = Body::Text("\u{1b}]0;title\u{7}".to_owned());
+        assert_eq!(screen(&[Tab::Locks], Tab::Locks, &error, Size { rows: 24, columns: 80 }), [" ]0;title "]);
+    }
+
+    #[test]
+    fn header_highlights_the_current_tab() {
+        let tabs = [Tab::Topics, Tab::Caches];
+        assert_eq!(header(&tabs, Tab::Caches, 40).as_deref(), Some(" 1 topics \u{1b}[7m 2 caches \u{1b}[0m  q: quit"));
+        assert_eq!(header(&tabs, Tab::Caches, 20).as_deref(), Some(" 1 topics \u{1b}[7m 2 caches \u{1b}[0m"));
+        assert_eq!(header(&tabs, Tab::Caches, 19).as_deref(), Some("\u{1b}[7m 2 caches \u{1b}[0m"));
+        assert_eq!(header(&tabs, Tab::Caches, 5).as_deref(), Some("\u{1b}[7m 2 c…\u{1b}[0m"));
+        assert_eq!(header(&[Tab::Topics], Tab::Topics, 40), None);
+    }
+}
