@@ -16,17 +16,16 @@ const GROUP: &str = "link-clicks";
 /// settled the entry; some instance then gets it within the lease, unless none runs.
 const RETENTION: Duration = Duration::from_secs(24 * 3600);
 
-/// What an entry adds to the counters of a link.
+/// Counters of one statement.
+const STATEMENT_MAX: usize = 128;
+
+/// What an entry adds to the counters of links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClickDelta {
     /// The name of the entry, equal in all its copies and deliveries; at most 255 bytes.
     pub entry: String,
-    /// The link.
-    pub code: Code,
-    /// The day of the clicks.
-    pub day: DayNumber,
-    /// The clicks.
-    pub counts: ClickCounts,
+    /// The clicks by link and day. A link may be there twice.
+    pub clicks: Vec<(Code, DayNumber, ClickCounts)>,
 }
 
 type Counters = BTreeMap<(Code, DayNumber), ClickCounts>;
@@ -70,42 +69,33 @@ impl Writer {
         for delta in deltas {
             let is_new = inbox.once(work.tx(), GROUP, delta.entry.as_str()).await? == Once::Fresh;
             if is_new || !guard("clicks_added_once") {
-                *counters.entry((delta.code.clone(), delta.day)).or_default() += delta.counts;
-                added += delta.counts.all();
+                for (code, day, counts) in &delta.clicks {
+                    *counters.entry((code.clone(), *day)).or_default() += *counts;
+                    added += counts.all();
+                }
             }
         }
-        for ((code, day), counts) in counters {
-            add::<DB>(work.tx(), &code, day, counts).await?;
+        let counters: Vec<_> = counters.into_iter().collect();
+        for counters in counters.chunks(STATEMENT_MAX) {
+            add::<DB>(work.tx(), counters).await?;
         }
         work.commit().await?;
         Ok(added)
     }
 }
 
-/// Adds to one counter. The update comes first, because most counters exist.
+/// Adds to counters, which are inserted if they do not exist.
 async fn add<DB: Dialect>(
     connection: &mut DB::Connection,
-    code: &Code,
-    day: DayNumber,
-    counts: ClickCounts,
+    counters: &[((Code, DayNumber), ClickCounts)],
 ) -> Result<(), StoreError> {
-    let (people, bots) = (signed(counts.people), signed(counts.bots));
-    loop {
-        let update = Statement::new("UPDATE link_clicks SET people = people + ").bind(people);
-        let update = update.text(", bots = bots + ").bind(bots);
-        let update = update.text(" WHERE code = ").bind(code.as_str()).text(" AND day = ").bind(day.0);
-        if DB::execute_statement(&mut *connection, update).await? > 0 {
-            return Ok(());
-        }
-        let (before, after) = DB::INSERT_IGNORE;
-        let insert = Statement::new(before).text("link_clicks (code, day, people, bots) VALUES (");
-        let insert = insert.bind(code.as_str()).text(", ").bind(day.0);
-        let insert = insert.text(", ").bind(people).text(", ").bind(bots).text(")").text(after);
-        if DB::execute_statement(&mut *connection, insert).await? > 0 {
-            return Ok(());
-        }
-        // Another transaction has inserted the counter in between, and has committed.
+    let mut insert = Statement::new("INSERT INTO link_clicks (code, day, people, bots) VALUES ");
+    for (index, ((code, day), counts)) in counters.iter().enumerate() {
+        insert = insert.text(if index > 0 { ", (" } else { "(" }).bind(code.as_str()).text(", ").bind(day.0);
+        insert = insert.text(", ").bind(signed(counts.people)).text(", ").bind(signed(counts.bots)).text(")");
     }
+    DB::execute_statement(connection, insert.text(DB::ADD_CLICKS)).await?;
+    Ok(())
 }
 
 impl<DB: Dialect> Pools<DB> {

@@ -2,7 +2,7 @@
 
 use super::Click;
 use super::metrics::{ClickMetrics, Dropped};
-use super::stream::{ClickEntry, ClickStream};
+use super::stream::{ClickEntry, ClickStream, LINKS_MAX, LinkClicks};
 use crate::domain::{ClickCounts, DayNumber};
 use evenkeel::clock::Clock;
 use evenkeel::stream::StreamError;
@@ -22,10 +22,10 @@ const TICK: Duration = Duration::from_millis(20);
 /// How many ticks the counts of an append are gathered for: a second.
 const TICKS_PER_APPEND: u32 = 50;
 
-/// The parts in which an append is sent, one at a tick, and the fewest entries of a part. In one piece the counts of thousands of links would occupy
-/// Redis for tens of milliseconds, in which redirects wait.
+/// The parts in which an append is sent, one at a tick, and the fewest entries of a part. In one piece the counts of tens of thousands of links
+/// would occupy Redis for milliseconds, in which redirects wait.
 const PARTS: usize = 25;
-const PART_MIN: usize = 32;
+const PART_MIN: usize = 4;
 
 /// The most counters. Once there are so many, which takes an outage of Redis, clicks stay in the buffer until it is full.
 const COUNTERS_MAX: usize = 65_536;
@@ -116,12 +116,16 @@ impl Appender {
     /// Takes the counts and appends them, however often it takes.
     fn send(&mut self) -> Sending {
         let counters = std::mem::take(&mut self.counters);
-        let entry = |((code, day), counts): ((Box<str>, DayNumber), ClickCounts)| {
-            self.number += 1;
+        let link = |((code, day), counts): ((Box<str>, DayNumber), ClickCounts)| {
             let ClickCounts { people, bots } = counts;
-            (code, ClickEntry { source: self.source.clone(), number: self.number, day: day.0, people, bots })
+            LinkClicks { code, day: day.0, people, bots }
         };
-        let batch: Vec<(Box<str>, ClickEntry)> = counters.into_iter().map(entry).collect();
+        let (mut links, mut batch) = (counters.into_iter().map(link).peekable(), Vec::new());
+        while links.peek().is_some() {
+            self.number += 1;
+            let links = links.by_ref().take(LINKS_MAX).collect();
+            batch.push(ClickEntry { source: self.source.clone(), number: self.number, links });
+        }
         let (stream, metrics, clock) = (self.stream.clone(), Arc::clone(&self.metrics), self.clock.clone());
         let stop = self.stop.clone();
         Box::pin(async move {
@@ -145,10 +149,10 @@ async fn sent(sending: &mut Option<Sending>) {
 }
 
 /// Appends a batch. An attempt whose outcome is unknown is repeated with the same names of entries, so no click is counted twice.
-async fn until_appended(stream: &ClickStream, batch: &[(Box<str>, ClickEntry)], metrics: &ClickMetrics, clock: &Clock) {
+async fn until_appended(stream: &ClickStream, batch: &[ClickEntry], metrics: &ClickMetrics, clock: &Clock) {
     let refused = until_answered(|| append(stream, batch, metrics, clock), metrics, clock).await;
     if let Err(error) = refused {
-        let clicks = batch.iter().map(|(_, entry)| entry.counts()).sum::<ClickCounts>().all();
+        let clicks = batch.iter().map(ClickEntry::counts).sum::<ClickCounts>().all();
         metrics.refused(clicks, &error);
     }
 }
@@ -192,15 +196,15 @@ fn log_waiting(is_waiting: bool, error: &dyn fmt::Display) {
 
 async fn append(
     stream: &ClickStream,
-    batch: &[(Box<str>, ClickEntry)],
+    batch: &[ClickEntry],
     metrics: &ClickMetrics,
     clock: &Clock,
 ) -> Result<(), StreamError> {
     let stream = stream.get().await?;
-    let entries = batch.iter().map(|(code, entry)| stream.entry(code.as_bytes(), entry));
+    let entries = batch.iter().map(|entry| stream.entry(entry.name().as_bytes(), entry));
     let results = stream.append_many(entries).await?;
     let mut appended = 0;
-    for (result, (_, entry)) in results.iter().zip(batch) {
+    for (result, entry) in results.iter().zip(batch) {
         let clicks = entry.counts().all();
         match result {
             Ok(_) => appended += clicks,

@@ -14,7 +14,7 @@ use tracing::error;
 const GROUP: &str = "counters";
 
 /// Entries of one transaction, and of one instance at a time.
-const BATCH: usize = 256;
+const BATCH: usize = 16;
 
 /// How long a batch waits for more entries.
 const FILL: Duration = Duration::from_millis(100);
@@ -82,7 +82,7 @@ async fn fold(
 ) -> Result<BatchHandled<StoreError>, StoreError> {
     let (mut valid, mut handled) = (Vec::with_capacity(entries.len()), Vec::with_capacity(entries.len()));
     for entry in entries {
-        handled.push(match entry.value.delta(&entry.key) {
+        handled.push(match entry.value.delta() {
             Ok(delta) => {
                 valid.push(delta);
                 Ok(Handled::Done)

@@ -18,7 +18,7 @@ const NAME: &str = "clicks";
 const KEPT: Duration = Duration::from_secs(600);
 
 /// The most entries, while the database that they go into is unreachable.
-const ENTRIES_MAX: u64 = 1_000_000;
+const ENTRIES_MAX: u64 = 100_000;
 
 /// The parts of the stream. It cannot be changed later.
 const PARTITIONS: u16 = 4;
@@ -29,16 +29,29 @@ const SOURCE_BYTES_MAX: usize = 64;
 /// The days of an entry, since 1970: up to the end of the year 9999.
 const DAYS: Range<i64> = 0..2_932_897;
 
-/// The most clicks of an entry. A process that counts a million of them each second reaches it after twelve days.
+/// The most clicks of a link. A process that counts a million of them each second reaches it after twelve days.
 const CLICKS_MAX: u64 = 1 << 40;
 
-/// An entry of the stream: the clicks of one link, its key, that one process counted in about a second.
+/// The most links of an entry that this program writes, and of one that it accepts. With one entry for each link, a busy service would do
+/// little else than append, deliver and settle entries.
+pub(super) const LINKS_MAX: usize = 64;
+const LINKS_ACCEPTED: usize = 4_096;
+
+/// An entry of the stream: the clicks of some links that one process counted in about a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClickEntry {
     /// The process, drawn at its start.
     pub(super) source: String,
     /// Its number among the entries of the process. An entry that was appended twice has the same name, so it counts once.
     pub(super) number: u64,
+    /// The clicks of each link.
+    pub(super) links: Vec<LinkClicks>,
+}
+
+/// The clicks of a link on a day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LinkClicks {
+    pub(super) code: Box<str>,
     /// Days since 1970, in UTC.
     pub(super) day: i64,
     /// Clicks of people.
@@ -48,36 +61,55 @@ pub(super) struct ClickEntry {
 }
 
 impl ClickEntry {
+    /// The name, which is also its key: the order of clicks does not matter, so any partition will do.
+    pub(super) fn name(&self) -> String {
+        format!("{}/{}", self.source, self.number)
+    }
+
     pub(super) fn counts(&self) -> ClickCounts {
-        ClickCounts { people: self.people, bots: self.bots }
+        self.links.iter().map(LinkClicks::counts).sum()
     }
 
     /// What the entry adds to the counters, if it is one that this program writes.
     ///
     /// # Errors
     /// Which part of it is malformed. The database would refuse such a value, or could not add it up.
-    pub(super) fn delta(&self, key: &[u8]) -> Result<ClickDelta, &'static str> {
-        let code = std::str::from_utf8(key).ok().and_then(|key| Code::parse(key).ok());
-        let code = code.ok_or("the key is not the code of a link")?;
-        let Self { source, number, day, people, bots } = self;
+    pub(super) fn delta(&self) -> Result<ClickDelta, &'static str> {
+        let Self { source, links, .. } = self;
         let is_named = (1..=SOURCE_BYTES_MAX).contains(&source.len()) && source.bytes().all(|b| b.is_ascii_graphic());
-        let problem = if !is_named {
-            Some("its source is not 1 to 64 visible ASCII characters")
-        } else if !DAYS.contains(day) {
+        let (mut clicks, mut problem) = (Vec::with_capacity(links.len()), None);
+        if !is_named {
+            problem = Some("its source is not 1 to 64 visible ASCII characters");
+        } else if links.len() > LINKS_ACCEPTED {
+            problem = Some("it has more than 4,096 links");
+        }
+        for link in links {
+            problem = problem.or(link.problem());
+            clicks.push((link.code()?, DayNumber(link.day), link.counts()));
+        }
+        match problem.filter(|_| guard("clicks_are_checked")) {
+            Some(problem) => Err(problem),
+            None => Ok(ClickDelta { entry: self.name(), clicks }),
+        }
+    }
+}
+
+impl LinkClicks {
+    fn counts(&self) -> ClickCounts {
+        ClickCounts { people: self.people, bots: self.bots }
+    }
+
+    fn code(&self) -> Result<Code, &'static str> {
+        Code::parse(&self.code).map_err(|_| "one of its codes is not that of a link")
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        if !DAYS.contains(&self.day) {
             Some("its day is not between the years 1970 and 9999")
-        } else if (*people).max(*bots) > CLICKS_MAX {
+        } else if self.people.max(self.bots) > CLICKS_MAX {
             Some("it has more clicks than a process counts")
         } else {
             None
-        };
-        match problem.filter(|_| guard("clicks_are_checked")) {
-            Some(problem) => Err(problem),
-            None => Ok(ClickDelta {
-                entry: format!("{source}/{number}"),
-                code,
-                day: DayNumber(*day),
-                counts: self.counts(),
-            }),
         }
     }
 }
@@ -128,38 +160,48 @@ impl ClickStream {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
-    use super::{CLICKS_MAX, ClickEntry, DAYS};
+    use super::{CLICKS_MAX, ClickEntry, DAYS, LINKS_ACCEPTED, LinkClicks};
     use crate::domain::DayNumber;
 
-    fn entry() -> ClickEntry {
-        ClickEntry { source: "0123456789abcdef".repeat(2), number: u64::MAX, day: 20_000, people: CLICKS_MAX, bots: 0 }
+    fn link() -> LinkClicks {
+        LinkClicks { code: "abc".into(), day: 20_000, people: CLICKS_MAX, bots: 0 }
+    }
+
+    fn entry(links: Vec<LinkClicks>) -> ClickEntry {
+        ClickEntry { source: "0123456789abcdef".repeat(2), number: u64::MAX, links }
     }
 
     #[test]
     fn entry_within_its_limits_is_added() {
         for day in [DAYS.start, DAYS.end - 1] {
-            let delta = ClickEntry { day, ..entry() }.delta(b"abc").unwrap();
-            assert_eq!((delta.day, delta.counts.all()), (DayNumber(day), CLICKS_MAX));
+            let delta = entry(vec![link(), LinkClicks { day, ..link() }]).delta().unwrap();
+            let (code, counted, counts) = &delta.clicks[1];
+            assert_eq!((code.as_str(), *counted, counts.all()), ("abc", DayNumber(day), CLICKS_MAX));
             assert!(delta.entry.len() <= 255 && delta.entry.ends_with("/18446744073709551615"), "{}", delta.entry);
         }
         assert_eq!(DayNumber(DAYS.end - 1).date().to_string(), "9999-12-31");
+        assert_eq!(entry(Vec::new()).delta().unwrap().clicks, []);
+        assert_eq!(entry(vec![link(); LINKS_ACCEPTED]).delta().unwrap().clicks.len(), LINKS_ACCEPTED);
     }
 
     #[test]
     fn malformed_entry_is_refused() {
-        let source = |source: &str| ClickEntry { source: source.to_owned(), ..entry() };
+        let source = |source: &str| ClickEntry { source: source.to_owned(), ..entry(vec![link()]) };
         for malformed in [source(""), source("a b"), source("\0"), source("\u{e4}"), source(&"x".repeat(65))] {
-            assert!(malformed.delta(b"abc").unwrap_err().starts_with("its source"), "{malformed:?}");
+            assert!(malformed.delta().unwrap_err().starts_with("its source"), "{malformed:?}");
         }
+        // One malformed link among others.
+        let among = |link: LinkClicks| entry(vec![self::link(), link, self::link()]).delta().unwrap_err();
         for day in [i64::MIN, -1, DAYS.end, i64::MAX] {
-            assert!(ClickEntry { day, ..entry() }.delta(b"abc").unwrap_err().starts_with("its day"), "{day}");
+            assert!(among(LinkClicks { day, ..link() }).starts_with("its day"), "{day}");
         }
         for clicks in [CLICKS_MAX + 1, u64::MAX] {
-            assert!(ClickEntry { people: clicks, ..entry() }.delta(b"abc").unwrap_err().contains("more clicks"));
-            assert!(ClickEntry { bots: clicks, ..entry() }.delta(b"abc").unwrap_err().contains("more clicks"));
+            assert!(among(LinkClicks { people: clicks, ..link() }).contains("more clicks"));
+            assert!(among(LinkClicks { bots: clicks, ..link() }).contains("more clicks"));
         }
-        for key in [&b""[..], b"a/b", b"\xff"] {
-            assert!(entry().delta(key).unwrap_err().starts_with("the key"));
+        for code in ["", "a/b", "\u{e4}"] {
+            assert!(among(LinkClicks { code: code.into(), ..link() }).contains("codes"), "{code}");
         }
+        assert!(entry(vec![link(); LINKS_ACCEPTED + 1]).delta().unwrap_err().contains("more than 4,096 links"));
     }
 }

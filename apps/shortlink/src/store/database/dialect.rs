@@ -15,6 +15,9 @@ pub(in crate::store) trait Dialect: Driver + evenkeel::sql::Database {
     /// Prefix and suffix of an `INSERT` of two columns that updates the second column if the first one exists.
     const UPSERT: (&'static str, &'static str);
 
+    /// Suffix of an `INSERT` into `link_clicks` that adds to the counters that exist.
+    const ADD_CLICKS: &'static str;
+
     /// Reserves `count` numbers of the sequence. Returns the number after the last of them.
     fn reserve(connection: &mut Self::Connection, count: i64) -> impl Future<Output = Result<i64, sqlx::Error>> + Send;
 

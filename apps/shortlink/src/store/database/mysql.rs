@@ -29,6 +29,10 @@ impl Dialect for MySql {
     // no foreign key refers to these rows.
     const UPSERT: (&'static str, &'static str) = ("REPLACE INTO ", "");
 
+    // An addition needs the new value, and `VALUES()` is all that both know for it: MySQL 9.7 still accepts it.
+    const ADD_CLICKS: &'static str =
+        " ON DUPLICATE KEY UPDATE people = people + VALUES(people), bots = bots + VALUES(bots)";
+
     async fn reserve(connection: &mut Self::Connection, count: i64) -> Result<i64, sqlx::Error> {
         // LAST_INSERT_ID(expression) returns the new value with the UPDATE, per connection.
         let update = "UPDATE link_sequences SET next_value = LAST_INSERT_ID(next_value + ?) WHERE name = 'codes'";

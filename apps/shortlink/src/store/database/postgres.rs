@@ -29,6 +29,9 @@ impl Dialect for Postgres {
     const UPSERT: (&'static str, &'static str) =
         ("INSERT INTO ", " ON CONFLICT (source) DO UPDATE SET state = excluded.state");
 
+    const ADD_CLICKS: &'static str = " ON CONFLICT (code, day) DO UPDATE \
+        SET people = link_clicks.people + excluded.people, bots = link_clicks.bots + excluded.bots";
+
     async fn reserve(connection: &mut Self::Connection, count: i64) -> Result<i64, sqlx::Error> {
         let update = "UPDATE link_sequences SET next_value = next_value + $1 WHERE name = 'codes' RETURNING next_value";
         sqlx::query_scalar(update).bind(count).fetch_one(connection).await

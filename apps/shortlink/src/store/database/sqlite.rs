@@ -47,6 +47,9 @@ impl Dialect for Sqlite {
     const INSERT_IGNORE: (&'static str, &'static str) = ("INSERT OR IGNORE INTO ", "");
     const UPSERT: (&'static str, &'static str) = ("REPLACE INTO ", "");
 
+    const ADD_CLICKS: &'static str = " ON CONFLICT (code, day) DO UPDATE \
+        SET people = link_clicks.people + excluded.people, bots = link_clicks.bots + excluded.bots";
+
     async fn reserve(connection: &mut Self::Connection, count: i64) -> Result<i64, sqlx::Error> {
         let update = "UPDATE link_sequences SET next_value = next_value + ? WHERE name = 'codes' RETURNING next_value";
         sqlx::query_scalar(update).bind(count).fetch_one(connection).await

@@ -13,7 +13,7 @@ fn today(store: &Store) -> DayNumber {
 }
 
 fn delta(entry: &str, of: &str, day: DayNumber, people: u64, bots: u64) -> ClickDelta {
-    ClickDelta { entry: entry.to_owned(), code: code(of), day, counts: ClickCounts { people, bots } }
+    ClickDelta { entry: entry.to_owned(), clicks: vec![(code(of), day, ClickCounts { people, bots })] }
 }
 
 /// The last two days and the total.
@@ -44,6 +44,15 @@ pub(super) async fn entries_are_added_once(store: &Writer, clock: &TestClock) {
     assert_eq!(store.fold_clicks(&again).await.unwrap(), 0);
     assert_eq!(store.fold_clicks(&[]).await.unwrap(), 0);
     assert_eq!(counted(store, "clicked").await, ([(2, 0), (14, 1)], (16, 1)));
+
+    // More links than one statement adds, one of them twice, and again.
+    let of = |link: usize| (code(&format!("many-{link}")), day, ClickCounts { people: 1, bots: 2 });
+    for entry in ["five/1", "five/2"] {
+        let many = ClickDelta { entry: entry.to_owned(), clicks: (0..300).chain([299]).map(of).collect() };
+        assert_eq!(store.fold_clicks(&[many]).await.unwrap(), 903);
+    }
+    assert_eq!(counted(store, "many-0").await.1, (2, 4));
+    assert_eq!(counted(store, "many-299").await.1, (4, 8));
 
     clock.advance(DAY);
     assert_eq!(counted(store, "clicked").await, ([(14, 1), (0, 0)], (16, 1)));

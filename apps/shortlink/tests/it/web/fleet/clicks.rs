@@ -170,12 +170,17 @@ async fn malformed_entry_is_a_dead_letter_and_others_are_counted() {
     let stream = stream(&redis, &database.url).await;
     let exists = eventually("the group exists", || async { stream.pause("counters", None).await.ok() });
     exists.await.unwrap();
-    let entry = |source: &str, day: i64, people: u64| json!({ "source": source, "number": 1, "day": day, "people": people, "bots": 0 });
+    let entry = |source: &str, day: i64, people: u64| {
+        let link = |day: i64, people: u64| json!({ "code": "link-0", "day": day, "people": people, "bots": 0 });
+        // One well-formed link does not make it count.
+        json!({ "source": source, "number": 1, "links": [link(20_000, 1), link(day, people)] })
+    };
     let malformed = [
         entry(&"x".repeat(300), 20_000, 1),
         entry("a\0b", 20_000, 1),
         entry("far", i64::MAX, 1),
         entry("many", 20_000, u64::MAX),
+        json!({ "source": "code", "number": 1, "links": [{ "code": "a/b", "day": 1, "people": 1, "bots": 0 }] }),
         json!({ "source": 1 }),
     ];
     for value in &malformed {
@@ -192,7 +197,7 @@ async fn malformed_entry_is_a_dead_letter_and_others_are_counted() {
     });
     dead.await.unwrap();
     let log = server.log();
-    for problem in ["its source is not", "its day is not", "more clicks than a process counts"] {
+    for problem in ["its source is not", "its day is not", "more clicks than a process counts", "one of its codes"] {
         assert!(log.contains(problem), "{problem}: {log}");
     }
 }
