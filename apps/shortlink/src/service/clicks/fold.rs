@@ -13,8 +13,9 @@ use tracing::error;
 /// The consumer group.
 const GROUP: &str = "counters";
 
-/// Entries of one transaction, and of one instance at a time.
-const BATCH: usize = 16;
+/// Entries of one transaction, and of one instance at a time. A long transaction would occupy this process and the database for several
+/// milliseconds, in which redirects wait.
+const BATCH: usize = 4;
 
 /// How long a batch waits for more entries.
 const FILL: Duration = Duration::from_millis(100);
