@@ -26,20 +26,33 @@ pub const BOT_MARKS: [&str; 20] = [
     "node-fetch",
 ];
 
+/// For each byte the marks that begin with it, in any case, as bits. Every redirect asks, and most places begin no mark.
+const MARKS_BY_FIRST: [u32; 256] = {
+    let (mut marks, mut index) = ([0; 256], 0);
+    while index < BOT_MARKS.len() {
+        let first = BOT_MARKS[index].as_bytes()[0];
+        marks[first as usize] |= 1 << index;
+        marks[first.to_ascii_uppercase() as usize] |= 1 << index;
+        index += 1;
+    }
+    marks
+};
+
 /// Whether a request counts as automatic: its `User-Agent` is missing, empty, or contains one of [`BOT_MARKS`] in any case.
 #[must_use]
 pub fn is_bot(agent: Option<&[u8]>) -> bool {
     let Some(agent) = agent.filter(|agent| !agent.is_empty()) else { return true };
-    (0..agent.len()).any(|start| marks_at(agent.get(start..).unwrap_or_default()))
-}
-
-/// Whether a mark begins here. The first letter excludes most places cheaply, because every redirect asks.
-fn marks_at(rest: &[u8]) -> bool {
-    let Some(first) = rest.first().map(u8::to_ascii_lowercase) else { return false };
-    if !matches!(first, b'a'..=b'c' | b'f'..=b'h' | b'j' | b'l'..=b'p' | b's' | b'w') {
-        return false;
-    }
-    BOT_MARKS.iter().any(|mark| rest.get(..mark.len()).is_some_and(|found| found.eq_ignore_ascii_case(mark.as_bytes())))
+    agent.iter().enumerate().any(|(start, first)| {
+        let mut marks = MARKS_BY_FIRST[usize::from(*first)];
+        while marks != 0 {
+            let mark = BOT_MARKS[marks.trailing_zeros() as usize].as_bytes();
+            if agent.get(start..start + mark.len()).is_some_and(|found| found.eq_ignore_ascii_case(mark)) {
+                return true;
+            }
+            marks &= marks - 1;
+        }
+        false
+    })
 }
 
 #[cfg(test)]
