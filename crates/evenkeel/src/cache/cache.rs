@@ -44,6 +44,9 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// it continues if this call is dropped. `load` itself is called at most once, and not at all if the load of another reader
     /// serves this one.
     ///
+    /// Query the database in that future and not before: `load` is called before the key is leased, so a row that it reads before it
+    /// returns the future may be older than an invalidation that the cache has already acknowledged, and is cached all the same.
+    ///
     /// While Redis is unavailable, reads come from the loader, with at most `loads_max` concurrent loads.
     ///
     /// `load` borrows the key, and its future may outlive this call: copy the key out of the reference before the `async`

@@ -32,6 +32,7 @@ mod process;
 mod queue;
 mod resources;
 mod rig;
+mod robustness;
 mod spool;
 mod sql;
 mod stream;

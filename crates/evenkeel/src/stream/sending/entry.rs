@@ -94,11 +94,9 @@ impl<'a, T: Send + Sync + 'static> NewEntry<'a, T> {
             record.headers =
                 serde_json::to_vec(&self.headers).map_err(|error| StreamError::Invalid(error.to_string()))?.into();
         }
-        for (what, bytes) in [("headers", record.headers.len()), ("trace context", record.trace.len())] {
+        for (what, bytes) in [("headers have", record.headers.len()), ("trace context has", record.trace.len())] {
             if bytes > NOTES_BYTES_MAX {
-                return Err(StreamError::Invalid(format!(
-                    "the {what} of an entry have {bytes} bytes; the limit is 60,000"
-                )));
+                return Err(StreamError::Invalid(format!("an entry's {what} {bytes} bytes; the limit is 60,000")));
             }
         }
         let sequenced = match self.numbered {

@@ -5,7 +5,7 @@ mod header;
 mod histories;
 mod on_redis;
 mod published;
-mod reads;
+pub(crate) mod reads;
 mod schedules;
 mod side_by_side;
 mod store;

@@ -9,6 +9,6 @@ mod redlock;
 mod rows;
 mod scripts;
 mod sentences;
-mod side;
+pub(crate) mod side;
 mod side_by_side;
 mod sql_extremes;

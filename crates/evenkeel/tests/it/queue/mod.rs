@@ -7,6 +7,6 @@ mod on_redis;
 mod record;
 mod scripts;
 mod senders;
-mod side;
+pub(crate) mod side;
 mod side_by_side;
 mod topic;

@@ -34,7 +34,7 @@ pub(crate) mod databases;
 mod ends;
 mod extremes;
 mod inbox;
-mod jobs;
+pub(crate) mod jobs;
 mod large;
 mod pages;
 mod relay;

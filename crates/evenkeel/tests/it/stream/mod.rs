@@ -4,5 +4,5 @@ mod foreign;
 mod killed;
 mod on_redis;
 mod scripts;
-mod side;
+pub(crate) mod side;
 mod side_by_side;

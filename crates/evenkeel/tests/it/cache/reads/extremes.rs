@@ -19,9 +19,9 @@ on_both! {
     operator_calls_with_extreme_parameters_answer_or_are_refused
 }
 
-type Change = Box<dyn Fn(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>>;
+pub(super) type Change = Box<dyn Fn(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>>;
 
-fn spans() -> Vec<Duration> {
+pub(super) fn spans() -> Vec<Duration> {
     let ms = Duration::from_millis(1);
     let longest = Duration::from_millis(1 << 40);
     let mut spans = vec![Duration::ZERO, Duration::from_nanos(1), ms, 10 * ms, Duration::from_secs(600)];
@@ -29,10 +29,10 @@ fn spans() -> Vec<Duration> {
     spans
 }
 
-const COUNTS: [usize; 7] = [0, 1, 2, 1 << 20, u32::MAX as usize, usize::MAX >> 3, usize::MAX];
+pub(super) const COUNTS: [usize; 7] = [0, 1, 2, 1 << 20, u32::MAX as usize, usize::MAX >> 3, usize::MAX];
 
 /// Settings of time.
-fn of_spans(keel: &Keel) -> Vec<(String, Change)> {
+pub(super) fn of_spans(keel: &Keel) -> Vec<(String, Change)> {
     let mut all: Vec<(String, Change)> = Vec::new();
     macro_rules! span {
         ($(.$setting:ident)+) => {
@@ -61,7 +61,7 @@ fn of_spans(keel: &Keel) -> Vec<(String, Change)> {
 }
 
 /// Settings of numbers.
-fn of_counts() -> Vec<(String, Change)> {
+pub(super) fn of_counts() -> Vec<(String, Change)> {
     let mut all: Vec<(String, Change)> = Vec::new();
     macro_rules! count {
         ($(.$setting:ident)+) => {
@@ -97,7 +97,7 @@ fn of_counts() -> Vec<(String, Change)> {
 }
 
 /// A load, a hit or another load, a write, an invalidation, a batch.
-async fn works(rows: &Rows, what: &str) {
+pub(super) async fn works(rows: &Rows, what: &str) {
     let db = Db::with("a");
     for round in 0..2 {
         let got = rows.get(&1, |key| db.find(*key)).await;

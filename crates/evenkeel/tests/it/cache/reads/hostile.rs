@@ -42,7 +42,7 @@ on_threads! {
 
 /// A value that may panic or block its thread when it is encoded, and when it is decoded.
 #[derive(Clone, Debug, PartialEq)]
-struct Body(String);
+pub(super) struct Body(pub(super) String);
 
 impl Serialize for Body {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -65,15 +65,18 @@ impl<'de> Deserialize<'de> for Body {
     }
 }
 
-type Bodies = Cache<str, Body>;
+pub(super) type Bodies = Cache<str, Body>;
 
-async fn bodies(rig: &Rig, change: impl FnOnce(CacheBuilder<str, Body>) -> CacheBuilder<str, Body>) -> Bodies {
+pub(super) async fn bodies(
+    rig: &Rig,
+    change: impl FnOnce(CacheBuilder<str, Body>) -> CacheBuilder<str, Body>,
+) -> Bodies {
     let builder = rig.process().await.cache("body").ttl(Duration::from_secs(600)).ttl_jitter(0.0);
     change(builder.store_timeout(Duration::from_secs(10))).open().await.unwrap()
 }
 
 /// A read whose loader returns the key itself.
-async fn find(bodies: &Bodies, key: &str) -> Result<Tier, CacheError> {
+pub(super) async fn find(bodies: &Bodies, key: &str) -> Result<Tier, CacheError> {
     let found = bodies.get_with(key, Freshness::Eventual, |key| {
         let body = Body(key.to_owned());
         async { Ok::<_, Infallible>(Some(body)) }
@@ -147,7 +150,7 @@ async fn panicking_version_or_weight_affects_only_its_value(rig: Rig) {
     assert_other_keys_are_served(&bodies).await;
 }
 
-async fn load(key: String) -> Result<Option<Body>, Infallible> {
+pub(super) async fn load(key: String) -> Result<Option<Body>, Infallible> {
     match key.as_str() {
         "loader panics" => panic!("on purpose"),
         "loader hangs" => pending().await,
@@ -157,7 +160,7 @@ async fn load(key: String) -> Result<Option<Body>, Infallible> {
     Ok(Some(Body(key)))
 }
 
-fn reader(bodies: &Bodies, key: &'static str) -> JoinHandle<Result<bool, CacheError>> {
+pub(super) fn reader(bodies: &Bodies, key: &'static str) -> JoinHandle<Result<bool, CacheError>> {
     let bodies = bodies.clone();
     tokio::spawn(async move {
         let read = bodies.get(key, |key| {

@@ -10,14 +10,14 @@ use std::time::Duration;
 use testkit::memory::Growth;
 use testkit::park::redis;
 
-const MIB: usize = 1 << 20;
+pub(super) const MIB: usize = 1 << 20;
 const SIZES: [usize; 4] = [MIB, 2 * MIB, 8 * MIB, 20 * MIB];
 /// The peak memory of the process, as a multiple of the size of all values.
 const COPIES_MAX: u64 = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn large_values_do_not_block_small_reads_in_memory() {
-    in_time(large_and_small(Keel::memory_with(256 * MIB))).await;
+    in_time(large_and_small(Keel::memory_with(256 * MIB), SIZES.to_vec())).await;
 }
 
 /// With the real clock, so that a large reply can exceed a deadline.
@@ -25,7 +25,7 @@ async fn large_values_do_not_block_small_reads_in_memory() {
 async fn large_values_do_not_block_small_reads_on_redis() {
     let server = redis().await.unwrap();
     let keel = Keel::connect(&format!("{}?prefix={}", server.url, server.prefix)).await.unwrap();
-    in_time(large_and_small(keel.clone())).await;
+    in_time(large_and_small(keel.clone(), SIZES.to_vec())).await;
     let link = keel.link().unwrap();
     assert_eq!(link.epoch().unwrap().number(), 1, "the connections have lasted");
 }
@@ -59,7 +59,8 @@ async fn find(rows: &Cache<usize, String>, length: usize) -> Tier {
     found.tier
 }
 
-async fn large_and_small(keel: Keel) {
+/// Loads, finds and invalidates values of these sizes, which differ, while small ones are read.
+pub(super) async fn large_and_small(keel: Keel, sizes: Vec<usize>) {
     let growth = Growth::begin().unwrap();
     let (large, small) = (large(&keel).open().await.unwrap(), keel.cache("small").ttl(Duration::from_secs(600)));
     let small: Cache<usize, String> = small.store_timeout(Duration::from_secs(10)).open().await.unwrap();
@@ -80,25 +81,28 @@ async fn large_and_small(keel: Keel) {
         })
     });
     let readers: Vec<_> = readers.collect();
-    for length in SIZES {
+    for length in sizes.iter().copied() {
         assert_eq!(find(&large, length).await, Tier::Loader, "{length}");
     }
     for _ in 0..2 {
-        let all = SIZES.map(|length| {
-            let large = large.clone();
-            tokio::spawn(async move { find(&large, length).await })
-        });
-        for (read, length) in all.into_iter().zip(SIZES) {
+        let reads: Vec<_> = sizes
+            .iter()
+            .map(|length| {
+                let (large, length) = (large.clone(), *length);
+                tokio::spawn(async move { find(&large, length).await })
+            })
+            .collect();
+        for (read, length) in reads.into_iter().zip(&sizes) {
             assert_eq!(read.await.unwrap(), Tier::Store, "{length}");
         }
     }
-    for length in SIZES {
+    for length in sizes.iter().copied() {
         large.invalidate(&length).await.unwrap();
     }
     is_over.store(true, Ordering::Relaxed);
     for reader in readers {
         assert!(reader.await.unwrap() > 0);
     }
-    let (peak, all) = (growth.peak().unwrap(), SIZES.iter().sum::<usize>() as u64);
+    let (peak, all) = (growth.peak().unwrap(), sizes.iter().sum::<usize>() as u64);
     assert!(peak <= COPIES_MAX * all, "{} MiB for {} MiB of values", peak >> 20, all >> 20);
 }

@@ -13,6 +13,7 @@ mod large;
 mod loads;
 mod near;
 mod rig;
+pub(crate) mod robustness;
 mod sentences;
 mod staleness;
 mod store;

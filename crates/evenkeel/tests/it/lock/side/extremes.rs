@@ -20,7 +20,7 @@ const MS: Duration = Duration::from_millis(1);
 /// The longest lease of an exclusive lock.
 const LEASE_MAX: Duration = Duration::from_millis(u32::MAX as u64);
 
-fn spans() -> Vec<Duration> {
+pub(super) fn spans() -> Vec<Duration> {
     let least = Duration::from_millis(50);
     let all =
         [Duration::ZERO, Duration::from_nanos(1), MS, least - MS, least, DAY, DAY + MS, LEASE_MAX, LEASE_MAX + MS];
@@ -43,7 +43,7 @@ pub(in crate::lock) fn all_terms() -> Vec<(String, LockTerms)> {
     all
 }
 
-fn names() -> Vec<String> {
+pub(super) fn names() -> Vec<String> {
     let sizes = [0, 1, 512, 513, 1 << 20].map(|size| "x".repeat(size));
     let odd = ["\0", "}", "{", "{}", "%7D", "a b\r\n", "*", "\u{1f980}"].map(str::to_owned);
     sizes.into_iter().chain(odd).collect()
@@ -64,7 +64,7 @@ async fn verdict(what: &str, asked: Result<Box<dyn ExclusiveGuard>, LockError>) 
     (what.to_owned(), is_taken)
 }
 
-fn boxed(guard: evenkeel::lock::Guard) -> Box<dyn ExclusiveGuard> {
+pub(super) fn boxed(guard: evenkeel::lock::Guard) -> Box<dyn ExclusiveGuard> {
     Box::new(guard)
 }
 

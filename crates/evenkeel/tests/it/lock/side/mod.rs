@@ -14,5 +14,6 @@ mod many;
 mod pools;
 mod queue;
 pub(super) mod rig;
+pub(crate) mod robustness;
 mod sentences;
 mod sizes;

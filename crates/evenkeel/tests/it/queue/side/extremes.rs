@@ -23,11 +23,11 @@ on_both! {
     growth_to_an_extreme_shard_count_is_rejected
 }
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
+pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
 /// A thousand years are taken, more is refused.
-const LONGEST: Duration = Duration::from_millis((1 << 45) - 1);
+pub(super) const LONGEST: Duration = Duration::from_millis((1 << 45) - 1);
 
-fn spans() -> Vec<Duration> {
+pub(super) fn spans() -> Vec<Duration> {
     let ms = Duration::from_millis(1);
     vec![
         Duration::ZERO,
@@ -43,12 +43,12 @@ fn spans() -> Vec<Duration> {
     ]
 }
 
-const TIMES: [u64; 7] = [0, 1, 1 << 41, (1 << 45) - 1, 1 << 45, 1 << 48, u64::MAX];
-const SIZES: [usize; 5] = [0, 1, 60_000, 60_001, 1 << 20];
+pub(super) const TIMES: [u64; 7] = [0, 1, 1 << 41, (1 << 45) - 1, 1 << 45, 1 << 48, u64::MAX];
+pub(super) const SIZES: [usize; 5] = [0, 1, 60_000, 60_001, 1 << 20];
 
-type Change = Box<dyn for<'a> Fn(JobBuilder<'a, String>) -> JobBuilder<'a, String>>;
+pub(super) type Change = Box<dyn for<'a> Fn(JobBuilder<'a, String>) -> JobBuilder<'a, String>>;
 
-fn changes() -> Vec<(String, Change)> {
+pub(super) fn changes() -> Vec<(String, Change)> {
     let mut all: Vec<(String, Change)> = Vec::new();
     for span in spans() {
         all.push((format!("delay {span:?}"), Box::new(move |order| order.delay(span))));
@@ -121,9 +121,9 @@ async fn job_edited_to_an_extreme_is_accepted_or_rejected(rig: Rig) {
     office.close().await;
 }
 
-type Settings = Box<dyn Fn(QueueBuilder<String>) -> QueueBuilder<String>>;
+pub(super) type Settings = Box<dyn Fn(QueueBuilder<String>) -> QueueBuilder<String>>;
 
-fn settings() -> Vec<(String, Settings)> {
+pub(super) fn settings() -> Vec<(String, Settings)> {
     let mut all: Vec<(String, Settings)> = Vec::new();
     let mut spans = spans();
     spans.extend([12 * DAY / 24, 12 * DAY / 24 + Duration::from_millis(1), 400 * DAY, 401 * DAY]);

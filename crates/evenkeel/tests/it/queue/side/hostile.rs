@@ -71,7 +71,7 @@ const DEAD: Option<State> = Some(State::Dead);
 const DONE: Option<State> = None;
 
 /// The behavior of user code that a job's body requests, the final state of the job, and the last error of its history.
-const TABLE: [(&str, Option<State>, &str); 19] = [
+pub(super) const TABLE: [(&str, Option<State>, &str); 19] = [
     ("fine", DONE, ""),
     ("decode panics", DEAD, "undecodable: decoding panicked"),
     ("decode blocks", DONE, ""),
@@ -94,7 +94,7 @@ const TABLE: [(&str, Option<State>, &str); 19] = [
 ];
 
 /// A body that may panic when it is encoded, panic or block when it is decoded, and panic when it is dropped.
-struct Body(String);
+pub(super) struct Body(pub(super) String);
 
 impl Serialize for Body {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -124,7 +124,7 @@ impl Drop for Body {
 
 /// An error whose text may panic.
 #[derive(Debug)]
-struct Oops(String);
+pub(super) struct Oops(pub(super) String);
 
 impl Display for Oops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,7 +133,7 @@ impl Display for Oops {
     }
 }
 
-fn classify(error: &Oops) -> Reaction {
+pub(super) fn classify(error: &Oops) -> Reaction {
     match error.0.as_str() {
         "policy panics" => panic!("on purpose"),
         "policy blocks" => block(),
@@ -142,7 +142,7 @@ fn classify(error: &Oops) -> Reaction {
     Reaction::Retry
 }
 
-async fn handle(delivery: Delivery<Body>) -> Result<Handled, Oops> {
+pub(super) async fn handle(delivery: Delivery<Body>) -> Result<Handled, Oops> {
     let text = delivery.body.0.clone();
     match text.as_str() {
         "handler panics" => panic!("{text}"),
@@ -163,10 +163,10 @@ async fn handle(delivery: Delivery<Body>) -> Result<Handled, Oops> {
 }
 
 /// A layer that panics or hangs.
-struct Hostile;
+pub(super) struct Hostile;
 
 #[derive(Clone)]
-struct HostileService(HandlerService<Body, Oops>);
+pub(super) struct HostileService(HandlerService<Body, Oops>);
 
 impl Layer<HandlerService<Body, Oops>> for Hostile {
     type Service = HostileService;
@@ -200,7 +200,7 @@ async fn send(mail: &Mail) -> BTreeMap<&'static str, JobId> {
     ids
 }
 
-async fn history(mail: &Mail, id: &JobId) -> String {
+pub(super) async fn history(mail: &Mail, id: &JobId) -> String {
     match mail.find(id).await.unwrap() {
         Some(Found::Live { job, .. }) => {
             job.error_notes().map(|note| String::from_utf8_lossy(&note.text).into_owned()).collect()

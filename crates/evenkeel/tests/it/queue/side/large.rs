@@ -21,7 +21,7 @@ on_both! {
     large_body_survives_a_retry_unchanged
 }
 
-const MIB: usize = 1 << 20;
+pub(super) const MIB: usize = 1 << 20;
 /// The peak memory of the process, as a multiple of the size of all bodies, which are delivered at once.
 const COPIES_MAX: u64 = 2;
 
@@ -46,7 +46,7 @@ fn epoch(keel: &Keel) -> Option<u64> {
 }
 
 /// Sends bodies of these sizes and waits until all of them have arrived, while small jobs go through another queue of the keel.
-async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize) {
+pub(super) async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize) {
     let keel = rig.process().await;
     let (bulk, mail) = (bulk(&keel).await, keel.queue::<String>("mail").open().await.unwrap());
     let began = epoch(&keel);

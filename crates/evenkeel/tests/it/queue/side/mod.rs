@@ -16,6 +16,7 @@ mod killed;
 mod large;
 mod neighbors;
 mod rig;
+pub(crate) mod robustness;
 mod sending;
 mod sentences;
 mod troubles;

@@ -85,7 +85,7 @@ impl Desk {
         self.queue.sweep_once().await.unwrap();
     }
 
-    async fn both_say(&self, is_paused: bool, story: &str) {
+    pub(super) async fn both_say(&self, is_paused: bool, story: &str) {
         for topic in [&self.topic, &self.queue.topic()] {
             assert_eq!(topic.stats().await.unwrap().is_paused(), is_paused, "{story}");
         }

@@ -5,6 +5,7 @@ mod attempts;
 mod desk;
 mod operators;
 mod restarted;
+pub(crate) mod robustness;
 mod row_decides;
 mod row_decides_kills;
 mod sweeps;

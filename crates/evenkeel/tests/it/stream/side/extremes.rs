@@ -21,7 +21,7 @@ on_both! {
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
-fn spans() -> Vec<Duration> {
+pub(super) fn spans() -> Vec<Duration> {
     let ms = Duration::from_millis(1);
     let second = Duration::from_secs(1);
     vec![
@@ -43,9 +43,9 @@ fn spans() -> Vec<Duration> {
 const NUMBERS: [u64; 7] = [0, 1, 2, (1 << 53) - 1, 1 << 53, u64::MAX - 1, u64::MAX];
 const SIZES: [usize; 5] = [0, 1, 60_000, 60_001, 1 << 20];
 
-type Change = Box<dyn for<'a> Fn(NewEntry<'a, String>) -> NewEntry<'a, String>>;
+pub(super) type Change = Box<dyn for<'a> Fn(NewEntry<'a, String>) -> NewEntry<'a, String>>;
 
-fn changes() -> Vec<(String, Change)> {
+pub(super) fn changes() -> Vec<(String, Change)> {
     let mut all: Vec<(String, Change)> = Vec::new();
     for number in NUMBERS {
         all.push((format!("number {number}"), Box::new(move |entry| entry.numbered(format!("p{number}"), number))));
@@ -86,10 +86,9 @@ async fn entry_with_extreme_settings_is_accepted_or_rejected(rig: Rig) {
     office.close().await;
 }
 
-type Settings = Box<dyn Fn(StreamBuilder<String>) -> StreamBuilder<String>>;
+pub(super) type Settings = Box<dyn Fn(StreamBuilder<String>) -> StreamBuilder<String>>;
 
-async fn stream_with_extreme_settings_works_or_is_rejected(rig: Rig) {
-    let keel = rig.process().await;
+pub(super) fn settings() -> Vec<(String, Settings)> {
     let mut all: Vec<(String, Settings)> = Vec::new();
     for span in spans() {
         all.push((format!("retention {span:?}"), Box::new(move |stream| stream.retention(span))));
@@ -103,7 +102,12 @@ async fn stream_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     for partitions in [0, 1, 256, 257, u16::MAX] {
         all.push((format!("partitions {partitions}"), Box::new(move |stream| stream.partitions(partitions))));
     }
-    for (number, (what, set)) in all.into_iter().enumerate() {
+    all
+}
+
+async fn stream_with_extreme_settings_works_or_is_rejected(rig: Rig) {
+    let keel = rig.process().await;
+    for (number, (what, set)) in settings().into_iter().enumerate() {
         let stream = match set(keel.stream(&format!("stream-{number}"))).open().await {
             Ok(stream) => stream,
             Err(StreamError::Settings { .. }) => continue,

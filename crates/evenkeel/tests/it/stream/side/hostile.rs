@@ -49,7 +49,7 @@ mod redis {
 }
 
 /// The behavior of user code that an entry requests, and the reason of its dead letter; empty if it is done.
-const TABLE: [(&str, &str); 12] = [
+pub(super) const TABLE: [(&str, &str); 12] = [
     ("fine", ""),
     ("decode panics", "undecodable: decoding panicked"),
     ("decode blocks", ""),
@@ -64,7 +64,7 @@ const TABLE: [(&str, &str); 12] = [
     ("handler hangs", "the handler did not end within 30s"),
 ];
 
-struct Behavior(String);
+pub(super) struct Behavior(pub(super) String);
 
 impl Serialize for Behavior {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -93,7 +93,7 @@ impl Drop for Behavior {
     }
 }
 
-struct Refusal(String);
+pub(super) struct Refusal(pub(super) String);
 
 impl Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,7 +112,7 @@ impl Drop for Payload {
     }
 }
 
-async fn behave(entry: Entry<Behavior>) -> Result<Handled, Refusal> {
+pub(super) async fn behave(entry: Entry<Behavior>) -> Result<Handled, Refusal> {
     match entry.value.0.as_str() {
         "handler panics" => panic!("handler panics"),
         "handler blocks" => block(),

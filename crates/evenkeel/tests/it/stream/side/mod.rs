@@ -47,5 +47,6 @@ mod order;
 mod owners;
 mod recovery;
 mod rig;
+pub(crate) mod robustness;
 mod suspects;
 mod works;
