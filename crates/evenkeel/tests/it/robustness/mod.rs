@@ -12,8 +12,8 @@ use run::{Length, Suite, Tally, play_all};
 
 /// Says what the long run plays: kind (or `all`), first seed, `rounds` or `minutes`, and how many.
 const PLAN: &str = "EVENKEEL_SIM_ROBUSTNESS";
-/// Rounds of the short form.
-const ROUNDS: u64 = 4;
+/// Rounds of the short form: one on Redis, one on the embedded store.
+const ROUNDS: u64 = 2;
 
 /// Suites, and the short form of each as a test.
 macro_rules! suites {

@@ -106,7 +106,7 @@ pub(super) async fn neighbors(mut round: Round) {
         work(&mut round, &keel, &ours, &mut accepted).await;
     }
     for _ in 0..round.number(3, 8) {
-        let keys = keys(link, fleet.prefix(), *round.one(&ATTACKED)).await;
+        let keys = keys(link, fleet.prefix(), round.one::<&str>(&ATTACKED)).await;
         if keys.is_empty() {
             continue;
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The longest time of a round on a busy machine. A round that takes longer waits for something that never happens.
-const ROUND_MAX: Duration = Duration::from_secs(90);
+const ROUND_MAX: Duration = Duration::from_secs(240);
 /// The newest steps that a violation prints.
 const STEPS_MAX: usize = 60;
 

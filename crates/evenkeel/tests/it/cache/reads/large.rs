@@ -96,8 +96,8 @@ pub(super) async fn large_and_small(keel: Keel, sizes: Vec<usize>) {
             assert_eq!(read.await.unwrap(), Tier::Store, "{length}");
         }
     }
-    for length in sizes.iter().copied() {
-        large.invalidate(&length).await.unwrap();
+    for length in &sizes {
+        large.invalidate(length).await.unwrap();
     }
     is_over.store(true, Ordering::Relaxed);
     for reader in readers {

@@ -188,9 +188,9 @@ pub(crate) async fn hostile(mut round: Round) {
         let row = if round.chance(50) { TABLE[0] } else { *round.one(&TABLE) };
         let id = mail.now(&row.0.to_owned()).await.unwrap();
         if row.0 == "fine" {
-            round.step(row.0)
+            round.step(row.0);
         } else {
-            round.misbehaves(row.0)
+            round.misbehaves(row.0);
         }
         sent.push((row, id));
     }

@@ -24,7 +24,8 @@ fn is_refusal(error: &StreamError) -> bool {
 pub(crate) async fn extremes(mut round: Round) {
     let rig = rig(&round).await;
     let keel = rig.process().await;
-    let (settings, changes): (Vec<(String, Settings)>, Vec<(String, Change)>) = (settings(), changes());
+    let settings: Vec<(String, Settings)> = settings();
+    let changes: Vec<(String, Change)> = changes();
     for number in 0..6 {
         let (mut builder, mut what) = (keel.stream(&format!("stream-{number}")), Vec::new());
         for _ in 0..round.number(1, 4) {
@@ -124,9 +125,9 @@ pub(crate) async fn hostile(mut round: Round) {
         let key = format!("{number}");
         texts.append(key.as_str(), &row.0.to_owned()).await.unwrap();
         if row.0 == "fine" {
-            round.step(row.0)
+            round.step(row.0);
         } else {
-            round.misbehaves(row.0)
+            round.misbehaves(row.0);
         }
         sent.push((row, key));
     }
