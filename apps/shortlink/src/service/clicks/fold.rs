@@ -13,8 +13,8 @@ use tracing::error;
 /// The consumer group.
 const GROUP: &str = "counters";
 
-/// Entries of one transaction, and of one instance at a time. A long transaction would occupy this process and the database for several
-/// milliseconds, in which redirects wait.
+/// Entries of one transaction, and of one instance at a time. Short transactions, so that redirects that need this
+/// process or the database in the meantime wait less.
 const BATCH: usize = 4;
 
 /// How long a batch waits for more entries.

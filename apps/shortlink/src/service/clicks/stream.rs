@@ -32,8 +32,8 @@ const DAYS: Range<i64> = 0..2_932_897;
 /// The most clicks of a link. A process that counts a million of them each second reaches it after twelve days.
 const CLICKS_MAX: u64 = 1 << 40;
 
-/// The most links of an entry that this program writes, and of one that it accepts. With one entry for each link, a busy service would do
-/// little else than append, deliver and settle entries.
+/// The most links of an entry that this program writes, and of one that it accepts. Appending, delivering and settling cost as much
+/// for an entry of one link.
 pub(super) const LINKS_MAX: usize = 64;
 const LINKS_ACCEPTED: usize = 4_096;
 
