@@ -41,17 +41,23 @@ pub(crate) struct Arguments {
     name: Name,
 }
 
+#[derive(clap::Args)]
+struct Seeds {
+    /// Seed to run
+    #[arg(conflicts_with = "seeds", required_unless_present = "seeds")]
+    seed: Option<u64>,
+    /// Range of seeds, for example 1..200, both inclusive
+    #[arg(long, value_name = "A..B")]
+    seeds: Option<String>,
+}
+
 #[derive(clap::Subcommand)]
 enum Name {
     /// Check that strong reads of three processes are linearizable while connections are cut and processes are paused and killed, and that
     /// eventual reads are never older than an acknowledged invalidation
     Cache {
-        /// Seed to run
-        #[arg(conflicts_with = "seeds", required_unless_present = "seeds")]
-        seed: Option<u64>,
-        /// Range of seeds, for example 1..200, both inclusive
-        #[arg(long, value_name = "A..B")]
-        seeds: Option<String>,
+        #[command(flatten)]
+        seeds: Seeds,
         /// Print one JSON object per seed, and one with the totals
         #[arg(long)]
         json: bool,
@@ -59,12 +65,8 @@ enum Name {
     /// Check mutual exclusion, rising fencing tokens and release of the locks, read/write locks and semaphores of three processes that die,
     /// lose connections and drop calls
     Lock {
-        /// Seed to run
-        #[arg(conflicts_with = "seeds", required_unless_present = "seeds")]
-        seed: Option<u64>,
-        /// Range of seeds, for example 1..200, both inclusive
-        #[arg(long, value_name = "A..B")]
-        seeds: Option<String>,
+        #[command(flatten)]
+        seeds: Seeds,
         /// Print one JSON object per seed, and one with the totals
         #[arg(long)]
         json: bool,
@@ -141,9 +143,9 @@ enum Name {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.name {
-        Name::Cache { seed, seeds, json } => cache(*seed, seeds.as_deref(), *json),
-        Name::Lock { seed, seeds, json } => {
-            let seeds = range(*seed, seeds.as_deref())?;
+        Name::Cache { seeds, json } => cache(&seeds.range()?, *json),
+        Name::Lock { seeds, json } => {
+            let seeds = seeds.range()?;
             test::build()?;
             play(&Suite::with(LOCK)?, LOCK, (SEEDS, &seeds), *json, lock_summary)
         }
@@ -159,6 +161,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             play(&suite(STREAM, *release)?, STREAM, (ENTRIES, &scale), *json, stream_summary)
         }
         Name::Robustness { only, rounds, minutes, seed, json } => {
+            if *rounds == 0 || *minutes == Some(0) {
+                bail!("--rounds and --minutes must be at least 1");
+            }
             let length = minutes.map_or_else(|| format!("rounds {rounds}"), |minutes| format!("minutes {minutes}"));
             let plan = format!("{} {seed} {length}", only.as_deref().unwrap_or("all"));
             test::build()?;
@@ -180,28 +185,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// The seeds, as `A..B`.
-fn range(seed: Option<u64>, seeds: Option<&str>) -> Result<String> {
-    let seeds = match (seed, seeds) {
-        (Some(seed), _) => format!("{seed}..{seed}"),
-        (None, Some(seeds)) => seeds.to_owned(),
-        (None, None) => bail!("add a seed, or a range of seeds with --seeds A..B"),
-    };
-    let numbers = seeds.split_once("..").map(|(first, last)| (first.parse::<u64>(), last.parse::<u64>()));
-    let Some((Ok(first), Ok(last))) = numbers else {
-        bail!("`{seeds}` is not a range of seeds: use A..B, for example 1..200")
-    };
-    if first > last {
-        bail!("the range {seeds} is empty: the first seed is above the last");
+impl Seeds {
+    /// The seeds, as `A..B`.
+    fn range(&self) -> Result<String> {
+        let seeds = match (self.seed, &self.seeds) {
+            (Some(seed), _) => format!("{seed}..{seed}"),
+            (None, Some(seeds)) => seeds.clone(),
+            (None, None) => bail!("add a seed, or a range of seeds with --seeds A..B"),
+        };
+        let numbers = seeds.split_once("..").map(|(first, last)| (first.parse::<u64>(), last.parse::<u64>()));
+        let Some((Ok(first), Ok(last))) = numbers else {
+            bail!("`{seeds}` is not a range of seeds: use A..B, for example 1..200")
+        };
+        if first > last {
+            bail!("the range {seeds} is empty: the first seed is above the last");
+        }
+        Ok(seeds)
     }
-    Ok(seeds)
 }
 
-fn cache(seed: Option<u64>, seeds: Option<&str>, json: bool) -> Result<()> {
-    let seeds = range(seed, seeds)?;
+fn cache(seeds: &str, json: bool) -> Result<()> {
     test::build()?;
-    play(&Suite::with(EVENTUAL)?, EVENTUAL, (SEEDS, &seeds), json, eventual_summary)?;
-    play(&Suite::with(CACHE)?, CACHE, (SEEDS, &seeds), json, cache_summary)
+    play(&Suite::with(EVENTUAL)?, EVENTUAL, (SEEDS, seeds), json, eventual_summary)?;
+    play(&Suite::with(CACHE)?, CACHE, (SEEDS, seeds), json, cache_summary)
 }
 
 /// The binary of a test, and what it needs, with or without optimizations.

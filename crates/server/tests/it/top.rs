@@ -110,8 +110,8 @@ fn url(redis: &park::SharedRedis) -> String {
     format!("{}?prefix={}", redis.url, redis.prefix)
 }
 
-async fn on_thread(test: impl FnOnce() + Send + 'static) {
-    tokio::task::spawn_blocking(test).await.unwrap();
+async fn on_thread<T: Send + 'static>(part: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(part).await.unwrap()
 }
 
 async fn top(arguments: &[&str]) -> Ran {
@@ -194,20 +194,18 @@ async fn redis_that_goes_away_is_reported_until_it_is_back() {
     keel.queue::<Value>("mail").open().await.unwrap().job(&Value::Null).enqueue().await.unwrap();
     let arguments = format!("--redis {} --every 100ms", redis.url());
     let mut terminal = Terminal::top(&arguments);
-    let mut terminal = tokio::task::spawn_blocking(move || {
+    let mut terminal = on_thread(move || {
         terminal.expect("mail");
         terminal
     })
-    .await
-    .unwrap();
+    .await;
     redis.pause().unwrap();
-    let mut terminal = tokio::task::spawn_blocking(move || {
+    let mut terminal = on_thread(move || {
         let printed = terminal.expect("; retrying");
         assert!(!printed.contains("very-secret"), "{printed:?}");
         terminal
     })
-    .await
-    .unwrap();
+    .await;
     redis.resume().unwrap();
     on_thread(move || {
         terminal.expect("mail");

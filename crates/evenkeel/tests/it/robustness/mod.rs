@@ -71,4 +71,5 @@ async fn long_run() {
         println!("{}", serde_json::to_string(tally).unwrap());
     }
     assert_eq!(all.iter().map(|tally| tally.violations).sum::<u64>(), 0, "{all:?}");
+    assert!(!all.is_empty() && all.iter().all(Tally::has_tried_something), "a check of nothing shows nothing: {all:?}");
 }

@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 /// The names whose keys another program uses.
 const ATTACKED: [&str; 4] = [":q:mail:", ":c:row:", ":l:{till}", ":s:orders:"];
 
-/// Numbers that handlers have seen.
+/// The numbers in the jobs or entries that were handled.
 type Seen = Arc<Mutex<BTreeSet<u64>>>;
 
 /// One capability of each kind.

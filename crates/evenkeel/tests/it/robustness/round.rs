@@ -3,6 +3,7 @@
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
 /// The results of a round.
@@ -55,6 +56,22 @@ impl Round {
     /// `true` in so many of a hundred cases.
     pub(crate) fn chance(&mut self, percent: u32) -> bool {
         self.random.random_ratio(percent, 100)
+    }
+
+    /// A builder with so many changes of this table, and their names.
+    pub(crate) fn change<B, F: Fn(B) -> B>(
+        &mut self,
+        mut builder: B,
+        table: &[(String, F)],
+        count: RangeInclusive<u64>,
+    ) -> (B, String) {
+        let mut names = Vec::new();
+        for _ in 0..self.random.random_range(count) {
+            let (name, change) = self.one(table);
+            builder = change(builder);
+            names.push(name.as_str());
+        }
+        (builder, names.join(", "))
     }
 
     /// Notes a step.

@@ -103,11 +103,13 @@ pub(crate) async fn play_all(suites: &[&Suite], first_seed: u64, length: Length)
         for (suite, tally) in suites.iter().zip(&mut all) {
             tally.play(suite, first_seed + number).await;
         }
+        let violations = all.iter().map(|tally| tally.violations).sum::<u64>();
+        eprintln!("{} rounds of each suite, {violations} violations, {} s", number + 1, began.elapsed().as_secs());
     }
     all
 }
 
-/// Prints a panic, unless hostile user code was told to panic.
+/// Prints a panic, unless it is one of the hostile user code.
 fn report(panic: &PanicHookInfo<'_>) {
     let text = text(panic.payload());
     if !["panics", "on purpose", "when dropped", "non-string"].iter().any(|part| text.contains(part)) {

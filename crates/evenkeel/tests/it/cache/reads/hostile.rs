@@ -160,7 +160,7 @@ pub(super) async fn load(key: String) -> Result<Option<Body>, Infallible> {
     Ok(Some(Body(key)))
 }
 
-pub(super) fn reader(bodies: &Bodies, key: &'static str) -> JoinHandle<Result<bool, CacheError>> {
+fn reader(bodies: &Bodies, key: &'static str) -> JoinHandle<Result<bool, CacheError>> {
     let bodies = bodies.clone();
     tokio::spawn(async move {
         let read = bodies.get(key, |key| {

@@ -34,13 +34,7 @@ pub(crate) async fn extremes(mut round: Round) {
     for number in 0..8 {
         let name = format!("row-{number}");
         let builder = keel.cache(&name).ttl(Duration::from_secs(600)).store_timeout(Duration::from_secs(10));
-        let (mut builder, mut what) = (builder, Vec::new());
-        for _ in 0..round.number(1, 5) {
-            let (setting, change) = round.one(&all);
-            builder = change(builder);
-            what.push(setting.as_str());
-        }
-        let what = what.join(", ");
+        let (builder, what) = round.change(builder, &all, 1..=5);
         let opened = builder.open().await;
         let is_refusal = |error: &CacheError| matches!(error, CacheError::Settings { .. });
         let Some(rows) = round.result(format!("open {what}"), opened, is_refusal) else { continue };
@@ -141,13 +135,11 @@ const BEHAVIORS: [&str; 10] = [
     "weight panics",
 ];
 
-/// The two sides of one well-behaved key.
+/// What the readers and writers of the well-behaved keys share with the test.
 #[derive(Clone, Default)]
-struct Source {
-    /// The committed number.
-    committed: Arc<AtomicU64>,
-    /// Reads that begin now must not return less.
-    acknowledged: Arc<AtomicU64>,
+struct Progress {
+    /// Acknowledged writes of all keys.
+    writes: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -164,8 +156,8 @@ pub(crate) async fn hostile(mut round: Round) {
         if is_near { builder.near_bytes(1 << 20).near_weight(weight) } else { builder }
     });
     let bodies = bodies.await;
-    let source = Source::default();
-    let good: Vec<_> = ["good 1", "good 2"].into_iter().flat_map(|key| pair(&bodies, key, &source)).collect();
+    let progress = Progress::default();
+    let good: Vec<_> = ["good 1", "good 2"].into_iter().flat_map(|key| pair(&bodies, key, &progress)).collect();
     let mut calls = Vec::new();
     for _ in 0..round.number(10, 40) {
         let behavior = *round.one(&BEHAVIORS);
@@ -181,12 +173,12 @@ pub(crate) async fn hostile(mut round: Round) {
         }
         calls.push((task, call == 4 && behavior == "loader hangs"));
         // Other keys are served in the meantime.
-        let before = source.acknowledged.load(SeqCst);
-        while source.acknowledged.load(SeqCst) == before {
+        let before = progress.writes.load(SeqCst);
+        while progress.writes.load(SeqCst) == before {
             tokio::task::yield_now().await;
         }
     }
-    source.is_over.store(true, SeqCst);
+    progress.is_over.store(true, SeqCst);
     for task in good {
         round.checked(rig.while_time_passes(task).await.unwrap());
     }
@@ -208,19 +200,19 @@ pub(crate) async fn hostile(mut round: Round) {
 }
 
 /// A reader and a writer of one well-behaved key; the result is the number of reads or writes.
-fn pair(bodies: &Bodies, key: &'static str, source: &Source) -> [JoinHandle<u64>; 2] {
-    // Each pair has its own numbers and its own acknowledgment; the test looks at the last pair's progress through `acknowledged`.
-    let own = Source { committed: Arc::default(), acknowledged: Arc::default(), is_over: Arc::clone(&source.is_over) };
-    let all = Arc::clone(&source.acknowledged);
-    let (reading, writing) = ((bodies.clone(), own.clone()), (bodies.clone(), own));
+fn pair(bodies: &Bodies, key: &'static str, progress: &Progress) -> [JoinHandle<u64>; 2] {
+    // The number in the database, and the one that reads must return at least.
+    let (committed, acknowledged) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let reading = (bodies.clone(), Arc::clone(&committed), Arc::clone(&acknowledged), progress.clone());
+    let (bodies, progress) = (bodies.clone(), progress.clone());
     let reader = tokio::spawn(async move {
-        let (bodies, own) = reading;
+        let (bodies, committed, acknowledged, progress) = reading;
         let mut reads = 0;
-        while !own.is_over.load(SeqCst) {
-            let floor = own.acknowledged.load(SeqCst);
+        while !progress.is_over.load(SeqCst) {
+            let floor = acknowledged.load(SeqCst);
             let freshness = if reads % 3 == 0 { Freshness::Fresh } else { Freshness::Eventual };
-            let committed = Arc::clone(&own.committed);
-            let load = move |_: &str| {
+            let committed = Arc::clone(&committed);
+            let load = |_: &str| {
                 // Read by the future: what the closure does happens before the key is leased.
                 async move { Ok::<_, Infallible>(Some(Body(committed.load(SeqCst).to_string()))) }
             };
@@ -233,18 +225,17 @@ fn pair(bodies: &Bodies, key: &'static str, source: &Source) -> [JoinHandle<u64>
         reads
     });
     let writer = tokio::spawn(async move {
-        let (bodies, own) = writing;
         let mut writes = 0;
-        while !own.is_over.load(SeqCst) {
-            let commit = || async { Ok::<_, Infallible>(own.committed.fetch_add(1, SeqCst)) };
+        while !progress.is_over.load(SeqCst) {
+            let commit = || async { Ok::<_, Infallible>(committed.fetch_add(1, SeqCst)) };
             if writes % 2 == 0 {
                 assert!(bodies.write(key, commit).await.unwrap().window.is_closed());
             } else {
                 commit().await.unwrap();
                 bodies.invalidate(key).await.unwrap();
             }
-            own.acknowledged.store(own.committed.load(SeqCst), SeqCst);
-            all.fetch_add(1, SeqCst);
+            acknowledged.store(committed.load(SeqCst), SeqCst);
+            progress.writes.fetch_add(1, SeqCst);
             writes += 1;
             tokio::task::yield_now().await;
         }

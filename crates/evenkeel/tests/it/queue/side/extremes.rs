@@ -23,9 +23,9 @@ on_both! {
     growth_to_an_extreme_shard_count_is_rejected
 }
 
-pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
 /// A thousand years are taken, more is refused.
-pub(super) const LONGEST: Duration = Duration::from_millis((1 << 45) - 1);
+const LONGEST: Duration = Duration::from_millis((1 << 45) - 1);
 
 pub(super) fn spans() -> Vec<Duration> {
     let ms = Duration::from_millis(1);

@@ -37,21 +37,16 @@ pub(crate) async fn extremes(mut round: Round) {
         settings().into_iter().filter(|(what, _)| !what.contains("timeout") && !what.contains("when_full")).collect();
     let changes = changes();
     for number in 0..6 {
-        let (mut builder, mut what) = (keel.queue(&format!("queue-{number}")), Vec::new());
-        for _ in 0..round.number(1, 4) {
-            let (setting, set) = round.one(&settings);
-            builder = set(builder);
-            what.push(setting.as_str());
-        }
+        let (builder, what) = round.change(keel.queue(&format!("queue-{number}")), &settings, 1..=4);
         let opened = builder.open().await;
-        let Some(queue) = round.result(format!("open {}", what.join(", ")), opened, is_refusal) else { continue };
+        let Some(queue) = round.result(format!("open {what}"), opened, is_refusal) else { continue };
         let mut ids = Vec::new();
         for _ in 0..16 {
             send(&mut round, &queue, &changes, &mut ids).await;
             operate(&mut round, &queue.topic(), &ids).await;
         }
         // The shards of a queue are polled in turn, which takes time.
-        if !what.iter().any(|setting| setting.starts_with("shards")) {
+        if !what.contains("shards") {
             consume(&mut round, &rig, &queue).await;
         }
         // The queue next to it is served.
@@ -65,14 +60,8 @@ pub(crate) async fn extremes(mut round: Round) {
 
 /// A job with up to three extreme settings.
 async fn send(round: &mut Round, queue: &Mail, changes: &[(String, Change)], ids: &mut Vec<JobId>) {
-    let (body, mut what) = ("extreme".to_owned(), Vec::new());
-    let mut job = queue.job(&body);
-    for _ in 0..round.number(0, 3) {
-        let (setting, change) = round.one(changes);
-        job = change(job);
-        what.push(setting.as_str());
-    }
-    let what = what.join(", ");
+    let body = "extreme".to_owned();
+    let (job, what) = round.change(queue.job(&body), changes, 0..=3);
     if round.chance(20) {
         let version = *round.one(&[0, 1, (1 << 53) + 1, u64::MAX]);
         let put = job.put(version).await;
@@ -118,9 +107,9 @@ async fn operate(round: &mut Round, topic: &Topic, ids: &[JobId]) {
             round.result(format!("newest {limit} {among:?}"), page, is_refusal);
         }
         7 => {
-            let filter = "x".repeat(size);
+            let name = "x".repeat(size);
             let per_second = *round.one(&[0, 1, u32::MAX]);
-            let taken = topic.redrive(&filter).per_second(per_second).limit(time).run().await;
+            let taken = topic.redrive(&name).per_second(per_second).limit(time).run().await;
             round.result(format!("redrive {time} at {per_second} a second"), taken, is_refusal);
         }
         8 => drop(round.result("revoke", topic.revoke(&[id, unknown]).await, is_refusal)),

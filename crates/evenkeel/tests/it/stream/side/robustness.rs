@@ -27,14 +27,9 @@ pub(crate) async fn extremes(mut round: Round) {
     let settings: Vec<(String, Settings)> = settings();
     let changes: Vec<(String, Change)> = changes();
     for number in 0..6 {
-        let (mut builder, mut what) = (keel.stream(&format!("stream-{number}")), Vec::new());
-        for _ in 0..round.number(1, 4) {
-            let (setting, set) = round.one(&settings);
-            builder = set(builder);
-            what.push(setting.as_str());
-        }
+        let (builder, what) = round.change(keel.stream(&format!("stream-{number}")), &settings, 1..=4);
         let opened = builder.open().await;
-        let Some(stream) = round.result(format!("open {}", what.join(", ")), opened, is_refusal) else { continue };
+        let Some(stream) = round.result(format!("open {what}"), opened, is_refusal) else { continue };
         for _ in 0..16 {
             entry(&mut round, &stream, &changes).await;
         }
@@ -51,15 +46,10 @@ pub(crate) async fn extremes(mut round: Round) {
 
 async fn entry(round: &mut Round, stream: &Orders, changes: &[(String, Change)]) {
     let size = *round.one(&[0, 1, 512, 513, 1 << 20]);
-    let (value, mut what) = ("x".to_owned(), format!("append with a key of {size}"));
-    let mut entry = stream.entry(vec![b'k'; size], &value);
-    for _ in 0..round.number(0, 3) {
-        let (setting, change) = round.one(changes);
-        entry = change(entry);
-        what = format!("{what}, {setting}");
-    }
+    let value = "x".to_owned();
+    let (entry, what) = round.change(stream.entry(vec![b'k'; size], &value), changes, 0..=3);
     let appended = entry.append().await;
-    round.result(what, appended, is_refusal);
+    round.result(format!("append with a key of {size}, {what}"), appended, is_refusal);
 }
 
 /// The consumer refuses its settings, or handles the next entry and ends.
