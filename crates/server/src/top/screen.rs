@@ -87,10 +87,18 @@ fn table(listing: &Listing, rows: usize, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The text in lines of at most `columns` characters.
+/// The text in lines of at most `columns` characters, broken at spaces where there are any.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let characters: Vec<char> = truncated(text, usize::MAX).chars().collect();
-    characters.chunks(columns.max(1)).map(|line| line.iter().collect()).collect()
+    let (columns, text) = (columns.max(1), truncated(text, usize::MAX));
+    let (mut rest, mut lines): (Vec<char>, Vec<String>) = (text.chars().collect(), Vec::new());
+    while rest.len() > columns {
+        let space = rest[..=columns].iter().rposition(|character| *character == ' ').filter(|at| *at > 0);
+        let tail = rest.split_off(space.map_or(columns, |at| at + 1));
+        lines.push(rest.iter().collect::<String>().trim_end().to_owned());
+        rest = tail;
+    }
+    lines.extend((!rest.is_empty()).then(|| rest.iter().collect()));
+    lines
 }
 
 #[cfg(test)]
@@ -117,7 +125,17 @@ mod tests {
     fn table_that_fits_is_shown_whole() {
         let expected = ["12:00", "", "LOCK  FENCE", "a         7", "b         7", "a note"];
         assert_eq!(lines(listing(&["a", "b"], &["a note"]), 7, 12), expected);
-        assert_eq!(lines(listing(&[], &[]), 24, 9), ["12:00", "", "no locks", " here"]);
+        assert_eq!(lines(listing(&[], &[]), 24, 9), ["12:00", "", "no locks", "here"]);
+    }
+
+    #[test]
+    fn text_is_broken_at_spaces_where_there_are_any() {
+        assert_eq!(wrapped("ten seconds after", 12), ["ten seconds", "after"]);
+        assert_eq!(wrapped("ten seconds after", 11), ["ten seconds", "after"]);
+        assert_eq!(wrapped("ten seconds after", 10), ["ten", "seconds", "after"]);
+        assert_eq!(wrapped("a-word-without-spaces", 8), ["a-word-w", "ithout-s", "paces"]);
+        assert_eq!(wrapped(" a", 1), ["", "a"]);
+        assert_eq!((wrapped("fits", 4), wrapped("", 4)), (vec!["fits".to_owned()], Vec::new()));
     }
 
     #[test]
