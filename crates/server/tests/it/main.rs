@@ -13,8 +13,6 @@ mod outbox;
 mod processes;
 mod program;
 mod queue;
-mod queue_job;
-mod queue_rows;
 mod stream;
 mod top;
 mod vectors;

@@ -37,22 +37,22 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "stream_free_slots",
         "A consumer reads entries that it cannot run, and their leases expire in it.",
-        "stream::side::order::memory::unordered_consumer_reads_no_more_than_its_free_slots",
+        "stream::side::delivery::order::memory::unordered_consumer_reads_no_more_than_its_free_slots",
     ),
     mutant(
         "stream_lane_per_key",
         "Entries of a key run at the same time.",
-        "stream::side::order::memory::entries_of_a_key_run_one_after_the_other",
+        "stream::side::delivery::order::memory::entries_of_a_key_run_one_after_the_other",
     ),
     mutant(
         "stream_lane_one_at_a_time",
         "Entries of a key run at the same time.",
-        "stream::side::order::memory::entries_of_a_key_run_one_after_the_other",
+        "stream::side::delivery::order::memory::entries_of_a_key_run_one_after_the_other",
     ),
     mutant(
         "stream_lane_waits",
         "Later entries of a key overtake one that is retried, although the group blocks the key.",
-        "stream::side::order::memory::blocked_key_waits_for_its_failed_entry",
+        "stream::side::delivery::order::memory::blocked_key_waits_for_its_failed_entry",
     ),
     mutant(
         "stream_lease_ends_here",
@@ -62,52 +62,52 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "stream_share_given_up",
         "A consumer that joins a group gets no partition.",
-        "stream::side::owners::memory::new_consumer_gets_its_share_of_the_partitions",
+        "stream::side::delivery::owners::memory::new_consumer_gets_its_share_of_the_partitions",
     ),
     mutant(
         "stream_partition_returned",
         "The partitions of a consumer that ends are not handled until their leases expire.",
-        "stream::side::owners::memory::partitions_of_a_consumer_that_ends_are_free_at_once",
+        "stream::side::delivery::owners::memory::partitions_of_a_consumer_that_ends_are_free_at_once",
     ),
     mutant(
         "stream_suspect_alone",
         "An entry that kills its process takes others with it, and is never identified.",
-        "stream::side::suspects::memory::suspect_runs_alone",
+        "stream::side::delivery::suspects::memory::suspect_runs_alone",
     ),
     mutant(
         "stream_panic_is_an_error",
         "An entry whose handler panicked counts as done.",
-        "stream::side::failures::memory::panicking_handler_is_a_failed_attempt",
+        "stream::side::delivery::failures::memory::panicking_handler_is_a_failed_attempt",
     ),
     mutant(
         "stream_entry_codec",
         "An entry that another codec encoded is read as another value.",
-        "stream::side::failures::memory::entry_is_decoded_by_its_own_codec",
+        "stream::side::delivery::failures::memory::entry_is_decoded_by_its_own_codec",
     ),
     mutant(
         "stream_letters_checked_first",
         "Dead letters are deleted although the call fails, because a later one names a partition that does not exist.",
-        "stream::side::failures::memory::letter_of_an_unknown_partition_leaves_the_others",
+        "stream::side::delivery::failures::memory::letter_of_an_unknown_partition_leaves_the_others",
     ),
     mutant(
         "stream_handler_timeout",
         "A handler that hangs keeps its entry, and in an ordered group all later ones of its key, for ever.",
-        "stream::side::failures::memory::handler_that_hangs_ends_in_a_dead_letter",
+        "stream::side::delivery::failures::memory::handler_that_hangs_ends_in_a_dead_letter",
     ),
     mutant(
         "stream_undecodable_is_dead",
         "An entry that cannot be decoded blocks its key.",
-        "stream::side::failures::memory::undecodable_entry_is_dead_and_others_go_on",
+        "stream::side::delivery::failures::memory::undecodable_entry_is_dead_and_others_go_on",
     ),
     mutant(
         "stream_lock_lost_cancels",
         "A handler that lost its lock goes on next to the next holder.",
-        "stream::side::exclusive::memory::handler_is_canceled_when_its_lock_is_lost",
+        "stream::side::delivery::exclusive::memory::handler_is_canceled_when_its_lock_is_lost",
     ),
     mutant(
         "stream_suspect_waits_for_lock",
         "An entry that kills its process is never identified if its lock is taken when it is delivered again.",
-        "stream::side::exclusive::memory::suspect_whose_lock_is_taken_stays_a_suspect",
+        "stream::side::delivery::exclusive::memory::suspect_whose_lock_is_taken_stays_a_suspect",
     ),
     mutant(
         "stream_entries_kept_when_sent",
@@ -137,7 +137,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "stream_timeout_outcome_kept",
         "A handler that hangs while it holds a lock fails without an outcome, and its entry never becomes a dead letter.",
-        "stream::side::exclusive::redis::handler_that_hangs_with_a_lock_ends_in_a_dead_letter",
+        "stream::side::delivery::exclusive::redis::handler_that_hangs_with_a_lock_ends_in_a_dead_letter",
     ),
     mutant(
         "stream_recovery_begun_once",

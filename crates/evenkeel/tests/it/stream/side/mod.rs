@@ -35,18 +35,13 @@ macro_rules! on_redis_and_each_database {
 
 mod admin;
 mod appends;
-mod batches;
-mod exclusive;
+mod delivery;
 mod extremes;
-mod failures;
 mod faults;
 mod hostile;
 mod large;
 mod neighbors;
-mod order;
-mod owners;
 mod recovery;
 mod rig;
 pub(crate) mod robustness;
-mod suspects;
 mod works;

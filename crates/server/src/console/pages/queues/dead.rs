@@ -1,6 +1,6 @@
 //! `/queues/{topic}/dead`: the dead letters in groups by error; redrive and delete a group.
 //!
-//! The page reads the newest 2,500, or on request 10,000, without their bodies, and says so. An action takes what the page has shown: letters that
+//! The page reads the newest 2,000, or on request 10,000, without their bodies, and says so. An action takes what the page has shown: letters that
 //! died since, and older ones than were read, are not touched.
 
 use super::queue::tabs;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use web::{Form, Problem, Query};
 
 /// What the page reads without a request for more, and what one request reads at most.
-const SHOWN_MAX: usize = 2_500;
+const SHOWN_MAX: usize = 2_000;
 pub(in crate::console) const LETTERS_MAX: usize = 10_000;
 const TIME_MAX: Duration = Duration::from_secs(2);
 /// A page of previews reads at most 4 MiB.

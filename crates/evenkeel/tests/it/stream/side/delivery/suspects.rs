@@ -1,6 +1,6 @@
 //! Entries that may have killed their process: they run alone, and only then is a death theirs.
 
-use super::rig::{Desk, Orders, Rig, all_settled, append, billing, letters, open, reason};
+use crate::stream::side::rig::{Desk, Orders, Rig, all_settled, append, billing, in_time, letters, open, reason};
 use evenkeel::stream::{Group, OnFailure};
 use evenkeel_protocol::stream::name::GroupName;
 use evenkeel_protocol::stream::steps::{Delivered, Joined, Reply};
@@ -111,7 +111,7 @@ async fn hanging_suspect_lets_others_run_after_a_lease(rig: Rig) {
 /// In an ordered group the suspects are those of the former owner's buffer.
 #[tokio::test]
 async fn suspects_of_an_ordered_group_run_alone() {
-    super::rig::in_time(async {
+    in_time(async {
         let rig = Rig::memory();
         let orders = rig.orders(1).await;
         for key in ["a", "b", "c"] {

@@ -1,6 +1,6 @@
 //! Handlers that fail, and what follows.
 
-use super::rig::{Desk, Rig, all_settled, append, billing, letters, open, reason};
+use crate::stream::side::rig::{Desk, Rig, all_settled, append, billing, letters, open, reason};
 use crate::log::Log;
 use evenkeel::codec::{MessagePack, Raw};
 use evenkeel::stream::admin::{LetterFilter, LetterId, NoteKind, Replayed};

@@ -1,6 +1,6 @@
 //! `evenkeel queue newest`, `why` and `amend` against a real Redis.
 
-use crate::queue::Fixture;
+use super::Fixture;
 use evenkeel_protocol::queue::steps::Outcome;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Which process handles a partition, and what happens when it dies, stops or shares.
 
-use super::rig::{Case, Desk, Orders, Rig, all_settled, append, billing, open};
+use crate::stream::side::rig::{Case, Desk, Orders, Rig, all_settled, append, billing, open};
 use evenkeel::stream::{Group, OnFailure};
 use evenkeel_protocol::stream::name::{GroupName, partition_of};
 use evenkeel_protocol::stream::steps::{Joined, Reader, Reply};

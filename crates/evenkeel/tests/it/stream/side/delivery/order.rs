@@ -1,6 +1,6 @@
 //! Who runs when: order within a key, concurrency between keys.
 
-use super::rig::{Desk, Rig, all_settled, append, billing, open};
+use crate::stream::side::rig::{Case, Desk, Orders, Rig, all_settled, append, billing, open};
 use evenkeel::stream::{Group, OnFailure, RetryDelay, StreamError};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ on_both! {
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn per_key(orders: &super::rig::Orders, on_failure: OnFailure) -> Group<String> {
+fn per_key(orders: &Orders, on_failure: OnFailure) -> Group<String> {
     orders.group("billing").per_key(on_failure).retry_delay(RetryDelay::fixed(MINUTE))
 }
 
@@ -49,7 +49,7 @@ async fn keys_run_at_the_same_time(rig: Rig) {
     let cases = [desk.next().await, desk.next().await, desk.next().await];
     assert_eq!(cases.each_ref().map(|case| case.entry.value.as_str()), ["a1", "b1", "c1"]);
     assert!(cases[0].entry.fence > 0);
-    cases.into_iter().for_each(super::rig::Case::done);
+    cases.into_iter().for_each(Case::done);
     assert_eq!(desk.done().await, "a2");
     office.close().await;
 }
@@ -61,7 +61,7 @@ async fn unordered_entries_run_at_the_same_time(rig: Rig) {
     let office = open(desk.consumer(orders.group("billing").unordered()));
     let cases = [desk.next().await, desk.next().await, desk.next().await];
     assert_eq!(cases[0].entry.fence, 0);
-    cases.into_iter().for_each(super::rig::Case::done);
+    cases.into_iter().for_each(Case::done);
     office.close().await;
     assert_eq!(billing(&orders).await.pending(), 0);
 }
@@ -77,7 +77,7 @@ async fn unordered_consumer_reads_no_more_than_its_free_slots(rig: Rig) {
     let cases = [desk.next().await, desk.next().await, desk.next().await];
     assert!(desk.next_at_once().await.is_none());
     assert_eq!(billing(&orders).await.pending(), 3);
-    cases.into_iter().for_each(super::rig::Case::done);
+    cases.into_iter().for_each(Case::done);
     for _ in 3..20 {
         desk.done().await;
     }

@@ -1,6 +1,6 @@
 //! Groups in which each entry is handled while a lock is held that is named by its key.
 
-use super::rig::{Case, Desk, Office, Orders, Rig, all_settled, append, billing, letters, open, reason};
+use crate::stream::side::rig::{Case, Desk, Office, Orders, Rig, all_settled, append, billing, letters, open, reason};
 use evenkeel::Keel;
 use evenkeel::lock::{Fence, LockTerms};
 use evenkeel::stream::{Group, PerKeyExclusive};

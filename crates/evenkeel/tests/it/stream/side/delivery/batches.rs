@@ -1,6 +1,6 @@
 //! Handlers that get several entries at once.
 
-use super::rig::{Orders, Rig, all_settled, append, billing, letters, open, reason};
+use crate::stream::side::rig::{Orders, Rig, all_settled, append, billing, letters, open, reason};
 use evenkeel::stream::{Batch, BatchHandled, Consumer, Group, Handled, OnFailure, RetryDelay, StreamError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};

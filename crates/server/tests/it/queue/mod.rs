@@ -1,5 +1,8 @@
 //! `evenkeel queue` against a real Redis.
 
+mod job;
+mod rows;
+
 use crate::program::{Ran, evenkeel_async};
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, Handled, RetryDelay};
