@@ -11,7 +11,7 @@ const LIBRARY_LINTS: &str = ".config/library";
 
 /// The feature sets for which the documentation is built: no link may need a feature that the user has not enabled. The steps before have
 /// built the dependencies of each.
-const DOCUMENTED: [&str; 12] = [
+const DOCUMENTED: [&str; 15] = [
     "",
     "cache",
     "queue",
@@ -19,6 +19,9 @@ const DOCUMENTED: [&str; 12] = [
     "lock",
     "redlock",
     "spool",
+    "tower",
+    "nats",
+    "otel",
     "sqlite",
     "stream,sqlite",
     "mysql,lock",

@@ -9,7 +9,8 @@ use std::time::Duration;
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
     setters! {
         /// The lifetime of a value, counted from before the row was read; nothing extends it. It limits how long a lost
-        /// invalidation leaves a stale value. Required.
+        /// invalidation leaves a stale value. Required. If programs use one cache with different lifetimes, a value lives as long as the
+        /// program that stored it says, and the difference is not reported.
         pub fn ttl(ttl: Duration) => draft.ttl = Some(ttl);
 
         /// How long the absence of a row is cached. Default: a tenth of the ttl, between 1 s and 30 s. An insert must invalidate

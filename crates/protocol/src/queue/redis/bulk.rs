@@ -135,7 +135,7 @@ pub(crate) async fn jobs(queue: &RedisQueue, shard: &Shard, ids: &[JobId]) -> Re
 
 #[cfg(test)]
 mod tests {
-    use super::timeout_for;
+    use super::{PART_BYTES_MAX, parts, timeout_for};
     use std::time::Duration;
 
     /// A reply of 20 MiB had the time of a small one: it timed out at every attempt.
@@ -144,5 +144,19 @@ mod tests {
         let seconds = [0, 1, 1 << 20, (1 << 20) + 1, 20 << 20].map(|bytes| timeout_for(bytes).as_secs());
         assert_eq!(seconds, [0, 1, 1, 2, 20]);
         assert!(timeout_for(u64::MAX) > Duration::from_hours(1), "no overflow");
+    }
+
+    #[test]
+    fn call_has_at_most_four_mebibytes() {
+        let half = PART_BYTES_MAX / 2;
+        let cut = |sizes: &[usize]| parts(sizes, |size| *size).iter().map(|part| part.len()).collect::<Vec<_>>();
+        assert_eq!(cut(&[]), [0], "one call");
+        assert_eq!(cut(&[1]), [1]);
+        assert_eq!(cut(&[half, half, 1]), [2, 1]);
+        assert_eq!(cut(&[half, half + 1, 0]), [1, 2]);
+        assert_eq!(cut(&[0, PART_BYTES_MAX + 1, 0]), [1, 1, 1], "a larger one goes alone");
+        let sizes = [900_000; 100];
+        assert_eq!(cut(&sizes).iter().sum::<usize>(), sizes.len());
+        assert!(parts(&sizes, |size| *size).iter().all(|part| part.iter().sum::<usize>() <= PART_BYTES_MAX));
     }
 }

@@ -41,6 +41,11 @@ impl<DB: Database> Fixture<DB> {
         evenkeel_async(&[&["queue", "--redis", &self.redis.url()], arguments].concat()).await
     }
 
+    async fn json(&self, arguments: &[&str]) -> Value {
+        let ran = self.run(&[arguments, &["--json"]].concat()).await;
+        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}{}", ran.out, ran.err))
+    }
+
     async fn add(&self, id: &str) {
         self.queue.job(&json!({ "to": id })).id(id).delay(HOUR).enqueue().await.unwrap();
     }
@@ -87,8 +92,8 @@ async fn job_changes_hold_after_flush<DB: Database>(database: park::Database) {
     let now = fixture.queue.topic().now_ms();
     for is_flushed in [false, true] {
         let name = |what: &str| format!("{what} {is_flushed}");
-        let [gone, moved, soon, edited] = [name("gone"), name("moved"), name("soon"), name("edited")];
-        for id in [&gone, &moved, &soon, &edited] {
+        let [gone, moved, soon, edited, amended] = ["gone", "moved", "soon", "edited", "amended"].map(name);
+        for id in [&gone, &moved, &soon, &edited, &amended] {
             fixture.add(id).await;
         }
         for words in [
@@ -96,6 +101,7 @@ async fn job_changes_hold_after_flush<DB: Database>(database: park::Database) {
             vec!["reschedule", "mail", &moved, "--in", "2d"],
             vec!["run", "mail", &soon],
             vec!["reschedule", "mail", &edited, "--in", "2d", "--body", "7"],
+            vec!["amend", "mail", &amended, "8"],
             vec!["pause", "mail"],
         ] {
             let ran = fixture.run(&words).await;
@@ -107,24 +113,34 @@ async fn job_changes_hold_after_flush<DB: Database>(database: park::Database) {
         assert_eq!(fixture.due(&gone).await, None, "revoked, flushed: {is_flushed}");
         assert!(fixture.due(&moved).await.unwrap() > now + 86_400_000, "moved, flushed: {is_flushed}");
         assert!(fixture.due(&soon).await.unwrap() < now + 1_800_000, "run now, flushed: {is_flushed}");
-        let job: Value = serde_json::from_str(&fixture.run(&["job", "mail", &edited, "--json"]).await.out).unwrap();
-        assert_eq!((&job["state"], &job["body"]), (&json!("waiting"), &json!(7)), "edited, flushed: {is_flushed}");
+        for (id, body) in [(&edited, 7), (&amended, 8)] {
+            let job = fixture.json(&["job", "mail", id]).await;
+            assert_eq!((&job["state"], &job["body"]), (&json!("waiting"), &json!(body)), "{id}, flushed: {is_flushed}");
+        }
+        assert_eq!(fixture.json(&["why", "mail", &amended]).await["reason"], "not_due", "flushed: {is_flushed}");
+        let newest = fixture.json(&["newest", "mail"]).await;
+        let listed = newest["jobs"].as_array().unwrap().iter().any(|job| job["name"] == json!(amended));
+        assert!(listed, "flushed: {is_flushed}: {newest}");
         assert!(fixture.due(&name("added")).await.is_some(), "added, flushed: {is_flushed}");
         assert!(fixture.queue.topic().stats().await.unwrap().is_paused(), "paused, flushed: {is_flushed}");
         let again = fixture.run(&["revoke", "mail", &gone]).await;
         assert_eq!((again.code, again.out.contains("revoked")), (0, true), "the same answer: {}", again.out);
         assert_eq!(fixture.run(&["resume", "mail"]).await.code, 0);
-        fixture.run(&["revoke", "mail", &soon, &moved, &edited, &name("added")]).await;
+        fixture.run(&["revoke", "mail", &soon, &moved, &edited, &amended, &name("added")]).await;
 
         fixture.add_dead_letter(&name("dead")).await;
         let removed = fixture.run(&["dead", "rm", "mail", &name("dead")]).await;
         assert_eq!(removed.code, 0, "{}{}", removed.out, removed.err);
+        fixture.add_dead_letter(&name("all")).await;
+        let removed = fixture.run(&["dead", "rm", "mail", "--all", "--confirm", "mail"]).await;
+        assert_eq!(removed.code, 0, "{}{}", removed.out, removed.err);
         fixture.add_dead_letter(&name("back")).await;
-        let redriven: Value =
-            serde_json::from_str(&fixture.run(&["dead", "redrive", "mail", "--json"]).await.out).unwrap();
-        assert_eq!(redriven["taken"], 1);
+        assert_eq!(fixture.json(&["dead", "redrive", "mail"]).await["taken"], 1);
         fixture.reopen(is_flushed).await;
-        assert_eq!(fixture.due(&name("dead")).await, None, "deleted, flushed: {is_flushed}");
+        for id in ["dead", "all"].map(name) {
+            assert_eq!(fixture.due(&id).await, None, "{id}: deleted, flushed: {is_flushed}");
+        }
+        assert_eq!(fixture.json(&["dead", "ls", "mail"]).await["jobs"], json!([]), "flushed: {is_flushed}");
         assert!(fixture.due(&name("back")).await.is_some(), "sent back, flushed: {is_flushed}");
         assert_eq!(fixture.run(&["revoke", "mail", &name("back")]).await.code, 0);
         let stats: Value = serde_json::from_str(&fixture.run(&["stats", "mail", "--json"]).await.out).unwrap();
@@ -269,6 +285,7 @@ async fn queue_refuses_changes_without_the_database() {
         vec!["revoke", "mail", "a"],
         vec!["reschedule", "mail", "a", "--in", "1d"],
         vec!["run", "mail", "a"],
+        vec!["amend", "mail", "a", "1"],
         vec!["pause", "mail"],
         vec!["resume", "mail"],
         vec!["add", "mail", "{}"],

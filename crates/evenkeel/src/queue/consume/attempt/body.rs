@@ -78,3 +78,25 @@ async fn read<T: Send + Sync + 'static>(worker: &ShardWorker<T>, receipt: &Recei
     }
     Bytes::new()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{HELD_BYTES_MAX, RecordBudget};
+    use futures_util::FutureExt;
+
+    /// Without the budget a consumer held all large records of its slots.
+    #[tokio::test]
+    async fn record_waits_for_room_in_the_budget() {
+        let budget = RecordBudget::default();
+        let room = |size| budget.take(size).now_or_never().flatten();
+        let half = room(HELD_BYTES_MAX / 2).unwrap();
+        let other = room(HELD_BYTES_MAX / 2).unwrap();
+        assert!(room(1).is_none(), "the budget is spent");
+        drop(half);
+        let small = room(1).unwrap();
+        assert!(room(HELD_BYTES_MAX / 2).is_none());
+        drop((other, small));
+        assert!(room(u64::MAX).is_some(), "a record above the budget is held alone");
+        assert!(room(0).is_some());
+    }
+}

@@ -35,6 +35,11 @@ mod memory {
         in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::memory())).await;
     }
 
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn shutdown_does_not_wait_for_attempts_that_panicked() {
+        in_time(super::shutdown_does_not_wait_for_attempts_that_panicked(Rig::memory())).await;
+    }
+
     #[tokio::test]
     async fn panic_in_an_encoder_reaches_its_caller_and_changes_nothing() {
         in_time(super::panic_in_an_encoder_reaches_its_caller_and_changes_nothing(Rig::memory())).await;
@@ -57,6 +62,11 @@ mod redis {
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_batch_does_not_delay_other_batches() {
         in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::redis().await)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn shutdown_does_not_wait_for_attempts_that_panicked() {
+        in_time(super::shutdown_does_not_wait_for_attempts_that_panicked(Rig::redis().await)).await;
     }
 
     #[tokio::test]
@@ -239,6 +249,25 @@ async fn misbehaving_handler_fails_only_its_attempt(rig: Rig) {
     until_settled(&mail, &ids).await;
     office.close().await;
     check(&mail, &ids).await;
+}
+
+/// Time does not pass, so that a consumer that counts a panicked attempt as running waits forever.
+async fn shutdown_does_not_wait_for_attempts_that_panicked(rig: Rig) {
+    let mail = rig.mail_with(|builder| builder.retries(0)).await;
+    let hostile: Queue<Body> = rig.process().await.queue("mail").open().await.unwrap();
+    let consumer = hostile.consume(|delivery: Delivery<Body>| {
+        assert_ne!(delivery.body.0, "handler panics at once", "handler panics at once");
+        handle(delivery)
+    });
+    let consumer = consumer.layer(Hostile).on_error(classify).drain(Duration::from_secs(3_600));
+    let office = open_any(consumer);
+    for (body, ..) in TABLE.iter().filter(|(body, ..)| body.contains("panics") && !body.contains("hangs")) {
+        let id = mail.now(&(*body).to_owned()).await.unwrap();
+        while state(&mail, &id).await != DEAD {
+            tokio::task::yield_now().await;
+        }
+    }
+    office.close().await;
 }
 
 async fn misbehaving_handler_in_a_batch_fails_only_its_delivery(rig: Rig) {

@@ -50,12 +50,30 @@ pub(super) async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize)
     let keel = rig.process().await;
     let (bulk, mail) = (bulk(&keel).await, keel.queue::<String>("mail").open().await.unwrap());
     let began = epoch(&keel);
-    for (number, size) in (0..).zip(&sizes) {
-        bulk.now(&body(number, *size)).await.unwrap();
-    }
-    let growth = Growth::begin().unwrap();
     let (sender, mut arrived) = mpsc::unbounded_channel();
     let (stop, stopped) = oneshot::channel::<()>();
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    let small_job = async || {
+        let id = mail.now(&"small".to_owned()).await.expect("a call of another queue fails");
+        assert_eq!(desk.done().await, "small");
+        ended(&mail, &id).await;
+    };
+    // Small jobs pass large ones that are being sent, and later those that are delivered.
+    let all_sent = Cell::new(false);
+    let sends = async {
+        for (number, size) in (0..).zip(&sizes) {
+            bulk.now(&body(number, *size)).await.unwrap();
+        }
+        all_sent.set(true);
+    };
+    let small = async {
+        while !all_sent.get() {
+            small_job().await;
+        }
+    };
+    tokio::join!(small, sends);
+    let growth = Growth::begin().unwrap();
     let consumer = bulk.consume(move |delivery: Delivery<Bytes>| {
         let sender = sender.clone();
         async move {
@@ -67,14 +85,10 @@ pub(super) async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize)
     let consumer = tokio::spawn(consumer.concurrency(concurrency).run(async {
         let _ = stopped.await;
     }));
-    let desk = Desk::new();
-    let office = open(desk.consumer(&mail));
     let all_here = Cell::new(false);
     let small = async {
         while !all_here.get() {
-            let id = mail.now(&"small".to_owned()).await.expect("a call of another queue fails");
-            assert_eq!(desk.done().await, "small");
-            ended(&mail, &id).await;
+            small_job().await;
         }
     };
     let large = async {

@@ -269,6 +269,8 @@ async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: Test
             bare.revoke(&[id]).await.err(),
             bare.reschedule(id, When::In(0)).await.err(),
             bare.edit(id, "3".into()).await.err(),
+            bare.amend(id, "1".into(), "3".into()).await.err(),
+            bare.amend(dead, "2".into(), "3".into()).await.err(),
             bare.run_now(&[id]).await.err(),
             bare.purge(Among::Waiting, "row_decides").await.err(),
             bare.purge(Among::Dead, "row_decides").await.err(),

@@ -1,7 +1,7 @@
 //! Handlers that fail, and what follows.
 
-use crate::stream::side::rig::{Desk, Rig, all_settled, append, billing, letters, open, reason};
 use crate::log::Log;
+use crate::stream::side::rig::{Desk, Rig, all_settled, append, billing, letters, open, reason};
 use evenkeel::codec::{MessagePack, Raw};
 use evenkeel::stream::admin::{LetterFilter, LetterId, NoteKind, Replayed};
 use evenkeel::stream::{Entry, Handled, OnFailure, Reaction, RetryDelay, Stream, StreamError};
