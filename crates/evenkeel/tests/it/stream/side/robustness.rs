@@ -1,8 +1,9 @@
 //! Random misuse of streams: settings of streams, entries, groups and consumers at their extremes in any combination, hostile handlers next to
-//! entries that must be handled.
+//! entries that must be handled, and values of any size.
 
 use super::extremes::{Change, Settings, changes, settings, spans};
 use super::hostile::{Behavior, TABLE, behave};
+use super::large::{LARGE, all_arrive};
 use super::rig::{Desk, Orders, Rig, all_settled, append, letters, open, reason};
 use crate::blocks::{block_again, unblock};
 use crate::robustness::Round;
@@ -161,4 +162,18 @@ pub(crate) async fn hostile(mut round: Round) {
         assert_eq!(runs.lock().unwrap().get(key.as_bytes()).copied(), is_decoded.then_some(1), "{behavior}");
         round.checked(1);
     }
+}
+
+/// Values of many sizes, appended and handled next to small ones of another stream.
+pub(crate) async fn sizes(mut round: Round) {
+    let rig = rig(&round).await;
+    let mut sizes = Vec::new();
+    while sizes.iter().sum::<usize>() < 40 * LARGE {
+        sizes.push(usize::try_from(round.number(LARGE as u64 / 10, LARGE as u64)).unwrap());
+    }
+    let smalls = usize::try_from(round.number(1, 300)).unwrap();
+    let count = sizes.len() + smalls;
+    round.misbehaves(format!("{sizes:?}, next to {smalls} small ones"));
+    all_arrive(&rig, sizes, smalls).await;
+    round.checked(count as u64);
 }
