@@ -265,35 +265,42 @@ async fn dropped_capabilities_together_free_everything(keel: Keel) {
 /// What hundreds of keels may add to the memory of the process, after the first ones.
 const GROWTH_MAX: u64 = 2 << 20;
 
-/// How much the process grows over 400 keels, of which each leaves so many bytes behind for good.
-async fn growth_of_keels(left_behind: usize) -> u64 {
+/// How much the process grows over so many keels, of which each leaves so many bytes behind for good.
+async fn growth_of_keels(redis: Option<&Redis>, keels: usize, left_behind: usize) -> u64 {
     let rounds = async |count: usize, left_behind: usize| {
         for _ in 0..count {
-            dropped_capabilities_together_free_everything(Keel::memory()).await;
+            dropped_capabilities_together_free_everything(open(redis).await).await;
             let _ = at_rest().await;
             // Written, because the kernel provides no memory for pages that were never written.
             Box::leak(vec![1_u8; left_behind].into_boxed_slice());
         }
     };
     // Until the allocator has what it reuses.
-    rounds(100, 0).await;
+    rounds(keels / 4, 0).await;
     let growth = Growth::begin().unwrap();
-    rounds(400, left_behind).await;
+    rounds(keels, left_behind).await;
     growth.peak().unwrap()
 }
 
 /// A keel that leaves something behind adds up: the process is as large after hundreds of keels as after the first ones.
 #[tokio::test]
 async fn memory_of_a_process_does_not_grow_with_its_keels() {
-    let grown = growth_of_keels(0).await;
+    let grown = growth_of_keels(None, 400, 0).await;
     assert!(grown < GROWTH_MAX, "{grown} bytes");
 }
 
 /// The test above can fail: it notices 16 KiB for each keel.
 #[tokio::test]
 async fn leak_of_each_keel_is_noticed_in_the_memory_of_the_process() {
-    let grown = growth_of_keels(16 << 10).await;
+    let grown = growth_of_keels(None, 400, 16 << 10).await;
     assert!(grown > GROWTH_MAX, "{grown} bytes");
+}
+
+/// Opening takes longer on Redis, so that these are fewer.
+#[tokio::test]
+async fn memory_of_a_process_does_not_grow_with_its_connections() {
+    let grown = growth_of_keels(Some(&server().await), 100, 0).await;
+    assert!(grown < GROWTH_MAX, "{grown} bytes");
 }
 
 #[tokio::test]

@@ -42,8 +42,7 @@ impl<DB: Database> Fixture<DB> {
     }
 
     async fn json(&self, arguments: &[&str]) -> Value {
-        let ran = self.run(&[arguments, &["--json"]].concat()).await;
-        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}{}", ran.out, ran.err))
+        serde_json::from_str(&self.run(&[arguments, &["--json"]].concat()).await.out).unwrap()
     }
 
     async fn add(&self, id: &str) {

@@ -188,3 +188,22 @@ async fn serialization_failure_is_a_conflict() {
     assert_eq!(error.conflict(), Some(Conflict::Serialization), "{error}");
     assert!(SqlError::from(error).is_retryable(), "as `?` hands it on");
 }
+
+/// The row has changed since the snapshot of the transaction, which MariaDB reports only with this setting (1020).
+#[tokio::test]
+async fn row_changed_since_the_snapshot_is_a_conflict() {
+    let rig = Rig::<sqlx::MySql>::open().await;
+    let mut connection = rig.pool.acquire().await.unwrap();
+    let set = "SET SESSION innodb_snapshot_isolation = ON";
+    if let Err(error) = sqlx::query(set).execute(&mut *connection).await {
+        // MySQL and older MariaDB have no such setting.
+        assert_eq!(error.as_database_error().and_then(|error| error.code()).as_deref(), Some("HY000"), "{error}");
+        return;
+    }
+    let mut transaction = connection.begin().await.unwrap();
+    sqlx::query("SELECT units FROM stock").fetch_all(&mut *transaction).await.unwrap();
+    sqlx::query("UPDATE stock SET units = 1 WHERE id = 1").execute(&rig.pool).await.unwrap();
+    let error = sqlx::query("UPDATE stock SET units = 2 WHERE id = 1").execute(&mut *transaction).await.unwrap_err();
+    assert_eq!(error.conflict(), Some(Conflict::Serialization), "{error}");
+    assert!(SqlError::from(error).is_retryable(), "as `?` hands it on");
+}

@@ -26,7 +26,7 @@ pub(super) async fn all_arrive(rig: &Rig, sizes: Vec<usize>, smalls: usize) {
     let bulk: Orders = keel.stream("bulk").open().await.unwrap();
     let orders: Orders = keel.stream("orders").open().await.unwrap();
     let growth = Growth::begin().unwrap();
-    let text = |number: usize| format!("{number:0>width$}", width = sizes[number]);
+    let text = |number: usize| format!("{}{number:010}", "x".repeat(sizes[number] - 10));
     tokio::join!(
         async {
             for number in 0..sizes.len() {

@@ -2,55 +2,14 @@
 
 use crate::cache::reads::db::Db;
 use crate::cache::reads::rig::{Rig, Rows, reader, row, some};
+use crate::counts::Counts;
 use crate::log::Log;
 use evenkeel::testing::StepGate;
-use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 on_both! {
     rejected_fill_is_counted_by_reason
     load_over_its_budget_is_logged_once
-}
-
-/// Counts refused fills by their reasons, on the thread of the test.
-#[derive(Default)]
-struct Refusals(Mutex<HashMap<String, Arc<AtomicU64>>>);
-
-impl Refusals {
-    /// How many there were of each reason since the last call.
-    fn take(&self) -> Vec<(String, u64)> {
-        let counters = self.0.lock().unwrap();
-        let counts = counters.iter().map(|(reason, count)| (reason.clone(), count.swap(0, Ordering::Relaxed)));
-        counts.filter(|(_, count)| *count > 0).collect()
-    }
-}
-
-impl Recorder for Refusals {
-    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-
-    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        let reason = key.labels().find(|label| label.key() == "reason");
-        match reason {
-            Some(reason) if key.name() == "evenkeel_cache_refused_fills_total" => {
-                let mut counters = self.0.lock().unwrap();
-                Counter::from_arc(Arc::clone(counters.entry(reason.value().to_owned()).or_default()))
-            }
-            _ => Counter::noop(),
-        }
-    }
-
-    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::noop()
-    }
-
-    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
-        Histogram::noop()
-    }
 }
 
 /// A load of row 1 while `meanwhile` runs; its reader receives the row in any case.
@@ -66,7 +25,7 @@ async fn load_with(rows: &Rows, meanwhile: impl AsyncFnOnce()) {
 
 /// A cache whose values are rejected at every load, without a report of the reason, looks like one that is never hit.
 async fn rejected_fill_is_counted_by_reason(rig: Rig) {
-    let refusals = Refusals::default();
+    let refusals = Counts::of("evenkeel_cache_refused_fills_total", "reason");
     let _local = metrics::set_default_local_recorder(&refusals);
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;

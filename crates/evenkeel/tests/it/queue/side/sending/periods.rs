@@ -1,5 +1,6 @@
 //! Periodic jobs.
 
+use crate::counts::Counts;
 use crate::log::Log;
 use crate::queue::side::desk::{Desk, open};
 use crate::queue::side::rig::{Mail, Rig};
@@ -100,6 +101,8 @@ async fn tick_is_enqueued_ahead_of_its_time(rig: Rig) {
 /// The faster of two programs advanced the schedule by its own expression: the minutes between two ticks of a daily one were
 /// lost.
 async fn newest_schedule_definition_wins_and_loses_no_tick(rig: Rig) {
+    let conflicts = Counts::of("evenkeel_queue_conflicts_total", "about");
+    let _local = metrics::set_default_local_recorder(&conflicts);
     let (mail, log) = (rig.mail().await, Log::begin());
     let time = |time: &jiff::Zoned| time.strftime("%H:%M").to_string();
     let daily = run(mail.periodic("minutely", "0 3 * * *".parse().unwrap(), time));
@@ -124,4 +127,5 @@ async fn newest_schedule_definition_wins_and_loses_no_tick(rig: Rig) {
     for definition in [newest, other] {
         log.each_says("two programs define one schedule differently", &[definition; 2]);
     }
+    assert_eq!(conflicts.take(), [("schedule".to_owned(), 2)], "and counts it");
 }
