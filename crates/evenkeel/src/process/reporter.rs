@@ -4,7 +4,7 @@ use super::draft::{Draft, Reported};
 use super::host;
 use super::metrics::ReporterMetrics;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::Background;
+use evenkeel_link::support::{Background, SweepAt};
 use evenkeel_link::{Link, LinkError};
 use evenkeel_protocol::process::memory::MemoryProcesses;
 use evenkeel_protocol::process::redis::RedisProcesses;
@@ -17,8 +17,6 @@ use std::time::Duration;
 
 /// The interval of the reports. The first is sent after one interval, so a program that ends at once leaves none.
 const INTERVAL: Duration = Duration::from_millis(INTERVAL_MS);
-/// Parts that no longer exist are removed when there are so many, and then at twice the remaining number.
-const SWEEP_MIN: usize = 64;
 
 /// Collects what this process does, and reports it. The parts of the process hold it, so that it reports as long as one of them exists.
 pub(crate) struct Reporter {
@@ -42,7 +40,7 @@ pub(crate) struct Reporter {
 #[derive(Default)]
 struct Parts {
     all: Vec<Weak<dyn Reported>>,
-    sweep_at: usize,
+    sweep_at: SweepAt,
 }
 
 impl Reporter {
@@ -95,11 +93,12 @@ impl Reporter {
     pub(crate) fn add<R: Reported + 'static>(&self, part: &Arc<R>) {
         let part: Weak<R> = Arc::downgrade(part);
         let mut parts = self.parts.lock();
-        if parts.all.len() >= parts.sweep_at.max(SWEEP_MIN) {
-            parts.all.retain(|part| part.strong_count() > 0);
-            parts.sweep_at = parts.all.len() * 2;
+        let Parts { all, sweep_at } = &mut *parts;
+        if sweep_at.is_due(all.len()) {
+            all.retain(|part| part.strong_count() > 0);
+            sweep_at.swept(all.len());
         }
-        parts.all.push(part);
+        all.push(part);
     }
 
     /// The processes on this store.

@@ -6,6 +6,7 @@ pub(crate) mod guard;
 mod panics;
 pub(crate) mod retry;
 mod span;
+mod sweep;
 mod together;
 
 pub use background::Background;
@@ -16,4 +17,5 @@ pub use guard::guard;
 pub use panics::panic_message;
 pub use retry::Backoff;
 pub use span::ms;
+pub use sweep::SweepAt;
 pub use together::{TOGETHER_MAX, in_groups};

@@ -3,7 +3,7 @@
 
 use crate::cache::writing::driver::Driver;
 use crate::cache::writing::replay::Replayer;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{SweepAt, guard};
 use evenkeel_link::{Epoch, EpochHook, Link, LinkError, Push, PushListener};
 use evenkeel_protocol::cache::memory::listeners::EntryListener;
 use evenkeel_protocol::cache::memory::store::EntryStore;
@@ -13,9 +13,6 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
-
-/// A list is swept of closed caches when it has grown to this, and then to twice the remaining size.
-const SWEEP_MIN: usize = 64;
 
 /// Receives the change notifications of one cache.
 pub(crate) trait ChangeListener: Send + Sync {
@@ -47,7 +44,7 @@ type Listeners = HashMap<Box<[u8]>, Weak<dyn ChangeListener>>;
 #[derive(Default)]
 struct Swept<T> {
     all: T,
-    sweep_at: usize,
+    sweep_at: SweepAt,
 }
 
 impl Hub {
@@ -55,9 +52,10 @@ impl Hub {
     pub(crate) fn listen(&self, front: &[u8], listener: &Arc<dyn ChangeListener>) {
         let mut listeners = self.listeners.write();
         listeners.all.insert(front.into(), Arc::downgrade(listener));
-        if listeners.all.len() >= listeners.sweep_at.max(SWEEP_MIN) && guard("cache_hub_sweeps") {
-            listeners.all.retain(|_, listener| listener.strong_count() > 0);
-            listeners.sweep_at = listeners.all.len() * 2;
+        let Swept { all, sweep_at } = &mut *listeners;
+        if sweep_at.is_due(all.len()) && guard("cache_hub_sweeps") {
+            all.retain(|_, listener| listener.strong_count() > 0);
+            sweep_at.swept(all.len());
         }
     }
 
@@ -65,9 +63,10 @@ impl Hub {
     pub(crate) fn before_open(&self, replayer: &Arc<Replayer>) {
         let mut replayers = self.replayers.lock();
         replayers.all.push(Arc::downgrade(replayer));
-        if replayers.all.len() >= replayers.sweep_at.max(SWEEP_MIN) {
-            replayers.all.retain(|replayer| replayer.strong_count() > 0);
-            replayers.sweep_at = replayers.all.len() * 2;
+        let Swept { all, sweep_at } = &mut *replayers;
+        if sweep_at.is_due(all.len()) {
+            all.retain(|replayer| replayer.strong_count() > 0);
+            sweep_at.swept(all.len());
         }
     }
 
@@ -197,6 +196,6 @@ mod tests {
             hub.listen(format!("p:c:{name}:{{").as_bytes(), &listener);
         }
         let known = hub.listeners.read().all.len();
-        assert!(known <= SWEEP_MIN, "{known}");
+        assert!(known <= SweepAt::SWEEP_MIN, "{known}");
     }
 }

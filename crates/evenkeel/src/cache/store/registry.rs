@@ -4,6 +4,7 @@ use super::hub::Hub;
 use crate::cache::open::OpenCache;
 use crate::cache::writing::replay::Replayer;
 use crate::context::Context;
+use evenkeel_link::support::SweepAt;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::memory::store::EntryStore;
 use parking_lot::Mutex;
@@ -23,11 +24,8 @@ pub(crate) struct Caches {
 #[derive(Default)]
 struct Opened {
     caches: HashMap<String, Open>,
-    sweep_at: usize,
+    sweep_at: SweepAt,
 }
-
-/// Names of closed caches are removed when there are so many, and then at twice the remaining number.
-const SWEEP_MIN: usize = 64;
 
 #[derive(Default)]
 struct Open {
@@ -90,13 +88,13 @@ impl Caches {
 
 impl Opened {
     fn sweep(&mut self) {
-        if self.caches.len() < self.sweep_at.max(SWEEP_MIN) {
+        if !self.sweep_at.is_due(self.caches.len()) {
             return;
         }
         self.caches.retain(|_, cache| {
             cache.replayers.retain(|replayer| !replayer.is_idle() || cache.handles.strong_count() > 0);
             cache.handles.strong_count() > 0 || !cache.replayers.is_empty()
         });
-        self.sweep_at = self.caches.len() * 2;
+        self.sweep_at.swept(self.caches.len());
     }
 }

@@ -27,6 +27,9 @@ pub struct NewTopicJob {
 impl Topic {
     /// Adds a job, and returns its id and the result.
     ///
+    /// Not guaranteed: that replicas or the disk have the job when this returns, even if the programs of the topic ask for that with
+    /// [`Durability`](crate::queue::Durability); a topic does not know what they ask for. With `Durability::Sql` the row is written first.
+    ///
     /// # Errors
     /// [`QueueError::Invalid`] (a name and a unique key), [`QueueError::NeedsDatabase`]: nothing was added. [`QueueError::Link`], [`QueueError::Database`]: with a name, repeat the call;
     /// without one, the job may have been added although the call failed.

@@ -1,5 +1,6 @@
 //! `evenkeel queue` against a real Redis.
 
+mod flushed;
 mod job;
 mod rows;
 

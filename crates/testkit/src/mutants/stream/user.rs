@@ -30,6 +30,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::faults::entry_appended_just_before_the_wait_wakes_the_consumer",
     ),
     mutant(
+        "stream_wake_on_error",
+        "A value of another type under one log delays the entries of all streams of the process until their next poll.",
+        "stream::side::neighbors::foreign_type_under_one_log_does_not_delay_other_streams",
+    ),
+    mutant(
         "stream_seek_not_ahead",
         "A seek into the future skips all entries until then, and its preview counts none.",
         "stream::side::admin::memory::seek_into_the_future_is_refused",

@@ -5,13 +5,10 @@ use crate::sql::sink::Envelope;
 use async_trait::async_trait;
 use evenkeel_link::LinkError;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{SweepAt, guard};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-
-/// Above so many keys the expired sequences are removed, and then again at twice the remaining number.
-const SWEEP_MIN: usize = 1_024;
 
 /// Streams in this process. Cheap to clone; clones share them.
 #[derive(Clone)]
@@ -27,8 +24,8 @@ struct Stream {
     newest: (u64, u64),
     /// By source and key: the last sequence, and when it expires.
     last: HashMap<(String, String), (u64, u64)>,
-    /// The number of sequences at which the expired ones are removed.
-    sweep_at: usize,
+    /// When the expired sequences are removed.
+    sweep_at: SweepAt,
 }
 
 impl MemoryStreams {
@@ -66,9 +63,9 @@ impl Stream {
             }
         }
         if let Some((ordering_key, sequence)) = ordering_key {
-            if self.last.len() >= self.sweep_at.max(SWEEP_MIN) && guard("model_stream_sink_forgets") {
+            if self.sweep_at.is_due(self.last.len()) && guard("model_stream_sink_forgets") {
                 self.last.retain(|_, (_, until)| *until > now);
-                self.sweep_at = 2 * self.last.len();
+                self.sweep_at.swept(self.last.len());
             }
             self.last.insert(ordering_key, (sequence, now.saturating_add(rule.deduplication_ms)));
         }
@@ -110,7 +107,7 @@ fn parts(entry_id: &str) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Limit, Rule, SWEEP_MIN, Stream};
+    use super::{Limit, Rule, Stream, SweepAt};
     use crate::sql::sink::{Envelope, Order};
     use bytes::Bytes;
 
@@ -125,6 +122,6 @@ mod tests {
             let message = Envelope { source, id, topic, order, payload: Bytes::new(), headers: Vec::new() };
             stream.append(rule, &message, number);
         }
-        assert!(stream.last.len() <= SWEEP_MIN, "{}", stream.last.len());
+        assert!(stream.last.len() <= SweepAt::SWEEP_MIN, "{}", stream.last.len());
     }
 }

@@ -1,7 +1,8 @@
 //! Wake-up listeners: on Redis one blocking connection of a process waits for entries in all of its partitions.
 //!
 //! It is a plain `XREAD`, which takes nothing: a stopped process that was blocked in `XREADGROUP` would take the next entry when it wakes up.
-//! Wake-ups are hints; a worker also polls once a second.
+//! Wake-ups are hints; a worker also polls once a second. After an error all workers that wait read: the error may be that of one log, where
+//! another program has put a value of another type, and says nothing about the others.
 
 use crate::handling::blocking_reads::{BLOCK, BlockingReads};
 use crate::stream::store::StreamStore;
@@ -78,6 +79,11 @@ impl Listener {
         self.wake_up.notified().await;
     }
 
+    fn wake(&self) {
+        *self.after.lock() = None;
+        self.wake_up.notify_one();
+    }
+
     fn log(&self) -> String {
         format!("{}:log", self.partition.tag())
     }
@@ -115,12 +121,14 @@ async fn listen(listeners: Weak<Listeners>, link: Link) {
         match grown(&mut reads, &all.changed, &waiting).await {
             Ok(grown) => {
                 let woken = waiting.iter().filter(|(listener, _)| grown.contains(&listener.log()));
-                woken.for_each(|(listener, _)| {
-                    *listener.after.lock() = None;
-                    listener.wake_up.notify_one();
-                });
+                woken.for_each(|(listener, _)| listener.wake());
             }
-            Err(_) => reads.pause(&clock).await,
+            Err(_) => {
+                if guard("stream_wake_on_error") {
+                    waiting.iter().for_each(|(listener, _)| listener.wake());
+                }
+                reads.pause(&clock).await;
+            }
         }
     }
 }

@@ -3,22 +3,34 @@
 use crate::sql::databases::{TestDatabase, Tested};
 use evenkeel::Keel;
 use evenkeel::queue::topic::{Amended, JobState as Among, NewTopicJob, Preview, Previewed, Topic, Why};
-use evenkeel::queue::{Delivery, Handled, JobId, Queue};
+use evenkeel::queue::{Delivery, Durability, Handled, JobId, Queue};
 use evenkeel_protocol::queue::job::End;
 use evenkeel_protocol::queue::steps::{Found, Rescheduled, Revoked, State, When};
 use std::convert::Infallible;
 use std::time::Duration;
+use testkit::eventually;
 use testkit::servers::{Redis, RedisOptions};
 
 pub(super) const HOUR: Duration = Duration::from_secs(3_600);
 pub(super) const DAY_MS: u64 = 86_400_000;
+const CONFIRMED_WITHIN: Duration = Duration::from_secs(60);
 
 /// The store of the jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
     Redis,
+    /// Redis, and a replica confirms each job.
+    Replica,
+    /// Redis, and its file confirms each job.
+    Disk,
     Rows,
     RowsAlone,
+}
+
+impl Kept {
+    pub(super) fn has_rows(self) -> bool {
+        matches!(self, Self::Rows | Self::RowsAlone)
+    }
 }
 
 /// What an operator does to a job that waits, or to a dead letter.
@@ -55,6 +67,8 @@ pub(super) const ON_DEAD: [Act; 4] = [Act::DeleteDead, Act::PurgeDead, Act::Redr
 pub(super) struct Desk {
     /// `None`: the store is embedded.
     pub(super) redis: Option<Redis>,
+    /// Kept alive.
+    pub(super) _replica: Option<Redis>,
     pub(super) queue: Queue<u32>,
     pub(super) topic: Topic,
     pub(super) kept: Kept,
@@ -62,18 +76,22 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) async fn open<DB: Tested>(place: &TestDatabase<DB>, kept: Kept) -> Self {
-        let redis = Redis::start(RedisOptions::new()).await.unwrap();
+        let options = RedisOptions::new();
+        let redis = Redis::start(if kept == Kept::Disk { options.append_only() } else { options }).await.unwrap();
+        let replica = if kept == Kept::Replica { Some(replica_of(&redis).await) } else { None };
         let (program, operator) =
             (Keel::connect(&redis.url()).await.unwrap(), Keel::connect(&redis.url()).await.unwrap());
         let builder = program.queue("agreed").retries(0);
         let builder = match kept {
             Kept::Redis => builder,
+            Kept::Replica => builder.durability(Durability::Replicas { count: 1, timeout: CONFIRMED_WITHIN }),
+            Kept::Disk => builder.durability(Durability::Disk { timeout: CONFIRMED_WITHIN }),
             Kept::Rows => builder.sql(&place.pool),
             Kept::RowsAlone => builder.sql(&place.pool).horizon(HOUR),
         };
         let queue = builder.open().await.unwrap();
         let topic = operator.topic("agreed").await.unwrap().sql(&place.pool);
-        Self { redis: Some(redis), queue, topic, kept }
+        Self { redis: Some(redis), _replica: replica, queue, topic, kept }
     }
 
     /// Five hours from now.
@@ -221,6 +239,18 @@ impl Desk {
             (fate, found) => panic!("{fate:?}: {found:?}"),
         }
     }
+}
+
+/// A replica that has everything, and that `WAIT` counts.
+async fn replica_of(redis: &Redis) -> Redis {
+    let replica = Redis::start(RedisOptions::new().replica_of(redis.port())).await.unwrap();
+    eventually("the replica has copied the data", || async {
+        let counted: u32 = redis.command(&["WAIT", "1", "100"]).await.ok()?;
+        (counted == 1).then_some(())
+    })
+    .await
+    .unwrap();
+    replica
 }
 
 /// A row does not have the time of the enqueuing; its job has one once the sweep has restored it, which may happen between two reads.

@@ -21,7 +21,7 @@ impl Desk {
         let builder = if kept == Kept::RowsAlone { builder.horizon(Duration::from_secs(3_600)) } else { builder };
         let queue = builder.open().await.unwrap();
         let topic = keel.topic("agreed").await.unwrap().sql(&place.pool);
-        Self { redis: None, queue, topic, kept }
+        Self { redis: None, _replica: None, queue, topic, kept }
     }
 
     /// The process ends, and another one begins with an empty store.

@@ -33,7 +33,7 @@ struct Model {
 }
 
 async fn run<DB: Tested>(mut round: Round, place: TestDatabase<DB>) {
-    let kept = *round.one(&[Kept::Redis, Kept::Rows, Kept::RowsAlone]);
+    let kept = *round.one(&[Kept::Redis, Kept::Replica, Kept::Rows, Kept::RowsAlone]);
     round.step(format!("{kept:?} with {}", std::any::type_name::<DB>()));
     let desk = Desk::open(&place, kept).await;
     let mut model = Model { desk, kept, jobs: BTreeMap::new(), edits: 1 };
@@ -82,7 +82,7 @@ impl Model {
             4 => self.flush(round).await,
             5 => self.purge(round).await,
             6 => self.pause(round).await,
-            7 if self.kept != Kept::Redis => {
+            7 if self.kept.has_rows() => {
                 self.desk.queue.sweep_once().await.unwrap();
                 round.step("rows are compared with the store");
             }
@@ -108,7 +108,7 @@ impl Model {
     async fn flush(&mut self, round: &mut Round) {
         self.desk.flush().await;
         round.misbehaves("Redis is flushed");
-        if self.kept == Kept::Redis {
+        if !self.kept.has_rows() {
             self.jobs.values_mut().for_each(|fate| *fate = Fate::Unknown);
         }
     }
@@ -137,7 +137,7 @@ impl Model {
         }
         self.change(round).await;
         self.desk.queue.sweep_once().await.unwrap();
-        self.desk.both_say(self.kept != Kept::Redis || !is_flushed, "paused, and then").await;
+        self.desk.both_say(self.kept.has_rows() || !is_flushed, "paused, and then").await;
         round.result("resume", self.desk.topic.resume().await, never);
         self.desk.both_say(false, "resumed").await;
         round.checked(3);

@@ -128,6 +128,42 @@ async fn foreign_type_under_a_key_of_a_partition_is_logged_once() {
     .await;
 }
 
+/// Their entries waited for the next poll: the wait of all streams of a process is one command, which Redis refuses as long as a worker waits
+/// for the occupied log.
+#[tokio::test]
+async fn foreign_type_under_one_log_does_not_delay_other_streams() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let keel = rig.process().await;
+        let orders: Stream<String> = keel.stream("orders").partitions(1).open().await.unwrap();
+        let letters: Stream<String> = keel.stream("letters").partitions(1).open().await.unwrap();
+        let (of_orders, of_letters) = (Desk::new(), Desk::new());
+        let first = open(of_orders.consumer(orders.group("billing").unordered()));
+        append(&orders, "a", &["before"]).await;
+        assert_eq!(of_orders.done().await, "before");
+        rig.while_time_passes(all_settled(&orders)).await;
+        let is_waiting = async || {
+            let clients = rig.command(b"", redis::cmd("CLIENT").arg("LIST")).await;
+            let clients: String = redis::from_redis_value(clients).unwrap();
+            clients.lines().any(|client| client.contains(" flags=b") && client.contains(" cmd=xread "))
+        };
+        while !is_waiting().await {
+            tokio::task::yield_now().await;
+        }
+        let second = open(of_letters.consumer(letters.group("billing").unordered()));
+        let key = format!("{}:log", orders.steps().1[0].tag());
+        rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
+        rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
+        for value in ["first", "second", "third", "fourth"] {
+            append(&letters, "a", &[value]).await;
+            assert_eq!(of_letters.done().await, value);
+        }
+        first.close().await;
+        second.close().await;
+    })
+    .await;
+}
+
 /// The error was that of one partition, as if nothing was changed.
 #[tokio::test]
 async fn action_that_stops_half_way_says_what_is_done() {
