@@ -21,6 +21,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use url::Url;
+use web::telemetry::{self, Telemetry};
 
 /// Where a console listens, unless it is told otherwise.
 const LISTEN: &str = "127.0.0.1:8420";
@@ -75,22 +76,24 @@ pub(crate) struct Console {
     listen: SocketAddr,
     login: Option<Login>,
     prometheus: PrometheusHandle,
+    telemetry: Telemetry,
 }
 
 impl Console {
-    /// Binds the socket, reads the tokens, and installs the recorder of metrics.
+    /// Binds the socket, reads the tokens, and installs the log and the recorder of metrics.
     pub(crate) async fn bind(serving: Serving) -> Result<Self> {
         let login = serving.tokens.as_deref().map(Login::open).transpose()?;
         let listen = serving.listen.as_deref().unwrap_or(LISTEN);
         let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
         let listen = listener.local_addr()?;
         check_exposure(listen, serving.public_url.as_ref(), login.is_some())?;
-        Ok(Self { serving, listener, listen, login, prometheus: web::install_metrics()? })
+        let (telemetry, prometheus) = (telemetry::start("evenkeel", serving.otlp.as_deref())?, web::install_metrics()?);
+        Ok(Self { serving, listener, listen, login, prometheus, telemetry })
     }
 
     /// Serves until the program is asked to stop. `step` is the time between two points of the charts.
     pub(crate) async fn serve(self, source: Source, step: Duration) -> Result<()> {
-        let Self { serving, listener, listen, login, prometheus } = self;
+        let Self { serving, listener, listen, login, prometheus, telemetry } = self;
         let source = Arc::new(source);
         let clock = Clock::system();
         let (stop_sender, stopping) = watch::channel(false);
@@ -114,7 +117,6 @@ impl Console {
         if serving.routes {
             return crate::output::write(&table.lines());
         }
-        let telemetry = web::telemetry::start("evenkeel", serving.otlp.as_deref())?;
         let router = router(table, &app, listen)?;
         app.collector.run_once().await;
         let upkeep = web::run_metrics_upkeep(app.prometheus.clone());

@@ -41,6 +41,8 @@ fn configuration_file_starts_a_console() {
     std::fs::write(&file, "redis = 'redis://127.0.0.1:1'\nlisten = '127.0.0.1:0'\n").unwrap();
     let mut child = serve().start().unwrap();
     assert!(announced(&mut child).starts_with("127.0.0.1:"));
+    let log = child.log_tail();
+    assert!(log.contains("Redis is not reachable") && log.contains("127.0.0.1:1"), "{log}");
     for (text, reason) in [
         ("redis = 'redis://127.0.0.1:1'\nport = 1\n", "console.toml, line 2: unknown field `port`"),
         ("listen = '127.0.0.1:0'\n", "no Redis given"),
