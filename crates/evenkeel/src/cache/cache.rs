@@ -199,7 +199,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, self.core.expire()).await
+        self.end(key, self.core.expiring_demand()).await
     }
 
     /// Like [`invalidate`](Self::invalidate), for a writer that knows the row's new version: no older version is stored from
@@ -214,7 +214,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, Demand { floor: Some(version), ..self.core.expire() }).await
+        self.end(key, Demand { floor: Some(version), ..self.core.expiring_demand() }).await
     }
 
     /// Like [`invalidate`](Self::invalidate), but the old value is never served again, whatever `retain_stale` is: for data that must
@@ -227,7 +227,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, Demand { mode: Mode::Purge, ..self.core.expire() }).await
+        self.end(key, Demand { mode: Mode::Purge, ..self.core.expiring_demand() }).await
     }
 
     /// While set, all reads of this process call the loader (at most `loads_max` at once) and neither read from the store nor

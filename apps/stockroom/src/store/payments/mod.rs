@@ -162,7 +162,7 @@ impl Store {
         })
     }
 
-    /// The life of an order, oldest first.
+    /// The events of an order, oldest first.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].

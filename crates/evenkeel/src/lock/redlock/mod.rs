@@ -93,7 +93,7 @@ impl Redlock {
         Self::builder().connect_lazy(urls).await
     }
 
-    /// Locks on `servers` models of a server in this process, for experiments and tests.
+    /// Locks on `servers` simulated servers in this process, for experiments and tests.
     ///
     /// # Errors
     /// [`LockError::Invalid`]: the number of servers is not between 3 and 15.

@@ -226,7 +226,7 @@ impl LockSteps for QuorumLock {
         check(call)?;
         if call.lease_ms > ms(self.0.ttl_max) {
             return Err(LockError::Invalid(format!(
-                "a ttl of {} ms on a Redlock whose longest ttl is {:?}; see `RedlockBuilder::ttl_max`",
+                "a ttl of {} ms; the maximum of this Redlock is {:?}, see `RedlockBuilder::ttl_max`",
                 call.lease_ms, self.0.ttl_max
             )));
         }

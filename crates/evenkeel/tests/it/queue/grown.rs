@@ -88,8 +88,8 @@ async fn check(url: &str, old: &Queue<String>, jobs: &BTreeMap<String, JobId>) -
     Ok(())
 }
 
-/// A mover that copies and then deletes runs a job twice when it is killed in between; one that deletes first loses it. Ours is
-/// cut off before every one of its commands and before every answer; the next one ends what it began.
+/// A migration that copies and then deletes runs a job twice if it is killed in between; one that deletes first loses it. This one
+/// is cut off before each of its commands and before each reply, and the next migration completes it.
 #[tokio::test]
 async fn killed_migration_is_completed_by_the_next_one() -> Result<()> {
     let redis = Redis::start(RedisOptions::new()).await?;

@@ -1,11 +1,11 @@
 //! Effects that programs in other languages insert by plain SQL, as JSON in `evenkeel_outbox_json`: a relay moves each row into
 //! `evenkeel_outbox`, in one transaction, where it is a unit of work like all others. docs/spec/unit-of-work.md has the format.
 //!
-//! `wishes` has the JSON, `ready` the effects that it becomes, `rows` the statements.
+//! `requests` has the JSON, `ready` the effects that it becomes, `rows` the statements.
 
 mod ready;
+mod requests;
 mod rows;
-mod wishes;
 
 use super::core::{Core, Looked};
 use super::settings::unrouted_pause;
@@ -100,11 +100,11 @@ impl Intake {
 
 /// Decides about a row before the transaction begins, because that asks Redis about topics.
 async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics) -> Plan {
-    let wishes = match wishes::parse(&row.effects) {
-        Ok(wishes) => wishes,
+    let requests = match requests::parse(&row.effects) {
+        Ok(requests) => requests,
         Err(error) => return Plan::Park(error),
     };
-    for topic in wishes.iter().filter_map(wishes::Wish::queue) {
+    for topic in requests.iter().filter_map(requests::EffectRequest::queue) {
         match topics.look_up(core, topic).await {
             Ok(()) => {}
             // The program that opens the queue may not have started yet.
@@ -116,10 +116,10 @@ async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics
             Err(NotReady::Unavailable(error)) => return Plan::Park(error),
         }
     }
-    let ready = wishes.into_iter().enumerate().map(|(index, wish)| {
-        let what = wish.name();
+    let ready = requests.into_iter().enumerate().map(|(index, request)| {
+        let what = request.name();
         let of = |error| format!("effect {} ({what}): {error}", index + 1);
-        ready::of(core, row, wish, topics).map_err(of)
+        ready::of(core, row, request, topics).map_err(of)
     });
     match ready.collect() {
         Ok(ready) => Plan::Move(ready),

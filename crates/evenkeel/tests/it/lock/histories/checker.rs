@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_holds_and_falling_fences_are_found() {
+    fn checker_finds_overlapping_holds_and_falling_fences() {
         let start = Instant::now();
         let of = |holds: &[Hold]| violations(holds).len();
         assert_eq!(of(&[hold(start, (0, 5), 3, 1), hold(start, (5, 9), 3, 2)]), 0);

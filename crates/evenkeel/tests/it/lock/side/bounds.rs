@@ -30,7 +30,7 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, LockError>) -> String {
     }
 }
 
-/// "Taken, for 0 ms more", while the holder had half a minute.
+/// The error once said "taken, for 0 ms more", although half a minute of the lease was left.
 async fn busy_error_in_the_local_queue_has_the_remaining_time(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;

@@ -223,7 +223,7 @@ async fn jobs_beyond_the_horizon_stay_out_of_the_store<DB: Tested>(place: TestDa
     queue.sweep_once().await.unwrap();
     assert!(!waits(&queue, &far).await);
     assert!(waits(&queue, &near).await);
-    assert!(matches!(queue.find(&far).await.unwrap(), Some(Found::Live { .. })), "it is known all the same");
+    assert!(matches!(queue.find(&far).await.unwrap(), Some(Found::Live { .. })), "its row is found");
     assert_eq!(queue.reschedule_in(&far, HOUR / 2).await.unwrap(), Rescheduled::Changed);
     assert!(waits(&queue, &far).await);
     let other = queue.delay(10 * HOUR, &3).await.unwrap();

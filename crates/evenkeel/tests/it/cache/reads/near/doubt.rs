@@ -142,7 +142,7 @@ async fn until_gone(stand: &Stand, key: &str) {
 
 /// A read that was answered on the last connections before they ended, and continues after the new ones have begun.
 #[tokio::test]
-async fn value_read_on_old_connection_is_not_kept_near() {
+async fn value_read_on_old_connection_does_not_enter_near_cache() {
     in_time(async {
         let gate = evenkeel::testing::StepGate::default();
         let stand = Stand::start("heartbeat_ms=50").await;

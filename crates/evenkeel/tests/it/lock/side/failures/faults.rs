@@ -78,7 +78,7 @@ async fn lease_counts_from_the_request() {
 async fn grant_that_arrives_after_its_lease_is_discarded() {
     in_time(async {
         let (rig, proxy, one) = rig().await;
-        // The first script on this way is sent anew; then it is the acquisition's turn.
+        // The first script in this direction is sent anew; then it is the acquisition's turn.
         drop(one.lock("other").acquire().await.unwrap());
         let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
         let lock = one.lock("stock/42").ttl(TTL).wait(Wait::No);

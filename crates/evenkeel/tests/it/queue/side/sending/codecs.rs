@@ -148,7 +148,7 @@ async fn opening_with_another_codec_is_logged_on_redis() {
 }
 
 #[tokio::test]
-async fn opening_with_another_codec_is_logged_in_memory() {
+async fn memory_queue_logs_opening_with_another_codec() {
     let keel = Keel::memory();
     let _json = keel.queue::<u64>("numbers").open().await.unwrap();
     let log = Log::begin();
