@@ -1,6 +1,6 @@
 //! The errors of the SQL side, and how the caller can react to each.
 
-use super::database::{Database, ErrorClass, class_of_any_error};
+use super::database::{Database, SqlErrorClass, class_of_any_error};
 use evenkeel_link::support::guard;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::error::CacheError;
@@ -108,11 +108,11 @@ impl SqlError {
         Self::of_class(class, error)
     }
 
-    fn of_class(class: ErrorClass, error: sqlx::Error) -> Self {
-        if class == ErrorClass::NoTable {
+    fn of_class(class: SqlErrorClass, error: sqlx::Error) -> Self {
+        if class == SqlErrorClass::NoTable {
             return Self::NotMigrated;
         }
-        let is_retryable = matches!(class, ErrorClass::Contention | ErrorClass::Connection)
+        let is_retryable = matches!(class, SqlErrorClass::Contention | SqlErrorClass::Connection)
             || matches!(error, sqlx::Error::PoolTimedOut);
         Self::Database { error: Arc::new(error), is_retryable }
     }
@@ -143,7 +143,7 @@ impl SqlError {
 /// of the library is [`SqlError::NotMigrated`].
 impl From<sqlx::Error> for SqlError {
     fn from(error: sqlx::Error) -> Self {
-        let class = if guard("question_mark_classifies") { class_of_any_error(&error) } else { ErrorClass::Other };
+        let class = if guard("question_mark_classifies") { class_of_any_error(&error) } else { SqlErrorClass::Other };
         Self::of_class(class, error)
     }
 }

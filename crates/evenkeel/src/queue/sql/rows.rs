@@ -7,7 +7,7 @@ use super::statements::{
 };
 use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page};
 use crate::queue::sending::for_work::{JobOperation, JobPut, job_record};
-use crate::sql::database::{Database, ErrorClass, Kind, Lists, Row, Statement, Value};
+use crate::sql::database::{Database, Kind, Lists, Row, SqlErrorClass, Statement, Value};
 use crate::sql::{SqlError, UNCHECKED_MAX, fits, largest_body, take_versions};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -106,7 +106,7 @@ async fn insert<DB: Database>(connection: &mut DB::Connection, job: &JobPut) -> 
     ];
     if DB::KIND == Kind::MySql {
         match DB::execute(connection, INSERT_MYSQL.text::<DB>(), &values).await {
-            Err(error) if DB::class_of_error(&error) == ErrorClass::Duplicate => Ok(false),
+            Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => Ok(false),
             answer => Ok(answer? == 1),
         }
     } else {
@@ -189,7 +189,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
         for attempt in 1.. {
             match self.insert_all(jobs).await {
-                Err(error) if DB::class_of_error(&error) == ErrorClass::Contention && attempt < TRIES => {
+                Err(error) if DB::class_of_error(&error) == SqlErrorClass::Contention && attempt < TRIES => {
                     // The rollback has undone the assigned versions.
                     jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
                 }
@@ -342,7 +342,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
             let values = [Value::Text(topic), Value::count(until)];
             match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
                 // Another process paused the topic in between.
-                Err(error) if DB::class_of_error(&error) == ErrorClass::Duplicate => {}
+                Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => {}
                 answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
             }
         }

@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use std::time::Duration;
 
 /// The delay of a job whose row could not be read. No attempt is used.
-const ASK_AGAIN_MS: u64 = 1_000;
+const SNOOZE_MS: u64 = 1_000;
 const END: Backoff = Backoff { delay_min: Duration::from_millis(50), delay_max: Duration::from_secs(1) };
 const END_TRIES: u32 = 4;
 
@@ -38,7 +38,7 @@ impl JobRows {
             Err(error) => {
                 tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job could not be read; the job is delayed");
                 self.metrics.refused("unreachable");
-                Start::Not(Outcome::Snoozed { after_ms: ASK_AGAIN_MS })
+                Start::Not(Outcome::Snoozed { after_ms: SNOOZE_MS })
             }
         }
     }
@@ -139,7 +139,7 @@ impl JobRows {
             Clock::system().sleep(END.delay(attempt)).await;
         }
         // The next attempt checks whether the row has ended after all.
-        Some(Outcome::Snoozed { after_ms: ASK_AGAIN_MS })
+        Some(Outcome::Snoozed { after_ms: SNOOZE_MS })
     }
 
     /// The outcome of a delivery whose fence the row rejects.

@@ -16,7 +16,7 @@ pub enum Kind {
 
 /// The class of an error: what a failed statement means for its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorClass {
+pub enum SqlErrorClass {
     /// A deadlock, a lock timeout or a serialization failure: the transaction is lost, and the same unit of work may succeed if it is
     /// repeated from its beginning.
     Contention,
@@ -137,7 +137,7 @@ pub trait Dialect: sqlx::Database {
     fn was_marked(answer: Result<(), sqlx::Error>) -> Result<bool, sqlx::Error> {
         match answer {
             Ok(()) => Ok(true),
-            Err(error) if Self::class_of_error(&error) == ErrorClass::NoSavepoint => Ok(false),
+            Err(error) if Self::class_of_error(&error) == SqlErrorClass::NoSavepoint => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -152,10 +152,10 @@ pub trait Dialect: sqlx::Database {
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error>;
 
     /// Classifies an error that the database returned.
-    fn class_of_server_error(error: &dyn sqlx::error::DatabaseError) -> ErrorClass;
+    fn class_of_server_error(error: &dyn sqlx::error::DatabaseError) -> SqlErrorClass;
 
     /// Classifies an error.
-    fn class_of_error(error: &sqlx::Error) -> ErrorClass {
+    fn class_of_error(error: &sqlx::Error) -> SqlErrorClass {
         match error {
             sqlx::Error::Database(error) => Self::class_of_server_error(&**error),
             error => class_of_driver_error(error),
@@ -171,17 +171,17 @@ pub trait Dialect: sqlx::Database {
 }
 
 /// Classifies an error that did not come from a database.
-fn class_of_driver_error(error: &sqlx::Error) -> ErrorClass {
+fn class_of_driver_error(error: &sqlx::Error) -> SqlErrorClass {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_) => {
-            ErrorClass::Connection
+            SqlErrorClass::Connection
         }
-        _ => ErrorClass::Other,
+        _ => SqlErrorClass::Other,
     }
 }
 
 /// Classifies an error of any of the databases.
-pub(crate) fn class_of_any_error(error: &sqlx::Error) -> ErrorClass {
+pub(crate) fn class_of_any_error(error: &sqlx::Error) -> SqlErrorClass {
     let Some(said) = error.as_database_error() else { return class_of_driver_error(error) };
     #[cfg(feature = "mysql")]
     if said.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>().is_some() {
@@ -196,7 +196,7 @@ pub(crate) fn class_of_any_error(error: &sqlx::Error) -> ErrorClass {
         return sqlx::Sqlite::class_of_server_error(said);
     }
     let _ = said;
-    ErrorClass::Other
+    SqlErrorClass::Other
 }
 
 /// The implementation that differs between the databases only in types.

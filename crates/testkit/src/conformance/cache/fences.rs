@@ -138,8 +138,8 @@ pub async fn invalidation_after_insert_ends_cached_absence<B: Backend>(backend: 
     assert_eq!(cache.read().await, Served::Miss);
 }
 
-/// Tombstones for uncached keys fill a cache with nothing. A load needs its entry to store anything, so an invalidation of a
-/// missing key has nothing to leave behind.
+/// A tombstone for each uncached key would fill the cache with useless entries. A load can store only into its own entry, so the
+/// invalidation of a missing key need not leave one.
 pub async fn invalidation_of_a_missing_key_creates_no_entry<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.expire().await;

@@ -71,7 +71,7 @@ pub async fn end_closes_only_its_own_window<B: Backend>(backend: &B) {
     granted(cache.lease(Why::Miss).await);
 }
 
-/// Writers without bound make an entry without bound.
+/// Each open window takes space in the entry, so their number is limited.
 pub async fn fifth_concurrent_window_is_rejected<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writers: Vec<Token> = (0..4).map(|_| Token::random()).collect();

@@ -20,8 +20,8 @@ async fn overtaken(
     Ok((early, late))
 }
 
-/// (L2, L3) A holder was paused beyond its lease: it learns that when it runs again, before it continues, and permanently.
-pub async fn holder_learns_of_its_expired_lease(fleet: &impl Fleet, name: &str) -> Result<()> {
+/// (L2, L3) A holder was paused beyond its lease: it detects that when it runs again, before it continues, and permanently.
+pub async fn holder_detects_its_expired_lease(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
     fleet.pass(SHORT);

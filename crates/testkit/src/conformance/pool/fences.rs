@@ -71,8 +71,16 @@ pub async fn shared_fence_is_raised_once<P: PoolSteps>(rig: &Rig<P>) -> Result<(
     assert_eq!(raise(1, fence, seen).await?, Some(lifted));
     assert_eq!(raise(1, fence, seen).await?, Some(lifted), "a repeat");
     // By now the row in SQL has the first one's.
-    assert_eq!(raise(2, fence, lifted).await?, Some(lifted), "it has another reader's");
-    assert_eq!(raise(2, lifted, lifted).await?, Some(Fence(lifted.0 + 1)), "a stranger has the same");
+    assert_eq!(
+        raise(2, fence, lifted).await?,
+        Some(lifted),
+        "another reader has raised the shared fence to the one in SQL"
+    );
+    assert_eq!(
+        raise(2, lifted, lifted).await?,
+        Some(Fence(lifted.0 + 1)),
+        "another owner has stored the same fence in SQL"
+    );
     assert_eq!(rig.enter(&reader(3)).await?.0, Fence(lifted.0 + 1));
     Ok(())
 }

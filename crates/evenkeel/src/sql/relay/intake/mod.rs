@@ -75,7 +75,7 @@ impl Intake {
             planned.push((row, plan));
         }
         let mut connection = core.connection().await?;
-        match take(core, &mut connection, &planned).await {
+        match move_in_time(core, &mut connection, &planned).await {
             Err(error) if !error.is_retryable() => self.isolate(core, &mut connection, planned, error).await,
             answer => answer,
         }
@@ -92,7 +92,7 @@ impl Intake {
         let is_found = planned.len() == 1;
         self.one_by_one = !is_found;
         match planned.pop() {
-            Some((row, _)) if is_found => take(core, connection, &[(row, Plan::Park(error.to_string()))]).await,
+            Some((row, _)) if is_found => move_in_time(core, connection, &[(row, Plan::Park(error.to_string()))]).await,
             _ => Err(error),
         }
     }
@@ -128,7 +128,7 @@ async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics
 }
 
 /// Moves rows in one transaction: each is deleted, and inserted as a unit of work.
-async fn take<DB: Database>(
+async fn move_in_time<DB: Database>(
     core: &Core<DB>,
     connection: &mut PoolConnection<DB>,
     planned: &[(Inserted, Plan)],
@@ -151,7 +151,7 @@ async fn move_all<DB: Database>(
         match plan {
             Plan::Wait(error) => {
                 let error = super::rows::short(error);
-                let waiting = rows::wait::<DB>(&mut transaction, row.id, unrouted_pause(row.age), &error);
+                let waiting = rows::postpone::<DB>(&mut transaction, row.id, unrouted_pause(row.age), &error);
                 waiting.await.map_err(SqlError::of::<DB>)?;
                 looked.unrouted += 1;
             }
@@ -174,7 +174,7 @@ async fn move_row<DB: Database>(
     ready: Result<&[Ready], &str>,
 ) -> Result<bool, SqlError> {
     let of = SqlError::of::<DB>;
-    if !rows::take::<DB>(transaction, row.id).await.map_err(of)? {
+    if !rows::delete::<DB>(transaction, row.id).await.map_err(of)? {
         // Another relay has moved it.
         return Ok(true);
     }

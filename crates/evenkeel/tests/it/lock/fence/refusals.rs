@@ -108,7 +108,7 @@ async fn deleted_fence_row_is_not_recreated<S: Shelf>(stand: Stand<S>) -> Result
     let (one, _) = stand.processes().await;
     let guard = lock(&one).acquire().await?;
     stand.add_one(&guard).await?;
-    S::script_of_test(&mut *stand.pool.acquire().await?, "DELETE FROM evenkeel_guards").await?;
+    S::run_test_script(&mut *stand.pool.acquire().await?, "DELETE FROM evenkeel_guards").await?;
     assert!(is_fenced(&guard.begin(&stand.pool).await));
     Ok(())
 }
@@ -131,14 +131,14 @@ async fn impossible_fence_in_a_row_is_reported<S: Shelf>(stand: Stand<S>) -> Res
         "UPDATE evenkeel_guards SET fence = 9007199254740991",
         "UPDATE evenkeel_guards SET fence = 9223372036854775807",
     ] {
-        S::script_of_test(&mut *stand.pool.acquire().await?, written).await?;
+        S::run_test_script(&mut *stand.pool.acquire().await?, written).await?;
         let guard = lock(&two).wait(TTL).acquire().await?;
         let error = guard.begin(&stand.pool).await.unwrap_err();
         let is_named = matches!(&error, FenceError::Lock(LockError::Invalid(text)) if text.contains("evenkeel_guards"));
         assert!(is_named && !error.is_retryable(), "{error}");
         guard.release().await?;
     }
-    S::script_of_test(&mut *stand.pool.acquire().await?, "UPDATE evenkeel_guards SET fence = 0").await?;
+    S::run_test_script(&mut *stand.pool.acquire().await?, "UPDATE evenkeel_guards SET fence = 0").await?;
     stand.add_one(&lock(&two).acquire().await?).await?;
     assert_eq!(stand.amount().await?, 2);
     Ok(())

@@ -13,8 +13,8 @@ on_both! {
     waiting_writer_is_not_starved
     writer_that_stops_waiting_does_not_block_readers
     each_reader_is_renewed
-    paused_reader_learns_of_its_loss
-    broken_reader_learns_of_its_loss
+    paused_reader_detects_lost_lock
+    broken_reader_detects_lost_lock
     shared_guard_ends_at_max_hold
     shared_guard_drop_needs_no_runtime
     dropped_shared_acquire_leaves_nothing
@@ -151,7 +151,7 @@ async fn each_reader_is_renewed(rig: Rig) {
 }
 
 /// (L3) Timers stop while a process is stopped: the reader woke up and kept reading what a writer was changing.
-async fn paused_reader_learns_of_its_loss(rig: Rig) {
+async fn paused_reader_detects_lost_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = read(&one).await;
     rig.advance(TTL + TTL).await;
@@ -163,7 +163,7 @@ async fn paused_reader_learns_of_its_loss(rig: Rig) {
     assert!(!other.is_lost());
 }
 
-async fn broken_reader_learns_of_its_loss(rig: Rig) {
+async fn broken_reader_detects_lost_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = read(&one).await;
     assert_eq!(two.rw_lock("shelf").break_holds(None).await.unwrap().len(), 1);

@@ -208,8 +208,8 @@ async fn shield_ends_with_its_suspect(rig: Rig) {
     office.close().await;
 }
 
-/// A lease expiry counts as a crash only if the start was reported: a job that kills its process at once would never be
-/// identified.
+/// A lease expiry counts as a crash only if the start was reported. Without this report, a job that kills its process at once would
+/// never be identified.
 async fn start_of_a_crashed_job_is_reported_before_the_run(rig: Rig) {
     let mail = rig.mail().await;
     let id = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);
