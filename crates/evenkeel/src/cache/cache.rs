@@ -162,9 +162,9 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Box::pin(self.find(key, freshness, || loader_from(load))).await
     }
 
-    /// Returns the value under `key` from the near cache without waiting, for a path that would rather do something else than
-    /// wait, such as one that answers before a request is parsed. `None` means only that the near cache has no usable value:
-    /// call [`get`](Self::get), which looks again and counts the hit or miss.
+    /// Returns the value under `key` from the near cache without waiting, for code that must not wait, for example a fast path that
+    /// responds before the request is parsed. `None` means only that the near cache has no usable value: call [`get`](Self::get),
+    /// which looks again and counts the hit or miss.
     ///
     /// **Guarantee.** As for a near hit of a read with the cache's own freshness
     /// ([`CacheBuilder::near`](super::CacheBuilder::near)).

@@ -131,8 +131,8 @@ async fn killed_migration_is_completed_by_the_next_one() -> Result<()> {
     Ok(())
 }
 
-/// A mover that had fallen asleep before its last word, and woke up when the topic had grown again, set the number of shards back:
-/// from then on half of the jobs were looked for where they were not.
+/// Regression: a process was paused before the last step of its migration. When it resumed after a later migration, it reset the
+/// number of shards, and half of the jobs were looked up in the wrong shard.
 #[tokio::test(flavor = "multi_thread")]
 async fn overtaken_growth_changes_nothing() -> Result<()> {
     let redis = Redis::start(RedisOptions::new()).await?;

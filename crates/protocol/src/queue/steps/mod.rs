@@ -67,7 +67,7 @@ impl Shard {
         Self(format!("{{{prefix}:q:{topic}:{number}}}").into())
     }
 
-    /// Its number.
+    /// The number of the shard within its topic.
     #[must_use]
     pub fn number(&self) -> u16 {
         let number = self.0.trim_end_matches('}').rsplit(':').next();

@@ -20,7 +20,7 @@ pub async fn permits_never_exceed_their_number<P: PoolSteps>(rig: &Rig<P>) -> Re
     Ok(())
 }
 
-/// All requested permits, or none: two halves in two hands would wait for each other.
+/// All requested permits are granted together. Otherwise two callers, each with half of the permits, would wait for each other.
 pub async fn several_permits_are_granted_together<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     rig.sit(&permits(1, 2)).await?;
     assert_eq!(rig.full_for(&permits(2, 2)).await?, LEASE_MS);

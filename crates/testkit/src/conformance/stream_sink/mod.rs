@@ -81,8 +81,8 @@ pub async fn unordered_messages_are_always_appended<S: StreamSteps>(rig: &Rig<S>
     Ok(())
 }
 
-/// A published relay capped its stream with `MAXLEN ~`, and a reader that was away for an hour never saw what was cut. A limit
-/// refuses, and what is refused is not recorded as seen.
+/// A published relay trimmed its stream with `MAXLEN ~`, and a reader that was away for an hour lost the trimmed messages. A limit
+/// rejects messages instead, and a rejected message is not recorded as seen.
 pub async fn full_stream_rejects_messages<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let rule = Rule { limit: Limit::Refuse(2), ..RULE };
     let answers =

@@ -91,6 +91,7 @@ macro_rules! sizes {
         ]
     };
 }
+/// The numbers of keys for which there is a prepared statement.
 const SIZES: [usize; 3] = [1, 8, KEYS_MAX];
 
 static NEXT: Statement =

@@ -69,7 +69,7 @@ async fn invalid_arguments_are_rejected_before_the_wait(rig: Rig) {
     assert!(reported.iter().all(|reported| reported.contains("2048 bytes of metadata")), "{reported:?}");
 }
 
-/// Guards that were over when they were handed out.
+/// Regression: with such settings, guards had expired before they were returned.
 async fn ttl_and_max_hold_below_50_ms_are_rejected(rig: Rig) {
     let one = rig.process().await;
     for span in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1), Duration::from_millis(49)] {
