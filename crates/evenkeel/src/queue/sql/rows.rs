@@ -1,8 +1,8 @@
 //! The rows of jobs in one database: `evenkeel_jobs` and `evenkeel_topics`.
 
 use super::statements::{
-    BODIES, BURY, CHANGE, COUNT, COUNT_DEAD, DONE_DELETE, DONE_KEEP, DUE_MYSQL, DUE_OTHERS, ENDED, FAILED,
-    FORGET_MYSQL, FORGET_OTHERS, HEADS, INSERT_MYSQL, INSERT_OTHERS, NEWEST_MYSQL, NEWEST_OTHERS, PAGE_OF_HEADS, PAUSE,
+    BODIES, CHANGE, COUNT, COUNT_DEAD, DONE_DELETE, DONE_KEEP, DUE_MYSQL, DUE_OTHERS, ENDED, FAILED, FORGET_MYSQL,
+    FORGET_OTHERS, HEADS, INSERT_MYSQL, INSERT_OTHERS, MARK_DEAD, NEWEST_MYSQL, NEWEST_OTHERS, PAGE_OF_HEADS, PAUSE,
     PAUSED, REDRIVE, REPLACE, RESUME, REVOKE, ROW, SIZES, START, VERSION, WITHDRAW,
 };
 use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page};
@@ -223,7 +223,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
         let [errors, failure, at] = died.values();
         let values = [errors, failure, at, name, job, version, fence, Value::Int(seen.is_redriven.into())];
-        Ok(self.run(&BURY, &values).await? == 1)
+        Ok(self.run(&MARK_DEAD, &values).await? == 1)
     }
 
     async fn redrive(&self, topic: &str, ids: &[JobId], due_at: u64) -> Result<(), SqlError> {

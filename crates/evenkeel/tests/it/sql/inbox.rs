@@ -194,7 +194,7 @@ async fn inbox_names_differ_by_every_byte<DB: Tested>(place: TestDatabase<DB>) {
     }
 }
 
-/// What is refused is refused before anything is sent, so the transaction stays as it is.
+/// Invalid messages are rejected before anything is sent, so the transaction stays usable.
 async fn extreme_inbox_calls_are_accepted_or_rejected<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     let mut transaction = place.pool.begin().await.unwrap();

@@ -19,9 +19,8 @@ pub async fn invalidation_rejects_fill_from_earlier_load<B: Backend>(backend: &B
     assert_eq!(cache.read().await, hit("v3"));
 }
 
-/// The same through a hole: the entry is evicted, the writer finds nothing to invalidate, another reader creates the entry
-/// again, and the slow reader meets an entry that knows nothing of it. A token per client (rueidisaside) or a counter that
-/// begins anew lets it in.
+/// The same stale fill across an eviction: the entry is evicted, the writer finds nothing to invalidate, and another reader creates
+/// the entry again. A token per client (rueidisaside) or a counter that begins anew then accepts the slow reader.
 pub async fn recreated_entry_rejects_fill_from_earlier_load<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;

@@ -32,7 +32,7 @@ pub async fn writer_fence_exceeds_all_earlier_fences<P: PoolSteps>(rig: &Rig<P>)
     Ok(())
 }
 
-/// (L5) A fence that does not change excludes no earlier holder.
+/// (L5) A fence that does not rise excludes no earlier holder.
 pub async fn shared_fences_rise_within_one_millisecond<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     let (first, _) = rig.enter(&writer(1)).await?;
     rig.leave(1).await?;

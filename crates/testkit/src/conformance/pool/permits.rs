@@ -68,7 +68,7 @@ pub async fn resize_changes_the_number_of_permits<P: PoolSteps>(rig: &Rig<P>) ->
     Ok(())
 }
 
-/// What cannot work is refused before anything is sent.
+/// Invalid requests are rejected before anything is sent.
 pub async fn invalid_pool_arguments_are_rejected<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     let call = permits(1, 1);
     for wrong in [

@@ -64,7 +64,7 @@ async fn late_anchored_holder_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<(
     Ok(())
 }
 
-/// (L5) After a failover to a stale replica, or a flush, on a server whose clock is behind, fences go backwards: the new
+/// (L5) After a failover to a stale replica, or a flush, on a server whose clock is behind, fences are lower than before: the new
 /// holder would be rejected forever.
 async fn fence_behind_before_the_first_read_is_raised<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
@@ -92,7 +92,7 @@ async fn fence_behind_after_a_read_is_rejected<S: Shelf>(stand: Stand<S>) -> Res
     let guard = lock(&one).acquire_anchored(&stand.pool).await?;
     let read = stand.amount().await?;
     let seen = Fence(guard.fence().0 + 1_000);
-    // A later holder, of a Redis that this process does not know of; then it is this one's turn again in its own.
+    // A later holder acquires the lock on another Redis. Then this process acquires it again on its own Redis.
     let later = two.lock("other").fence_above(seen).acquire().await?;
     let mut connection = stand.pool.acquire().await?;
     assert!(S::check_at_write(&mut connection, "stock/42", i64::try_from(later.fence().0)?).await?);
@@ -123,7 +123,7 @@ async fn longest_lease_begins_a_transaction<S: Shelf>(stand: Stand<S>) -> Result
     Ok(())
 }
 
-/// Fences were raised above it, where a script cannot count further: "try later", forever.
+/// Fences were raised above the largest integer that a script can count to: every call returned "try later".
 async fn impossible_fence_in_a_row_is_reported<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     stand.add_one(&lock(&one).acquire().await?).await?;
@@ -186,7 +186,7 @@ async fn unit_of_work_begins_with_the_fence<S: Shelf>(stand: Stand<S>) -> Result
     Ok(())
 }
 
-/// (the upsert with the greater of two fences let 7 pass 9)
+/// (An upsert that stores the greater of two fences succeeds for 7 after 9, so it does not reject the earlier holder.)
 async fn lower_fence_is_rejected_in_every_statement_order<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;

@@ -105,7 +105,7 @@ async fn release_wakes_another_process(fleet: Fleet) {
     let lock = two.lock(NAME).ttl(TTL).wait(Wait::Forever);
     let waiting = tokio::spawn(async move { lock.acquire().await.unwrap().release().await.unwrap() });
     until(async || one.lock(NAME).inspect().await.unwrap().is_some_and(|holder| holder.waiting == 1)).await;
-    // Armed and asleep by now, or about to poll once more.
+    // The waiter has subscribed and waits by now, or is about to poll once more.
     for _ in 0..200 {
         held_on(&one).await;
     }

@@ -62,7 +62,7 @@ async fn give_back(guard: Guard, waiter: &Waiter) {
     waiter.keel.lock("stock/42").inspect().await.unwrap();
 }
 
-/// With a hundred processes that wait, every release had a hundred attempts, ninety-nine of them in vain.
+/// With a hundred waiting processes, every release caused a hundred attempts, of which ninety-nine failed (thundering herd).
 #[tokio::test]
 async fn release_calls_only_the_longest_waiting_process() {
     in_time(async {

@@ -66,7 +66,7 @@ async fn guard_is_renewed_while_held(rig: Rig) {
     assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
-/// (L3) Timers stop while a process is stopped or a machine sleeps: the holder woke up and continued with an expired lease.
+/// (L3) Timers stop while a process is stopped or a machine sleeps: the holder resumed and continued with an expired lease.
 async fn paused_holder_detects_lost_lock_on_resume(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
@@ -161,7 +161,7 @@ async fn dropped_guard_releases(rig: Rig) {
     until(async || is_free(&two).await).await;
 }
 
-/// (L7) A drop outside of the runtime panicked, or blocked it: it had to send something.
+/// (L7) A guard that was dropped outside of the runtime panicked or blocked, because its drop had to send a command.
 async fn guard_drop_needs_no_runtime(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;

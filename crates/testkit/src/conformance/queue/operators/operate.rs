@@ -10,7 +10,7 @@ use evenkeel_protocol::queue::steps::{
 
 const NORMAL: State = State::Waiting(Priority::Normal);
 
-/// Only what is dead can be deleted.
+/// Only dead letters can be deleted.
 pub async fn only_dead_letters_are_deleted<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     rig.kill(&mut Consumer::default()).await?;
@@ -104,7 +104,7 @@ pub async fn page_continues_while_jobs_come_and_go<Q: QueueSteps>(rig: &Rig<Q>) 
     Ok(())
 }
 
-/// One call returns where everything is.
+/// One call returns the state of each job.
 pub async fn stats_add_up<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let low = NewJob { spec: JobSpec { priority: Priority::Low, ..job("low").spec }, ..job("low") };
     let later = NewJob { when: When::In(10), ..job("later") };

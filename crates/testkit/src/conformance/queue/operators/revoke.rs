@@ -48,7 +48,7 @@ pub async fn revoke_reports_what_happened<Q: QueueSteps>(rig: &Rig<Q>) -> Result
     Ok(())
 }
 
-/// The answer was lost, the caller asks again: "unknown" would be no answer.
+/// The reply was lost, and the caller repeats the call. The reply "unknown" would not report that the job was revoked.
 pub async fn repeated_revoke_returns_the_same_result<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[job("a")]).await?;
     assert_eq!(revoke(rig, job("a").id).await?, Revoked::Revoked);

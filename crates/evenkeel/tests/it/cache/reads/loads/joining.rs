@@ -165,7 +165,7 @@ async fn read_after_invalidation_rejects_load_across_flush() {
     }
 }
 
-/// However often the key is invalidated: the load after the first one began after all rejected readers.
+/// However often the key is invalidated, the second load began after all rejected readers.
 async fn readers_that_rejected_a_load_share_the_next(rig: Rig) {
     let scene = Scene::new(&rig).await;
     scene.rows.bypass_reads(true);

@@ -62,7 +62,7 @@ async fn read_after_invalidation_does_not_join_earlier_load(rig: Rig) {
     assert_eq!(row(before).await, some("old"));
 }
 
-/// The store has the invalidation, and its sender does not know yet. What is read from now on must not be the old row.
+/// The store has applied the invalidation, and its sender has no reply yet. A read that begins now must not return the old row.
 async fn read_during_invalidation_does_not_join_earlier_load(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -117,7 +117,7 @@ async fn read_after_invalidation_reply_does_not_join_older_load(rig: Rig) {
     assert_eq!(row(after).await, some("new"));
 }
 
-/// This process does not learn of another one's invalidation until its fill is rejected.
+/// This process detects another process's invalidation only when its fill is rejected.
 async fn waiter_reloads_after_remote_invalidation_rejects_fill(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;

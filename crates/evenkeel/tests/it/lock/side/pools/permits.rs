@@ -28,7 +28,7 @@ async fn held(keel: &Keel) -> u32 {
     found.map_or(0, |state| state.holders.iter().map(|holder| holder.permits).sum())
 }
 
-/// After this each waiter is armed and asleep, or about to poll once more.
+/// After this each waiter has subscribed and waits, or is about to poll once more.
 async fn asleep(keel: &Keel, number: u64) {
     let waiting = async || keel.semaphore("desks", 3).inspect().await.unwrap().map_or(0, |state| state.waiting);
     until(async || waiting().await == number).await;

@@ -71,7 +71,7 @@ async fn disconnected_shared_holders_lose_at_their_deadline() {
     .await;
 }
 
-/// An outage shorter than the lease is sat out.
+/// Permits survive an outage that is shorter than their lease.
 #[tokio::test]
 async fn shared_holders_survive_a_short_outage() {
     in_time(async {

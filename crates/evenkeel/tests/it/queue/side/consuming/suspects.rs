@@ -91,7 +91,7 @@ async fn hanging_suspect_does_not_delay_others(rig: Rig) {
     office.close().await;
 }
 
-/// Five hundred jobs of a tenth of a second each went one by one after a crash, through a process of 64 slots.
+/// After a crash, five hundred jobs of 100 ms each ran one at a time in a process with 64 slots.
 async fn suspects_run_together_with_high_concurrency(rig: Rig) {
     let mail = rig.mail().await;
     let bodies: Vec<String> = (0..20).map(|number| format!("suspect {number:02}")).collect();
@@ -140,7 +140,7 @@ async fn surviving_suspect_frees_its_place(rig: Rig) {
     office.close().await;
 }
 
-/// Each shard has its own claim; both together must not take more than there are places.
+/// Each shard has its own claim; together they must not claim more suspects than the process has slots for.
 async fn two_shards_share_the_suspect_places(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(SHARDS.into())).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("suspect {number:02}")).collect();
@@ -184,7 +184,7 @@ async fn jobs_on_all_shards_are_shielded_before_a_suspect_starts(rig: Rig) {
     office.close().await;
 }
 
-/// Once the suspect has ended, a crash counts against its neighbors again.
+/// Once the suspect has ended, a crash counts for the other jobs again.
 async fn shield_ends_with_its_suspect(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.visibility(VISIBILITY)).await;
     let suspect = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);
