@@ -178,7 +178,7 @@ impl Servers {
     }
 
     /// The number of connected servers.
-    pub(super) fn reached(&self) -> usize {
+    pub(super) fn connected_count(&self) -> usize {
         self.nodes.iter().filter(|node| node.is_connected()).count()
     }
 

@@ -43,7 +43,7 @@ pub async fn release_returns_only_its_own_permits<P: PoolSteps>(rig: &Rig<P>) ->
     Ok(())
 }
 
-/// Two versions of a program named different numbers: each let in as many as it thought there were.
+/// Regression: two versions of a program used different numbers of permits, and each granted permits up to its own number.
 pub async fn different_number_of_permits_is_rejected<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     rig.sit(&permits(1, 1)).await?;
     let other = PermitRequest { permits_in_all: PERMITS + 1, ..permits(2, 1) };

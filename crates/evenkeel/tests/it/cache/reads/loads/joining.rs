@@ -145,7 +145,7 @@ async fn read_after_invalidation_rejects_load_stored_before_it(rig: Rig) {
     see_the_new_row(after).await;
 }
 
-/// On a server of its own.
+/// On its own server, because the commands affect all its clients.
 #[tokio::test]
 async fn read_after_invalidation_rejects_load_across_flush() {
     for words in [&["FLUSHALL"][..], &["CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES"]] {

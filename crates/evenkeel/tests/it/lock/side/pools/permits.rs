@@ -101,7 +101,7 @@ async fn permits_are_granted_first_come_first_served(rig: Rig) {
     assert_eq!(*order.lock().unwrap(), [1, 2, 3, 4, 5, 6]);
 }
 
-/// Two versions of a program named different numbers: each let in as many as it thought there were.
+/// Regression: two versions of a program used different numbers of permits, and each granted permits up to its own number.
 async fn different_permit_count_is_rejected(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let permits = take(&one, 1).acquire().await.unwrap();
