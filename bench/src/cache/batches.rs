@@ -32,7 +32,7 @@ pub(crate) async fn run(plan: &Plan, server: &Server) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The keys of one read: neighbours, so none comes twice.
+/// The keys of one read: neighbors, so none comes twice.
 fn keys(random: u64) -> impl Iterator<Item = u64> {
     (0..BATCH).map(move |number| (random + number) % KEYS)
 }

@@ -61,7 +61,7 @@ impl<G: RouteGroup> HttpMetrics<G> {
     /// Registers the metrics with the installed recorder; call [`install_metrics`](crate::install_metrics) first.
     #[must_use]
     pub fn register() -> Self {
-        describe_counter!(G::REQUESTS, "Requests completed, by route group and class of status");
+        describe_counter!(G::REQUESTS, "Requests completed, by route group and status class");
         describe_histogram!(G::SECONDS, "Time from the request's head to the response's head");
         let groups = G::ALL.iter().map(|group| GroupMetrics::register(*group)).collect();
         HttpMetrics { groups, group: PhantomData }

@@ -34,7 +34,7 @@ pub(super) struct Opened {
 /// the database. An unreachable Redis is not an error.
 ///
 /// # Errors
-/// Redis refuses the connection, or is of an unsupported version.
+/// Redis rejects the connection, or its version is not supported.
 pub(super) async fn check_redis(config: &Config) -> Result<()> {
     let Some(url) = &config.redis else { return Ok(()) };
     Link::check(redis_options(url)?).await.context("cannot use Redis")
@@ -56,7 +56,7 @@ pub(super) async fn connect(config: &Config) -> Result<Store> {
 /// Opens the cache, the spool and the service. `address` is where the service listens, if it does: a link to it would be a loop.
 ///
 /// # Errors
-/// Redis refuses, or the spool cannot be opened.
+/// Redis rejects the connection, or the spool cannot be opened.
 pub(super) async fn open(config: &Config, store: Store, address: Option<String>) -> Result<Opened> {
     let keel = open_keel(config, &store).await?;
     // An import never reads through the near cache, and must have its rows in the database when it reports them.

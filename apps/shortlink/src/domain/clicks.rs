@@ -32,7 +32,7 @@ pub struct DayClicks {
 /// The clicks of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClickStats {
-    /// Since the link exists.
+    /// All clicks since the link was created.
     pub total: ClickCounts,
     /// The last days, oldest first, without gaps; the last one is today.
     pub days: Vec<DayClicks>,

@@ -84,7 +84,7 @@ fn render(
             h2 id="about" { "About this link" }
             dl.facts {
                 dt { "Short URL" }
-                dd { div.row { a href=(short_url) { (text::spoken(&short_url)) } (text::copy(&short_url, "the short URL")) } }
+                dd { div.row { a href=(short_url) { (text::without_scheme(&short_url)) } (text::copy(&short_url, "the short URL")) } }
                 dt { "Created" } dd { (text::minute(link.created_at)) }
                 dt { "Last updated" } dd { (text::minute(link.updated_at)) }
                 dt { "Expires" }

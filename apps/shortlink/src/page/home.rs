@@ -109,7 +109,7 @@ async fn notices(app: &App, host: &Host, view: &View) -> Result<Markup, Problem>
             section.notice.good role="status" aria-label="Link created" {
                 p { "Your short link is ready." }
                 div.row {
-                    a.short id="created" href=(short_url) { (text::spoken(&short_url)) }
+                    a.short id="created" href=(short_url) { (text::without_scheme(&short_url)) }
                     (text::copy(&short_url, "the short URL"))
                 }
                 (text::target(link.target.as_str()))
@@ -141,7 +141,7 @@ fn form(app: &App, host: &Host, input: &FormInput, problem: Option<&Problem>) ->
             form method="post" action="/links" {
                 div.fields.three {
                     (fields::target(input, problem))
-                    (fields::alias(input, problem, text::spoken(&prefix)))
+                    (fields::alias(input, problem, text::without_scheme(&prefix)))
                     (fields::end(input, problem))
                     div.actions { button.primary type="submit" { "Shorten" } }
                 }

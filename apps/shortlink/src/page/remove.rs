@@ -17,7 +17,7 @@ pub(super) async fn ask(State(app): State<App>, host: Host, Path(code): Path<Str
     let body = html! {
         section.card.narrow {
             h1 { "Delete " span.code { (link.code) } "?" }
-            p { strong { (text::spoken(&short_url)) } " will stop working, and visitors will get an error page. This cannot be undone." }
+            p { strong { (text::without_scheme(&short_url)) } " will stop working, and visitors will get an error page. This cannot be undone." }
             (text::target(link.target.as_str()))
             form method="post" action={ "/links/" (link.code) "/delete" } {
                 div.actions {

@@ -56,7 +56,7 @@ pub(super) fn copy(text: &str, what: &str) -> Markup {
 }
 
 /// A short URL without its scheme.
-pub(super) fn spoken(short_url: &str) -> &str {
+pub(super) fn without_scheme(short_url: &str) -> &str {
     short_url.split_once("://").map_or(short_url, |(_, rest)| rest)
 }
 

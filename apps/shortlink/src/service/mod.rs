@@ -247,7 +247,7 @@ impl Service {
     }
 
     /// Changes a link; `None` if there is none. With `expected`, only if the link has that version. The inner `Option` is the
-    /// changed link; a pending write does not know it if the database was unreachable.
+    /// changed link; it is `None` for a pending write if the database was unreachable.
     ///
     /// # Errors
     /// [`ServiceError`]; another version is [`StoreError::VersionConflict`].

@@ -215,9 +215,9 @@ impl Store {
             DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::open(url, schema).await?),
         };
         let key = match &connection {
-            Connection::Sqlite(pools) => prepared(pools, schema).await?,
-            Connection::Mysql(pools) => prepared(pools, schema).await?,
-            Connection::Postgres(pools) => prepared(pools, schema).await?,
+            Connection::Sqlite(pools) => prepare(pools, schema).await?,
+            Connection::Mysql(pools) => prepare(pools, schema).await?,
+            Connection::Postgres(pools) => prepare(pools, schema).await?,
         };
         Ok(Self(Arc::new(Inner {
             connection,
@@ -244,7 +244,7 @@ impl Store {
 
 /// Creates or upgrades the tables of the library, and returns the key of the codes. Of several instances that start at once, the
 /// first stores the key and the others read it.
-async fn prepared<DB: Dialect>(pools: &Pools<DB>, schema: Schema) -> Result<Key, StoreError> {
+async fn prepare<DB: Dialect>(pools: &Pools<DB>, schema: Schema) -> Result<Key, StoreError> {
     if schema == Schema::Upgrade {
         pools.migrate().await?;
     }

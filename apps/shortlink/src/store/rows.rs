@@ -65,7 +65,8 @@ pub(super) fn links(rows: Vec<LinkRow>) -> Result<Vec<Link>, StoreError> {
     rows.into_iter().map(LinkRow::into_link).collect()
 }
 
-pub(super) fn numbered(rows: Vec<LinkRow>) -> Result<Vec<(i64, Link)>, StoreError> {
+/// Each link with the id of its row.
+pub(super) fn links_with_ids(rows: Vec<LinkRow>) -> Result<Vec<(i64, Link)>, StoreError> {
     rows.into_iter().map(|row| Ok((row.id, row.into_link()?))).collect()
 }
 

@@ -133,7 +133,7 @@ pub(super) async fn rows_after<DB: Dialect>(
         select = select.text(" AND expires_at > ").bind(now_ms);
     }
     let select = select.text(" ORDER BY id LIMIT ").bind(i64::from(limit));
-    rows::numbered(fetch_links::<DB>(connection, select).await?)
+    rows::links_with_ids(fetch_links::<DB>(connection, select).await?)
 }
 
 /// The `targets` that links already have, without duplicates.

@@ -77,10 +77,10 @@ pub(crate) struct StockFlags {
     /// Limit of the stock of each product [default: 1000]
     #[arg(long, value_name = "NUMBER", hide_env = true, env = "STOCKROOM_CAP")]
     pub(crate) cap: Option<i64>,
-    /// Segments of a stock under `segmented` [default: 8]
+    /// Number of segments per stock in the strategy `segmented` [default: 8]
     #[arg(long, value_name = "NUMBER", hide_env = true, env = "STOCKROOM_SEGMENTS")]
     pub(crate) segments: Option<u32>,
-    /// Locks that all products share under `striped` [default: 16]
+    /// Number of locks that all products share in the strategy `striped` [default: 16]
     #[arg(long, value_name = "NUMBER", hide_env = true, env = "STOCKROOM_STRIPES")]
     pub(crate) stripes: Option<u32>,
     /// Locking strategy of requests that do not choose one [default: conditional-update]

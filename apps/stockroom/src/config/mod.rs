@@ -70,9 +70,9 @@ pub struct Config {
     pub calendar: Calendar,
     /// Limit of the stock of each product.
     pub cap: i64,
-    /// Segments of a stock under `segmented`.
+    /// Number of segments per stock in the strategy `segmented`.
     pub segments: u32,
-    /// Locks that all products share under `striped`.
+    /// Number of locks that all products share in the strategy `striped`.
     pub stripes: u32,
     /// The strategy of requests that do not choose one.
     pub strategy: Strategy,

@@ -59,7 +59,7 @@ pub(super) struct EventsBody {
     events: Vec<EventBody>,
 }
 
-/// Something that has happened to an order.
+/// An event in the history of an order.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EventBody {
@@ -67,10 +67,10 @@ pub(super) struct EventBody {
     /// `released` or `expired`.
     #[schema(example = "paid")]
     kind: String,
-    /// More about it; may be empty.
+    /// Details; may be empty.
     #[schema(example = "")]
     detail: String,
-    /// When.
+    /// Time of the event.
     #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
     happened_at: Timestamp,
 }

@@ -162,9 +162,9 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Box::pin(self.find(key, freshness, || loader_from(load))).await
     }
 
-    /// Returns the value under `key` from the near cache without waiting, for a path that would rather do something else than
-    /// wait, such as one that answers before a request is parsed. `None` means only that the near cache has no usable value:
-    /// call [`get`](Self::get), which looks again and counts the hit or miss.
+    /// Returns the value under `key` from the near cache without waiting, for code that must not wait, for example a fast path that
+    /// responds before the request is parsed. `None` means only that the near cache has no usable value: call [`get`](Self::get),
+    /// which looks again and counts the hit or miss.
     ///
     /// **Guarantee.** As for a near hit of a read with the cache's own freshness
     /// ([`CacheBuilder::near`](super::CacheBuilder::near)).
@@ -199,7 +199,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, self.core.expire()).await
+        self.end(key, self.core.expiring_demand()).await
     }
 
     /// Like [`invalidate`](Self::invalidate), for a writer that knows the row's new version: no older version is stored from
@@ -214,7 +214,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, Demand { floor: Some(version), ..self.core.expire() }).await
+        self.end(key, Demand { floor: Some(version), ..self.core.expiring_demand() }).await
     }
 
     /// Like [`invalidate`](Self::invalidate), but the old value is never served again, whatever `retain_stale` is: for data that must
@@ -227,7 +227,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, Demand { mode: Mode::Purge, ..self.core.expire() }).await
+        self.end(key, Demand { mode: Mode::Purge, ..self.core.expiring_demand() }).await
     }
 
     /// While set, all reads of this process call the loader (at most `loads_max` at once) and neither read from the store nor

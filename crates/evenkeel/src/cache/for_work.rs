@@ -40,7 +40,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
             name: Arc::clone(&self.core.name),
             is_strong: self.core.settings.freshness == Freshness::Fresh,
             is_fenced: self.core.is_fenced,
-            expire: self.core.expire(),
+            expire: self.core.expiring_demand(),
             open: Arc::<Core<V>>::clone(&self.core),
         }
     }

@@ -61,7 +61,7 @@ impl Keel {
     pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> Relay<DB> {
         #[cfg(feature = "stream")]
         self.0.streams.databases.add(Arc::new(crate::stream::SqlTable(pool.clone())));
-        Relay::over(&self.0.sql, pool)
+        Relay::with_defaults(&self.0.sql, pool)
     }
 
     /// Sets the sinks of this keel's fast path: unordered messages are sent right after their commit. [`Relay::sinks`] sets

@@ -80,7 +80,7 @@ pub use schedule::cron::{Cron, NotCron};
 pub use schedule::periodic::{Missed, Periodic};
 pub use sending::builder::{JobBuilder, Sent};
 #[cfg(feature = "sql")]
-pub(crate) use sending::for_work::{JobPut, JobWish, job_record};
+pub(crate) use sending::for_work::{JobOperation, JobPut, job_record};
 pub use settings::builder::QueueBuilder;
 pub use settings::{Durability, WhenFull};
 #[cfg(feature = "sql")]

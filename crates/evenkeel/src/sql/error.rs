@@ -1,6 +1,6 @@
 //! The errors of the SQL side, and how the caller can react to each.
 
-use super::database::{Database, Trouble, trouble_of_any};
+use super::database::{Database, SqlErrorClass, class_of_any_error};
 use evenkeel_link::support::guard;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::error::CacheError;
@@ -104,16 +104,16 @@ pub enum SqlError {
 impl SqlError {
     /// Converts an error of the database.
     pub(crate) fn of<DB: Database>(error: sqlx::Error) -> Self {
-        let trouble = DB::trouble(&error);
-        Self::of_trouble(trouble, error)
+        let class = DB::class_of_error(&error);
+        Self::of_class(class, error)
     }
 
-    fn of_trouble(trouble: Trouble, error: sqlx::Error) -> Self {
-        if trouble == Trouble::NoTable {
+    fn of_class(class: SqlErrorClass, error: sqlx::Error) -> Self {
+        if class == SqlErrorClass::NoTable {
             return Self::NotMigrated;
         }
-        let is_retryable =
-            matches!(trouble, Trouble::Contention | Trouble::Connection) || matches!(error, sqlx::Error::PoolTimedOut);
+        let is_retryable = matches!(class, SqlErrorClass::Contention | SqlErrorClass::Connection)
+            || matches!(error, sqlx::Error::PoolTimedOut);
         Self::Database { error: Arc::new(error), is_retryable }
     }
 
@@ -143,8 +143,8 @@ impl SqlError {
 /// of the library is [`SqlError::NotMigrated`].
 impl From<sqlx::Error> for SqlError {
     fn from(error: sqlx::Error) -> Self {
-        let trouble = if guard("question_mark_classifies") { trouble_of_any(&error) } else { Trouble::Other };
-        Self::of_trouble(trouble, error)
+        let class = if guard("question_mark_classifies") { class_of_any_error(&error) } else { SqlErrorClass::Other };
+        Self::of_class(class, error)
     }
 }
 

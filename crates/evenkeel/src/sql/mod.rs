@@ -57,7 +57,7 @@ pub use contention::{
 };
 pub use database::Database;
 #[cfg(feature = "stream")]
-pub(crate) use database::Trouble;
+pub(crate) use database::SqlErrorClass;
 #[cfg(any(feature = "lock", feature = "stream"))]
 pub(crate) use database::{Kind, Row, Statement, Value};
 pub use error::SqlError;

@@ -28,7 +28,7 @@ impl LockName {
         }
     }
 
-    /// The text.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -141,7 +141,7 @@ impl LockSteps for RedisLock {
         let mut cmd = redis::cmd("SET");
         cmd.arg(&key).arg(stripes).arg("NX").arg("GET");
         let unreadable = || {
-            let words = "another program has overwritten the number of stripes; if all programs use the same one, `restripe` stores it";
+            let words = "another program has overwritten the number of stripes; if all programs use the same number, store it with `restripe`";
             LockError::Invalid(format!("striped lock {name}: {words}"))
         };
         match self.link.command(&key, &cmd).await {

@@ -37,7 +37,7 @@ impl Topology {
         self.moving.then(|| self.counts[last_but_one])
     }
 
-    /// Whether it has, or had, this number of shards.
+    /// Whether the topic has, or had, this number of shards.
     pub fn knows(&self, shards: u16) -> bool {
         self.counts.contains(&shards)
     }

@@ -73,7 +73,7 @@ impl ConnectionLimit {
     }
 
     fn of(total_max: usize) -> Self {
-        describe_gauge!("web_connections", "Open connections, without the reserve");
+        describe_gauge!("web_connections", "Open connections within the limit");
         describe_counter!("web_connections_brief_total", "Connections beyond the limit, which served one request each");
         let open = Open {
             total_max,

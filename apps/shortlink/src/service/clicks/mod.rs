@@ -51,7 +51,7 @@ impl Clicks {
     /// stream is opened later.
     ///
     /// # Errors
-    /// [`StreamError`] that a retry does not help.
+    /// [`StreamError`], if a retry cannot succeed.
     pub(super) async fn open(keel: &Keel, clock: &Clock) -> Result<Self, StreamError> {
         let stream = ClickStream::new(keel);
         stream.open().await?;

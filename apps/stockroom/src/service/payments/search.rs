@@ -17,28 +17,28 @@ const SEARCH_EVERY: Duration = Duration::from_secs(10);
 /// How long one search may take. The next one begins with what this one has not looked at.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// For how long an order that a search has looked at is not found by another one.
+/// How long an order that a search has read is skipped by other searches.
 const ORDER_PAUSE_MS: i64 = 10_000;
 
 /// How late a job may be before the search replaces it.
 const LATE_MS: i64 = 5_000;
 
-/// How long a payment may be pending before it is appended to the stream once more, in case that Redis has lost its entry, and the time
-/// between two such entries. An entry too many does nothing.
+/// How long a payment may be pending before it is appended to the stream again, in case Redis has lost its entry, and the time between
+/// two such entries. A surplus entry has no effect.
 const PENDING_MS: i64 = 60_000;
 
-/// What one search has found.
+/// The result of one search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Searched {
     /// Orders that have expired.
     pub expired: usize,
-    /// Orders whose goods would exceed the limit of the stock. They are looked at again.
+    /// Orders whose goods would exceed the limit of the stock. A later search tries them again.
     pub full: usize,
     /// Payments that were appended to the stream again.
     pub appended: usize,
     /// Orders and payments that failed. The log names each.
     pub failed: usize,
-    /// Whether there may be more than one search looks at.
+    /// Whether the search reached its limit, so that there may be more.
     pub is_partial: bool,
 }
 

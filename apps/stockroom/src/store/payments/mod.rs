@@ -66,14 +66,14 @@ impl PaymentState {
     }
 }
 
-/// Something that has happened to an order.
+/// An event in the history of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderEvent {
-    /// What: `reserved`, `paying`, `gateway`, `paid`, `declined`, `released` or `expired`.
+    /// Kind of the event: `reserved`, `paying`, `gateway`, `paid`, `declined`, `released` or `expired`.
     pub kind: String,
-    /// More about it; may be empty.
+    /// Details; may be empty.
     pub detail: String,
-    /// When, in milliseconds since 1970.
+    /// Time of the event, in milliseconds since 1970.
     pub happened_at: i64,
 }
 
@@ -162,7 +162,7 @@ impl Store {
         })
     }
 
-    /// The life of an order, oldest first.
+    /// The events of an order, oldest first.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].

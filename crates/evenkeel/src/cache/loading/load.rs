@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// The polling interval for another reader's load. Its lease ends at the latest then; a load usually ends long before.
-pub(crate) const ASK_AGAIN: Backoff =
+/// The interval at which a waiter polls for the result of another reader's load, if no notification arrives.
+pub(crate) const POLL_DELAY: Backoff =
     Backoff { delay_min: Duration::from_millis(4), delay_max: Duration::from_millis(64) };
 
 /// A loaded value, and what is known about it before the store has accepted or rejected it.

@@ -67,7 +67,7 @@ impl<V: 'static> Payloads<V> {
         let plain = catch_panic(guard("cache_encode_caught"), encode)
             .unwrap_or_else(|message| Err(CodecError::encode("its codec", format!("encoding panicked: {message}"))))?;
         if plain.len() > self.value_bytes_max {
-            let reason = format!("{} bytes are more than the {} allowed", plain.len(), self.value_bytes_max);
+            let reason = format!("the value has {} bytes; the limit is {}", plain.len(), self.value_bytes_max);
             return Err(CodecError::encode("the cache", reason));
         }
         if plain.len() <= READ_BACK_BYTES_MAX && guard("cache_reads_back") {
@@ -120,7 +120,7 @@ impl<V: 'static> Payloads<V> {
             packed.split_first_chunk::<LZ4_PREFIX_LEN>().ok_or_else(|| broken(&"the length is missing"))?;
         let length = usize::try_from(u32::from_le_bytes(*prefix)).unwrap_or(usize::MAX);
         if length > self.value_bytes_max {
-            return Err(broken(&format_args!("{length} bytes are more than the {} allowed", self.value_bytes_max)));
+            return Err(broken(&format_args!("the value has {length} bytes; the limit is {}", self.value_bytes_max)));
         }
         lz4_flex::block::decompress(block, length).map(Bytes::from).map_err(|error| broken(&error))
     }

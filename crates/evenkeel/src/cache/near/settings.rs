@@ -136,7 +136,7 @@ impl NearSettings {
 
     fn check_consistency(&self, ttl: Duration, is_fenced: bool) -> Result<(), String> {
         if self.entries_max == Some(0) || self.bytes_max == Some(0) {
-            return Err("a near cache of size 0 would keep nothing; set its size or remove it".to_owned());
+            return Err("a near cache of size 0 would store nothing; set its size or remove it".to_owned());
         }
         if self.age_max < Duration::from_millis(1) {
             return Err(format!(

@@ -5,7 +5,7 @@
 //! sends no notification when a lease expires, and a message can be lost; the timer covers both.
 
 use crate::cache::core::Core;
-use crate::cache::loading::load::ASK_AGAIN;
+use crate::cache::loading::load::POLL_DELAY;
 use evenkeel_protocol::cache::header::Entry;
 use evenkeel_protocol::cache::steps::TrackedRead;
 use evenkeel_protocol::cache::steps::Why;
@@ -69,7 +69,7 @@ impl Wait {
     /// Without notifications: a load may complete at any moment, while the pause after a failure only elapses.
     fn poll(&self) -> Duration {
         let pause =
-            if self.is_failing { self.retry_after } else { ASK_AGAIN.delay(self.attempt).min(self.retry_after) };
+            if self.is_failing { self.retry_after } else { POLL_DELAY.delay(self.attempt).min(self.retry_after) };
         pause.max(PAUSE_MIN)
     }
 }

@@ -42,7 +42,7 @@ const REPLICAS_TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 
 /// The settings of a cache before it is opened. Only the [`ttl`](Self::ttl) is required. Durations above 34 years count as 34 years.
 ///
-/// The settings stand in sections below: lifetime, loading, freshness and writes, outages, stored values, and the near cache.
+/// The settings are grouped below: lifetime, loading, freshness and writes, outages, stored values, and the near cache.
 /// [`open`](Self::open) is the last call.
 #[must_use = "a builder does nothing until `open`"]
 pub struct CacheBuilder<K: ?Sized, V, C = Json> {

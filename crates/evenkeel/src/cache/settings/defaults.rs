@@ -59,7 +59,7 @@ impl Settings {
     pub(super) fn complete(cache: &str, draft: &Draft) -> Result<Self, String> {
         check_name(cache)?;
         let ttl = draft.ttl.ok_or(
-            "no ttl is set, so the value of a lost invalidation would never expire; set one with ttl(..)".to_owned(),
+            "no ttl is set, so a value whose invalidation was lost would never expire; set one with ttl(..)".to_owned(),
         )?;
         if ttl < TTL_MIN {
             return Err(format!(

@@ -21,9 +21,9 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         /// Default 0.1; 0 to 0.5.
         pub fn ttl_jitter(part: f64) => draft.ttl_jitter = Some(part);
 
-        /// How long before the end of a value a read refreshes it in the background. Default: the last tenth of the ttl, at most 2
-        /// s, but never less than lease + load budget. A key that is read continuously is then never missing because of expiry
-        /// (C5). Zero disables it: readers wait for a load once per ttl.
+        /// How long before a value expires a read refreshes it in the background. Default: a tenth of the ttl, at most 2 s, but never
+        /// less than lease + load budget. A key that is read continuously then never misses because of expiry (C5). Zero disables it:
+        /// readers wait for a load once per ttl.
         pub fn refresh_window(window: Duration) => draft.refresh_window = Some(window);
 
         /// How long a value may be served as stale after [`Cache::invalidate`](crate::cache::Cache::invalidate) while one reader loads the new one. Default zero:

@@ -50,7 +50,7 @@ struct Hold {
     go: oneshot::Receiver<Result<(), CacheError>>,
 }
 
-/// A step that is held, or will be.
+/// A step that the gate holds, or will hold as soon as a call reaches it.
 #[derive(Debug)]
 pub struct Held {
     reached: oneshot::Receiver<()>,

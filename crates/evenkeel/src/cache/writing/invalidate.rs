@@ -27,7 +27,8 @@ impl Invalidated {
 }
 
 impl<V: 'static> Core<V> {
-    pub(crate) fn expire(&self) -> Demand {
+    /// What an invalidation without a version demands of the store, by the settings of the cache.
+    pub(crate) fn expiring_demand(&self) -> Demand {
         Demand { mode: self.settings.expiring(), floor: None, lag_ms_max: self.settings.lag_ms() }
     }
 

@@ -134,7 +134,7 @@ impl Ledger {
         }
     }
 
-    /// Records that it may not have been applied; it is kept until it has been.
+    /// Records that the invalidation may not have been applied; it stays pending until it has been.
     pub(crate) fn failed(&self, pending: &Pending) {
         self.progress(&mut self.state(), pending, Progress::Failed);
     }

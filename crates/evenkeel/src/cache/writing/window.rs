@@ -286,7 +286,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         token: Token,
         keys: Vec<KeyBytes>,
     ) -> Result<WriteWindow, CacheError> {
-        let demand = self.expire();
+        let demand = self.expiring_demand();
         let sent = self.clock.now();
         let begun = in_groups(keys.iter().map(|key| self.begin_one(key.as_slice(), token, demand))).await;
         let opened = begun.iter().try_fold(self.settings.window, |left, open| Ok(left.min(open.clone()?)));

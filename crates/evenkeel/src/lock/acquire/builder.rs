@@ -78,7 +78,7 @@ impl LockBuilder {
     }
 
     /// Breaks the lock: takes it away from its holder, and ends its lock delay. With `seen`, only from the holder with that fence. Returns
-    /// the former holder, which finds out at its next renewal; only a check of its fence rejects what it writes until then.
+    /// the former holder, which detects this at its next renewal; only a check of its fence rejects what it writes until then.
     ///
     /// # Errors
     /// As [`inspect`](Self::inspect); after an unknown outcome, inspect the lock again.

@@ -93,7 +93,7 @@ impl Redlock {
         Self::builder().connect_lazy(urls).await
     }
 
-    /// Locks on `servers` models of a server in this process, for experiments and tests.
+    /// Locks on `servers` simulated servers in this process, for experiments and tests.
     ///
     /// # Errors
     /// [`LockError::Invalid`]: the number of servers is not between 3 and 15.
@@ -238,7 +238,7 @@ impl RedlockBuilder {
     /// As [`connect`](Self::connect).
     pub async fn connect_with(&self, options: Vec<LinkOptions>) -> Result<Redlock, LockError> {
         let (redlock, servers) = self.open(options).await?;
-        match servers.reached() {
+        match servers.connected_count() {
             reached if reached < servers.majority() => Err(servers.too_few(reached)),
             _ => Ok(redlock),
         }
@@ -252,7 +252,7 @@ impl RedlockBuilder {
     pub async fn connect_lazy(&self, urls: &[&str]) -> Result<Redlock, LockError> {
         let options: Result<Vec<LinkOptions>, _> = urls.iter().map(|url| LinkOptions::from_url(url)).collect();
         let (redlock, servers) = self.open(options.map_err(LockError::Link)?).await?;
-        let error = servers.too_few(servers.reached());
+        let error = servers.too_few(servers.connected_count());
         if error.is_retryable() { Ok(redlock) } else { Err(error) }
     }
 

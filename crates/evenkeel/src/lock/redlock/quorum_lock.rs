@@ -92,7 +92,7 @@ impl QuorumLock {
 impl LockSteps for QuorumLock {
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
         self.check(call)?;
-        self.0.look_after();
+        self.0.start_admission();
         let mut ended = round::play(&self.0, name, call).await?;
         if matches!(ended, Ended::TooFew { .. }) {
             // Excluded servers may be ready to be admitted.
@@ -226,7 +226,7 @@ impl LockSteps for QuorumLock {
         check(call)?;
         if call.lease_ms > ms(self.0.ttl_max) {
             return Err(LockError::Invalid(format!(
-                "a ttl of {} ms on a Redlock whose longest ttl is {:?}; see `RedlockBuilder::ttl_max`",
+                "a ttl of {} ms; the maximum of this Redlock is {:?}, see `RedlockBuilder::ttl_max`",
                 call.lease_ms, self.0.ttl_max
             )));
         }
@@ -238,7 +238,7 @@ impl QuorumLock {
     /// Connects to the servers, and admits those that may take part.
     pub(super) async fn open(&self) {
         assembly::run_once(&self.0).await;
-        self.0.look_after();
+        self.0.start_admission();
     }
 
     /// Waits until releases have completed on every reachable server, then closes the connections.

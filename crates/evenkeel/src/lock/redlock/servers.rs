@@ -57,7 +57,7 @@ impl Servers {
     }
 
     /// Starts the loop that admits servers, unless it runs. Needs the runtime on which the locks are acquired.
-    pub(super) fn look_after(self: &Arc<Self>) {
+    pub(super) fn start_admission(self: &Arc<Self>) {
         let mut assembly = self.assembly.lock();
         if assembly.as_ref().is_none_or(Background::is_over) {
             *assembly = Some(assembly::start(self));
@@ -178,7 +178,7 @@ impl Servers {
     }
 
     /// The number of connected servers.
-    pub(super) fn reached(&self) -> usize {
+    pub(super) fn connected_count(&self) -> usize {
         self.nodes.iter().filter(|node| node.is_connected()).count()
     }
 

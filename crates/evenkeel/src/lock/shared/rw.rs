@@ -57,7 +57,7 @@ impl RwLock {
         self.builder(Mode::Write)
     }
 
-    /// The holders and the number of waiters; `None` if the lock was not used recently. A writer holds all 500 permits, a reader one.
+    /// The holders and the number of waiters; `None` if the lock was not used for two days. A writer holds all 500 permits, a reader one.
     ///
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
@@ -65,7 +65,7 @@ impl RwLock {
         self.locks.store.pools()?.inspect(&self.pool()?).await
     }
 
-    /// Takes the lock away from `owner` (see [`inspect`](Self::inspect)), or from all holders. Returns the former holders, which find out
+    /// Takes the lock away from `owner` (see [`inspect`](Self::inspect)), or from all holders. Returns the former holders, which detect this
     /// at their next renewals; only a check of the fence rejects what a writer writes until then.
     ///
     /// # Errors

@@ -82,7 +82,7 @@ impl Semaphore {
         self.locks.store.pools()?.resize(&self.pool()?, self.permits).await
     }
 
-    /// The holders of permits and the number of waiters; `None` if the semaphore was not used recently.
+    /// The holders of permits and the number of waiters; `None` if the semaphore was not used for two days.
     ///
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
@@ -90,7 +90,7 @@ impl Semaphore {
         self.locks.store.pools()?.inspect(&self.pool()?).await
     }
 
-    /// Takes permits away from `owner` (see [`inspect`](Self::inspect)), or from all holders. Returns the former holders, which find out at
+    /// Takes permits away from `owner` (see [`inspect`](Self::inspect)), or from all holders. Returns the former holders, which detect this at
     /// their next renewals and continue until then.
     ///
     /// # Errors

@@ -123,7 +123,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         self
     }
 
-    /// How long the first delivery of a batch waits for others. Default 10 ms. Without effect on a handler of single deliveries.
+    /// How long the first delivery of a batch waits for others. Default 10 ms. No effect on a handler of single deliveries.
     pub fn fill(mut self, time: Duration) -> Self {
         if let Work::Batch { fill, .. } = &mut self.work {
             *fill = time;

@@ -257,7 +257,10 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         };
         let made = if guard("queue_schedule_body_caught") { catch_panic_of_call(make) } else { Ok(make()) };
         let made = made.map_err(|panic| {
-            QueueError::Invalid(format!("the body of the schedule {} panicked for {time}: {panic}", self.name))
+            QueueError::Invalid(format!(
+                "the body function of the schedule {} panicked for the tick at {time}: {panic}",
+                self.name
+            ))
         })?;
         let mut spec = made?.spec;
         spec.notes.push(Note::Name(Bytes::from(format!("{}/{time}", self.name))));

@@ -20,14 +20,14 @@ pub(crate) struct JobPut {
     pub(crate) id: JobId,
     /// The newest version wins. 0: the unit of work assigns it at its commit.
     pub(crate) version: u64,
-    pub(crate) wish: JobWish,
+    pub(crate) operation: JobOperation,
     /// Rows decide about the queue's jobs (`Durability::Sql`): the unit of work writes the row of this one.
     pub(crate) row_decides: bool,
 }
 
 /// The change that a [`JobPut`] makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum JobWish {
+pub(crate) enum JobOperation {
     /// The job is to run at its due time.
     Run {
         /// In ms of the server's clock.
@@ -75,7 +75,7 @@ impl<T: Send + Sync + 'static> JobBuilder<'_, T> {
             shards: core.router.shards().count(),
             id: job.id,
             version: u64::from(!is_named),
-            wish: JobWish::Run { due_at, spec: Box::new(spec) },
+            operation: JobOperation::Run { due_at, spec: Box::new(spec) },
             row_decides: queue.has_rows(),
         })
     }
@@ -95,7 +95,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
             shards: core.router.shards().count(),
             id,
             version: 0,
-            wish: JobWish::Withdraw(Retention::AfterEnd(ms(core.settings.id_window))),
+            operation: JobOperation::Withdraw(Retention::AfterEnd(ms(core.settings.id_window))),
             row_decides: self.has_rows(),
         }
     }
@@ -118,9 +118,9 @@ impl QueueStore {
 }
 
 fn as_step(put: &JobPut) -> Put {
-    let change = match &put.wish {
-        JobWish::Run { due_at, spec } => PutChange::Job(When::At(*due_at), spec.clone()),
-        JobWish::Withdraw(retention) => PutChange::Withdraw(*retention),
+    let change = match &put.operation {
+        JobOperation::Run { due_at, spec } => PutChange::Job(When::At(*due_at), spec.clone()),
+        JobOperation::Withdraw(retention) => PutChange::Withdraw(*retention),
     };
     Put { id: put.id, version: put.version.max(1), change }
 }

@@ -15,7 +15,7 @@ metrics! {
 
 impl RowMetrics {
     /// Counts a delivery whose handler was not started.
-    pub(super) fn refused(&self, because: &'static str) {
+    pub(super) fn not_started(&self, because: &'static str) {
         counter!("evenkeel_queue_not_begun_total", "queue" => Arc::clone(&self.queue), "because" => because)
             .increment(1);
     }

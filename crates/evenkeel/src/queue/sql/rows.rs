@@ -1,13 +1,13 @@
 //! The rows of jobs in one database: `evenkeel_jobs` and `evenkeel_topics`.
 
 use super::statements::{
-    BODIES, BURY, CHANGE, COUNT, COUNT_DEAD, DONE_DELETE, DONE_KEEP, DUE_MYSQL, DUE_OTHERS, ENDED, FAILED,
-    FORGET_MYSQL, FORGET_OTHERS, HEADS, INSERT_MYSQL, INSERT_OTHERS, NEWEST_MYSQL, NEWEST_OTHERS, PAGE_OF_HEADS, PAUSE,
+    BODIES, CHANGE, COUNT, COUNT_DEAD, DONE_DELETE, DONE_KEEP, DUE_MYSQL, DUE_OTHERS, ENDED, FAILED, FORGET_MYSQL,
+    FORGET_OTHERS, HEADS, INSERT_MYSQL, INSERT_OTHERS, MARK_DEAD, NEWEST_MYSQL, NEWEST_OTHERS, PAGE_OF_HEADS, PAUSE,
     PAUSED, REDRIVE, REPLACE, RESUME, REVOKE, ROW, SIZES, START, VERSION, WITHDRAW,
 };
 use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page};
-use crate::queue::sending::for_work::{JobPut, JobWish, job_record};
-use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value};
+use crate::queue::sending::for_work::{JobOperation, JobPut, job_record};
+use crate::sql::database::{Database, Kind, Lists, Row, SqlErrorClass, Statement, Value};
 use crate::sql::{SqlError, UNCHECKED_MAX, fits, largest_body, take_versions};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -94,7 +94,7 @@ impl<DB: Database> SqlTable<DB> {
 
 /// Inserts the row of a job; returns false if one exists.
 async fn insert<DB: Database>(connection: &mut DB::Connection, job: &JobPut) -> Result<bool, sqlx::Error> {
-    let JobWish::Run { due_at, spec } = &job.wish else { return Ok(false) };
+    let JobOperation::Run { due_at, spec } = &job.operation else { return Ok(false) };
     let record = record_of(job);
     let values = [
         Value::Text(&job.topic),
@@ -106,7 +106,7 @@ async fn insert<DB: Database>(connection: &mut DB::Connection, job: &JobPut) -> 
     ];
     if DB::KIND == Kind::MySql {
         match DB::execute(connection, INSERT_MYSQL.text::<DB>(), &values).await {
-            Err(error) if DB::trouble(&error) == Trouble::Duplicate => Ok(false),
+            Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => Ok(false),
             answer => Ok(answer? == 1),
         }
     } else {
@@ -146,9 +146,9 @@ fn job_rows<DB: Database>(rows: Vec<Row<DB>>) -> Result<Vec<(JobId, JobRow)>, sq
 }
 
 fn record_of(job: &JobPut) -> Bytes {
-    match &job.wish {
-        JobWish::Run { spec, .. } => job_record(spec, job.version),
-        JobWish::Withdraw(_) => Bytes::new(),
+    match &job.operation {
+        JobOperation::Run { spec, .. } => job_record(spec, job.version),
+        JobOperation::Withdraw(_) => Bytes::new(),
     }
 }
 
@@ -167,12 +167,12 @@ pub(crate) async fn upsert_jobs<DB: Database>(
     for job in jobs.iter().filter(|job| job.row_decides) {
         let (version, record) = (Value::count(job.version), record_of(job));
         let name = [Value::Text(&job.topic), Value::Bytes(&job.id.0)];
-        match &job.wish {
-            JobWish::Withdraw(_) => {
+        match &job.operation {
+            JobOperation::Withdraw(_) => {
                 DB::execute(connection, WITHDRAW.text::<DB>(), &[version, name[0], name[1], version]).await?;
             }
-            JobWish::Run { .. } if insert::<DB>(connection, job).await? => {}
-            JobWish::Run { due_at, spec } => {
+            JobOperation::Run { .. } if insert::<DB>(connection, job).await? => {}
+            JobOperation::Run { due_at, spec } => {
                 let kept = Value::count(retention_ms(spec.retention));
                 let values = [version, Value::count(*due_at), Value::Bytes(&record), kept, name[0], name[1], version];
                 DB::execute(connection, REPLACE.text::<DB>(), &values).await?;
@@ -189,7 +189,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
         for attempt in 1.. {
             match self.insert_all(jobs).await {
-                Err(error) if DB::trouble(&error) == Trouble::Contention && attempt < TRIES => {
+                Err(error) if DB::class_of_error(&error) == SqlErrorClass::Contention && attempt < TRIES => {
                     // The rollback has undone the assigned versions.
                     jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
                 }
@@ -223,7 +223,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
         let [errors, failure, at] = died.values();
         let values = [errors, failure, at, name, job, version, fence, Value::Int(seen.is_redriven.into())];
-        Ok(self.run(&BURY, &values).await? == 1)
+        Ok(self.run(&MARK_DEAD, &values).await? == 1)
     }
 
     async fn redrive(&self, topic: &str, ids: &[JobId], due_at: u64) -> Result<(), SqlError> {
@@ -342,7 +342,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
             let values = [Value::Text(topic), Value::count(until)];
             match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
                 // Another process paused the topic in between.
-                Err(error) if DB::trouble(&error) == Trouble::Duplicate => {}
+                Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => {}
                 answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
             }
         }

@@ -2,7 +2,7 @@
 
 use super::metrics::RowMetrics;
 use super::table::{JobRow, JobTable};
-use crate::queue::sending::for_work::{JobPut, JobWish};
+use crate::queue::sending::for_work::{JobOperation, JobPut};
 use crate::queue::sharding::router::Router;
 use crate::queue::store::QueueStore;
 use crate::sql::SqlError;
@@ -155,7 +155,7 @@ impl JobRows {
             shards: self.router.shards().count(),
             id: job.id,
             version: spec.version.unwrap_or(0),
-            wish: JobWish::Run { due_at, spec: Box::new(spec) },
+            operation: JobOperation::Run { due_at, spec: Box::new(spec) },
             row_decides: true,
         })
     }
@@ -181,13 +181,13 @@ fn answer(held: &Option<JobRow>) -> Enqueued {
 
 /// A new job for the store; `None` if it is due beyond the horizon.
 fn step_of(put: &JobPut, until: u64) -> Option<Put> {
-    match &put.wish {
-        JobWish::Run { due_at, .. } if *due_at >= until && guard("sql_horizon") => None,
-        JobWish::Run { due_at, spec } => {
+    match &put.operation {
+        JobOperation::Run { due_at, .. } if *due_at >= until && guard("sql_horizon") => None,
+        JobOperation::Run { due_at, spec } => {
             let change = PutChange::Job(When::At(*due_at), spec.clone());
             Some(Put { id: put.id, version: put.version.max(1), change })
         }
-        JobWish::Withdraw(retention) => {
+        JobOperation::Withdraw(retention) => {
             Some(Put { id: put.id, version: put.version.max(1), change: PutChange::Withdraw(*retention) })
         }
     }

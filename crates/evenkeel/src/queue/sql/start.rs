@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use std::time::Duration;
 
 /// The delay of a job whose row could not be read. No attempt is used.
-const ASK_AGAIN_MS: u64 = 1_000;
+const SNOOZE_MS: u64 = 1_000;
 const END: Backoff = Backoff { delay_min: Duration::from_millis(50), delay_max: Duration::from_secs(1) };
 const END_TRIES: u32 = 4;
 
@@ -37,8 +37,8 @@ impl JobRows {
             Ok(start) => start,
             Err(error) => {
                 tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job could not be read; the job is delayed");
-                self.metrics.refused("unreachable");
-                Start::Not(Outcome::Snoozed { after_ms: ASK_AGAIN_MS })
+                self.metrics.not_started("unreachable");
+                Start::Not(Outcome::Snoozed { after_ms: SNOOZE_MS })
             }
         }
     }
@@ -56,18 +56,18 @@ impl JobRows {
             return Ok(Start::Run);
         }
         let Some(row) = self.ask(self.table.row(&self.topic, id)).await?.filter(|row| row.is_live) else {
-            self.metrics.refused("ended");
+            self.metrics.not_started("ended");
             return Ok(Start::Not(Outcome::Done));
         };
         if row.version != version {
-            self.metrics.refused("replaced");
+            self.metrics.not_started("replaced");
             // A higher version: the store does not have the change yet. A lower one: the database was restored from a backup, and decides.
             self.store.put(shard, &[self.put_of_row(id, &row)?]).await?;
             return Ok(if row.version > version { Start::Replaced } else { Start::Not(Outcome::Done) });
         }
         if row.is_dead {
             // The store has lost the death, or the worker died between its updates of the row and of the store.
-            self.metrics.refused("dead");
+            self.metrics.not_started("dead");
             return Ok(Start::Not(Outcome::Dead {
                 reason: Bytes::from_static(b"the job is dead according to its row"),
             }));
@@ -77,11 +77,11 @@ impl JobRows {
             return Ok(Start::Run);
         }
         if row.fence > fence {
-            self.metrics.refused("fence");
+            self.metrics.not_started("fence");
             return Ok(Start::Behind(row.fence));
         }
         // Only a pause is left as the reason, which the store has lost.
-        self.metrics.refused("paused");
+        self.metrics.not_started("paused");
         self.restore_pause().await?;
         Ok(Start::Not(Outcome::Released))
     }
@@ -139,7 +139,7 @@ impl JobRows {
             Clock::system().sleep(END.delay(attempt)).await;
         }
         // The next attempt checks whether the row has ended after all.
-        Some(Outcome::Snoozed { after_ms: ASK_AGAIN_MS })
+        Some(Outcome::Snoozed { after_ms: SNOOZE_MS })
     }
 
     /// The outcome of a delivery whose fence the row rejects.

@@ -36,7 +36,7 @@ pub(super) static FAILED: Statement = Statement::new(
     "UPDATE evenkeel_jobs SET errors = {greatest}(errors, ?), failure = ?, dead = ?, due_at = ?, changed_at = {now} \
      WHERE topic = ? AND job = ? AND version = ? AND fence = ? AND state = 1",
 );
-pub(super) static BURY: Statement = Statement::new(
+pub(super) static MARK_DEAD: Statement = Statement::new(
     "UPDATE evenkeel_jobs SET errors = {greatest}(errors, ?), failure = ?, dead = 1, due_at = ?, redriven = 0, changed_at = {now} \
      WHERE topic = ? AND job = ? AND version = ? AND fence = ? AND redriven = ? AND dead = 0 AND state = 1",
 );

@@ -70,7 +70,7 @@ impl Cursor {
     }
 
     /// Moves to the next page after a successful one.
-    fn passed(&mut self, next: Option<JobId>) {
+    fn advance(&mut self, next: Option<JobId>) {
         *self = Self { after: next, limit: (self.limit * 2).min(PAGE) };
     }
 }
@@ -305,7 +305,7 @@ pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
         let asked = cursor.limit;
         let is_done = match clock.timeout(DEADLINE, one_page(&rows, cursor)).await {
             Ok(Ok(swept)) => {
-                cursor.passed(swept.next);
+                cursor.advance(swept.next);
                 pages += 1;
                 if swept.next.is_none() {
                     begins_at = clock.now() + after_round(pages);

@@ -42,25 +42,25 @@ impl Filter {
         self.error_contains.is_none() && self.body_contains.is_none() && self.crashed.is_none()
     }
 
-    fn takes_time(&self, died_at: u64) -> bool {
+    fn matches_time(&self, died_at: u64) -> bool {
         self.died_from.is_none_or(|from| died_at >= from) && self.died_until.is_none_or(|until| died_at <= until)
     }
 
     /// An unreadable dead letter matches only a filter that does not depend on its content.
-    fn takes(&self, seen: &Seen) -> bool {
+    fn matches(&self, seen: &Seen) -> bool {
         let Ok(job) = &seen.job else { return self.is_by_time() };
         let last = job.error_notes().last();
-        let said = |words: &String| last.is_some_and(|error| contains(&error.text, words.as_bytes()));
+        let contains_text = |text: &String| last.is_some_and(|error| contains(&error.text, text.as_bytes()));
         let crashed = last.is_some_and(|error| matches!(error.class, ErrorClass::Crashed | ErrorClass::LeaseExpired));
-        self.takes_time(seen.score)
-            && self.error_contains.as_ref().is_none_or(said)
-            && self.body_contains.as_ref().is_none_or(|words| contains(&job.spec.body, words.as_bytes()))
+        self.matches_time(seen.score)
+            && self.error_contains.as_ref().is_none_or(contains_text)
+            && self.body_contains.as_ref().is_none_or(|part| contains(&job.spec.body, part.as_bytes()))
             && self.crashed.is_none_or(|requested| requested == crashed)
     }
 }
 
-fn contains(text: &[u8], words: &[u8]) -> bool {
-    words.is_empty() || text.windows(words.len()).any(|part| part == words)
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || text.windows(part.len()).any(|window| window == part)
 }
 
 /// A redrive with its settings; see [`Topic::redrive`].
@@ -295,11 +295,11 @@ impl TopicRedrive {
     async fn matching(&self, filter: &Filter, listed: &[Listed]) -> Result<Vec<JobId>, QueueError> {
         let requested = |id: JobId| self.ids.as_ref().is_none_or(|ids| ids.contains(&id));
         let timely: Vec<Listed> =
-            listed.iter().copied().filter(|listed| filter.takes_time(listed.score) && requested(listed.id)).collect();
+            listed.iter().copied().filter(|listed| filter.matches_time(listed.score) && requested(listed.id)).collect();
         if filter.is_by_time() {
             return Ok(timely.into_iter().map(|listed| listed.id).collect());
         }
         let seen = self.topic.seen(JobState::Dead, &timely).await?;
-        Ok(seen.iter().filter(|seen| filter.takes(seen)).map(|seen| seen.id).collect())
+        Ok(seen.iter().filter(|seen| filter.matches(seen)).map(|seen| seen.id).collect())
     }
 }

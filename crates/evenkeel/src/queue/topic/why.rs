@@ -182,7 +182,7 @@ impl Why {
 
     fn of_waiting(standing: &Standing, due: u64, job: &Job) -> Self {
         let level = job.suspicion();
-        // A claim delays a suspect without a place.
+        // A claim delays a suspect for which the worker has no free slot.
         let is_put_off = level > 0 && due <= standing.now.saturating_add(PUT_OFF_MS) && standing.workers > 0;
         if due > standing.now && !(is_put_off && standing.paused_until.is_none()) {
             let in_ms = due - standing.now;

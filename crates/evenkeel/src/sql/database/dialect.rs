@@ -14,9 +14,9 @@ pub enum Kind {
     Sqlite,
 }
 
-/// What a failed statement means for its transaction.
+/// The class of an error: what a failed statement means for its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum SqlErrorClass {
     /// A deadlock, a lock timeout or a serialization failure: the transaction is lost, and the same unit of work may succeed if it is
     /// repeated from its beginning.
     Contention,
@@ -137,7 +137,7 @@ pub trait Dialect: sqlx::Database {
     fn was_marked(answer: Result<(), sqlx::Error>) -> Result<bool, sqlx::Error> {
         match answer {
             Ok(()) => Ok(true),
-            Err(error) if Self::trouble(&error) == Trouble::NoSavepoint => Ok(false),
+            Err(error) if Self::class_of_error(&error) == SqlErrorClass::NoSavepoint => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -152,13 +152,13 @@ pub trait Dialect: sqlx::Database {
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error>;
 
     /// Classifies an error that the database returned.
-    fn trouble_of(error: &dyn sqlx::error::DatabaseError) -> Trouble;
+    fn class_of_server_error(error: &dyn sqlx::error::DatabaseError) -> SqlErrorClass;
 
     /// Classifies an error.
-    fn trouble(error: &sqlx::Error) -> Trouble {
+    fn class_of_error(error: &sqlx::Error) -> SqlErrorClass {
         match error {
-            sqlx::Error::Database(error) => Self::trouble_of(&**error),
-            error => trouble_of_driver(error),
+            sqlx::Error::Database(error) => Self::class_of_server_error(&**error),
+            error => class_of_driver_error(error),
         }
     }
 
@@ -171,32 +171,32 @@ pub trait Dialect: sqlx::Database {
 }
 
 /// Classifies an error that did not come from a database.
-fn trouble_of_driver(error: &sqlx::Error) -> Trouble {
+fn class_of_driver_error(error: &sqlx::Error) -> SqlErrorClass {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_) => {
-            Trouble::Connection
+            SqlErrorClass::Connection
         }
-        _ => Trouble::Other,
+        _ => SqlErrorClass::Other,
     }
 }
 
 /// Classifies an error of any of the databases.
-pub(crate) fn trouble_of_any(error: &sqlx::Error) -> Trouble {
-    let Some(said) = error.as_database_error() else { return trouble_of_driver(error) };
+pub(crate) fn class_of_any_error(error: &sqlx::Error) -> SqlErrorClass {
+    let Some(said) = error.as_database_error() else { return class_of_driver_error(error) };
     #[cfg(feature = "mysql")]
     if said.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>().is_some() {
-        return sqlx::MySql::trouble_of(said);
+        return sqlx::MySql::class_of_server_error(said);
     }
     #[cfg(feature = "postgres")]
     if said.try_downcast_ref::<sqlx::postgres::PgDatabaseError>().is_some() {
-        return sqlx::Postgres::trouble_of(said);
+        return sqlx::Postgres::class_of_server_error(said);
     }
     #[cfg(feature = "sqlite")]
     if said.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() {
-        return sqlx::Sqlite::trouble_of(said);
+        return sqlx::Sqlite::class_of_server_error(said);
     }
     let _ = said;
-    Trouble::Other
+    SqlErrorClass::Other
 }
 
 /// The implementation that differs between the databases only in types.

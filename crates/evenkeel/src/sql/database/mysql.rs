@@ -1,7 +1,7 @@
 //! MySQL and MariaDB. A deadlock rolls the whole transaction back, and statements sent after it are committed one by one. A unit of
 //! work therefore checks that its transaction still exists before it writes its effects.
 
-use super::dialect::{Dialect, Kind, Trouble, same_for};
+use super::dialect::{Dialect, Kind, SqlErrorClass, same_for};
 use super::{Database, Value};
 use evenkeel_link::support::guard;
 use sqlx::AssertSqlSafe;
@@ -60,18 +60,18 @@ impl Dialect for sqlx::MySql {
         Ok(u64::try_from(limit).ok())
     }
 
-    fn trouble_of(error: &dyn DatabaseError) -> Trouble {
+    fn class_of_server_error(error: &dyn DatabaseError) -> SqlErrorClass {
         match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
             // Lock wait timeout, deadlock, `NOWAIT`, failed certification in a cluster, row changed since the snapshot.
-            Some(1205 | 1213 | 3572 | 3101 | 1020) => Trouble::Contention,
-            Some(1062) => Trouble::Duplicate,
+            Some(1205 | 1213 | 3572 | 3101 | 1020) => SqlErrorClass::Contention,
+            Some(1062) => SqlErrorClass::Duplicate,
             // Only for tables of the library; a missing table of the program is the program's error.
-            Some(1146) if error.message().contains(".evenkeel_") => Trouble::NoTable,
+            Some(1146) if error.message().contains(".evenkeel_") => SqlErrorClass::NoTable,
             // The code covers any missing named object; in this library it can only be a savepoint.
-            Some(1305) => Trouble::NoSavepoint,
+            Some(1305) => SqlErrorClass::NoSavepoint,
             // Server shutdown, killed connection, killed query, lost connection.
-            Some(1053 | 1077 | 1317 | 1927 | 2006 | 2013) => Trouble::Connection,
-            _ => Trouble::Other,
+            Some(1053 | 1077 | 1317 | 1927 | 2006 | 2013) => SqlErrorClass::Connection,
+            _ => SqlErrorClass::Other,
         }
     }
 }

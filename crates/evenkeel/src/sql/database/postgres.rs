@@ -1,6 +1,6 @@
 //! PostgreSQL. After a failed statement its transaction accepts only a rollback, and every other statement fails.
 
-use super::dialect::{Dialect, Kind, Trouble, same_for};
+use super::dialect::{Dialect, Kind, SqlErrorClass, same_for};
 use super::{Database, Statement, Value};
 use evenkeel_link::support::guard;
 use sqlx::error::DatabaseError;
@@ -52,16 +52,16 @@ impl Dialect for sqlx::Postgres {
         sqlx::Row::try_get(row, at)
     }
 
-    fn trouble_of(error: &dyn DatabaseError) -> Trouble {
+    fn class_of_server_error(error: &dyn DatabaseError) -> SqlErrorClass {
         match error.code().as_deref() {
             // Serialization failure, deadlock, lock not available, and a statement in a failed transaction.
-            Some("40001" | "40P01" | "55P03" | "25P02") => Trouble::Contention,
-            Some("23505") => Trouble::Duplicate,
+            Some("40001" | "40P01" | "55P03" | "25P02") => SqlErrorClass::Contention,
+            Some("23505") => SqlErrorClass::Duplicate,
             // Only for tables of the library; a missing table of the program is the program's error.
-            Some("42P01") if error.message().contains("evenkeel_") => Trouble::NoTable,
+            Some("42P01") if error.message().contains("evenkeel_") => SqlErrorClass::NoTable,
             // Shutdown, crash, termination by an operator; completion unknown.
-            Some("57P01" | "57P02" | "57P03" | "40003" | "08006" | "08003" | "08007") => Trouble::Connection,
-            _ => Trouble::Other,
+            Some("57P01" | "57P02" | "57P03" | "40003" | "08006" | "08003" | "08007") => SqlErrorClass::Connection,
+            _ => SqlErrorClass::Other,
         }
     }
 }

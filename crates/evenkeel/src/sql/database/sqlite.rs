@@ -1,6 +1,6 @@
 //! SQLite. It allows one writer at a time, so a transaction that begins with a write excludes all others until it ends.
 
-use super::dialect::{Dialect, Kind, Trouble, same_for};
+use super::dialect::{Dialect, Kind, SqlErrorClass, same_for};
 use super::{Database, Value};
 use sqlx::error::DatabaseError;
 
@@ -20,18 +20,18 @@ impl Dialect for sqlx::Sqlite {
         sqlx::Row::try_get(row, at)
     }
 
-    fn trouble_of(error: &dyn DatabaseError) -> Trouble {
+    fn class_of_server_error(error: &dyn DatabaseError) -> SqlErrorClass {
         if error.is_unique_violation() {
-            return Trouble::Duplicate;
+            return SqlErrorClass::Duplicate;
         }
         // The low byte is the primary code: 5 is SQLITE_BUSY, 6 SQLITE_LOCKED.
         let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
         match code & 0xff {
-            5 | 6 => Trouble::Contention,
+            5 | 6 => SqlErrorClass::Contention,
             // SQLite reports both with its general error code.
-            1 if error.message().starts_with("no such savepoint") => Trouble::NoSavepoint,
-            1 if error.message().contains("no such table: evenkeel_") => Trouble::NoTable,
-            _ => Trouble::Other,
+            1 if error.message().starts_with("no such savepoint") => SqlErrorClass::NoSavepoint,
+            1 if error.message().contains("no such table: evenkeel_") => SqlErrorClass::NoTable,
+            _ => SqlErrorClass::Other,
         }
     }
 }

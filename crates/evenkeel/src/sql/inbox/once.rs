@@ -3,7 +3,7 @@
 use super::message::MessageId;
 use super::metrics::InboxMetrics;
 use crate::sql::SqlError;
-use crate::sql::database::{Database, Kind, Row, Statement, Trouble, Value};
+use crate::sql::database::{Database, Kind, Row, SqlErrorClass, Statement, Value};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{guard, ms};
 use sqlx::Pool;
@@ -129,7 +129,7 @@ impl<DB: Database> Inbox<DB> {
             // `INSERT IGNORE` would ignore errors other than a duplicate, and the row count of `ON DUPLICATE KEY UPDATE` is
             // ambiguous.
             match DB::execute(connection, INSERT_MYSQL.text::<DB>(), &values).await {
-                Err(error) if DB::trouble(&error) == Trouble::Duplicate => 0,
+                Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => 0,
                 answer => answer?,
             }
         } else {

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The settings: set them before [`run`](Self::run). A clone keeps the settings that it was cloned with. Every duration is limited to ten
 /// years.
 impl<DB: Database> Relay<DB> {
-    pub(crate) fn over(shared: &Arc<Shared>, pool: &Pool<DB>) -> Self {
+    pub(crate) fn with_defaults(shared: &Arc<Shared>, pool: &Pool<DB>) -> Self {
         Self::new(Core::new(Arc::clone(shared), pool.clone(), Sinks::none(), Settings::default()))
     }
 

@@ -68,7 +68,7 @@ impl<DB: Database> Work<DB> {
     /// The error of the statement.
     pub fn watch<T>(&mut self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         if let Err(error) = &answer
-            && DB::trouble(error) == crate::sql::database::Trouble::Contention
+            && DB::class_of_error(error) == crate::sql::database::SqlErrorClass::Contention
         {
             self.poison = Some(error.to_string().into());
         }

@@ -1,7 +1,7 @@
 //! Decides the outcome of a commit whose reply was lost. The row of the unit of work decides: either the commit inserted the id, or
 //! this module inserts it as a tombstone, after which the commit can only fail.
 
-use crate::sql::database::{Database, Dialect, Trouble};
+use crate::sql::database::{Database, Dialect, SqlErrorClass};
 use crate::sql::outbox::{State, WorkId, rows};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Backoff, guard};
@@ -54,7 +54,7 @@ async fn ask<DB: Database>(pool: &Pool<DB>, work: WorkId) -> Result<Outcome, sql
     }
     match rows::insert_tombstone::<DB>(&mut connection, work).await {
         Ok(()) => Ok(Outcome::RolledBack),
-        Err(error) if DB::trouble(&error) == Trouble::Duplicate => {
+        Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => {
             match rows::read::<DB>(&mut connection, work).await?.map(|row| row.state) {
                 Some(state) if state.is_committed() => Ok(Outcome::Committed),
                 Some(State::Aborted) => Ok(Outcome::RolledBack),

@@ -3,7 +3,7 @@
 use super::effects::Effects;
 use super::notifier::WakeUp;
 #[cfg(feature = "queue")]
-use crate::queue::{JobPut, JobWish, upsert_jobs};
+use crate::queue::{JobOperation, JobPut, upsert_jobs};
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::effect::Message;
@@ -143,9 +143,9 @@ pub(crate) async fn fits<DB: Database>(
 /// The size of the largest body.
 #[cfg(feature = "queue")]
 pub(crate) fn largest_body<'a>(puts: impl Iterator<Item = &'a JobPut>) -> usize {
-    let bodies = puts.map(|put| match &put.wish {
-        JobWish::Run { spec, .. } => spec.body.len(),
-        JobWish::Withdraw(_) => 0,
+    let bodies = puts.map(|put| match &put.operation {
+        JobOperation::Run { spec, .. } => spec.body.len(),
+        JobOperation::Withdraw(_) => 0,
     });
     bodies.max().unwrap_or(0)
 }

@@ -3,7 +3,7 @@
 
 use super::table::{GroupRow, Loss, Placed, StreamTable, Unplaced};
 use crate::sql::relay::begin;
-use crate::sql::{Database, Kind, Row, SqlError, Statement, Trouble, Value};
+use crate::sql::{Database, Kind, Row, SqlError, SqlErrorClass, Statement, Value};
 use async_trait::async_trait;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::id::EntryId;
@@ -282,7 +282,7 @@ macro_rules! repeated {
         let mut tries = 1;
         loop {
             match $attempt.await {
-                Err(error) if tries < TRIES && DB::trouble(&error) == Trouble::Contention => tries += 1,
+                Err(error) if tries < TRIES && DB::class_of_error(&error) == SqlErrorClass::Contention => tries += 1,
                 answer => break answer.map_err(SqlError::of::<DB>),
             }
         }

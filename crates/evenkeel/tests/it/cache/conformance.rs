@@ -25,7 +25,7 @@ macro_rules! stories {
             })+
         }
 
-        /// A story that no backend plays shows nothing.
+        /// A story that runs on no backend tests nothing.
         #[test]
         fn every_suite_function_has_a_test() {
             let played = [$($(concat!(stringify!($suite), "::", stringify!($story))),+),+];

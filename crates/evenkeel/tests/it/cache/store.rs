@@ -57,7 +57,7 @@ async fn store_stays_within_bound_and_keeps_recent_reads() {
     let mut missed = 0;
     for number in 0..50_000 {
         load(&cache, format!("cold {number}").as_bytes(), 100).await;
-        // A read of every hot entry between any two rounds of the hand: they have a second chance each time.
+        // Every hot entry is read between any two rounds of the clock hand, so each has a second chance.
         let hot = format!("hot {}", number % 100);
         if cache.read(hot.as_bytes()).await.unwrap().is_none() {
             missed += 1;

@@ -6,8 +6,8 @@ use testkit::conformance::queue::crash_points::{AfterTheCut, enumerate};
 /// Fewer would mean that the scenario has shrunk.
 const POINTS_MIN: usize = 140;
 
-/// (A5) A process that died between two of its calls left half a job, or an id without a body. Wherever ours dies, a fresh process
-/// finds everything that was accepted, and nothing that was settled or revoked.
+/// (A5) A process that died between two of its calls left half a job, or an id without a body. Wherever this process dies, a new
+/// process finds every accepted job, and none that was settled or revoked.
 #[tokio::test]
 async fn no_job_is_lost_wherever_a_process_dies() -> Result<()> {
     let points = enumerate(AfterTheCut::Dies).await?;
@@ -16,8 +16,8 @@ async fn no_job_is_lost_wherever_a_process_dies() -> Result<()> {
     Ok(())
 }
 
-/// (asynq) A lost answer could not be asked for again: the task ran twice, or used up an attempt. Wherever our connection breaks,
-/// repeating the call ends where no break would have ended.
+/// (asynq) A lost reply could not be requested again: the task ran twice, or used up an attempt. Wherever this connection breaks,
+/// repeating the call ends in the same state as without the break.
 #[tokio::test]
 async fn repeated_call_after_any_lost_connection_changes_nothing() -> Result<()> {
     let points = enumerate(AfterTheCut::Repeats).await?;

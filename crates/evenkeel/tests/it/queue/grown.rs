@@ -88,8 +88,8 @@ async fn check(url: &str, old: &Queue<String>, jobs: &BTreeMap<String, JobId>) -
     Ok(())
 }
 
-/// A mover that copies and then deletes runs a job twice when it is killed in between; one that deletes first loses it. Ours is
-/// cut off before every one of its commands and before every answer; the next one ends what it began.
+/// A migration that copies and then deletes runs a job twice if it is killed in between; one that deletes first loses it. This one
+/// is cut off before each of its commands and before each reply, and the next migration completes it.
 #[tokio::test]
 async fn killed_migration_is_completed_by_the_next_one() -> Result<()> {
     let redis = Redis::start(RedisOptions::new()).await?;
@@ -131,8 +131,8 @@ async fn killed_migration_is_completed_by_the_next_one() -> Result<()> {
     Ok(())
 }
 
-/// A mover that had fallen asleep before its last word, and woke up when the topic had grown again, set the number of shards back:
-/// from then on half of the jobs were looked for where they were not.
+/// Regression: a process was paused before the last step of its migration. When it resumed after a later migration, it reset the
+/// number of shards, and half of the jobs were looked up in the wrong shard.
 #[tokio::test(flavor = "multi_thread")]
 async fn overtaken_growth_changes_nothing() -> Result<()> {
     let redis = Redis::start(RedisOptions::new()).await?;

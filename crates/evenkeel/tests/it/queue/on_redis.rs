@@ -69,7 +69,8 @@ async fn id_without_a_body_takes_no_slot() -> Result<()> {
     Ok(())
 }
 
-/// (A5, asynq #1051) Half-written jobs, and scripts that failed in the middle. A full Redis takes nothing in, and everything out.
+/// (A5, asynq #1051) Jobs were half written, and scripts failed in the middle. A full Redis accepts no job and still delivers all
+/// of them.
 #[tokio::test]
 async fn full_redis_can_be_drained() -> Result<()> {
     let (redis, rig, link) = own(RedisOptions::new()).await?;

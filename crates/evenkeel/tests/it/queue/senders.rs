@@ -45,7 +45,7 @@ async fn senders_share_calls_and_get_their_own_results() -> Result<()> {
     Ok(())
 }
 
-/// A sender dropped before its call began has sent nothing; those that waited next to it get their results all the same.
+/// A sender that is dropped before its call begins has sent nothing; the other senders in the queue get their results.
 #[tokio::test]
 async fn sender_dropped_before_its_call_sends_nothing() -> Result<()> {
     let (_redis, rig) = rig().await?;
@@ -61,7 +61,7 @@ async fn sender_dropped_before_its_call_sends_nothing() -> Result<()> {
     .await;
     drop(gone);
     assert_eq!([first.await?, second.await?, fourth.await?], [[Enqueued::Created]; 3]);
-    // Sent after all of them, and taken after all of them.
+    // Sent after all of them, and received after all of them.
     assert_eq!(send(4).await?, [Enqueued::Created]);
     assert!(rig.queue.job(&rig.shard, jobs[2].id).await?.is_none());
     Ok(())

@@ -203,7 +203,7 @@ async fn redrive_resumes_under_its_name() -> Result<()> {
     Ok(())
 }
 
-/// A thousand letters that return in one second bring down a service that had just recovered.
+/// A thousand dead letters that are redriven within one second would overload a service that has just recovered.
 #[tokio::test]
 async fn redrive_with_a_rate_spreads_its_letters() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
@@ -310,7 +310,7 @@ async fn redrive_with_an_unknown_filter_takes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// That jobs were named was not stored: who continued such a redrive without naming them took every matching letter.
+/// A redrive of named jobs did not store that they were named: continuing it without the names redrove every matching letter.
 #[tokio::test]
 async fn redrive_of_named_jobs_is_not_continued_without_names() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;

@@ -140,7 +140,7 @@ async fn dropped_units_of_work_free_everything<DB: Sql>(keel: Keel, pool: Pool<D
     joined.enqueue(mail.job(&"sold".to_owned())).unwrap();
     let sealed = joined.seal(&mut transaction).await.unwrap();
     transaction.commit().await.unwrap();
-    // Carried out by nobody.
+    // No relay runs, so the effects stay in the outbox.
     drop(sealed);
     // Dropped after one poll, almost always before the database has replied.
     let _half_done = begin().await.commit().now_or_never();

@@ -106,8 +106,8 @@ fn message(sequence: u64) -> Envelope {
     }
 }
 
-/// A sequence to be retained forever overflowed in memory; Redis rejected its span, and so every message, and each that
-/// trims.
+/// The longest deduplication window overflowed in memory; Redis rejected it, and with it every message. It also rejected messages
+/// with the longest limit.
 async fn stream_at_its_extremes(keel: Keel) {
     let (sink, mut sequence) = (StreamSink::new(&keel), 0);
     for span in spans() {

@@ -58,12 +58,12 @@ async fn rollback_removes_the_inbox_entry<DB: Tested>(place: TestDatabase<DB>) {
 async fn second_worker_sees_the_outcome_of_the_first<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     for (message, commits, expected) in [("a", true, Once::Seen), ("b", false, Once::Fresh)] {
-        let mut first = place.pool.begin_with(first_statement_writes::<DB>()).await.unwrap();
+        let mut first = place.pool.begin_with(begin_for_write::<DB>()).await.unwrap();
         assert_eq!(inbox.once(&mut first, "group", message).await.unwrap(), Once::Fresh);
         let second = tokio::spawn({
             let (inbox, pool) = (inbox.clone(), place.pool.clone());
             async move {
-                let mut second = pool.begin_with(first_statement_writes::<DB>()).await.unwrap();
+                let mut second = pool.begin_with(begin_for_write::<DB>()).await.unwrap();
                 let once = inbox.once(&mut second, "group", message).await.unwrap();
                 second.commit().await.unwrap();
                 once
@@ -80,8 +80,8 @@ async fn second_worker_sees_the_outcome_of_the_first<DB: Tested>(place: TestData
     }
 }
 
-/// SQLite refuses a transaction that read before it was to write; the others have one way to begin.
-fn first_statement_writes<DB: Tested>() -> &'static str {
+/// SQLite can reject the first write of a transaction that has read before, so the transaction begins as a writer.
+fn begin_for_write<DB: Tested>() -> &'static str {
     if DB::NAME == "SQLite" { "BEGIN IMMEDIATE" } else { "BEGIN" }
 }
 
@@ -115,7 +115,7 @@ async fn attempt<DB: Tested>(
     dies_first: bool,
 ) -> Result<(), SqlError> {
     for dies in [dies_first, false] {
-        let mut transaction = pool.begin_with(first_statement_writes::<DB>()).await?;
+        let mut transaction = pool.begin_with(begin_for_write::<DB>()).await?;
         match inbox.once(&mut transaction, "group", message).await {
             Ok(Once::Fresh) => {
                 _ = DB::run(&mut transaction, "INSERT INTO effects (message, worker) VALUES (1, 1)").await;
@@ -140,7 +140,7 @@ async fn message_older_than_the_retention_is_parked<DB: Tested>(place: TestDatab
     let young = || MessageId::from("young").sent_at(now);
     let old = |name: &str| MessageId::from(name).sent_at(now - Duration::from_secs(2 * 3_600));
     assert_eq!(ask(&place, &inbox, young()).await, Once::Fresh);
-    assert_eq!(ask(&place, &inbox, old("young")).await, Once::Seen, "what is known is known, however old");
+    assert_eq!(ask(&place, &inbox, old("young")).await, Once::Seen, "a recorded message is recognized at any age");
     assert_eq!(ask(&place, &inbox, old("a")).await, Once::Parked);
     assert_eq!(ask(&place, &inbox, old("a")).await, Once::Parked);
     assert_eq!(ask(&place, &inbox, old("b")).await, Once::Parked);
@@ -194,7 +194,7 @@ async fn inbox_names_differ_by_every_byte<DB: Tested>(place: TestDatabase<DB>) {
     }
 }
 
-/// What is refused is refused before anything is sent, so the transaction stays as it is.
+/// Invalid messages are rejected before anything is sent, so the transaction stays usable.
 async fn extreme_inbox_calls_are_accepted_or_rejected<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     let mut transaction = place.pool.begin().await.unwrap();

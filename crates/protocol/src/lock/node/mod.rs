@@ -52,7 +52,7 @@ pub trait Node: Send + Sync {
     async fn stand(&self, sit_out_ms: u64) -> Reply<Standing>;
     /// Makes it a member whose fencing tokens are above `floor`; `false` if its mark has changed.
     async fn admit(&self, mark: Mark, floor: u64) -> Reply<bool>;
-    /// The highest fencing token that it has stored, of all names.
+    /// The highest fencing token of all names that the server has stored.
     async fn fence_max(&self) -> Reply<u64>;
     /// Subscribes to this server's notifications about a lock.
     async fn listen(&self, name: &LockName) -> Reply<Box<dyn NodeListener>>;

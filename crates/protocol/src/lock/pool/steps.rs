@@ -20,7 +20,7 @@ pub const WAITING_MS: u64 = 2_000;
 /// For this long a waiter has precedence over later requests; for as long afterwards it lets them pass; and so on.
 pub const TURN_MS: u64 = 10_000;
 
-/// The longest lease: a pool is removed a day later.
+/// The longest lease, in ms: a day. It is shorter than the two days after which an unused pool is removed.
 pub const LEASE_MS_MAX: u64 = 86_400_000;
 
 /// The kind of a pool.
@@ -136,7 +136,7 @@ pub trait PoolSteps: Send + Sync {
     /// Raises the fencing token above the one stored in SQL, if `owner`, whose token is `mine`, still holds permits; `None` if not. If
     /// another reader has already raised the shared token that high, that token is returned.
     async fn raise(&self, pool: &Pool, owner: Token, mine: Fence, seen: Fence) -> Reply<Option<Fence>>;
-    /// The state of a pool; `None` if it was not used for a day.
+    /// The state of a pool; `None` if it was not used for two days.
     async fn inspect(&self, pool: &Pool) -> Reply<Option<PoolState>>;
     /// Revokes the permits of `owner` (`None`: of all holders); returns the former holders.
     async fn break_holds(&self, pool: &Pool, owner: Option<Token>) -> Reply<Vec<PoolHolder>>;
@@ -158,7 +158,7 @@ pub fn check(request: &PermitRequest) -> Reply<()> {
     check_size(request.permits_in_all)?;
     if request.permits == 0 || request.permits > request.permits_in_all {
         return refuse(format!(
-            "{} permits of {}; request at least one, and at most as many as there are",
+            "{} permits were requested; the minimum is 1 and the maximum is {}",
             request.permits, request.permits_in_all
         ));
     }

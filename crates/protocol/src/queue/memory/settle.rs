@@ -120,7 +120,7 @@ impl ShardState {
         deliveries
     }
 
-    /// Delays a suspect without a place, so that the jobs after it are claimed.
+    /// Delays a suspect for which the worker has no free slot, so that the jobs after it are claimed.
     fn put_off(&mut self, id: JobId, now: u64) {
         let Some((_, state, _)) = self.live(id) else { return };
         if let Some(job) = self.take(id) {

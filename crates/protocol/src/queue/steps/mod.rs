@@ -41,7 +41,7 @@ pub const CLAIM_BYTES_MAX: u64 = 4 << 20;
 pub const INLINE_BYTES_MAX: u64 = 64 << 10;
 /// The maximum size of a piece of a record.
 pub const PIECE_BYTES_MAX: u64 = 1 << 20;
-/// The maximum of the bytes of a body, and of a text, in a preview: so 500 previews have less than 4 MiB.
+/// The maximum size of a body, and of a text, in a preview, so that 500 previews stay below 4 MiB.
 pub const PREVIEW_BYTES_MAX: usize = 2 << 10;
 /// The maximum number of markers of a shard.
 pub const MARKERS_MAX: u64 = 8;
@@ -49,7 +49,7 @@ pub const MARKERS_MAX: u64 = 8;
 pub const WORKER_SILENT_MS: u64 = 600_000;
 /// A worker with a call within this time is counted. Heartbeats are at least three times as frequent.
 pub const WORKER_COUNTED_MS: u64 = 60_000;
-/// How long a claim delays a suspect for which the worker has no place.
+/// How long a claim delays a suspect for which the worker has no free slot.
 pub const PUT_OFF_MS: u64 = 100;
 /// The maximum number of suspects that one claim delays.
 pub const PUT_OFF_MAX: usize = 100;
@@ -67,7 +67,7 @@ impl Shard {
         Self(format!("{{{prefix}:q:{topic}:{number}}}").into())
     }
 
-    /// Its number.
+    /// The number of the shard within its topic.
     #[must_use]
     pub fn number(&self) -> u16 {
         let number = self.0.trim_end_matches('}').rsplit(':').next();

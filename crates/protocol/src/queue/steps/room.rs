@@ -3,7 +3,7 @@
 use evenkeel_link::support::guard;
 
 /// A worker's capacity for suspects ([`Job::suspicion`](crate::queue::job::Job::suspicion)): they must be of one level at a time, and at most
-/// [`Room::places`] of them run at once. A claim delays those without a place by [`PUT_OFF_MS`](super::PUT_OFF_MS).
+/// [`Room::places`] of them run at once. A claim delays those without a free slot by [`PUT_OFF_MS`](super::PUT_OFF_MS).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// The number of jobs that the process runs at once. 0: it accepts no suspect now.

@@ -19,9 +19,8 @@ pub async fn invalidation_rejects_fill_from_earlier_load<B: Backend>(backend: &B
     assert_eq!(cache.read().await, hit("v3"));
 }
 
-/// The same through a hole: the entry is evicted, the writer finds nothing to invalidate, another reader creates the entry
-/// again, and the slow reader meets an entry that knows nothing of it. A token per client (rueidisaside) or a counter that
-/// begins anew lets it in.
+/// The same stale fill across an eviction: the entry is evicted, the writer finds nothing to invalidate, and another reader creates
+/// the entry again. A token per client (rueidisaside) or a counter that begins anew then accepts the slow reader.
 pub async fn recreated_entry_rejects_fill_from_earlier_load<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
@@ -56,7 +55,7 @@ pub async fn slow_fill_does_not_overwrite_newer_value<B: Backend>(backend: &B) {
     assert_eq!(cache.read().await, hit("v2"));
 }
 
-/// A reply is lost, the loader repeats its fill, and is rejected as superseded by itself.
+/// A loader that repeats its fill after a lost reply must not be rejected as superseded by its own fill.
 pub async fn repeated_fill_is_accepted<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
@@ -79,9 +78,9 @@ pub async fn fill_with_grant_lost_in_failover_is_rejected<B: Backend>(backend: &
     assert_eq!(cache.fill(first, "v1").await, Filled::Stored);
 }
 
-/// An invalidation is sent again after a timeout, and both copies arrive, the second one long after: in between others have
-/// invalidated too. The generation of the first copy is back, and with it, if only the generation counted, the permission of
-/// a load that saw it first.
+/// An invalidation is sent twice because of a timeout, and another invalidation is applied between the two copies. The second copy
+/// restores the generation of the first. If only the generations were compared, a load that began between them could store its
+/// outdated value.
 pub async fn duplicate_invalidation_does_not_revive_a_rejected_fill<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -98,8 +97,8 @@ pub async fn duplicate_invalidation_does_not_revive_a_rejected_fill<B: Backend>(
     assert_eq!(cache.fill(next, "v3").await, Filled::Stored);
 }
 
-/// A lease is sent again after a timeout, and the second copy arrives when the entry has been evicted and the writer found
-/// nothing to invalidate: it creates the entry again, under the same generation, and the load of the first copy fits.
+/// A lease is sent twice because of a timeout. Before the second copy arrives, the entry is evicted, and an invalidation finds no
+/// entry. The second copy creates the entry again, with the generation that the load of the first copy saw.
 pub async fn duplicate_lease_does_not_revive_a_rejected_fill<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let sent_twice = asked(Why::Miss);
@@ -138,8 +137,8 @@ pub async fn invalidation_after_insert_ends_cached_absence<B: Backend>(backend: 
     assert_eq!(cache.read().await, Served::Miss);
 }
 
-/// Tombstones for uncached keys fill a cache with nothing. A load needs its entry to store anything, so an invalidation of a
-/// missing key has nothing to leave behind.
+/// A tombstone for each uncached key would fill the cache with useless entries. A load can store only into its own entry, so the
+/// invalidation of a missing key need not leave one.
 pub async fn invalidation_of_a_missing_key_creates_no_entry<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.expire().await;

@@ -40,7 +40,7 @@ pub async fn lease_after_fill_returns_the_value<B: Backend>(backend: &B) {
     let Leased::Granted(_) = cache.lease(Why::Stale).await else { panic!("a stale value is not accepted") };
 }
 
-/// A client with a wrong estimate of the server's time would refresh a value repeatedly.
+/// A client with a wrong estimate of the server's time would otherwise refresh a value repeatedly.
 pub async fn refresh_is_granted_only_when_due<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -113,7 +113,7 @@ pub async fn lease_after_failed_load_is_delayed<B: Backend>(backend: &B) {
     assert_eq!(next.ordinal, failed.ordinal + 1);
 }
 
-/// A loader that lost its lease to another one fails, and takes the other's lease away.
+/// A loader whose lease another loader has taken fails, and would release that loader's lease.
 pub async fn abandon_leaves_lease_of_another_owner<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     granted(cache.lease(Why::Miss).await);

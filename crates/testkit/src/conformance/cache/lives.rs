@@ -8,7 +8,7 @@ use evenkeel::Token;
 use evenkeel_protocol::cache::header::Entry;
 use evenkeel_protocol::cache::steps::{Fill, Filled, Invalidation, Lease, Mode, Why};
 
-/// What is served goes from good to due to nothing, and the key goes with it.
+/// A value is first valid, then due for a refresh, then gone, and its key expires with it.
 pub async fn value_is_served_until_its_hard_expiry<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -64,7 +64,7 @@ pub async fn failed_load_does_not_extend_a_stale_value<B: Backend>(backend: &B) 
     assert_eq!(cache.read().await, Served::Miss);
 }
 
-/// A value near its end is invalidated, and gets the whole keeping time on top of its life.
+/// A value near its expiry is invalidated, and would get the whole retention on top of its lifetime.
 pub async fn invalidation_does_not_extend_the_value_ttl<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -101,7 +101,7 @@ pub async fn purged_value_is_never_served<B: Backend>(backend: &B) {
     assert_eq!(cache.read().await, Served::Miss);
 }
 
-/// An invalidation that keeps nothing must keep nothing for a reader, too, whose clock is behind the store's.
+/// An invalidation without retention leaves no value, also for a reader whose clock is behind the store's.
 pub async fn value_with_zero_retention_expires_at_once<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -112,13 +112,13 @@ pub async fn value_with_zero_retention_expires_at_once<B: Backend>(backend: &B) 
     assert!(value.stale);
 }
 
-/// A database that is away for a minute loses every value whose ttl ends in that minute.
+/// Without retention, a database outage of a minute would cost every value whose ttl ends in that minute.
 pub async fn expired_value_is_retained_for_stale_reads<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
     assert_eq!(cache.fill_with(Fill { spare_ms: 2 * HARD_MS, ..loaded(grant, "v1") }).await, Filled::Stored);
     cache.advance(HARD_MS).await;
-    assert_eq!(cache.read().await, Served::Miss, "it may not be served as if it were good");
+    assert_eq!(cache.read().await, Served::Miss, "it may not be served as a valid value");
     let token = Token::random();
     let asked = Lease { token, ..asked(Why::Miss) };
     granted(cache.lease_with(&asked).await);
@@ -126,7 +126,7 @@ pub async fn expired_value_is_retained_for_stale_reads<B: Backend>(backend: &B) 
     cache.expire().await;
     let entry = Entry::parse(cache.bytes().await.unwrap()).unwrap();
     assert_eq!((&*entry.payload, entry.header.value.unwrap().loaded_at_ms), (&b"v1"[..], grant.at_ms));
-    assert_eq!(entry.header.ends_at_ms, grant.at_ms + 2 * HARD_MS, "and no longer for all that");
+    assert_eq!(entry.header.ends_at_ms, grant.at_ms + 2 * HARD_MS, "a failed load does not extend it");
     cache.purge().await;
     assert_eq!(Entry::parse(cache.bytes().await.unwrap()).unwrap().payload, "");
 }

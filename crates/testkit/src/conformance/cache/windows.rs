@@ -58,7 +58,7 @@ pub async fn repeated_begin_opens_one_window<B: Backend>(backend: &B) {
     granted(cache.lease(Why::Miss).await);
 }
 
-/// One writer ends, and takes the window of another one with it: a reader loads before the other's commit.
+/// The end of one writer must not end another writer's window: a reader would load before that writer commits.
 pub async fn end_closes_only_its_own_window<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let [first, second] = [Token::random(), Token::random()];
@@ -71,7 +71,7 @@ pub async fn end_closes_only_its_own_window<B: Backend>(backend: &B) {
     granted(cache.lease(Why::Miss).await);
 }
 
-/// Writers without bound make an entry without bound.
+/// Each open window takes space in the entry, so their number is limited.
 pub async fn fifth_concurrent_window_is_rejected<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writers: Vec<Token> = (0..4).map(|_| Token::random()).collect();
@@ -86,7 +86,7 @@ pub async fn fifth_concurrent_window_is_rejected<B: Backend>(backend: &B) {
     assert_eq!(cache.begin(Token::random()).await, OPEN);
 }
 
-/// A long transaction needs its window for longer than it thought.
+/// A transaction may take longer than the window that its writer requested.
 pub async fn renewed_window_stays_open<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();

@@ -20,8 +20,8 @@ async fn overtaken(
     Ok((early, late))
 }
 
-/// (L2, L3) A holder was paused beyond its lease: it learns that when it runs again, before it continues, and permanently.
-pub async fn holder_learns_of_its_expired_lease(fleet: &impl Fleet, name: &str) -> Result<()> {
+/// (L2, L3) A holder was paused beyond its lease: it detects that when it runs again, before it continues, and permanently.
+pub async fn holder_detects_its_expired_lease(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
     fleet.pass(SHORT);
@@ -69,8 +69,8 @@ pub async fn late_renewal_does_not_revive_a_lost_lock(fleet: &impl Fleet, name: 
     Ok(())
 }
 
-/// The server ended the holder's connection. A lease outlives it; a lock held by the connection is gone, and its holder
-/// learns it.
+/// The server ended the holder's connection. A lease outlives it; a lock that the connection held is gone, and its holder detects
+/// that.
 pub async fn killed_connection_ends_only_connection_locks(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let guard = take(&*one, name, LONG).await?;
@@ -94,7 +94,7 @@ pub async fn killed_connection_ends_only_connection_locks(fleet: &impl Fleet, na
     Ok(())
 }
 
-/// (L7) A drop outside of the runtime panicked, or blocked it: it had to send something.
+/// (L7) A guard that was dropped outside of the runtime panicked or blocked, because its drop had to send a command.
 pub async fn guard_drop_needs_no_runtime(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let guard = take(&*one, name, LONG).await?;

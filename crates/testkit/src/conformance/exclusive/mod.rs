@@ -25,7 +25,7 @@ macro_rules! exclusive_suite {
         $crate::exclusive_suite!($test in $fleet:
             one_holder_at_a_time, held_lock_is_rejected_with_its_remaining_time, fences_rise_if_supported,
             release_wakes_the_waiter, guard_is_renewed_while_held,
-            holder_learns_of_its_expired_lease, late_release_does_not_free_the_next_holder,
+            holder_detects_its_expired_lease, late_release_does_not_free_the_next_holder,
             late_renewal_does_not_revive_a_lost_lock, killed_connection_ends_only_connection_locks,
             dropped_acquire_leaves_nothing, dropped_waiting_acquire_leaves_nothing,
             dropped_release_completes, guard_drop_needs_no_runtime,

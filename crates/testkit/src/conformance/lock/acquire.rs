@@ -27,7 +27,7 @@ pub async fn repeated_call_returns_the_same_reply<L: LockSteps>(rig: &Rig<L>) ->
     Ok(())
 }
 
-/// (L5) A fence that does not change excludes no earlier holder.
+/// (L5) A fence that does not rise excludes no earlier holder.
 pub async fn fences_rise_within_one_millisecond<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let mut last = Fence(0);
     for number in 1..=5 {
@@ -92,7 +92,7 @@ pub async fn clock_set_back_does_not_extend_a_lease<L: LockSteps>(rig: &Rig<L>) 
     Ok(())
 }
 
-/// What cannot work is refused before anything is sent.
+/// Invalid requests are rejected before anything is sent.
 pub async fn invalid_arguments_are_rejected<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let call = Party::new(1).call();
     for wrong in [

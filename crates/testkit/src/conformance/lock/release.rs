@@ -6,7 +6,7 @@ use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Rele
 
 const NO_WAITERS: Released = Released::Released { others_waiting: 0 };
 
-/// A repeat finds nothing, and says so.
+/// A repeated release finds no lock, and reports that.
 pub async fn repeated_release_finds_nothing<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let ann = Party::new(1);
     rig.take(ann).await?;
@@ -98,7 +98,7 @@ pub async fn release_without_waiters_frees_the_lock_for_all<L: LockSteps>(rig: &
     Ok(())
 }
 
-/// A process that died while it waited counts for two seconds.
+/// A process that died while it waited counts as a waiter for two seconds.
 pub async fn silent_waiter_is_forgotten<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     rig.take(ann).await?;

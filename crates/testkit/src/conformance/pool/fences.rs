@@ -32,7 +32,7 @@ pub async fn writer_fence_exceeds_all_earlier_fences<P: PoolSteps>(rig: &Rig<P>)
     Ok(())
 }
 
-/// (L5) A fence that does not change excludes no earlier holder.
+/// (L5) A fence that does not rise excludes no earlier holder.
 pub async fn shared_fences_rise_within_one_millisecond<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     let (first, _) = rig.enter(&writer(1)).await?;
     rig.leave(1).await?;
@@ -71,8 +71,16 @@ pub async fn shared_fence_is_raised_once<P: PoolSteps>(rig: &Rig<P>) -> Result<(
     assert_eq!(raise(1, fence, seen).await?, Some(lifted));
     assert_eq!(raise(1, fence, seen).await?, Some(lifted), "a repeat");
     // By now the row in SQL has the first one's.
-    assert_eq!(raise(2, fence, lifted).await?, Some(lifted), "it has another reader's");
-    assert_eq!(raise(2, lifted, lifted).await?, Some(Fence(lifted.0 + 1)), "a stranger has the same");
+    assert_eq!(
+        raise(2, fence, lifted).await?,
+        Some(lifted),
+        "another reader has raised the shared fence to the one in SQL"
+    );
+    assert_eq!(
+        raise(2, lifted, lifted).await?,
+        Some(Fence(lifted.0 + 1)),
+        "another owner has stored the same fence in SQL"
+    );
     assert_eq!(rig.enter(&reader(3)).await?.0, Fence(lifted.0 + 1));
     Ok(())
 }

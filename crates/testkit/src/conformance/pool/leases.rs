@@ -23,7 +23,11 @@ pub async fn shared_renewal_requires_a_holder<P: PoolSteps>(rig: &Rig<P>) -> Res
     assert_eq!(rig.renew(1).await?, Renewed::Lost);
     rig.enter(&reader(1)).await?;
     rig.time.advance(LEASE_MS).await?;
-    assert_eq!(rig.renew(1).await?, Renewed::Lost, "its lease has expired, though no other came since");
+    assert_eq!(
+        rig.renew(1).await?,
+        Renewed::Lost,
+        "its lease has expired, although no other caller has acquired the lock"
+    );
     rig.enter(&writer(2)).await?;
     assert_eq!(rig.renew(1).await?, Renewed::Lost);
     assert_eq!(rig.readers().await?, [owner(2)]);

@@ -20,7 +20,7 @@ pub async fn permits_never_exceed_their_number<P: PoolSteps>(rig: &Rig<P>) -> Re
     Ok(())
 }
 
-/// All requested permits, or none: two halves in two hands would wait for each other.
+/// All requested permits are granted together. Otherwise two callers, each with half of the permits, would wait for each other.
 pub async fn several_permits_are_granted_together<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     rig.sit(&permits(1, 2)).await?;
     assert_eq!(rig.full_for(&permits(2, 2)).await?, LEASE_MS);
@@ -43,7 +43,7 @@ pub async fn release_returns_only_its_own_permits<P: PoolSteps>(rig: &Rig<P>) ->
     Ok(())
 }
 
-/// Two versions of a program named different numbers: each let in as many as it thought there were.
+/// Regression: two versions of a program used different numbers of permits, and each granted permits up to its own number.
 pub async fn different_number_of_permits_is_rejected<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     rig.sit(&permits(1, 1)).await?;
     let other = PermitRequest { permits_in_all: PERMITS + 1, ..permits(2, 1) };
@@ -68,7 +68,7 @@ pub async fn resize_changes_the_number_of_permits<P: PoolSteps>(rig: &Rig<P>) ->
     Ok(())
 }
 
-/// What cannot work is refused before anything is sent.
+/// Invalid requests are rejected before anything is sent.
 pub async fn invalid_pool_arguments_are_rejected<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     let call = permits(1, 1);
     for wrong in [

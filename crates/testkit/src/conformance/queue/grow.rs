@@ -131,7 +131,7 @@ pub async fn migrating_job_is_in_no_shard_until_received<Q: GrowSteps>(rig: &Rig
     Ok(())
 }
 
-/// A migration that was paused with a job taken out restored it after it was done.
+/// A migration that was paused after it had removed a job from a shard restored the job after it had run.
 pub async fn late_migration_batch_is_rejected<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[kept_by(1, "a"), kept_by(1, "b"), kept_by(1, "c")]).await?;
     grown(rig).await?;
@@ -149,7 +149,7 @@ pub async fn late_migration_batch_is_rejected<Q: GrowSteps>(rig: &Rig<Q>) -> Res
     let there_now = There { queue: &rig.queue, shard: other(rig) };
     assert_eq!(there_now.all_done().await?, 3);
     assert_eq!(rig.queue.receive(&other(rig), 0, &late).await?, 3);
-    assert_eq!(there_now.all_done().await?, 0, "done is done");
+    assert_eq!(there_now.all_done().await?, 0, "a done job is not restored");
     assert_eq!(rig.queue.drop_received(&rig.shard, 1, 3).await?, 0);
     Ok(())
 }
@@ -212,7 +212,7 @@ impl<Q: QueueSteps> There<'_, Q> {
     }
 }
 
-/// An id that is forgotten on the way runs again when it is sent again.
+/// An id whose completion record is lost in the migration runs again when it is sent again.
 pub async fn completion_records_move_with_their_remaining_ttl<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
     let mut named = kept_by(1, "named");
     named.spec.retention = Retention::AfterEnd(60_000);
@@ -239,7 +239,7 @@ pub async fn completion_records_move_with_their_remaining_ttl<Q: GrowSteps>(rig:
     Ok(())
 }
 
-/// A topic that was paused was handed out by its new shards, and its limit doubled.
+/// The new shards of a paused topic delivered its jobs, and its limit doubled.
 pub async fn new_shards_inherit_the_settings<Q: GrowSteps>(rig: &Rig<Q>) -> Result<()> {
     let limits = Limits { jobs_max: Some(5), bytes_max: None };
     rig.queue.set_limits(&rig.shard, limits).await?;

@@ -58,7 +58,8 @@ pub async fn withdrawal_before_its_job_prevents_the_job<Q: QueueSteps>(rig: &Rig
     Ok(())
 }
 
-/// The newer version is new work: it is neither lost behind the running delivery nor undone by its late ack.
+/// The newer version is a new job: it is neither lost behind the running delivery nor changed by the late settlement of that
+/// delivery.
 pub async fn newer_version_supersedes_a_running_job<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let id = job("reminder").id;
     let unique = Unique { key: UniqueKey::new(b"k"), window_ms: 60_000 };
@@ -117,7 +118,7 @@ pub async fn newer_version_keeps_the_fence<Q: QueueSteps>(rig: &Rig<Q>) -> Resul
     Ok(())
 }
 
-/// What a store had lost came back with all its attempts, and what had been dead ran again.
+/// A restored job got all its attempts again, and a dead one ran again.
 pub async fn restored_job_keeps_its_attempts_and_state<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let id = job("reminder").id;
     let died = rig.time.now() - 5_000;

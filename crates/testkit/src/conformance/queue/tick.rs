@@ -4,8 +4,8 @@ use super::rig::{Consumer, Rig, job, plain};
 use anyhow::Result;
 use evenkeel_protocol::queue::steps::{NewJob, Outcome, QueueSteps, Tick, Ticked, Verdict, When};
 
-/// Schedulers in several processes enqueued each tick several times (asynq #395, #554, #653): the slow one came when the job was
-/// done already.
+/// Schedulers in several processes enqueued each tick several times (asynq #395, #554, #653): the slow one enqueued it again after
+/// the job was done.
 pub async fn each_tick_is_enqueued_once<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let at = rig.time.now();
     let tick = |seen, last, name: &str| Tick {

@@ -37,8 +37,8 @@ fn is_entry(appended: &Appended) -> bool {
     matches!(appended, Appended::Entry(_))
 }
 
-/// A relay that slept past the expiry of its claim published what another had published long ago, and readers went back in
-/// time.
+/// A relay that was paused beyond the expiry of its claim published messages that another relay had published long before, and
+/// readers received old messages again.
 pub async fn sequence_is_accepted_once<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let answers = rig.streams.append(RULE, &[ordered("a", 1), ordered("a", 2), ordered("a", 3)]).await?;
     assert!(answers.iter().all(is_entry), "{answers:?}");
@@ -72,7 +72,7 @@ pub async fn sequences_are_per_key_source_and_topic<S: StreamSteps>(rig: &Rig<S>
     Ok(())
 }
 
-/// What has no order is never taken for a copy.
+/// A message without an order is never treated as a duplicate.
 pub async fn unordered_messages_are_always_appended<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     for _ in 0..2 {
         assert!(is_entry(&rig.append(RULE, unordered("u")).await?));
@@ -81,8 +81,8 @@ pub async fn unordered_messages_are_always_appended<S: StreamSteps>(rig: &Rig<S>
     Ok(())
 }
 
-/// A published relay capped its stream with `MAXLEN ~`, and a reader that was away for an hour never saw what was cut. A limit
-/// refuses, and what is refused is not recorded as seen.
+/// A published relay trimmed its stream with `MAXLEN ~`, and a reader that was away for an hour lost the trimmed messages. A limit
+/// rejects messages instead, and a rejected message is not recorded as seen.
 pub async fn full_stream_rejects_messages<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let rule = Rule { limit: Limit::Refuse(2), ..RULE };
     let answers =

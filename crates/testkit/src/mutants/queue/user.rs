@@ -32,7 +32,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_place_is_freed",
         "A suspect that hangs keeps all others waiting.",
-        "suspects::memory::surviving_suspect_frees_its_place",
+        "suspects::memory::suspect_that_outlives_a_lease_frees_its_slot",
     ),
     mutant(
         "queue_start_reported_first",

@@ -73,7 +73,7 @@ async fn stream(redis: &SharedRedis, database: &str) -> StreamAdmin {
 /// Each instance is killed right after its commit of folded clicks, before it settles their entries: the next one gets them again. The
 /// last one is not killed, and finds every click counted once.
 #[tokio::test]
-async fn clicks_are_counted_once_after_kills_between_commit_and_settlement() {
+async fn clicks_are_counted_once_after_kills_before_settlement() {
     let database = park::mariadb_database().await.unwrap();
     let redis = park::redis().await.unwrap();
     let address = format!("{}?prefix={}", redis.url, redis.prefix);

@@ -28,7 +28,7 @@ fn outage_min() -> Duration {
     Duration::from_secs(seconds.unwrap_or(0))
 }
 
-async fn state_of_redis(client: &Client, state: &str) {
+async fn wait_for_redis_state(client: &Client, state: &str) {
     let reported = eventually("the service notices", || async {
         (client.get("/readyz").await.value()["redis"] == state).then_some(())
     });
@@ -98,9 +98,9 @@ async fn nothing_is_lost(plug: Plug) {
         Plug::Killed => redis.restart().await.unwrap(),
         Plug::Hung => redis.resume().unwrap(),
     }
-    is_carried_out(&database.url).await;
+    wait_until_carried_out(&database.url).await;
     for client in [&writer.client, &reader.client] {
-        state_of_redis(client, "up").await;
+        wait_for_redis_state(client, "up").await;
         let arrived = eventually("the last edit is there", || async {
             (leads_to(client, "edited").await.as_deref() == Some(last.as_str())).then_some(())
         });
@@ -116,11 +116,11 @@ async fn nothing_is_lost(plug: Plug) {
 }
 
 /// Waits until the outbox is empty and the expired links are marked, each once. Nothing may be parked.
-async fn is_carried_out(url: &str) {
+async fn wait_until_carried_out(url: &str) {
     let pool = PgPool::connect(url).await.unwrap();
     let number = async |sql: &'static str| sqlx::query_scalar::<_, i64>(sql).fetch_one(&pool).await.unwrap();
     let done = eventually("everything is carried out", async || {
-        // The ends first: the transaction that marks a link adds a row to the outbox.
+        // Read the links first: the transaction that marks a link adds a row to the outbox.
         let ended = number("SELECT count(*) FROM links WHERE ended_at IS NOT NULL").await;
         let left = number("SELECT count(*) FROM evenkeel_outbox WHERE state = 1").await;
         (ended == 2 && left == 0).then_some(())
@@ -168,7 +168,7 @@ async fn strong_writes_are_refused_while_redis_is_away() {
             Plug::Killed => redis.restart().await.unwrap(),
             Plug::Hung => redis.resume().unwrap(),
         }
-        state_of_redis(api, "up").await;
+        wait_for_redis_state(api, "up").await;
         let moved = eventually("writes are taken again", || async {
             let moved = api.json("PATCH", "/api/links/kept", &json!({ "target": "https://example.com/4" })).await;
             (moved.status == 200).then_some(moved)

@@ -83,7 +83,7 @@ impl<DB: AdvisoryDatabase> Shared<DB> {
         self.seats().insert(name.clone(), Seat::Waiting(waiter));
     }
 
-    /// Records that the task `waiter` has the lock. If no contender is left, the connection is closed, which releases the lock.
+    /// Records that the task `waiter` has the lock. If it no longer waits, its connection is closed, which releases the lock.
     pub(super) fn grant(&self, name: &LockName, waiter: Token, session: Session<DB>) {
         let mut seats = self.seats();
         if matches!(seats.get(name), Some(Seat::Waiting(seat)) if *seat == waiter) {

@@ -156,7 +156,7 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
         // The lease is the idle timeout of the connection, which MySQL and PostgreSQL limit.
         if call.lease_ms > LEASE_MS_MAX && guard("advisory_lock_lease_bounded") {
             return Err(LockError::Invalid(format!(
-                "a ttl of {} ms; the longest of an advisory lock is a day",
+                "a ttl of {} ms; the maximum for an advisory lock is one day",
                 call.lease_ms
             )));
         }

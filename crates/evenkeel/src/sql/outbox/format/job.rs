@@ -1,27 +1,27 @@
 //! The encoding of jobs and withdrawals.
 
 use super::{CUT_OFF, PUT_JOB, Read, WITHDRAW_JOB, get_bytes, get_text, get_u64, put_bytes};
-use crate::queue::{JobPut, JobWish};
+use crate::queue::{JobOperation, JobPut};
 use crate::sql::error::SqlError;
 use bytes::{Buf, BufMut, Bytes};
 use evenkeel_protocol::queue::job::{JobId, Retention};
 use evenkeel_protocol::queue::record::Record;
 
 pub(super) fn encode(out: &mut Vec<u8>, put: &JobPut) {
-    out.put_u8(match &put.wish {
-        JobWish::Run { .. } => PUT_JOB,
-        JobWish::Withdraw(_) => WITHDRAW_JOB,
+    out.put_u8(match &put.operation {
+        JobOperation::Run { .. } => PUT_JOB,
+        JobOperation::Withdraw(_) => WITHDRAW_JOB,
     });
     put_bytes(out, put.topic.as_bytes());
     out.put_u16(put.shards);
     out.put_slice(&put.id.0);
     out.put_u64(put.version);
-    match &put.wish {
-        JobWish::Run { due_at, spec } => {
+    match &put.operation {
+        JobOperation::Run { due_at, spec } => {
             out.put_u64(*due_at);
             put_bytes(out, &crate::queue::job_record(spec, put.version));
         }
-        JobWish::Withdraw(retention) => {
+        JobOperation::Withdraw(retention) => {
             let (rule, window) = match retention {
                 Retention::Nothing => (0, 0),
                 Retention::AfterEnd(window) => (1, *window),
@@ -45,7 +45,7 @@ pub(super) fn decode(from: &mut Bytes) -> Read<JobPut> {
         shards,
         id,
         version,
-        wish: JobWish::Run { due_at, spec: Box::new(job.spec) },
+        operation: JobOperation::Run { due_at, spec: Box::new(job.spec) },
         row_decides: false,
     })
 }
@@ -61,7 +61,7 @@ pub(super) fn decode_withdrawal(from: &mut Bytes) -> Read<JobPut> {
         3 => Retention::UntilForgotten,
         _ => return Err(SqlError::Unreadable("unknown retention rule")),
     };
-    Ok(JobPut { topic, shards, id, version, wish: JobWish::Withdraw(retention), row_decides: false })
+    Ok(JobPut { topic, shards, id, version, operation: JobOperation::Withdraw(retention), row_decides: false })
 }
 
 fn decode_name(from: &mut Bytes) -> Read<(String, u16, JobId, u64)> {

@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
     use crate::cache::Demand;
-    use crate::queue::{JobPut, JobWish};
+    use crate::queue::{JobOperation, JobPut};
     use crate::sql::outbox::effect::Invalidate;
     use evenkeel_protocol::cache::steps::Mode;
     use evenkeel_protocol::queue::job::{JobId, JobSpec, Retention};
@@ -133,16 +133,16 @@ mod tests {
         let invalidate = Invalidate { cache: "user".to_owned(), key: Bytes::from_static(b"42"), demand, window: true };
         let purge = Invalidate { demand: Mode::Purge.into(), window: false, ..invalidate.clone() };
         let spec = JobSpec { version: Some(7), ..JobSpec::new(Bytes::from_static(b"welcome")) };
-        let run = JobWish::Run { due_at: 1_700_000_000_000, spec: Box::new(spec) };
+        let run = JobOperation::Run { due_at: 1_700_000_000_000, spec: Box::new(spec) };
         let job = JobPut {
             topic: "mail".to_owned(),
             shards: 4,
             id: JobId([9; 16]),
             version: 7,
-            wish: run,
+            operation: run,
             row_decides: false,
         };
-        let gone = JobPut { wish: JobWish::Withdraw(Retention::AfterEnd(60_000)), ..job.clone() };
+        let gone = JobPut { operation: JobOperation::Withdraw(Retention::AfterEnd(60_000)), ..job.clone() };
         let message = Message::new("orders", "sold").header("type", "order").header("a", "");
         vec![
             Effect::Invalidate(invalidate),

@@ -1,11 +1,11 @@
 //! Effects that programs in other languages insert by plain SQL, as JSON in `evenkeel_outbox_json`: a relay moves each row into
 //! `evenkeel_outbox`, in one transaction, where it is a unit of work like all others. docs/spec/unit-of-work.md has the format.
 //!
-//! `wishes` has the JSON, `ready` the effects that it becomes, `rows` the statements.
+//! `requests` has the JSON, `ready` the effects that it becomes, `rows` the statements.
 
 mod ready;
+mod requests;
 mod rows;
-mod wishes;
 
 use super::core::{Core, Looked};
 use super::settings::unrouted_pause;
@@ -75,7 +75,7 @@ impl Intake {
             planned.push((row, plan));
         }
         let mut connection = core.connection().await?;
-        match take(core, &mut connection, &planned).await {
+        match move_in_time(core, &mut connection, &planned).await {
             Err(error) if !error.is_retryable() => self.isolate(core, &mut connection, planned, error).await,
             answer => answer,
         }
@@ -92,7 +92,7 @@ impl Intake {
         let is_found = planned.len() == 1;
         self.one_by_one = !is_found;
         match planned.pop() {
-            Some((row, _)) if is_found => take(core, connection, &[(row, Plan::Park(error.to_string()))]).await,
+            Some((row, _)) if is_found => move_in_time(core, connection, &[(row, Plan::Park(error.to_string()))]).await,
             _ => Err(error),
         }
     }
@@ -100,11 +100,11 @@ impl Intake {
 
 /// Decides about a row before the transaction begins, because that asks Redis about topics.
 async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics) -> Plan {
-    let wishes = match wishes::parse(&row.effects) {
-        Ok(wishes) => wishes,
+    let requests = match requests::parse(&row.effects) {
+        Ok(requests) => requests,
         Err(error) => return Plan::Park(error),
     };
-    for topic in wishes.iter().filter_map(wishes::Wish::queue) {
+    for topic in requests.iter().filter_map(requests::EffectRequest::queue) {
         match topics.look_up(core, topic).await {
             Ok(()) => {}
             // The program that opens the queue may not have started yet.
@@ -116,10 +116,10 @@ async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics
             Err(NotReady::Unavailable(error)) => return Plan::Park(error),
         }
     }
-    let ready = wishes.into_iter().enumerate().map(|(index, wish)| {
-        let what = wish.name();
+    let ready = requests.into_iter().enumerate().map(|(index, request)| {
+        let what = request.name();
         let of = |error| format!("effect {} ({what}): {error}", index + 1);
-        ready::of(core, row, wish, topics).map_err(of)
+        ready::of(core, row, request, topics).map_err(of)
     });
     match ready.collect() {
         Ok(ready) => Plan::Move(ready),
@@ -128,7 +128,7 @@ async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics
 }
 
 /// Moves rows in one transaction: each is deleted, and inserted as a unit of work.
-async fn take<DB: Database>(
+async fn move_in_time<DB: Database>(
     core: &Core<DB>,
     connection: &mut PoolConnection<DB>,
     planned: &[(Inserted, Plan)],
@@ -151,7 +151,7 @@ async fn move_all<DB: Database>(
         match plan {
             Plan::Wait(error) => {
                 let error = super::rows::short(error);
-                let waiting = rows::wait::<DB>(&mut transaction, row.id, unrouted_pause(row.age), &error);
+                let waiting = rows::postpone::<DB>(&mut transaction, row.id, unrouted_pause(row.age), &error);
                 waiting.await.map_err(SqlError::of::<DB>)?;
                 looked.unrouted += 1;
             }
@@ -174,7 +174,7 @@ async fn move_row<DB: Database>(
     ready: Result<&[Ready], &str>,
 ) -> Result<bool, SqlError> {
     let of = SqlError::of::<DB>;
-    if !rows::take::<DB>(transaction, row.id).await.map_err(of)? {
+    if !rows::delete::<DB>(transaction, row.id).await.map_err(of)? {
         // Another relay has moved it.
         return Ok(true);
     }

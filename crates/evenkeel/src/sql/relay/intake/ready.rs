@@ -1,11 +1,11 @@
 //! [`Ready`]: an effect of a row, checked and complete.
 
+use super::requests::{self, EffectRequest};
 use super::rows::Inserted;
-use super::wishes::{self, Wish};
 #[cfg(feature = "cache")]
 use crate::cache::{Demand, check_key, check_name, check_span};
 #[cfg(feature = "queue")]
-use crate::queue::{JobPut, JobWish};
+use crate::queue::{JobOperation, JobPut};
 use crate::sql::Message;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
@@ -109,47 +109,47 @@ impl Topics {
 pub(super) fn of<DB: Database>(
     core: &Core<DB>,
     row: &Inserted,
-    wish: Wish<'_>,
+    request: EffectRequest<'_>,
     topics: &Topics,
 ) -> Result<Ready, String> {
-    match wish {
+    match request {
         #[cfg(feature = "cache")]
-        Wish::Invalidate(wish) => {
-            check_name(&wish.cache).map_err(|error| format!("`cache`: {error}"))?;
-            check_key(wish.key.as_bytes()).map_err(|error| format!("`key`: {error}"))?;
-            check_span(wish.retain_ms.max(wish.lag_ms))?;
-            let mode = if wish.purge { Mode::Purge } else { Mode::Expire { retain_ms: wish.retain_ms } };
-            let demand = Demand { floor: wish.version, lag_ms_max: wish.lag_ms, ..mode.into() };
-            Ok(Ready::Invalidate(wish.cache, wish.key.into(), demand))
+        EffectRequest::Invalidate(request) => {
+            check_name(&request.cache).map_err(|error| format!("`cache`: {error}"))?;
+            check_key(request.key.as_bytes()).map_err(|error| format!("`key`: {error}"))?;
+            check_span(request.retain_ms.max(request.lag_ms))?;
+            let mode = if request.purge { Mode::Purge } else { Mode::Expire { retain_ms: request.retain_ms } };
+            let demand = Demand { floor: request.version, lag_ms_max: request.lag_ms, ..mode.into() };
+            Ok(Ready::Invalidate(request.cache, request.key.into(), demand))
         }
         #[cfg(not(feature = "cache"))]
-        Wish::Invalidate(wish) => {
-            Err(format!("the relay was built without the feature `cache`, which the cache `{}` needs", wish.cache))
+        EffectRequest::Invalidate(request) => {
+            Err(format!("the relay was built without the feature `cache`, which the cache `{}` needs", request.cache))
         }
         #[cfg(feature = "queue")]
-        Wish::Enqueue(wish) => {
-            let record = topics.entry(&wish.topic).ok_or("its topic is unknown")?;
+        EffectRequest::Enqueue(request) => {
+            let record = topics.entry(&request.topic).ok_or("its topic is unknown")?;
             let json = Codec::<serde_json::Value>::id(&Json);
-            if wish.body.is_some() && record.codec != json {
+            if request.body.is_some() && record.codec != json {
                 return Err(format!(
                     "the bodies of the topic `{}` are not JSON; encode the body as its programs do, and give `body_base64`",
-                    wish.topic
+                    request.topic
                 ));
             }
-            let due_at = match (wish.due_at, wish.delay_ms) {
+            let due_at = match (request.due_at, request.delay_ms) {
                 (Some(_), Some(_)) => return Err("give either `due_at` or `delay_ms`".to_owned()),
                 (Some(due_at), None) => due_at,
                 (None, delay) => row.created_at.saturating_add(delay.unwrap_or(0)),
             };
             let of_topic = record.retries.map_or(Retries::Unlimited, Retries::Limited);
-            let name = wish.id.filter(|name| !name.is_empty());
+            let name = request.id.filter(|name| !name.is_empty());
             let spec = JobSpec {
-                retries: wish.retries.map_or(of_topic, Retries::Limited),
+                retries: request.retries.map_or(of_topic, Retries::Limited),
                 discard_exhausted: record.discard_exhausted,
                 retention: Retention::AfterEnd(record.id_window_ms),
                 notes: name.iter().map(|name| Note::Name(Bytes::copy_from_slice(name.as_bytes()))).collect(),
                 codec: Some(record.codec),
-                ..JobSpec::new(wishes::content(wish.body, wish.body_base64.as_deref(), "body")?)
+                ..JobSpec::new(requests::content(request.body, request.body_base64.as_deref(), "body")?)
             };
             let id = name.as_ref().map_or_else(
                 || JobId::generate(core.shared.destinations.queues.store().now_ms()),
@@ -157,28 +157,30 @@ pub(super) fn of<DB: Database>(
             );
             let job = NewJob { id, when: When::At(due_at), spec };
             evenkeel_protocol::queue::check::new_jobs(std::slice::from_ref(&job)).map_err(|error| error.to_string())?;
-            let run = JobWish::Run { due_at, spec: Box::new(job.spec) };
-            Ok(Ready::Put(put(wish.topic, record, id, u64::from(name.is_none()), run)))
+            let run = JobOperation::Run { due_at, spec: Box::new(job.spec) };
+            Ok(Ready::Put(put(request.topic, record, id, u64::from(name.is_none()), run)))
         }
         #[cfg(feature = "queue")]
-        Wish::Revoke(wish) => {
-            let record = topics.entry(&wish.topic).ok_or("its topic is unknown")?;
-            let withdraw = JobWish::Withdraw(Retention::AfterEnd(record.id_window_ms));
-            Ok(Ready::Put(put(wish.topic, record, JobId::named(wish.id.as_bytes()), 0, withdraw)))
+        EffectRequest::Revoke(request) => {
+            let record = topics.entry(&request.topic).ok_or("its topic is unknown")?;
+            let withdraw = JobOperation::Withdraw(Retention::AfterEnd(record.id_window_ms));
+            Ok(Ready::Put(put(request.topic, record, JobId::named(request.id.as_bytes()), 0, withdraw)))
         }
         #[cfg(not(feature = "queue"))]
-        Wish::Enqueue(_) | Wish::Revoke(_) => Err("the relay was built without the feature `queue`".to_owned()),
-        Wish::Publish(wish) => {
-            let payload = wishes::content(wish.payload, wish.payload_base64.as_deref(), "payload")?;
-            let message = Message::new(wish.topic, payload);
+        EffectRequest::Enqueue(_) | EffectRequest::Revoke(_) => {
+            Err("the relay was built without the feature `queue`".to_owned())
+        }
+        EffectRequest::Publish(request) => {
+            let payload = requests::content(request.payload, request.payload_base64.as_deref(), "payload")?;
+            let message = Message::new(request.topic, payload);
             Ok(Ready::Publish(
-                wish.headers.into_iter().fold(message, |message, (name, value)| message.header(name, value)),
+                request.headers.into_iter().fold(message, |message, (name, value)| message.header(name, value)),
             ))
         }
     }
 }
 
 #[cfg(feature = "queue")]
-fn put(topic: String, record: &TopicRecord, id: JobId, version: u64, wish: JobWish) -> JobPut {
-    JobPut { topic, shards: record.shards, id, version, wish, row_decides: record.row_decides }
+fn put(topic: String, record: &TopicRecord, id: JobId, version: u64, operation: JobOperation) -> JobPut {
+    JobPut { topic, shards: record.shards, id, version, operation, row_decides: record.row_decides }
 }

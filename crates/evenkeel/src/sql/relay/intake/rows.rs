@@ -25,8 +25,9 @@ static DUE: Statement = Statement::new(
      WHERE due_at <= (SELECT {now}) ORDER BY id LIMIT ?",
 );
 static EFFECTS: Statement = Statement::new("SELECT id, effects FROM evenkeel_outbox_json WHERE id = ?");
-static TAKE: Statement = Statement::new("DELETE FROM evenkeel_outbox_json WHERE id = ?");
-static WAIT: Statement = Statement::new("UPDATE evenkeel_outbox_json SET due_at = {now} + ?, error = ? WHERE id = ?");
+static DELETE: Statement = Statement::new("DELETE FROM evenkeel_outbox_json WHERE id = ?");
+static POSTPONE: Statement =
+    Statement::new("UPDATE evenkeel_outbox_json SET due_at = {now} + ?, error = ? WHERE id = ?");
 // The fast path is for the process that commits; the effects of these rows are for relays alone.
 static DUE_NOW: Statement =
     Statement::new("UPDATE evenkeel_outbox SET due_at = {now} WHERE id = ? AND due_at IS NOT NULL");
@@ -50,7 +51,7 @@ pub(super) async fn due<DB: Database>(
             Some(effects) => effects,
             None => match Row::<DB>::first(connection, &EFFECTS, &[Value::Int(id)]).await? {
                 Some(row) => row.maybe_text(1)?.unwrap_or_default(),
-                // Another relay has taken it.
+                // Another relay has moved it.
                 None => continue,
             },
         };
@@ -61,20 +62,20 @@ pub(super) async fn due<DB: Database>(
     Ok(found)
 }
 
-/// Deletes a row. Returns `false` if another relay has taken it.
-pub(super) async fn take<DB: Database>(connection: &mut DB::Connection, id: i64) -> Result<bool, sqlx::Error> {
-    Ok(DB::execute(connection, TAKE.text::<DB>(), &[Value::Int(id)]).await? == 1)
+/// Deletes a row. Returns `false` if another relay has moved it.
+pub(super) async fn delete<DB: Database>(connection: &mut DB::Connection, id: i64) -> Result<bool, sqlx::Error> {
+    Ok(DB::execute(connection, DELETE.text::<DB>(), &[Value::Int(id)]).await? == 1)
 }
 
-/// Leaves a row for later.
-pub(super) async fn wait<DB: Database>(
+/// Postpones a row by `pause`, and records why.
+pub(super) async fn postpone<DB: Database>(
     connection: &mut DB::Connection,
     id: i64,
     pause: Duration,
     error: &str,
 ) -> Result<(), sqlx::Error> {
     let pause = Value::count(evenkeel_link::support::ms(pause));
-    DB::execute(connection, WAIT.text::<DB>(), &[pause, Value::Text(error), Value::Int(id)]).await.map(drop)
+    DB::execute(connection, POSTPONE.text::<DB>(), &[pause, Value::Text(error), Value::Int(id)]).await.map(drop)
 }
 
 /// Makes the row of a unit of work due now.

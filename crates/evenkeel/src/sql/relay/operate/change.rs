@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The operator's decision on a parked unit of work or key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParkedDecision {
-    /// It is tried again, with all its attempts.
+    /// It is tried again, and its attempts are counted from zero.
     Resend,
     /// It is given up: a unit of work as a whole; of a key, the message that could not be sent. **These effects never happen.**
     Skip,
@@ -93,8 +93,8 @@ impl<DB: Database> Outbox<DB> {
         }
     }
 
-    /// Makes everything that waits between two attempts due now, after its cause was fixed. Returns the number of units of work and
-    /// keys.
+    /// Makes all units of work and keys that wait for their next attempt due now, for example after the cause of the failures was
+    /// fixed. Returns their number.
     ///
     /// # Errors
     /// [`SqlError`] of the database.

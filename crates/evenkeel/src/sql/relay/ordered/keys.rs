@@ -91,6 +91,7 @@ macro_rules! sizes {
         ]
     };
 }
+/// The numbers of keys for which there is a prepared statement.
 const SIZES: [usize; 3] = [1, 8, KEYS_MAX];
 
 static NEXT: Statement =
@@ -324,7 +325,7 @@ pub(super) async fn settle<DB: Database>(
         DB::execute(&mut transaction, SETTLE[size].text::<DB>(), &values).await?;
     }
     for key in ours {
-        trouble::<DB>(&mut transaction, key).await?;
+        record_failure::<DB>(&mut transaction, key).await?;
     }
     transaction.commit().await?;
     Ok(others.into_iter().cloned().collect())
@@ -343,7 +344,7 @@ async fn lock<DB: Database>(
     rows.into_iter().map(|row| Ok(KeyName { topic: row.text(0)?, key: row.text(1)? })).collect()
 }
 
-async fn trouble<DB: Database>(transaction: &mut Transaction<'_, DB>, key: &Settled) -> Result<(), sqlx::Error> {
+async fn record_failure<DB: Database>(transaction: &mut Transaction<'_, DB>, key: &Settled) -> Result<(), sqlx::Error> {
     let [topic, name] = key.sent.name.values();
     let (statement, values) = match &key.then {
         Then::Go => return Ok(()),

@@ -114,7 +114,7 @@ impl Works {
                         settlement.waiting.entry(wait).or_default().push(row.work);
                     }
                 }
-                UnitOutcome::Failed(error) if self.is_last(core, &row) => {
+                UnitOutcome::Failed(error) if self.is_last_attempt(core, &row) => {
                     settlement.parked.push((row, rows::short(&error)));
                 }
                 UnitOutcome::Failed(error) => settlement.failed.push((row, rows::short(&error))),
@@ -129,7 +129,7 @@ impl Works {
         }
     }
 
-    fn is_last<DB: Database>(&self, core: &Core<DB>, row: &Claimed) -> bool {
+    fn is_last_attempt<DB: Database>(&self, core: &Core<DB>, row: &Claimed) -> bool {
         row.attempts + 1 >= u64::from(core.settings.attempts_max) && guard("relay_parks")
     }
 

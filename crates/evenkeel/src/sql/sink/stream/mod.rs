@@ -87,10 +87,10 @@ impl StreamSink {
     /// Appends messages of one topic, given with their indices in the call; stops at the first that was not appended.
     async fn append(&self, messages: Vec<(usize, &Envelope)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
         let mut answers = Vec::with_capacity(messages.len());
-        let mut trouble: Option<SinkError> = None;
+        let mut failure: Option<SinkError> = None;
         for part in messages.chunks(MESSAGES_MAX) {
             let places = part.iter().map(|(place, _)| *place);
-            if let Some(error) = &trouble {
+            if let Some(error) = &failure {
                 answers.extend(places.map(|place| (place, Err(error.clone()))));
                 continue;
             }
@@ -99,7 +99,7 @@ impl StreamSink {
                 Ok(appended) => appended.iter().map(confirmed).collect(),
                 Err(error) => vec![Err(refused(&error)); owned.len()],
             };
-            trouble = results.iter().find_map(|result| result.clone().err());
+            failure = results.iter().find_map(|result| result.clone().err());
             answers.extend(places.zip(results));
         }
         answers

@@ -1,7 +1,7 @@
 //! Jobs that a unit of work enqueues, reschedules and withdraws.
 
 use super::{Effects, of_another_keel};
-use crate::queue::{JobBuilder, JobPut, JobWish, Queue};
+use crate::queue::{JobBuilder, JobOperation, JobPut, Queue};
 use crate::sql::error::SqlError;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
@@ -60,7 +60,7 @@ impl Effects {
 
     /// Replaces an earlier effect on the same job.
     pub(super) fn put(&mut self, mut put: JobPut) -> JobId {
-        if let (Some(trace), JobWish::Run { spec, .. }) = (&self.trace, &mut put.wish)
+        if let (Some(trace), JobOperation::Run { spec, .. }) = (&self.trace, &mut put.operation)
             && !spec.notes.iter().any(|note| matches!(note, Note::Trace(_)))
         {
             spec.notes.push(Note::Trace(Bytes::copy_from_slice(trace.as_bytes())));

@@ -16,7 +16,7 @@ on_both! {
     reads_and_invalidations_with_extreme_options_work
     keys_and_batches_of_extreme_size_are_answered
     windows_with_extreme_settings_report_their_end
-    operator_calls_with_extreme_parameters_answer_or_are_refused
+    extreme_operator_parameters_are_applied_or_rejected
 }
 
 pub(super) type Change = Box<dyn Fn(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>>;
@@ -224,7 +224,7 @@ async fn windows_with_extreme_settings_report_their_end(rig: Rig) {
     }
 }
 
-async fn operator_calls_with_extreme_parameters_answer_or_are_refused(rig: Rig) {
+async fn extreme_operator_parameters_are_applied_or_rejected(rig: Rig) {
     let (keel, rows, db) = (rig.process().await, rig.rows().await, Db::with("a"));
     let longest = keel.cache_admin(&"n".repeat(64)).unwrap();
     assert!(longest.inspect(&"k".repeat(4_096)).await.unwrap().entry.is_none());

@@ -40,7 +40,7 @@ async fn readers_with_one_fence_all_pass<S: Shelf>(stand: Stand<S>) -> Result<()
     Ok(())
 }
 
-/// (Kleppmann's pause) A writer woke up after its lease and changed what readers were reading.
+/// (Kleppmann's pause) A writer resumed after its lease had expired and changed what readers were reading.
 async fn reader_rejects_an_earlier_writer<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = writer(&one).acquire().await?;

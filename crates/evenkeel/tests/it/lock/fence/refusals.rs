@@ -64,7 +64,7 @@ async fn late_anchored_holder_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<(
     Ok(())
 }
 
-/// (L5) After a failover to a stale replica, or a flush, on a server whose clock is behind, fences go backwards: the new
+/// (L5) After a failover to a stale replica, or a flush, on a server whose clock is behind, fences are lower than before: the new
 /// holder would be rejected forever.
 async fn fence_behind_before_the_first_read_is_raised<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
@@ -92,7 +92,7 @@ async fn fence_behind_after_a_read_is_rejected<S: Shelf>(stand: Stand<S>) -> Res
     let guard = lock(&one).acquire_anchored(&stand.pool).await?;
     let read = stand.amount().await?;
     let seen = Fence(guard.fence().0 + 1_000);
-    // A later holder, of a Redis that this process does not know of; then it is this one's turn again in its own.
+    // A later holder acquires the lock on another Redis. Then this process acquires it again on its own Redis.
     let later = two.lock("other").fence_above(seen).acquire().await?;
     let mut connection = stand.pool.acquire().await?;
     assert!(S::check_at_write(&mut connection, "stock/42", i64::try_from(later.fence().0)?).await?);
@@ -108,7 +108,7 @@ async fn deleted_fence_row_is_not_recreated<S: Shelf>(stand: Stand<S>) -> Result
     let (one, _) = stand.processes().await;
     let guard = lock(&one).acquire().await?;
     stand.add_one(&guard).await?;
-    S::script_of_test(&mut *stand.pool.acquire().await?, "DELETE FROM evenkeel_guards").await?;
+    S::run_test_script(&mut *stand.pool.acquire().await?, "DELETE FROM evenkeel_guards").await?;
     assert!(is_fenced(&guard.begin(&stand.pool).await));
     Ok(())
 }
@@ -123,7 +123,7 @@ async fn longest_lease_begins_a_transaction<S: Shelf>(stand: Stand<S>) -> Result
     Ok(())
 }
 
-/// Fences were raised above it, where a script cannot count further: "try later", forever.
+/// Fences were raised above the largest integer that a script can count to: every call returned "try later".
 async fn impossible_fence_in_a_row_is_reported<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     stand.add_one(&lock(&one).acquire().await?).await?;
@@ -131,14 +131,14 @@ async fn impossible_fence_in_a_row_is_reported<S: Shelf>(stand: Stand<S>) -> Res
         "UPDATE evenkeel_guards SET fence = 9007199254740991",
         "UPDATE evenkeel_guards SET fence = 9223372036854775807",
     ] {
-        S::script_of_test(&mut *stand.pool.acquire().await?, written).await?;
+        S::run_test_script(&mut *stand.pool.acquire().await?, written).await?;
         let guard = lock(&two).wait(TTL).acquire().await?;
         let error = guard.begin(&stand.pool).await.unwrap_err();
         let is_named = matches!(&error, FenceError::Lock(LockError::Invalid(text)) if text.contains("evenkeel_guards"));
         assert!(is_named && !error.is_retryable(), "{error}");
         guard.release().await?;
     }
-    S::script_of_test(&mut *stand.pool.acquire().await?, "UPDATE evenkeel_guards SET fence = 0").await?;
+    S::run_test_script(&mut *stand.pool.acquire().await?, "UPDATE evenkeel_guards SET fence = 0").await?;
     stand.add_one(&lock(&two).acquire().await?).await?;
     assert_eq!(stand.amount().await?, 2);
     Ok(())
@@ -186,7 +186,7 @@ async fn unit_of_work_begins_with_the_fence<S: Shelf>(stand: Stand<S>) -> Result
     Ok(())
 }
 
-/// (the upsert with the greater of two fences let 7 pass 9)
+/// (An upsert that stores the greater of two fences succeeds for 7 after 9, so it does not reject the earlier holder.)
 async fn lower_fence_is_rejected_in_every_statement_order<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;

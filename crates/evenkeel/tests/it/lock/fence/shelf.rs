@@ -19,7 +19,7 @@ pub(super) trait Shelf: Database {
     /// The usual misuse of fencing tokens: checked when something is written, and never before.
     async fn check_at_write(connection: &mut Self::Connection, name: &str, fence: i64) -> sqlx::Result<bool>;
     /// Runs a statement without values.
-    async fn script_of_test(connection: &mut Self::Connection, text: &'static str) -> sqlx::Result<()>;
+    async fn run_test_script(connection: &mut Self::Connection, text: &'static str) -> sqlx::Result<()>;
 }
 
 macro_rules! shelf {
@@ -40,7 +40,7 @@ macro_rules! shelf {
                 Ok(stored.rows_affected() == 1)
             }
 
-            async fn script_of_test(connection: &mut Self::Connection, text: &'static str) -> sqlx::Result<()> {
+            async fn run_test_script(connection: &mut Self::Connection, text: &'static str) -> sqlx::Result<()> {
                 sqlx::raw_sql(text).execute(connection).await.map(drop)
             }
         }
@@ -115,8 +115,8 @@ pub(super) async fn furnished<S: Shelf>(url: &str) -> Result<Pool<S>> {
     let pool = open::<S>(url).await?;
     evenkeel::sql::migrate(&pool).await?;
     let mut connection = pool.acquire().await?;
-    S::script_of_test(&mut connection, "CREATE TABLE shelf (amount BIGINT NOT NULL)").await?;
-    S::script_of_test(&mut connection, "INSERT INTO shelf (amount) VALUES (0)").await?;
+    S::run_test_script(&mut connection, "CREATE TABLE shelf (amount BIGINT NOT NULL)").await?;
+    S::run_test_script(&mut connection, "INSERT INTO shelf (amount) VALUES (0)").await?;
     drop(connection);
     Ok(pool)
 }

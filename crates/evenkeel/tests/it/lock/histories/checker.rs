@@ -77,15 +77,15 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_holds_and_falling_fences_are_found() {
+    fn checker_finds_overlapping_holds_and_falling_fences() {
         let start = Instant::now();
         let of = |holds: &[Hold]| violations(holds).len();
         assert_eq!(of(&[hold(start, (0, 5), 3, 1), hold(start, (5, 9), 3, 2)]), 0);
         assert_eq!(of(&[hold(start, (0, 6), 3, 1), hold(start, (5, 9), 1, 2)]), 1, "a reader next to a writer");
         assert_eq!(of(&[hold(start, (0, 6), 1, 1), hold(start, (5, 9), 2, 1)]), 0, "readers share a fence");
-        assert_eq!(of(&[hold(start, (0, 5), 3, 2), hold(start, (6, 9), 3, 1)]), 1, "a fence that falls");
-        assert_eq!(of(&[hold(start, (0, 5), 3, 2), hold(start, (6, 9), 3, 2)]), 1, "a fence that comes again");
+        assert_eq!(of(&[hold(start, (0, 5), 3, 2), hold(start, (6, 9), 3, 1)]), 1, "a lower fence");
+        assert_eq!(of(&[hold(start, (0, 5), 3, 2), hold(start, (6, 9), 3, 2)]), 1, "a repeated fence");
         let broken = Hold { broken_at: Some(start + Duration::from_millis(4)), ..hold(start, (0, 6), 3, 1) };
-        assert_eq!(of(&[broken, hold(start, (5, 9), 3, 2)]), 0, "what an operator broke");
+        assert_eq!(of(&[broken, hold(start, (5, 9), 3, 2)]), 0, "an operator broke the lock");
     }
 }

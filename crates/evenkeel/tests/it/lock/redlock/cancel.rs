@@ -62,7 +62,7 @@ async fn dropped_release_completes(fleet: Fleet) {
     }
 }
 
-/// (L7) A future that was dropped outside of the runtime panicked, or blocked it: it had to send something.
+/// (L7) A future that was dropped outside of the runtime panicked or blocked, because its drop had to send a command.
 async fn futures_drop_without_a_runtime(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for polls in 0.. {

@@ -78,7 +78,7 @@ async fn foreign_key_types_do_not_exclude_a_server() {
         let redlock = builder.connect(&urls).await.unwrap();
         for key in [":redlock", ":l:{a}:lock", ":l:{a}:fence", ":l:{a}:waiters"] {
             let key = format!("{}{key}", prefixes[0]);
-            // In one step: the servers are looked after meanwhile.
+            // In one step, because the Redlock checks its servers concurrently.
             let put = "redis.call('DEL', KEYS[1]) return redis.call('RPUSH', KEYS[1], 'a')";
             let put = redis::cmd("EVAL").arg(put).arg(1).arg(&key).clone();
             hand.link().unwrap().command(key.as_bytes(), &put).await.unwrap();

@@ -53,7 +53,7 @@ async fn fences_rise_though_every_server_forgets_in_turn(fleet: Fleet) {
     assert!(take(&redlock).await.fence() > highest);
 }
 
-/// A majority is lost if restarted servers do not learn of the held locks: three servers, then two, then one.
+/// A majority is lost unless the held locks are written back to restarted servers: three servers, then two, then one.
 async fn renewal_restores_the_lock_on_an_empty_server(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;

@@ -11,7 +11,7 @@ on_both! {
     one_holder_at_a_time_with_rising_fences
     lease_is_shortened_by_the_clock_drift
     guard_is_renewed_while_held
-    paused_holder_learns_of_its_loss
+    paused_holder_detects_lost_lock
     broken_lock_is_noticed_at_the_next_renewal
     guard_ends_at_max_hold
     guard_drop_needs_no_runtime
@@ -56,7 +56,7 @@ async fn guard_is_renewed_while_held(fleet: Fleet) {
     assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
-async fn paused_holder_learns_of_its_loss(fleet: Fleet) {
+async fn paused_holder_detects_lost_lock(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
     // Longer than its lease, in one leap.
@@ -105,7 +105,7 @@ async fn release_wakes_another_process(fleet: Fleet) {
     let lock = two.lock(NAME).ttl(TTL).wait(Wait::Forever);
     let waiting = tokio::spawn(async move { lock.acquire().await.unwrap().release().await.unwrap() });
     until(async || one.lock(NAME).inspect().await.unwrap().is_some_and(|holder| holder.waiting == 1)).await;
-    // Armed and asleep by now, or about to poll once more.
+    // The waiter has subscribed and waits by now, or is about to poll once more.
     for _ in 0..200 {
         held_on(&one).await;
     }

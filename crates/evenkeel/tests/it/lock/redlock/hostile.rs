@@ -99,7 +99,7 @@ async fn leaked_guard_ends_at_max_hold(fleet: Fleet) {
     assert!(next.is_ok());
 }
 
-/// A thread that sleeps polls nothing; it learns of the loss when it looks.
+/// A thread that sleeps polls nothing; it detects the loss at its next check.
 async fn guard_in_a_blocked_thread_is_lost(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = one.lock(NAME).ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap();

@@ -123,7 +123,7 @@ async fn restarted_server_grants_no_held_lock() {
         })
         .await
         .unwrap();
-        assert!(guard.is_lost(), "by then the first one knows");
+        assert!(guard.is_lost(), "the first holder has detected the loss by then");
         assert!(next.fence() > guard.fence());
     }))
     .await;

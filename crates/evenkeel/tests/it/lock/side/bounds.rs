@@ -30,7 +30,7 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, LockError>) -> String {
     }
 }
 
-/// "Taken, for 0 ms more", while the holder had half a minute.
+/// The error once said "taken, for 0 ms more", although half a minute of the lease was left.
 async fn busy_error_in_the_local_queue_has_the_remaining_time(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
@@ -69,7 +69,7 @@ async fn invalid_arguments_are_rejected_before_the_wait(rig: Rig) {
     assert!(reported.iter().all(|reported| reported.contains("2048 bytes of metadata")), "{reported:?}");
 }
 
-/// Guards that were over when they were handed out.
+/// Regression: with such settings, guards had expired before they were returned.
 async fn ttl_and_max_hold_below_50_ms_are_rejected(rig: Rig) {
     let one = rig.process().await;
     for span in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1), Duration::from_millis(49)] {

@@ -33,7 +33,7 @@ impl Waiter {
         Self { keel, acquired, _proxy: proxy }
     }
 
-    /// Receives the same notifications, after it.
+    /// A second subscription to the notifications of the lock, on the connection of the waiter: it receives each one after the waiter.
     async fn subscribe_to_lock(&self) -> Subscription {
         let link = self.keel.link().unwrap();
         link.subscribe(format!("{}:l:{{stock/42}}:news", link.prefix()).as_bytes()).await.unwrap()
@@ -58,11 +58,11 @@ async fn give_back(guard: Guard, waiter: &Waiter) {
     for _ in 0..10 {
         tokio::task::yield_now().await;
     }
-    // On the way of its attempts, after them.
+    // On the connection of its attempts, so this is answered after them.
     waiter.keel.lock("stock/42").inspect().await.unwrap();
 }
 
-/// With a hundred processes that wait, every release had a hundred attempts, ninety-nine of them in vain.
+/// With a hundred waiting processes, every release caused a hundred attempts, of which ninety-nine failed (thundering herd).
 #[tokio::test]
 async fn release_calls_only_the_longest_waiting_process() {
     in_time(async {
@@ -107,7 +107,7 @@ async fn waiter_polls_after_a_second_without_a_notification() {
         let one = rig.process().await;
         let guard = take(&one).await;
         let waiter = Waiter::asleep(&rig).await;
-        // On the way of its attempts, after them.
+        // On the connection of its attempts, so this is answered after them.
         waiter.keel.lock("stock/42").inspect().await.unwrap();
         for _ in 0..10 {
             tokio::task::yield_now().await;

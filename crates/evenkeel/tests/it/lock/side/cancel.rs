@@ -100,7 +100,7 @@ async fn dropped_run_keeps_the_guard(rig: Rig) {
     assert!(!guard.is_lost());
 }
 
-/// (L7) A future that was dropped outside of the runtime panicked, or blocked it: it had to send something.
+/// (L7) A future that was dropped outside of the runtime panicked or blocked, because its drop had to send a command.
 async fn futures_drop_without_a_runtime(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {

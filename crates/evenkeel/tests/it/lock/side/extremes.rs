@@ -126,7 +126,7 @@ async fn of_names_and_numbers(keel: &Keel) -> Vec<(String, bool)> {
     all
 }
 
-/// `max_hold` overflowed: in memory it panicked, on Redis the limit was anywhere.
+/// `max_hold` overflowed: in memory it panicked, on Redis the limit was an arbitrary time.
 #[tokio::test]
 async fn extreme_terms_behave_alike_on_both_backends() {
     in_time(Box::pin(async {
@@ -179,7 +179,7 @@ async fn waits_of_extreme_length_end_with_the_lock(rig: Rig) {
     }
 }
 
-/// Above 2^53 a script counts no further: two holders in a row had the same fence.
+/// A script cannot count above 2^53: two holders in succession had the same fence.
 async fn fences_rise_above_the_highest_floor(rig: Rig) {
     let keel = rig.process().await;
     for floor in [0, 1, 1 << 52, (1 << 52) + 1, (1 << 53) - 2, (1 << 53) - 1, 1 << 53, u64::MAX] {

@@ -11,7 +11,7 @@ on_both! {
     guard_holds_and_releases
     fences_rise
     guard_is_renewed_while_held
-    paused_holder_learns_of_its_loss_on_resume
+    paused_holder_detects_lost_lock_on_resume
     lost_guard_stays_lost
     future_is_not_polled_after_the_lease_expired
     broken_lock_is_noticed_at_the_next_renewal
@@ -66,8 +66,8 @@ async fn guard_is_renewed_while_held(rig: Rig) {
     assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
-/// (L3) Timers stop while a process is stopped or a machine sleeps: the holder woke up and continued with an expired lease.
-async fn paused_holder_learns_of_its_loss_on_resume(rig: Rig) {
+/// (L3) Timers stop while a process is stopped or a machine sleeps: the holder resumed and continued with an expired lease.
+async fn paused_holder_detects_lost_lock_on_resume(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
     rig.advance(TTL - Duration::from_millis(1)).await;
@@ -138,7 +138,7 @@ async fn guard_ends_at_max_hold(rig: Rig) {
     rig.pass(TTL).await;
     assert!(!guard.is_lost());
     rig.while_time_passes(guard.expiring_soon()).await;
-    assert!(!guard.is_lost(), "the guard learns of it before");
+    assert!(!guard.is_lost(), "the guard detects the loss before");
     let lost = rig.while_time_passes(guard.lost()).await;
     assert_eq!(lost.reason, LossReason::Expired);
     assert!(two.lock("stock/42").try_acquire().await.unwrap().is_some());
@@ -161,7 +161,7 @@ async fn dropped_guard_releases(rig: Rig) {
     until(async || is_free(&two).await).await;
 }
 
-/// (L7) A drop outside of the runtime panicked, or blocked it: it had to send something.
+/// (L7) A guard that was dropped outside of the runtime panicked or blocked, because its drop had to send a command.
 async fn guard_drop_needs_no_runtime(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;

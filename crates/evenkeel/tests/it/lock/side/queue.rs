@@ -69,7 +69,7 @@ async fn release_wakes_another_process(rig: Rig) {
     let order = Arc::default();
     let task = wait_for(&two, "two", &order);
     until(async || waiting(&one).await == 1).await;
-    // Armed and asleep by now, or about to poll once more.
+    // The waiter has subscribed and waits by now, or is about to poll once more.
     for _ in 0..200 {
         waiting(&one).await;
     }

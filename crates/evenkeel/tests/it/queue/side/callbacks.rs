@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 on_both! {
     redrive_whose_progress_panics_is_continued_by_the_next
-    growth_whose_progress_panics_is_continued_by_the_next
+    growth_after_progress_panic_is_completed_by_next_call
     watch_continues_after_a_panic_in_its_hook
 }
 
@@ -64,14 +64,14 @@ async fn redrive_whose_progress_panics_is_continued_by_the_next(rig: Rig) {
     }
 }
 
-async fn growth_whose_progress_panics_is_continued_by_the_next(rig: Rig) {
+async fn growth_after_progress_panic_is_completed_by_next_call(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(2)).await;
     let letters = (0..24).map(|number| format!("letter {number}")).collect::<Vec<_>>();
     let jobs = letters.iter().map(|letter| mail.job(letter).delay(Duration::from_secs(20)));
     let sent = mail.enqueue_all(jobs).await.unwrap();
     let topic = mail.topic();
     let grown = tokio::spawn(async move { topic.grow_with(8, |_| panic!("on purpose")).await.map(drop) });
-    assert!(grown.await.unwrap_err().is_panic(), "it is the caller's");
+    assert!(grown.await.unwrap_err().is_panic(), "the panic reaches the caller");
     let early = mail.now(&"during the migration".to_owned()).await.unwrap();
     for id in sent.iter().map(|sent| &sent.id).chain([&early]) {
         assert_eq!(state(&mail, id).await, WAITING);

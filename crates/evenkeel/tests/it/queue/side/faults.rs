@@ -29,7 +29,7 @@ async fn lost_reply_is_requested_again() {
 
         let sender = rig.mail().await;
         for number in 0..5 {
-            // The next script on this way is the consumer's claim: the sender has another one.
+            // The next script in this direction is the consumer's claim: the sender has another one.
             let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
             let body = format!("job {number}");
             let id = sender.now(&body).await.unwrap();
@@ -55,7 +55,7 @@ async fn consumer_with_a_call_in_flight_ends_with_its_keel() {
             mail.now(&"warm".to_owned()).await.unwrap();
             assert_eq!(desk.done().await, "warm");
 
-            // The next script on this way is the consumer's claim: the sender has another one.
+            // The next script in this direction is the consumer's claim: the sender has another one.
             let mut hold = proxy.hold(direction, "EVALSHA");
             rig.mail().await.now(&"a".to_owned()).await.unwrap();
             hold.reached().await.unwrap();
@@ -101,7 +101,7 @@ async fn lost_wake_up_delays_a_job_by_at_most_a_second() {
         let desk = Desk::new();
         // Waits longer than any consumer, so that the first marker is its.
         let client = redis::Client::open(rig.url()).unwrap();
-        let mut thief = client.get_multiplexed_async_connection_with_config(&with_long_timeout()).await.unwrap();
+        let mut thief = client.get_multiplexed_async_connection_with_config(&without_response_timeout()).await.unwrap();
         let (_, shard) = mail.steps(&JobId([0; 16]));
         let number: u64 = redis::cmd("CLIENT").arg("ID").query_async(&mut thief).await.unwrap();
         let key = format!("{}:wake", shard.tag());
@@ -127,6 +127,6 @@ async fn lost_wake_up_delays_a_job_by_at_most_a_second() {
     .await;
 }
 
-fn with_long_timeout() -> redis::AsyncConnectionConfig {
+fn without_response_timeout() -> redis::AsyncConnectionConfig {
     redis::AsyncConnectionConfig::new().set_response_timeout(None)
 }

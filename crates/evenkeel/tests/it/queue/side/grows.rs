@@ -86,7 +86,7 @@ async fn every_job_is_found_after_growth(rig: Rig) {
     }
 }
 
-/// Processes are not started anew because a topic grows.
+/// Processes are not restarted when a topic grows.
 async fn consumer_follows_growth_of_its_topic(rig: Rig) {
     let old = rig.mail_with(|builder| builder.shards(1)).await;
     let desk = Desk::new();

@@ -384,7 +384,7 @@ async fn panic_in_an_encoder_reaches_its_caller_and_changes_nothing(rig: Rig) {
     assert_eq!((stats.total.waiting(), stats.total.leased, stats.total.dead), (1, 0, 0), "nothing was sent");
     let Some(Found::Live { job, .. }) = mail.find(&waiting).await.unwrap() else { panic!("the job waits") };
     assert_eq!(&job.spec.body[..], b"\"fine\"");
-    // The same handle goes on.
+    // The same handle can still be used.
     assert_eq!(hostile.edit(&waiting, &Body("other".to_owned())).await.unwrap(), Rescheduled::Changed);
     let desk = Desk::new();
     let office = open(desk.consumer(&mail));

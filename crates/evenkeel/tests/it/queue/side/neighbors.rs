@@ -65,7 +65,7 @@ async fn foreign_type_under_a_queue_key_stops_only_its_shard() {
     .await;
 }
 
-/// The key of a register, where another program has put its own value now.
+/// The key of a register, which another program has overwritten.
 async fn occupied(rig: &Rig, register: &str) -> String {
     let key = format!("{}:{register}", rig.prefix());
     rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;

@@ -70,7 +70,7 @@ async fn repeated_conflicts_switch_to_pessimistic_locking<DB: Sql>(rig: Rig<DB>)
         approaches.borrow_mut().push(approach);
         async move {
             if approach == Optimistic {
-                // Another writer was faster each time.
+                // Another writer commits first in each attempt.
                 DB::run(&mut *rig.pool.acquire().await?, "UPDATE stock SET units = units - 1 WHERE id = 1").await?;
                 return Err(Stale.into());
             }
@@ -155,7 +155,7 @@ async fn retries_are_bounded_and_reported() {
     assert!(matches!(error, ConflictError::GaveUp { attempts: 3, conflict: Conflict::Stale, .. }), "{error:?}");
 }
 
-/// A commit that was not answered may have happened: doing the work again would do it twice.
+/// A commit without a reply may have happened: repeating the work would apply it twice.
 #[tokio::test]
 async fn error_other_than_a_conflict_is_not_retried() {
     for error in [sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into()), sqlx::Error::RowNotFound] {

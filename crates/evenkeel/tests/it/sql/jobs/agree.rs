@@ -131,7 +131,7 @@ async fn operators_and_programs_agree_on_pauses<DB: Tested>(place: TestDatabase<
     }
 }
 
-/// Limits count what Redis keeps. They do not count rows, and the operator gets that error.
+/// Limits count jobs in Redis, not rows: on a queue with rows, the call that sets a limit is rejected.
 async fn operators_and_programs_agree_on_limits<DB: Tested>(place: TestDatabase<DB>) {
     let limits = Limits { jobs_max: Some(4), bytes_max: None };
     for (kept, is_flushed) in all_cases() {

@@ -196,12 +196,12 @@ async fn dead_letter_survives_restart_of_embedded_store<DB: Tested>(place: TestD
     death(&place, stage).await;
 }
 
-/// Between the loss and the sweep only the rows know of dead letters.
+/// Between the loss and the sweep, dead letters exist only as rows.
 async fn dead_letter_is_listed_before_the_sweep<DB: Tested>(place: TestDatabase<DB>) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let operator = Keel::connect(&redis.url()).await.unwrap();
     let stage = Stage { queue: opened(&Keel::connect(&redis.url()).await.unwrap(), &place).await, redis: None };
-    // Another process seems to sweep, and does not.
+    // Redis says that another process sweeps, so this one does not.
     let (_, shard) = stage.queue.steps(&JobId([0; 16]));
     let sweep = format!("{}:sweep", shard.tag());
     redis.command::<()>(&["SET", &sweep, "another"]).await.unwrap();

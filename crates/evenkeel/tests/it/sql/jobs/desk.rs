@@ -253,7 +253,8 @@ async fn replica_of(redis: &Redis) -> Redis {
     replica
 }
 
-/// A row does not have the time of the enqueuing; its job has one once the sweep has restored it, which may happen between two reads.
+/// A row does not store when its job was enqueued. The job has such a time once the sweep has restored it, which may happen between
+/// two reads.
 fn without_enqueued_at(found: Option<Found>) -> String {
     let mut found = found;
     if let Some(Found::Live { job, .. }) = &mut found {

@@ -293,7 +293,8 @@ async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: Test
 async fn pause_survives_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     desk.topic.pause(None).await.unwrap();
-    // Another process seems to sweep, and does not: a consumer that claims does not begin, and pauses the store.
+    // Redis says that another process sweeps, so the pause is restored by a consumer: it claims the job, does not start it, and pauses
+    // the store.
     let (_, shard) = desk.queue.steps(&JobId([0; 16]));
     let flush = "redis.call('FLUSHALL') return redis.call('SET', ARGV[1], 'another')";
     desk.redis.command::<()>(&["EVAL", flush, "0", &format!("{}:sweep", shard.tag())]).await.unwrap();

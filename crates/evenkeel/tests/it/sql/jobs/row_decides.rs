@@ -102,7 +102,7 @@ async fn flushed_redis_is_refilled_from_the_rows<DB: Tested>(place: TestDatabase
     for sent in &sent {
         assert!(waits(&queue, &sent.id).await);
     }
-    // And they run.
+    // A restored job runs.
     queue.reschedule_in(&sent[699].id, Duration::ZERO).await.unwrap();
     let (task, mut runs) = consuming(&queue);
     assert_eq!(runs.recv().await, Some(699));
@@ -142,7 +142,7 @@ async fn finished_job_is_not_restored<DB: Tested>(place: TestDatabase<DB>) {
 async fn revoked_job_never_runs_though_the_store_has_the_job<DB: Tested>(place: TestDatabase<DB>) {
     let old = opened(&place).await;
     let id = old.delay(HOUR, &1).await.unwrap();
-    // Another process, with its own store, revokes it: the first store does not know that.
+    // Another process, with its own store, revokes the job: the first store has no record of that.
     let other = opened(&place).await;
     assert_eq!(other.revoke(&id).await.unwrap(), Revoked::Revoked);
     let (steps, shard) = old.steps(&id);
@@ -223,7 +223,7 @@ async fn jobs_beyond_the_horizon_stay_out_of_the_store<DB: Tested>(place: TestDa
     queue.sweep_once().await.unwrap();
     assert!(!waits(&queue, &far).await);
     assert!(waits(&queue, &near).await);
-    assert!(matches!(queue.find(&far).await.unwrap(), Some(Found::Live { .. })), "it is known all the same");
+    assert!(matches!(queue.find(&far).await.unwrap(), Some(Found::Live { .. })), "its row is found");
     assert_eq!(queue.reschedule_in(&far, HOUR / 2).await.unwrap(), Rescheduled::Changed);
     assert!(waits(&queue, &far).await);
     let other = queue.delay(10 * HOUR, &3).await.unwrap();

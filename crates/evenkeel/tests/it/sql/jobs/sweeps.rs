@@ -66,7 +66,7 @@ impl Stage {
         }
     }
 
-    /// A job whose worker began its last attempt and then fell silent: its lease is over at once.
+    /// A job whose worker began its last attempt and sent no further heartbeat: its lease expires at once.
     async fn silent_at_last_attempt(&self, body: &str) -> JobId {
         let id = self.queue.now(&body.to_owned()).await.unwrap();
         let (steps, shard) = self.queue.steps(&id);

@@ -4,7 +4,7 @@ use evenkeel::sql::sink::{Confirmed, Envelope, Sink, SinkError};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Semaphore, watch};
 
-/// A sink in a test's hand. Clones are the same sink.
+/// A sink that a test controls. Clones are the same sink.
 #[derive(Clone)]
 pub(super) struct Recorder(Arc<Inner>);
 

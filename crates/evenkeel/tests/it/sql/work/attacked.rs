@@ -58,7 +58,7 @@ async fn effects_of_another_keel_are_rejected<DB: Sql>(rig: Rig<DB>) {
     let sealed = joined.seal(&mut transaction).await.unwrap();
     transaction.commit().await.unwrap();
     assert!(sealed.carry_out(&rig.pool).await.unwrap().is_some());
-    // Another process over the same store is no stranger.
+    // Another process on the same store is accepted.
     let twin = rig.keel.another_process();
     let mut work = twin.begin(&rig.pool).await.unwrap();
     work.invalidate(&rig.stock, &1).unwrap();

@@ -38,7 +38,7 @@ async fn commit_is_followed_by_its_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE due_at IS NOT NULL").await, 0);
 }
 
-/// Nothing went wrong where only messages wait whose order a relay keeps.
+/// Messages that wait for a relay because of their order are not failures.
 async fn keyed_message_is_left_to_the_relay_without_a_warning<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.invalidate(&rig.stock, &1).unwrap();

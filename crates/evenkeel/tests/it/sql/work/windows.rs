@@ -74,7 +74,7 @@ async fn job_that_runs_at_once_reads_no_older_value<DB: Sql>(rig: Rig<DB>) {
     assert!(rig.mail.find(&job).await.unwrap().is_some());
 }
 
-/// Once the commit is acknowledged, nothing that goes wrong is an error of the commit.
+/// After an acknowledged commit, a failed effect is not reported as an error of the commit.
 async fn failed_effect_is_left_to_the_relay<DB: Sql>(rig: Rig<DB>) {
     let gate = StepGate::default();
     let cache = rig.keel.cache::<i64, i64>("gated").ttl(Duration::from_secs(600)).gate(&gate).open().await.unwrap();

@@ -53,7 +53,7 @@ async fn entries_of_a_lost_reply_are_found_again() {
             assert_eq!(desk.done().await, "warm");
             all_settled(&elsewhere).await;
 
-            // The next script on this way is the consumer's read: the producer has another one.
+            // The next script in this direction is the consumer's read: the producer has another one.
             let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
             append(&elsewhere, "a", &["lost"]).await;
             hold.reached().await.unwrap();

@@ -94,7 +94,7 @@ pub async fn repeated_call_returns_the_same_reply<Q: QueueSteps>(rig: &Rig<Q>) -
     assert_eq!(receipts(&again), receipts(&answer));
     assert_eq!(again.deliveries.iter().map(plain).collect::<Vec<_>>(), ["b", "c"]);
     assert!(again.deliveries.iter().all(|delivered| delivered.lease_left_ms == 20_000));
-    // What is not held under that token any more is left out.
+    // Deliveries that are no longer held under that token are left out.
     let heartbeat = rig.heartbeat(&consumer, answer.deliveries[0].receipt, false).await?;
     assert!(heartbeat);
     rig.time.advance(20_000).await?;
@@ -103,7 +103,7 @@ pub async fn repeated_call_returns_the_same_reply<Q: QueueSteps>(rig: &Rig<Q>) -
     Ok(())
 }
 
-/// A call that was delayed on its way and overtaken by the next one would settle and claim for a worker that has moved on.
+/// A delayed call that arrives after the next one would settle and claim with an outdated state of its worker.
 pub async fn stale_call_changes_nothing<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();

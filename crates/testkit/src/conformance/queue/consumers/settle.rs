@@ -88,7 +88,7 @@ pub async fn failed_job_is_retried_and_then_dead<Q: QueueSteps>(rig: &Rig<Q>) ->
     Ok(())
 }
 
-/// Work that must succeed is tried for as long as it takes.
+/// With unlimited retries a job is retried until it succeeds.
 pub async fn job_with_unlimited_retries_never_dies<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[with_retries("a", Retries::Unlimited)]).await?;
     let mut consumer = Consumer::default();
@@ -128,7 +128,7 @@ pub async fn dead_job_is_kept_when_exhausted_jobs_are_discarded<Q: QueueSteps>(r
     Ok(())
 }
 
-/// (asynq #1124) Waiting for something is not failing.
+/// (asynq #1124) A snooze is not a failed attempt.
 pub async fn snooze_and_release_use_no_attempt<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[with_retries("a", Retries::Limited(0))]).await?;
     let mut consumer = Consumer::default();
@@ -168,7 +168,7 @@ pub async fn newest_errors_are_kept<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     Ok(())
 }
 
-/// What a handler notes after its lease was taken must not overwrite what its successor knows.
+/// Progress that a handler reports after its lease has expired must not overwrite the progress of the next delivery.
 pub async fn progress_is_stored_for_the_current_delivery_only<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();

@@ -38,7 +38,7 @@ async fn crash<Q: QueueSteps>(rig: &Rig<Q>, deliveries: &[Delivered], report: Re
     Ok(rescued)
 }
 
-/// Of 64 slots one worked after a crash of their process: all that had run there came back one by one, and everything else waited.
+/// After a crash of a process with 64 slots, all jobs that had run there were retried one at a time, and all other jobs waited.
 pub async fn suspects_are_claimed_a_few_at_a_time<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&jobs(&names("suspect", 24))).await?;
     crash(rig, &claim(rig, WIDE, 64).await?, Report::STARTED).await?;
@@ -124,7 +124,7 @@ pub async fn crash_is_not_counted_for_a_shielded_job<Q: QueueSteps>(rig: &Rig<Q>
     Ok(())
 }
 
-/// Its sender chose that it must not run twice, whichever job caused the crash.
+/// The sender has configured that the job must not run twice, whichever job caused the crash.
 pub async fn shielded_job_without_retries_does_not_run_twice<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let once = JobSpec { retries: Retries::Limited(0), ..job("once").spec };
     rig.given(&[NewJob { spec: once, ..job("once") }]).await?;
@@ -134,7 +134,7 @@ pub async fn shielded_job_without_retries_does_not_run_twice<Q: QueueSteps>(rig:
     Ok(())
 }
 
-/// Once the suspect has ended, its former neighbor answers for itself again.
+/// Once the suspect has ended, a crash counts for the jobs that ran with it, too.
 pub async fn job_loses_its_shield_when_the_suspect_ended<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[job("neighbor")]).await?;
     let neighbor = claim(rig, WIDE, 1).await?;

@@ -17,7 +17,7 @@ pub async fn job_is_never_delivered_early<Q: QueueSteps>(rig: &Rig<Q>) -> Result
     Ok(())
 }
 
-/// (A10) Two producers with skewed clocks reordered their jobs: a delay is not theirs to add up.
+/// (A10) Producers with skewed clocks would reorder jobs, so the server adds the delay to its own time.
 pub async fn delay_counts_from_the_server_clock<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[NewJob { when: When::In(90_000), ..job("in") }]).await?;
     assert_eq!(rig.next().await?.due, Some(rig.time.now() + 90_000));
@@ -53,7 +53,7 @@ pub async fn body_outlives_any_delay<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> 
     Ok(())
 }
 
-/// A job that says how late is too late ends as expired instead of running.
+/// A job with a limit of lateness that is exceeded ends as expired and does not run.
 pub async fn job_past_its_deadline_expires<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let spec = JobSpec { late_ms_max: Some(600), retention: Retention::AfterEnd(60_000), ..job("late").spec };
     let late = NewJob { when: When::In(1_000), spec, ..job("late") };

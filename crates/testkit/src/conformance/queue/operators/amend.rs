@@ -39,7 +39,7 @@ pub async fn dead_letter_is_amended_only_if_it_is_the_one_seen<Q: QueueSteps>(ri
     Ok(())
 }
 
-/// What waits or runs may start at any moment: only dead letters hold still.
+/// A waiting job can start at any moment, and a running one has its body already, so only dead letters are edited.
 pub async fn only_dead_letters_are_amended<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let spec = JobSpec { retention: Retention::AfterEnd(600_000), ..job("a").spec };
     rig.given(&[NewJob { spec, ..job("a") }]).await?;

@@ -10,7 +10,7 @@ use evenkeel_protocol::queue::steps::{
 
 const NORMAL: State = State::Waiting(Priority::Normal);
 
-/// Only what is dead can be deleted.
+/// Only dead letters can be deleted.
 pub async fn only_dead_letters_are_deleted<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     rig.kill(&mut Consumer::default()).await?;
@@ -40,8 +40,8 @@ pub async fn dead_letters_are_never_trimmed<Q: QueueSteps>(rig: &Rig<Q>) -> Resu
     Ok(())
 }
 
-/// (BullMQ) Cleaning 1.5 million jobs in one script held Redis for eighteen hours. And one that may delete nothing deletes nothing:
-/// the script's range up to rank -1 was once everything (found by the model and the scripts side by side).
+/// (BullMQ) Cleaning 1.5 million jobs in one script blocked Redis for eighteen hours. A purge with a limit of 0 deletes nothing: the
+/// script's range up to rank -1 once was the whole index (found by comparing the model with the scripts).
 pub async fn purge_deletes_a_bounded_number<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&["a", "b", "c"].map(job)).await?;
     rig.claim_one(&mut Consumer::default()).await?;
@@ -49,7 +49,7 @@ pub async fn purge_deletes_a_bounded_number<Q: QueueSteps>(rig: &Rig<Q>) -> Resu
     assert_eq!(rig.queue.purge(&rig.shard, NORMAL, 1).await?, 1);
     assert_eq!(rig.queue.purge(&rig.shard, NORMAL, 500).await?, 1);
     assert_eq!(rig.queue.purge(&rig.shard, State::Dead, 500).await?, 0);
-    assert!(rig.queue.purge(&rig.shard, State::Leased, 1).await.is_err(), "what runs is not purged");
+    assert!(rig.queue.purge(&rig.shard, State::Leased, 1).await.is_err(), "a running job is not purged");
     let stats = rig.queue.stats(&rig.shard).await?;
     assert_eq!((stats.leased, stats.waiting, stats.totals.deleted), (1, [0; 4], 2));
     Ok(())
@@ -104,7 +104,7 @@ pub async fn page_continues_while_jobs_come_and_go<Q: QueueSteps>(rig: &Rig<Q>) 
     Ok(())
 }
 
-/// One call returns where everything is.
+/// One call returns the state of each job.
 pub async fn stats_add_up<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let low = NewJob { spec: JobSpec { priority: Priority::Low, ..job("low").spec }, ..job("low") };
     let later = NewJob { when: When::In(10), ..job("later") };

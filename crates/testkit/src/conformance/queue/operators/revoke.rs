@@ -48,7 +48,7 @@ pub async fn revoke_reports_what_happened<Q: QueueSteps>(rig: &Rig<Q>) -> Result
     Ok(())
 }
 
-/// The answer was lost, the caller asks again: "unknown" would be no answer.
+/// The reply was lost, and the caller repeats the call. The reply "unknown" would not report that the job was revoked.
 pub async fn repeated_revoke_returns_the_same_result<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[job("a")]).await?;
     assert_eq!(revoke(rig, job("a").id).await?, Revoked::Revoked);
@@ -60,7 +60,7 @@ pub async fn repeated_revoke_returns_the_same_result<Q: QueueSteps>(rig: &Rig<Q>
     Ok(())
 }
 
-/// A silent worker may have begun: the caller learns that, and later calls of that worker are rejected.
+/// A worker without heartbeats may have started the job: the result says so, and later calls of that worker are rejected.
 pub async fn job_with_expired_lease_can_be_revoked<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[job("not rescued"), job("rescued")]).await?;
     let mut consumer = Consumer::default();
@@ -128,7 +128,7 @@ pub async fn running_job_is_not_rescheduled<Q: QueueSteps>(rig: &Rig<Q>) -> Resu
     Ok(())
 }
 
-/// The same as for a revocation: the silent worker loses it, and the caller learns that.
+/// The same as for a revocation: the worker without heartbeats loses the job, and the result says so.
 pub async fn job_with_expired_lease_can_be_rescheduled<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();

@@ -145,7 +145,7 @@ async fn read_after_invalidation_rejects_load_stored_before_it(rig: Rig) {
     see_the_new_row(after).await;
 }
 
-/// On a server of its own.
+/// On its own server, because the commands affect all its clients.
 #[tokio::test]
 async fn read_after_invalidation_rejects_load_across_flush() {
     for words in [&["FLUSHALL"][..], &["CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES"]] {
@@ -165,7 +165,7 @@ async fn read_after_invalidation_rejects_load_across_flush() {
     }
 }
 
-/// However often the key is invalidated: the load after the first one began after all rejected readers.
+/// However often the key is invalidated, the second load began after all rejected readers.
 async fn readers_that_rejected_a_load_share_the_next(rig: Rig) {
     let scene = Scene::new(&rig).await;
     scene.rows.bypass_reads(true);

@@ -62,7 +62,7 @@ async fn read_after_invalidation_does_not_join_earlier_load(rig: Rig) {
     assert_eq!(row(before).await, some("old"));
 }
 
-/// The store has the invalidation, and its sender does not know yet. What is read from now on must not be the old row.
+/// The store has applied the invalidation, and its sender has no reply yet. A read that begins now must not return the old row.
 async fn read_during_invalidation_does_not_join_earlier_load(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -83,8 +83,8 @@ async fn read_during_invalidation_does_not_join_earlier_load(rig: Rig) {
     assert_eq!(row(before).await, some("old"));
 }
 
-/// A relative of H1: a load that began after the invalidation was sent, and before the store had it, finds a value that was
-/// stored in between. So single-flight calls are cut a second time when the reply arrives.
+/// A variant of H1: a load that begins after the invalidation was sent, and before the store has applied it, can find a value that
+/// was stored in between. So when the reply arrives, running single-flight calls are closed to new readers once more.
 async fn read_after_invalidation_reply_does_not_join_older_load(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -117,7 +117,7 @@ async fn read_after_invalidation_reply_does_not_join_older_load(rig: Rig) {
     assert_eq!(row(after).await, some("new"));
 }
 
-/// This process does not learn of another one's invalidation until its fill is rejected.
+/// This process detects another process's invalidation only when its fill is rejected.
 async fn waiter_reloads_after_remote_invalidation_rejects_fill(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;

@@ -23,7 +23,7 @@ on_both! {
     value_due_for_refresh_is_read_from_the_store
     near_value_expires_with_its_ttl
     near_value_expires_after_near_age_max
-    stale_value_is_not_kept_near
+    stale_value_does_not_enter_near_cache
     batch_reads_and_fills_the_near_cache
     invalidation_drops_near_value_of_a_batch
     near_cache_keeps_at_most_its_capacity
@@ -218,7 +218,7 @@ async fn near_value_expires_after_near_age_max(rig: Rig) {
     }
 }
 
-async fn stale_value_is_not_kept_near(rig: Rig) {
+async fn stale_value_does_not_enter_near_cache(rig: Rig) {
     let keel = rig.process().await;
     let rows = near_with(&keel, |builder| builder.retain_stale(Duration::from_secs(60))).await;
     let db = Db::with("a");

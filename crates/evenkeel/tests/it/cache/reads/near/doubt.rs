@@ -58,7 +58,7 @@ async fn new_connection_drops_all_near_values() {
     .await;
 }
 
-/// The same without a new connection: the notification is in flight and does not arrive. TCP reports nothing for minutes.
+/// A notification is in flight and does not arrive, and the connection stays open. TCP reports nothing for minutes.
 #[tokio::test]
 async fn near_hits_end_after_silence_max() {
     in_time(async {
@@ -81,7 +81,7 @@ async fn near_hits_end_after_silence_max() {
     .await;
 }
 
-/// A connection that is cut, without a new one.
+/// A connection is cut, and no new one is made.
 #[tokio::test]
 async fn near_hits_end_after_lost_connection_within_silence_max() {
     in_time(async {
@@ -116,7 +116,7 @@ async fn eviction_by_redis_drops_the_near_value() {
     .await;
 }
 
-/// So does one that Redis expires.
+/// Redis stops tracking a key that it expires, as one that it evicts.
 #[tokio::test]
 async fn expiry_in_redis_drops_the_near_value() {
     in_time(async {
@@ -142,7 +142,7 @@ async fn until_gone(stand: &Stand, key: &str) {
 
 /// A read that was answered on the last connections before they ended, and continues after the new ones have begun.
 #[tokio::test]
-async fn value_read_on_old_connection_is_not_kept_near() {
+async fn value_read_on_old_connection_does_not_enter_near_cache() {
     in_time(async {
         let gate = evenkeel::testing::StepGate::default();
         let stand = Stand::start("heartbeat_ms=50").await;

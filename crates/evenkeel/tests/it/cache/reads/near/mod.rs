@@ -21,7 +21,7 @@ async fn near(keel: &Keel) -> Rows {
     near_with(keel, |builder| builder).await
 }
 
-/// The same with other settings.
+/// The cache `row` with a near cache and these settings.
 async fn near_with(keel: &Keel, change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>) -> Rows {
     change(keel.cache("row").ttl(Duration::from_secs(600)).ttl_jitter(0.0).near(100)).open().await.unwrap()
 }

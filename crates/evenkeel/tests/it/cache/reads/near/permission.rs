@@ -38,7 +38,7 @@ async fn silence_max_below_the_heartbeat_is_rejected() {
     row(&keel).near(1).silence_max(Duration::from_secs(2)).open().await.unwrap();
 }
 
-/// Some hosted servers refuse `CLIENT`, and an administrator may. Everything but the near cache works on.
+/// Some hosted servers reject `CLIENT`, and an administrator may forbid it. Everything except the near cache continues to work.
 #[tokio::test]
 async fn near_cache_requires_permission_for_client_tracking() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 on_both! {
     near_bytes_counts_decoded_values
     near_weight_counts_in_place_of_the_codec
-    value_larger_than_its_shard_is_not_kept_near
+    value_larger_than_its_shard_does_not_enter_near_cache
 }
 
 const BOUND: usize = 1 << 20;
@@ -45,7 +45,7 @@ async fn near_weight_counts_in_place_of_the_codec(rig: Rig) {
     assert_eq!((half, many), (2, 80));
 }
 
-async fn value_larger_than_its_shard_is_not_kept_near(rig: Rig) {
+async fn value_larger_than_its_shard_does_not_enter_near_cache(rig: Rig) {
     for weight in [BOUND, usize::MAX] {
         assert_eq!(kept(&rig, |builder| builder.near_weight(move |_| weight)).await, 0, "{weight}");
         rig.advance(std::time::Duration::from_secs(1)).await;

@@ -66,7 +66,7 @@ async fn fail_safe_never_extends_a_value(rig: Rig) {
         }
         rig.advance(if minute == 59 { MINUTE - Duration::from_millis(1) } else { MINUTE }).await;
     }
-    // The entry may well be there still, for the load that failed last.
+    // The entry may still exist, for the load that failed last.
     let last = rows.get_with(&1, Freshness::Eventual, |key| db.find(*key)).await.unwrap();
     assert_eq!(last.age, HOUR - Duration::from_millis(1));
     rig.advance(Duration::from_millis(2)).await;

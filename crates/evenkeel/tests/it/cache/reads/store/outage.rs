@@ -12,7 +12,7 @@ use tokio::time::timeout;
 /// Far above what any recovery takes; a test that hangs fails instead.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A Redis of the test's own, a keel that notices trouble quickly, and a cache.
+/// A Redis of the test's own, a keel that detects failures quickly, and a cache.
 async fn fleet() -> (Redis, Keel, Rows) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let url = format!("{}?response_timeout_ms=100&connect_timeout_ms=200&heartbeat_ms=100", redis.url());

@@ -18,7 +18,7 @@ async fn rig() -> (Rig, Proxy, Keel) {
     (rig, proxy, keel)
 }
 
-/// (L2) A copy of a good monitor had dropped the local deadline: a holder that was cut off never learned anything.
+/// (L2) A copied implementation lacked the local deadline: a disconnected holder never detected the loss.
 #[tokio::test]
 async fn disconnected_holder_loses_its_lock_at_the_deadline() {
     in_time(async {
@@ -36,7 +36,7 @@ async fn disconnected_holder_loses_its_lock_at_the_deadline() {
     .await;
 }
 
-/// An outage shorter than the lease is sat out.
+/// A lock survives an outage that is shorter than its lease.
 #[tokio::test]
 async fn holder_survives_an_outage_shorter_than_its_lease() {
     in_time(async {
@@ -55,7 +55,7 @@ async fn holder_survives_an_outage_shorter_than_its_lease() {
     .await;
 }
 
-/// (L3) The lease counted from the reply: after a slow one its holder believed in it longer than the server did.
+/// (L3) The lease counted from the reply: after a slow reply the holder counted on the lock for longer than the server did.
 #[tokio::test]
 async fn lease_counts_from_the_request() {
     in_time(async {
@@ -78,7 +78,7 @@ async fn lease_counts_from_the_request() {
 async fn grant_that_arrives_after_its_lease_is_discarded() {
     in_time(async {
         let (rig, proxy, one) = rig().await;
-        // The first script on this way is sent anew; then it is the acquisition's turn.
+        // The first script in this direction is sent anew; then it is the acquisition's turn.
         drop(one.lock("other").acquire().await.unwrap());
         let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
         let lock = one.lock("stock/42").ttl(TTL).wait(Wait::No);
@@ -151,7 +151,7 @@ async fn release_without_a_reply_is_unconfirmed() {
     .await;
 }
 
-/// (L8) Every error was retried forever, also when all nodes were down.
+/// (L8) Every error was retried forever, even when all nodes were unreachable.
 #[tokio::test]
 async fn acquire_reports_an_unreachable_redis() {
     in_time(async {

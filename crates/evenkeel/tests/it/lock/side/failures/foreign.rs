@@ -52,7 +52,7 @@ async fn foreign_bytes_are_replaced_by_the_next_acquire() {
     .await;
 }
 
-/// The holder learns of it as if its lease had been deleted, and fences keep rising.
+/// The holder detects it as it detects a deleted lease, and fences keep rising.
 #[tokio::test]
 async fn foreign_bytes_in_a_held_lock_end_the_hold() {
     in_time(Box::pin(async {

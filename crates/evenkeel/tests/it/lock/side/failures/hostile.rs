@@ -118,7 +118,7 @@ async fn aborted_task_releases_its_lock(rig: Rig) {
     until(async || is_free(&one).await).await;
 }
 
-/// A thread that sleeps polls nothing; it learns of the loss when it looks.
+/// A thread that sleeps polls nothing; it detects the loss at its next check.
 async fn guard_in_a_blocked_thread_is_lost(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("stock/42").ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap();

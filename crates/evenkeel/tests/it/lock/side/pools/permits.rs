@@ -28,7 +28,7 @@ async fn held(keel: &Keel) -> u32 {
     found.map_or(0, |state| state.holders.iter().map(|holder| holder.permits).sum())
 }
 
-/// After this each waiter is armed and asleep, or about to poll once more.
+/// After this each waiter has subscribed and waits, or is about to poll once more.
 async fn asleep(keel: &Keel, number: u64) {
     let waiting = async || keel.semaphore("desks", 3).inspect().await.unwrap().map_or(0, |state| state.waiting);
     until(async || waiting().await == number).await;
@@ -101,7 +101,7 @@ async fn permits_are_granted_first_come_first_served(rig: Rig) {
     assert_eq!(*order.lock().unwrap(), [1, 2, 3, 4, 5, 6]);
 }
 
-/// Two versions of a program named different numbers: each let in as many as it thought there were.
+/// Regression: two versions of a program used different numbers of permits, and each granted permits up to its own number.
 async fn different_permit_count_is_rejected(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let permits = take(&one, 1).acquire().await.unwrap();

@@ -50,7 +50,7 @@ async fn is_idle(keel: &Keel) -> bool {
     shelf.is_none_or(|state| state.is_idle()) && desks.is_none_or(|state| state.is_idle())
 }
 
-/// (L2) Each shared holder is disconnected on its own, and must learn it on its own: at its deadline, and not after the next
+/// (L2) Each shared holder is disconnected on its own, and must detect it on its own: at its deadline, and not after the next
 /// holder was admitted.
 #[tokio::test]
 async fn disconnected_shared_holders_lose_at_their_deadline() {
@@ -71,7 +71,7 @@ async fn disconnected_shared_holders_lose_at_their_deadline() {
     .await;
 }
 
-/// An outage shorter than the lease is sat out.
+/// Permits survive an outage that is shorter than their lease.
 #[tokio::test]
 async fn shared_holders_survive_a_short_outage() {
     in_time(async {

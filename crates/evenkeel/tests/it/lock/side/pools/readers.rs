@@ -13,8 +13,8 @@ on_both! {
     waiting_writer_is_not_starved
     writer_that_stops_waiting_does_not_block_readers
     each_reader_is_renewed
-    paused_reader_learns_of_its_loss
-    broken_reader_learns_of_its_loss
+    paused_reader_detects_lost_lock
+    broken_reader_detects_lost_lock
     shared_guard_ends_at_max_hold
     shared_guard_drop_needs_no_runtime
     dropped_shared_acquire_leaves_nothing
@@ -44,7 +44,7 @@ async fn waiting(keel: &Keel) -> u64 {
     keel.rw_lock("shelf").inspect().await.unwrap().map_or(0, |state| state.waiting)
 }
 
-/// After this each waiter is armed and asleep, or about to poll once more.
+/// After this each waiter has subscribed and waits, or is about to poll once more.
 async fn asleep(keel: &Keel, number: u64) {
     until(async || waiting(keel).await == number).await;
     for _ in 0..200 {
@@ -150,8 +150,8 @@ async fn each_reader_is_renewed(rig: Rig) {
     assert!(!second.is_lost(), "it does not live by the other one");
 }
 
-/// (L3) Timers stop while a process is stopped: the reader woke up and kept reading what a writer was changing.
-async fn paused_reader_learns_of_its_loss(rig: Rig) {
+/// (L3) Timers stop while a process is stopped: the reader resumed and continued to read what a writer was changing.
+async fn paused_reader_detects_lost_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = read(&one).await;
     rig.advance(TTL + TTL).await;
@@ -163,7 +163,7 @@ async fn paused_reader_learns_of_its_loss(rig: Rig) {
     assert!(!other.is_lost());
 }
 
-async fn broken_reader_learns_of_its_loss(rig: Rig) {
+async fn broken_reader_detects_lost_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = read(&one).await;
     assert_eq!(two.rw_lock("shelf").break_holds(None).await.unwrap().len(), 1);
@@ -184,7 +184,7 @@ async fn shared_guard_ends_at_max_hold(rig: Rig) {
     assert!(writer(&two).try_acquire().await.unwrap().is_some());
 }
 
-/// (L7) A drop outside of the runtime panicked, or blocked it.
+/// (L7) A guard that was dropped outside of the runtime panicked or blocked.
 async fn shared_guard_drop_needs_no_runtime(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guards = [read(&one).await, read(&one).await];

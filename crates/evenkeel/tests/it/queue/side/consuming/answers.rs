@@ -65,7 +65,7 @@ async fn endless_pause_does_not_block_the_consumer(rig: Rig) {
     office.close().await;
 }
 
-/// The next fence was one more than that, in a number that had no room for it.
+/// Regression: the next fence was this one plus one, which overflowed.
 async fn impossible_fence_does_not_raise_later_fences(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();

@@ -19,7 +19,7 @@ use tower::timeout::TimeoutLayer;
 on_both! {
     timeout_layer_fails_the_attempt
     on_error_receives_the_error_of_a_layer
-    rate_limit_delays_deliveries_and_keeps_their_leases
+    concurrency_limit_layer_delays_deliveries_within_leases
     lost_lease_drops_the_layered_handler
     unusable_layers_are_rejected
 }
@@ -62,7 +62,7 @@ async fn on_error_receives_the_error_of_a_layer(rig: Rig) {
     office.close().await;
 }
 
-async fn rate_limit_delays_deliveries_and_keeps_their_leases(rig: Rig) {
+async fn concurrency_limit_layer_delays_deliveries_within_leases(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
     let office = run(desk.consumer(&mail).layer(ConcurrencyLimitLayer::new(1)).layer(Identity::new()));
@@ -71,7 +71,7 @@ async fn rate_limit_delays_deliveries_and_keeps_their_leases(rig: Rig) {
     while state(&mail, &ids[1]).await != Some(State::Leased) {
         tokio::task::yield_now().await;
     }
-    // Longer than a lease: both are extended, the one that waits for the limit, too.
+    // Longer than a lease. Both leases are extended, also that of the delivery that waits for the limit.
     let expired = async {
         for _ in 0..40 {
             rig.advance(Duration::from_secs(1)).await;

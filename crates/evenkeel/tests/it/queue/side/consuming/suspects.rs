@@ -15,8 +15,8 @@ use std::time::Duration;
 on_both! {
     hanging_suspect_does_not_delay_others
     suspects_run_together_with_high_concurrency
-    surviving_suspect_frees_its_place
-    two_shards_share_the_suspect_places
+    suspect_that_outlives_a_lease_frees_its_slot
+    shards_share_the_slots_for_suspects
     jobs_on_all_shards_are_shielded_before_a_suspect_starts
     shield_ends_with_its_suspect
     start_of_a_crashed_job_is_reported_before_the_run
@@ -91,7 +91,7 @@ async fn hanging_suspect_does_not_delay_others(rig: Rig) {
     office.close().await;
 }
 
-/// Five hundred jobs of a tenth of a second each went one by one after a crash, through a process of 64 slots.
+/// After a crash, five hundred jobs of 100 ms each ran one at a time in a process with 64 slots.
 async fn suspects_run_together_with_high_concurrency(rig: Rig) {
     let mail = rig.mail().await;
     let bodies: Vec<String> = (0..20).map(|number| format!("suspect {number:02}")).collect();
@@ -119,7 +119,7 @@ async fn suspects_run_together_with_high_concurrency(rig: Rig) {
 }
 
 /// A job of twenty seconds whose process was killed once kept 63 slots idle. A job that runs for longer than a lease does not kill at once.
-async fn surviving_suspect_frees_its_place(rig: Rig) {
+async fn suspect_that_outlives_a_lease_frees_its_slot(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.visibility(VISIBILITY)).await;
     let ids = crashed(&rig, &mail, &["first", "second"], 1).await;
     let desk = Desk::new();
@@ -128,11 +128,11 @@ async fn surviving_suspect_frees_its_place(rig: Rig) {
     let (here, there) = if first.delivery.id == ids[0] { (ids[0], ids[1]) } else { (ids[1], ids[0]) };
     assert!(job(&mail, &here).await.alone);
     rig.advance(VISIBILITY / 2).await;
-    assert!(desk.next_at_once().await.is_none(), "four slots have one place");
+    assert!(desk.next_at_once().await.is_none(), "one of the four slots is for suspects");
     let second = rig.while_time_passes(desk.next()).await;
     assert_eq!(second.delivery.id, there);
     let (of_first, of_second) = (job(&mail, &here).await, job(&mail, &there).await);
-    assert!(of_first.shielded && !of_first.alone, "the first one is a neighbor like any other now");
+    assert!(of_first.shielded && !of_first.alone, "the first one counts as a healthy job by now");
     assert!(of_second.alone && !of_second.shielded);
     for case in [first, second] {
         case.answer(Ok(Handled::Done));
@@ -140,8 +140,8 @@ async fn surviving_suspect_frees_its_place(rig: Rig) {
     office.close().await;
 }
 
-/// Each shard has its own claim; both together must not take more than there are places.
-async fn two_shards_share_the_suspect_places(rig: Rig) {
+/// Each shard has its own claim; together they must not claim more suspects than the process has slots for.
+async fn shards_share_the_slots_for_suspects(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(SHARDS.into())).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("suspect {number:02}")).collect();
     let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
@@ -150,7 +150,7 @@ async fn two_shards_share_the_suspect_places(rig: Rig) {
     let office = open(desk.consumer(&mail));
     for _ in bodies {
         let one = rig.while_time_passes(desk.next()).await;
-        assert!(desk.next_at_once().await.is_none(), "four slots have one place");
+        assert!(desk.next_at_once().await.is_none(), "one of the four slots is for suspects");
         one.answer(Ok(Handled::Done));
     }
     office.close().await;
@@ -184,7 +184,7 @@ async fn jobs_on_all_shards_are_shielded_before_a_suspect_starts(rig: Rig) {
     office.close().await;
 }
 
-/// Once the suspect has ended, a crash counts against its neighbors again.
+/// Once the suspect has ended, a crash counts for the other jobs again.
 async fn shield_ends_with_its_suspect(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.visibility(VISIBILITY)).await;
     let suspect = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);
@@ -208,8 +208,8 @@ async fn shield_ends_with_its_suspect(rig: Rig) {
     office.close().await;
 }
 
-/// A lease expiry counts as a crash only if the start was reported: a job that kills its process at once would never be
-/// identified.
+/// A lease expiry counts as a crash only if the start was reported. Without this report, a job that kills its process at once would
+/// never be identified.
 async fn start_of_a_crashed_job_is_reported_before_the_run(rig: Rig) {
     let mail = rig.mail().await;
     let id = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);

@@ -93,7 +93,7 @@ async fn body_of_unknown_codec_is_dead_with_the_codec_name(rig: Rig) {
     drop(mail);
 }
 
-/// As programs before this version wrote them.
+/// Earlier versions wrote jobs without a codec id.
 async fn job_without_a_codec_id_uses_the_queue_codec(rig: Rig) {
     let packed = numbers(&rig, MessagePack).await;
     let (steps, shard) = packed.steps(&JobId([0; 16]));
@@ -148,7 +148,7 @@ async fn opening_with_another_codec_is_logged_on_redis() {
 }
 
 #[tokio::test]
-async fn opening_with_another_codec_is_logged_in_memory() {
+async fn memory_queue_logs_opening_with_another_codec() {
     let keel = Keel::memory();
     let _json = keel.queue::<u64>("numbers").open().await.unwrap();
     let log = Log::begin();

@@ -86,7 +86,7 @@ async fn unavailable_sink_does_not_delay_other_units_of_work() {
     assert_eq!((stage.works(2).await, absent.taken().len()), (22, 20));
 }
 
-/// What no program takes is parked at last, so that a person sees it; released, its time begins anew.
+/// A message that no sink accepts is parked in the end, so that an operator sees it; a release restarts its time.
 #[tokio::test]
 async fn work_without_a_route_is_parked_after_its_time() {
     let stage = Stage::set().await;

@@ -201,7 +201,6 @@ async fn jobs_of_rows_are_upserts_by_id() {
     assert_eq!(body(&mail, "a").await, None);
 }
 
-/// Several relays move each row once.
 #[tokio::test]
 async fn several_relays_move_each_row_once() {
     let stage = Stage::set().await;

@@ -24,7 +24,7 @@ async fn commit_wakes_the_relay_of_its_process() {
             .await;
     });
     for number in 1..=3 {
-        // The clock is frozen, so only the commit can have woken it.
+        // The clock is frozen, so only the commit can have started this pass.
         stage.publish("a", &format!("a{number}")).await;
         sink.until_called(number).await;
     }
@@ -34,8 +34,8 @@ async fn commit_wakes_the_relay_of_its_process() {
     assert_eq!(stage.number("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE claim IS NOT NULL").await, 0);
 }
 
-/// A relay without a sink would claim messages in vain; it leaves them to relays that have one. Units of work without
-/// messages are carried out all the same.
+/// A relay without a sink would claim messages that it cannot send; it leaves them to relays that have one. Units of work without
+/// messages are carried out.
 #[tokio::test]
 async fn relay_without_sinks_does_not_claim_messages() {
     let stage = Stage::set().await;

@@ -21,7 +21,7 @@ async fn poison_message_parks_only_its_key() {
     let looks = stage.drain(&relay).await;
     assert_eq!(looks.iter().map(|looked| looked.parked).sum::<usize>(), 1);
     assert_eq!((sink.sequences("a"), sink.sequences("b")), (vec![1], vec![1]));
-    // What is committed behind it waits, too; a new message must not wake the key.
+    // Later messages of the key wait, too; a new message must not make the key due.
     stage.publish("a", "a4").await;
     stage.publish("b", "b2").await;
     stage.drain(&relay).await;
@@ -113,8 +113,8 @@ async fn unavailable_sink_stops_only_its_topics() {
     assert_eq!((well.taken().len(), away.taken().len(), away.calls()), (3, 0, 1));
 }
 
-/// A relay was paused for longer than its claim; another one did its work. When it woke, it recorded its results, and
-/// overwrote what had happened since.
+/// A relay was paused for longer than its claim, and another relay did its work. When the first one resumed, it recorded its
+/// results, and overwrote later ones.
 #[tokio::test]
 async fn overtaken_relay_changes_nothing() {
     let stage = Stage::set().await;

@@ -13,7 +13,7 @@ const EFFECTS_MAX: usize = 1_000;
 /// One effect as another program describes it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Wish<'a> {
+pub(super) enum EffectRequest<'a> {
     Invalidate(Invalidate),
     #[serde(borrow)]
     Enqueue(Enqueue<'a>),
@@ -79,7 +79,7 @@ pub(super) struct Publish<'a> {
 }
 
 /// Parses the effects of a row. The error says which effect is wrong, and how.
-pub(super) fn parse(effects: &str) -> Result<Vec<Wish<'_>>, String> {
+pub(super) fn parse(effects: &str) -> Result<Vec<EffectRequest<'_>>, String> {
     let shown: Vec<&RawValue> = serde_json::from_str(effects).map_err(|error| {
         format!("`effects` must be a JSON array of objects such as {{\"invalidate\": {{..}}}}: {error}")
     })?;
@@ -105,7 +105,7 @@ pub(super) fn content(json: Option<&RawValue>, base64: Option<&str>, name: &str)
     }
 }
 
-impl Wish<'_> {
+impl EffectRequest<'_> {
     /// The topic of the queue whose entry in the register it needs.
     pub(super) fn queue(&self) -> Option<&str> {
         match self {
