@@ -5,6 +5,7 @@
 //! * `serving.rs` — the console from its first socket to its shutdown.
 //! * `config.rs` — its configuration file.
 //! * `source/` — the Redis and the database that it shows. `collector/` reads their figures for all pages together.
+//! * `on.rs` — what the handlers of a route have in common.
 //! * `operations.rs` — redrives that run on after their form was answered.
 //! * `pages/` — the pages and their forms. `api/` — the JSON API.
 
@@ -13,6 +14,7 @@ mod app;
 mod collector;
 mod config;
 mod kind;
+mod on;
 mod operations;
 mod pages;
 mod rights;

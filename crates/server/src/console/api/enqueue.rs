@@ -1,17 +1,14 @@
 //! Adds jobs.
 
+use super::OnTopic;
 use super::body::sent;
 use super::dead::idempotency_name;
 use super::openapi::ActProblems;
-use super::source;
-use super::topics::At;
 use super::wide::Wide;
-use crate::console::app::App;
 use crate::console::kind::{INVALID_INPUT, PARTIAL};
-use crate::console::rights::{Action, Visitor};
+use crate::console::rights::Action;
 use crate::console::source::queue_problem;
 use axum::Json;
-use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use evenkeel::queue::topic::{NewTopicJob, Topic};
 use evenkeel::queue::{Enqueued, Priority, Retries, When};
@@ -88,25 +85,23 @@ struct One {
     responses((status = 200, description = "Done", body = Added), ActProblems)
 )]
 pub(super) async fn enqueue(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic)): At,
+    at: OnTopic,
     headers: HeaderMap,
     JsonBody(Jobs { jobs }): JsonBody<Jobs>,
 ) -> Result<Json<Added>, Problem> {
-    visitor.check(Action::Enqueue, &topic)?;
+    at.check(Action::Enqueue)?;
     if !(1..=JOBS_MAX).contains(&jobs.len()) {
         return Err(Problem::of_field(INVALID_INPUT, "jobs", format!("Send 1 to {JOBS_MAX} jobs in a request.")));
     }
-    let handle = source(&app, &name)?.topic(&topic).await?;
-    let once = idempotency_name(&visitor, &headers)?;
+    let topic = at.topic().await?;
+    let once = idempotency_name(&at.visitor, &headers)?;
     let jobs: Vec<NewTopicJob> = jobs
         .into_iter()
         .enumerate()
-        .map(|(place, new)| checked(new, place, once.as_deref(), &handle))
+        .map(|(place, new)| checked(new, place, once.as_deref(), &topic))
         .collect::<Result<_, _>>()?;
     let is_one = jobs.len() == 1;
-    let answers = join_all(jobs.into_iter().map(|job| handle.add(job))).await;
+    let answers = join_all(jobs.into_iter().map(|job| topic.add(job))).await;
     let added: Result<Vec<One>, Problem> = answers
         .into_iter()
         .map(|answer| {

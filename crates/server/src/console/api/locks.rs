@@ -3,12 +3,10 @@
 use super::change::Changed;
 use super::openapi::ActProblems;
 use super::wide::Wide;
-use super::{source, too_many};
-use crate::console::app::App;
+use super::{OnSource, too_many};
 use crate::console::kind::INVALID_INPUT;
-use crate::console::rights::{Action, Visitor};
+use crate::console::rights::Action;
 use axum::Json;
-use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use evenkeel::lock::{LockError, LockName};
@@ -86,21 +84,16 @@ pub(super) struct Renewal {
     request_body = Acquisition,
     responses((status = 200, description = "Done", body = Granted), ActProblems)
 )]
-pub(super) async fn acquire(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(from): Path<String>,
-    JsonBody(call): JsonBody<Acquisition>,
-) -> Result<Response, Problem> {
-    visitor.check(Action::Lock, &call.name)?;
-    source(&app, &from)?;
+pub(super) async fn acquire(at: OnSource, JsonBody(call): JsonBody<Acquisition>) -> Result<Response, Problem> {
+    at.visitor.check(Action::Lock, &call.name)?;
+    at.source()?;
     let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
     checked_ttl(call.ttl_ms)?;
     if call.wait_ms > WAIT_MS_MAX {
         return Err(Problem::of_field(INVALID_INPUT, "wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}.")));
     }
-    let locks = app.api.locks()?;
-    let permit = if call.wait_ms > 0 { app.api.waiting.try_acquire().ok() } else { None };
+    let locks = at.app.api.locks()?;
+    let permit = if call.wait_ms > 0 { at.app.api.waiting.try_acquire().ok() } else { None };
     if call.wait_ms > 0 && permit.is_none() {
         return Ok(too_many("Too many calls wait.", Duration::from_secs(1)));
     }
@@ -115,10 +108,10 @@ pub(super) async fn acquire(
         waits: false,
         words: Bytes::from(call.metadata),
     };
-    let arrived = app.api.clock.now();
+    let arrived = at.app.api.clock.now();
     let until = arrived + Duration::from_millis(call.wait_ms.into());
     loop {
-        let began = app.api.clock.now();
+        let began = at.app.api.clock.now();
         let waited_ms = u64::try_from(began.since(arrived).as_millis()).unwrap_or(u64::MAX);
         match locks.acquire(&name, &step).await.map_err(|error| lock_problem(&error))? {
             Acquired::Granted { fence, lease_left_ms } => {
@@ -127,12 +120,12 @@ pub(super) async fn acquire(
                     Json(Granted { is_granted: true, fence, lease_ms, waited_ms, free_in_ms: None }).into_response()
                 );
             }
-            Acquired::Taken { free_in_ms } if app.api.clock.now() >= until || *app.stopping.borrow() => {
+            Acquired::Taken { free_in_ms } if at.app.api.clock.now() >= until || *at.app.stopping.borrow() => {
                 let free_in_ms = Some(free_in_ms);
                 let taken = Granted { is_granted: false, fence: None, lease_ms: None, waited_ms, free_in_ms };
                 return Ok(Json(taken).into_response());
             }
-            Acquired::Taken { .. } => app.api.clock.sleep(PAUSE.min(until.since(app.api.clock.now()))).await,
+            Acquired::Taken { .. } => at.app.api.clock.sleep(PAUSE.min(until.since(at.app.api.clock.now()))).await,
         }
     }
 }
@@ -144,17 +137,12 @@ pub(super) async fn acquire(
     request_body = Extension,
     responses((status = 200, description = "Done", body = Renewal), ActProblems)
 )]
-pub(super) async fn renew(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(from): Path<String>,
-    JsonBody(call): JsonBody<Extension>,
-) -> Result<Json<Renewal>, Problem> {
-    visitor.check(Action::Lock, &call.name)?;
-    source(&app, &from)?;
+pub(super) async fn renew(at: OnSource, JsonBody(call): JsonBody<Extension>) -> Result<Json<Renewal>, Problem> {
+    at.visitor.check(Action::Lock, &call.name)?;
+    at.source()?;
     checked_ttl(call.ttl_ms)?;
     let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
-    let renewed = app.api.locks()?.renew(&name, owner, call.ttl_ms.into()).await;
+    let renewed = at.app.api.locks()?.renew(&name, owner, call.ttl_ms.into()).await;
     Ok(Json(match renewed.map_err(|error| lock_problem(&error))? {
         Renewed::Renewed { lease_left_ms } | Renewed::Held { lease_left_ms } => {
             Renewal { is_held: true, lease_ms: Some(lease_left_ms) }
@@ -170,17 +158,12 @@ pub(super) async fn renew(
     request_body = Freeing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(super) async fn release(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(from): Path<String>,
-    JsonBody(call): JsonBody<Freeing>,
-) -> Result<Json<Changed>, Problem> {
-    visitor.check(Action::Lock, &call.name)?;
-    source(&app, &from)?;
+pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> Result<Json<Changed>, Problem> {
+    at.visitor.check(Action::Lock, &call.name)?;
+    at.source()?;
     let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
     let release = Release { owner, process: owner, waits: false };
-    let released = app.api.locks()?.release(&name, release).await.map_err(|error| lock_problem(&error))?;
+    let released = at.app.api.locks()?.release(&name, release).await.map_err(|error| lock_problem(&error))?;
     let result = match released {
         Released::Released { .. } => "released",
         Released::Lost => "lost",

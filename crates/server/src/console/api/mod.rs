@@ -27,16 +27,20 @@ mod work;
 pub(crate) use answer::{too_many, with_outcome};
 
 use super::app::App;
+use super::on::On;
 use super::rights::{Action, Table};
 use super::source::Source;
 use crate::console::kind::UNKNOWN_SOURCE;
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
+use evenkeel::queue::JobId;
+use evenkeel::queue::topic::Topic;
+use evenkeel::stream::admin::{DeadLetters, StreamAdmin};
 use evenkeel_link::Link;
 use evenkeel_protocol::lock::redis::RedisLock;
 use evenkeel_protocol::queue::RedisQueue;
 use rates::Rates;
-use std::sync::Arc;
+use serde::Deserialize;
 use tokio::sync::Semaphore;
 use web::{Kind, Problem};
 
@@ -136,8 +140,75 @@ pub(crate) fn routes(table: Table) -> Table {
         .api_act("/api/v1/sources/{source}/caches/{cache}/invalidate", Action::Invalidate, caches::invalidate)
 }
 
+/// A source in a path.
+#[derive(Deserialize)]
+struct SourceNames {
+    source: String,
+}
+
+/// A topic in a path, or a job of it.
+#[derive(Deserialize)]
+struct TopicNames {
+    source: String,
+    topic: String,
+    /// The id of the job; empty if the path has none.
+    #[serde(default)]
+    id: String,
+}
+
+/// A stream in a path, or a group of it.
+#[derive(Deserialize)]
+struct StreamNames {
+    source: String,
+    stream: String,
+    /// Empty if the path has none.
+    #[serde(default)]
+    group: String,
+}
+
+type OnSource = On<SourceNames>;
+type OnTopic = On<TopicNames>;
+type OnStream = On<StreamNames>;
+
+impl OnSource {
+    fn source(&self) -> Result<&Source, Problem> {
+        source(&self.app, &self.names.source)
+    }
+}
+
+impl OnTopic {
+    /// Refuses what the visitor may not do to the topic.
+    fn check(&self, action: Action) -> Result<(), Problem> {
+        self.visitor.check(action, &self.names.topic)
+    }
+
+    async fn topic(&self) -> Result<Topic, Problem> {
+        source(&self.app, &self.names.source)?.topic(&self.names.topic).await
+    }
+
+    async fn job(&self) -> Result<(Topic, JobId), Problem> {
+        Ok((self.topic().await?, jobs::job_id(&self.names.id)?))
+    }
+}
+
+impl OnStream {
+    /// Refuses what the visitor may not do to the stream.
+    fn check(&self, action: Action) -> Result<(), Problem> {
+        self.visitor.check(action, &self.names.stream)
+    }
+
+    async fn stream(&self) -> Result<StreamAdmin, Problem> {
+        source(&self.app, &self.names.source)?.stream(&self.names.stream).await
+    }
+
+    /// The dead letters of the group.
+    async fn letters(&self) -> Result<DeadLetters, Problem> {
+        source(&self.app, &self.names.source)?.letters(&self.names.stream, &self.names.group).await
+    }
+}
+
 /// The source of this name. Today a console has one, which is also called `default`.
-fn source<'a>(app: &'a App, name: &str) -> Result<&'a Arc<Source>, Problem> {
+fn source<'a>(app: &'a App, name: &str) -> Result<&'a Source, Problem> {
     if name == "default" || name == app.source.name() {
         return Ok(&app.source);
     }

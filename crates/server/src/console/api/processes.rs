@@ -1,12 +1,10 @@
 //! The processes that report (docs/spec/process.md).
 
+use super::OnSource;
 use super::openapi::ReadProblems;
-use super::source;
 use super::wide::Wide;
-use crate::console::app::App;
 use crate::process::figures::host_and_pid;
 use axum::Json;
-use axum::extract::{Path, State};
 use evenkeel::process::{
     CacheReport, ConsumerReport, JobReport, LockReport, Process, ProcessReport, RelayReport, ScheduleReport,
     StreamConsumerReport,
@@ -130,9 +128,9 @@ struct Relay {
     params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Processes), ReadProblems)
 )]
-pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Processes>, Problem> {
-    source(&app, &name)?;
-    let reports = app.collector.reports().await;
+pub(super) async fn list(at: OnSource) -> Result<Json<Processes>, Problem> {
+    at.source()?;
+    let reports = at.app.collector.reports().await;
     let found = &reports.found;
     Ok(Json(Processes {
         now: Wide(found.now_ms),

@@ -1,10 +1,11 @@
 //! `/outbox`: what lags and what is parked, of the outbox and of the inbox; release and give up.
 
 use super::layout::{csrf, page};
+use super::number;
 use super::queues::queue::Done;
-use super::{acted, number};
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, NEEDS_DATABASE, NOT_CONFIRMED};
+use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
 use crate::console::source::{Database, Parked as ParkedRows, sql_problem};
@@ -141,47 +142,31 @@ fn decide(visitor: &Visitor, path: &str, again: &str, lost: &str, confirm: &str,
     }
 }
 
-pub(super) async fn resend(
-    State(app): State<App>,
-    visitor: Visitor,
-    Form(choice): Form<Choice>,
-) -> Result<Redirect, Problem> {
+pub(super) async fn resend(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
     let (what, target) = choice.of_outbox()?;
-    acted(&app, &visitor, ("resend", target), "/outbox", Box::pin(release(&app, &what, ParkedDecision::Resend))).await
+    at.acted(("resend", target), "/outbox", Box::pin(release(&at.app, &what, ParkedDecision::Resend))).await
 }
 
-pub(super) async fn skip(
-    State(app): State<App>,
-    visitor: Visitor,
-    Form(choice): Form<Choice>,
-) -> Result<Redirect, Problem> {
+pub(super) async fn skip(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
     let (what, target) = choice.of_outbox()?;
     choice.check(match &what {
         OutboxItem::Work(_) => choice.work.get(..8).unwrap_or_default(),
         OutboxItem::Key(topic, _) => topic,
     })?;
-    acted(&app, &visitor, ("skip", target), "/outbox", Box::pin(release(&app, &what, ParkedDecision::Skip))).await
+    at.acted(("skip", target), "/outbox", Box::pin(release(&at.app, &what, ParkedDecision::Skip))).await
 }
 
-pub(super) async fn run_message(
-    State(app): State<App>,
-    visitor: Visitor,
-    Form(choice): Form<Choice>,
-) -> Result<Redirect, Problem> {
+pub(super) async fn run_message(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
     let (message, target) = choice.of_inbox()?;
-    let act = Box::pin(release_message(&app, &choice.group, &message, ParkedMessageDecision::Run));
-    acted(&app, &visitor, ("resend", target), "/outbox", act).await
+    let act = Box::pin(release_message(&at.app, &choice.group, &message, ParkedMessageDecision::Run));
+    at.acted(("resend", target), "/outbox", act).await
 }
 
-pub(super) async fn skip_message(
-    State(app): State<App>,
-    visitor: Visitor,
-    Form(choice): Form<Choice>,
-) -> Result<Redirect, Problem> {
+pub(super) async fn skip_message(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
     let (message, target) = choice.of_inbox()?;
     choice.check(&choice.group)?;
-    let act = Box::pin(release_message(&app, &choice.group, &message, ParkedMessageDecision::Skip));
-    acted(&app, &visitor, ("skip", target), "/outbox", act).await
+    let act = Box::pin(release_message(&at.app, &choice.group, &message, ParkedMessageDecision::Skip));
+    at.acted(("skip", target), "/outbox", act).await
 }
 
 /// A parked thing of the outbox.

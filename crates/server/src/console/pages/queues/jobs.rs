@@ -1,5 +1,6 @@
 //! `/queues/{topic}/jobs`: the jobs in one state, newest first and page by page, and the search.
 
+use super::on_topic::{OnTopic, TopicNames};
 use super::rows::{Row, table};
 use super::{find, queue::tabs};
 use crate::console::app::App;
@@ -9,7 +10,6 @@ use crate::console::pages::{SEGMENT, number, topic_path};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
 use crate::time::distance;
-use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use evenkeel::queue::topic::{JobState, Topic};
 use evenkeel::queue::{JobId, Listed, QueueError};
@@ -50,14 +50,9 @@ const PLACES: [Place; 3] = [
     Place { state: JobState::Dead, name: "dead", time: "Died" },
 ];
 
-pub(in crate::console::pages) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-    Query(search): Query<Search>,
-) -> Result<Response, Problem> {
-    let topic = app.source.topic(&name).await?;
-    let path = topic_path(&name);
+pub(in crate::console::pages) async fn show(at: OnTopic, Query(search): Query<Search>) -> Result<Response, Problem> {
+    let (topic, path) = (at.topic().await?, at.path());
+    let OnTopic { app, visitor, names: TopicNames { topic: name, .. } } = at;
     let state = if search.state.is_empty() { "waiting" } else { &search.state };
     let place = PLACES.iter().find(|place| place.name == state);
     let place = place.ok_or_else(|| Problem::of_field(INVALID_INPUT, "state", "Use waiting, running or dead."))?;

@@ -76,23 +76,23 @@ pub(super) fn forms(visitor: &Visitor, path: &str, state: &GroupState) -> Markup
 pub(in crate::console::pages) async fn pause(at: OnGroup) -> Result<Redirect, Problem> {
     let stream = at.admin().await?;
     let pause = async {
-        stream.pause(&at.group, None).await.map_err(stream_problem)?;
-        Ok(format!("{} is paused: its consumers get no entries until Resume.", at.group))
+        stream.pause(&at.names.group, None).await.map_err(stream_problem)?;
+        Ok(format!("{} is paused: its consumers get no entries until Resume.", at.names.group))
     };
-    at.acted(("pause", &[]), &stream_path(&at.stream), pause).await
+    at.acted(("pause", at.target(&[])), &stream_path(&at.names.stream), pause).await
 }
 
 pub(in crate::console::pages) async fn resume(at: OnGroup) -> Result<Redirect, Problem> {
     let stream = at.admin().await?;
     let resume = async {
-        stream.resume(&at.group).await.map_err(stream_problem)?;
-        Ok(format!("{} is resumed.", at.group))
+        stream.resume(&at.names.group).await.map_err(stream_problem)?;
+        Ok(format!("{} is resumed.", at.names.group))
     };
-    at.acted(("resume", &[]), &stream_path(&at.stream), resume).await
+    at.acted(("resume", at.target(&[])), &stream_path(&at.names.stream), resume).await
 }
 
 pub(in crate::console::pages) async fn seek(at: OnGroup, Form(form): Form<Seek>) -> Result<Redirect, Problem> {
-    let group = &at.group;
+    let group = &at.names.group;
     confirmed(group, &form.confirm, "moved")?;
     let stream = at.admin().await?;
     let to = goal(&form.to, &form.at)?;
@@ -102,21 +102,21 @@ pub(in crate::console::pages) async fn seek(at: OnGroup, Form(form): Form<Seek>)
         Ok(format!("{group} is moved: {}.", summary(&previews)))
     };
     let details = [("to", json!(form.to)), ("at", json!(form.at))];
-    at.acted(("seek", &details), &stream_path(&at.stream), seek).await
+    at.acted(("seek", at.target(&details)), &stream_path(&at.names.stream), seek).await
 }
 
 pub(in crate::console::pages) async fn unregister(
     at: OnGroup,
     Form(form): Form<Confirmed>,
 ) -> Result<Redirect, Problem> {
-    confirmed(&at.group, &form.confirm, "changed")?;
+    confirmed(&at.names.group, &form.confirm, "changed")?;
     let stream = at.admin().await?;
     let unregister = async {
-        let left = forget(&stream, &at.group).await?;
-        let remains = remains(&at.app.source.keel, &at.stream, &at.group, &left);
-        Ok(format!("{} is unregistered{remains}.", at.group))
+        let left = forget(&stream, &at.names.group).await?;
+        let remains = remains(&at.app.source.keel, &at.names.stream, &at.names.group, &left);
+        Ok(format!("{} is unregistered{remains}.", at.names.group))
     };
-    at.acted(("unregister", &[]), &stream_path(&at.stream), unregister).await
+    at.acted(("unregister", at.target(&[])), &stream_path(&at.names.stream), unregister).await
 }
 
 /// Unregisters a group that has no consumers; returns the partitions in which Redis still has it.

@@ -13,7 +13,7 @@ use crate::console::security::redact::{HIDDEN, Origin};
 use crate::output::printable;
 use crate::stream::{kind, reason};
 use evenkeel::stream::admin::{DeadLetter, DeadLetters};
-use on_group::OnGroup;
+use on_group::{GroupNames, OnGroup};
 
 /// The value of a dead letter as this visitor may see it.
 fn value(app: &App, visitor: &Visitor, stream: &str, letter: &DeadLetter) -> String {
