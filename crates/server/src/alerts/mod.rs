@@ -7,6 +7,7 @@ mod figures;
 mod generate;
 mod notify;
 mod rules;
+pub(crate) mod values;
 
 use crate::connect::{database_address, exit_code, redis_address};
 use crate::console::source::Database;
