@@ -41,6 +41,7 @@ use evenkeel_protocol::lock::redis::RedisLock;
 use evenkeel_protocol::queue::RedisQueue;
 use rates::Rates;
 use serde::Deserialize;
+use streams::{change as groups, dead as letters, entries};
 use tokio::sync::Semaphore;
 use web::{Kind, Problem};
 
@@ -105,34 +106,26 @@ pub(crate) fn routes(table: Table) -> Table {
         .api_act("/api/v1/sources/{source}/topics/{topic}/heartbeat", Action::Work, work::heartbeat)
         .api_read("/api/v1/sources/{source}/streams", Action::Read, streams::list)
         .api_read("/api/v1/sources/{source}/streams/{stream}", Action::Read, streams::show)
-        .api_read("/api/v1/sources/{source}/streams/{stream}/entries", Action::Read, streams::entries::list)
-        .api_act("/api/v1/sources/{source}/streams/{stream}/entries", Action::Append, streams::entries::append)
-        .api_act(
-            "/api/v1/sources/{source}/streams/{stream}/groups/{group}/pause",
-            Action::Pause,
-            streams::change::pause,
-        )
-        .api_act(
-            "/api/v1/sources/{source}/streams/{stream}/groups/{group}/resume",
-            Action::Pause,
-            streams::change::resume,
-        )
-        .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/seek", Action::Seek, streams::change::seek)
+        .api_read("/api/v1/sources/{source}/streams/{stream}/entries", Action::Read, entries::list)
+        .api_act("/api/v1/sources/{source}/streams/{stream}/entries", Action::Append, entries::append)
+        .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/pause", Action::Pause, groups::pause)
+        .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/resume", Action::Pause, groups::resume)
+        .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/seek", Action::Seek, groups::seek)
         .api_act(
             "/api/v1/sources/{source}/streams/{stream}/groups/{group}/unregister",
             Action::Unregister,
-            streams::change::unregister,
+            groups::unregister,
         )
-        .api_read("/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead", Action::Read, streams::dead::list)
+        .api_read("/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead", Action::Read, letters::list)
         .api_act(
             "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/replay",
             Action::Redrive,
-            streams::dead::replay,
+            letters::replay,
         )
         .api_act(
             "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/delete",
             Action::Delete,
-            streams::dead::delete,
+            letters::delete,
         )
         .api_act("/api/v1/sources/{source}/locks/acquire", Action::Lock, locks::acquire)
         .api_act("/api/v1/sources/{source}/locks/renew", Action::Lock, locks::renew)
