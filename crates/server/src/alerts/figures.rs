@@ -3,7 +3,7 @@
 use super::evaluate::{Reading, Sample};
 use super::rules::Figure;
 use super::values;
-use crate::console::source::Database;
+use crate::database::Database;
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::clock::{Clock, Moment};

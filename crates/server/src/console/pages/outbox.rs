@@ -8,7 +8,8 @@ use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, NEEDS_DATABASE, NOT
 use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
-use crate::console::source::{Database, Parked as ParkedRows, sql_problem};
+use crate::console::source::{Parked as ParkedRows, sql_problem};
+use crate::database::Database;
 use crate::output::{printable, truncated};
 use crate::time::{distance, span};
 use axum::extract::State;
