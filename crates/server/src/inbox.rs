@@ -4,9 +4,9 @@
 
 use crate::connect::OnDatabase;
 use crate::database::on;
-use crate::output::{Output, table_or, truncated};
+use crate::output::{Output, from_hex, table_or, truncated};
 use crate::time;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use evenkeel::Keel;
 use evenkeel::sql::{Database, Inbox, Parked, ParkedMessageDecision};
 use serde_json::{Value, json};
@@ -114,11 +114,8 @@ fn name(message: &[u8]) -> String {
 /// The inverse of [`name`].
 fn bytes(name: &str) -> Result<Vec<u8>> {
     let Some(hex) = name.strip_prefix("0x") else { return Ok(name.as_bytes().to_vec()) };
-    let digits: Vec<u8> = hex.chars().filter_map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
-    if digits.len() != hex.chars().count() || !digits.len().is_multiple_of(2) {
-        bail!("{name} is not a valid message id: after 0x, use two hexadecimal digits per byte");
-    }
-    Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    from_hex(hex)
+        .with_context(|| format!("{name} is not a valid message id: after 0x, use two hexadecimal digits per byte"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::console::app::App;
 use crate::console::kind::INVALID_INPUT;
 use crate::console::rights::Visitor;
 use crate::console::security::redact::Origin;
+use crate::output::JSON;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -12,9 +13,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use web::Problem;
-
-/// The id of the codec JSON.
-pub(super) const JSON: u8 = 1;
 
 /// A body in a response.
 #[derive(Debug, Default, Serialize, ToSchema)]

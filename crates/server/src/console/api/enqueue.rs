@@ -8,10 +8,11 @@ use super::wide::Wide;
 use crate::console::kind::{INVALID_INPUT, PARTIAL};
 use crate::console::rights::Action;
 use crate::console::source::queue_problem;
+use crate::queue::names::PriorityName;
 use axum::Json;
 use axum::http::HeaderMap;
 use evenkeel::queue::topic::{NewTopicJob, Topic};
-use evenkeel::queue::{Enqueued, Priority, Retries, When};
+use evenkeel::queue::{Enqueued, Retries, When};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -43,7 +44,7 @@ struct New {
     /// In ms since 1970.
     at: Option<Wide>,
     delay_ms: Option<Wide>,
-    priority: Option<Urgency>,
+    priority: Option<PriorityName>,
     retries: Option<u16>,
 }
 
@@ -52,15 +53,6 @@ struct New {
 struct Unique {
     key: String,
     window_ms: Wide,
-}
-
-#[derive(Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-enum Urgency {
-    Urgent,
-    High,
-    Normal,
-    Low,
 }
 
 /// What has become of each job, in order.
@@ -135,12 +127,7 @@ fn checked(new: New, place: usize, once: Option<&str>, topic: &Topic) -> Result<
         when,
         name,
         unique,
-        priority: match new.priority.unwrap_or(Urgency::Normal) {
-            Urgency::Urgent => Priority::Urgent,
-            Urgency::High => Priority::High,
-            Urgency::Normal => Priority::Normal,
-            Urgency::Low => Priority::Low,
-        },
+        priority: new.priority.unwrap_or(PriorityName::Normal).into(),
         retries: new.retries.map(Retries::Limited),
     })
 }

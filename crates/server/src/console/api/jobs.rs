@@ -1,13 +1,15 @@
 //! Jobs: lists, one job with the reason why it is where it is, and its body.
 
 use super::OnTopic;
-use super::body::{Body, JSON};
+use super::body::Body;
 use super::openapi::ReadProblems;
 use super::wide::Wide;
 use crate::console::kind::{INVALID_INPUT, UNKNOWN_JOB};
 use crate::console::rights::Visitor;
 use crate::console::security::redact::{HIDDEN, Origin};
 use crate::console::source::queue_problem;
+use crate::output::JSON;
+use crate::queue::names::listed;
 use axum::Json;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -121,9 +123,7 @@ pub(super) async fn list(at: OnTopic, Query(listing): Query<Listing>) -> Result<
 }
 
 fn cursor(text: &str) -> Result<Listed, Problem> {
-    let parsed =
-        text.split_once(':').and_then(|(score, id)| Some(Listed { score: score.parse().ok()?, id: id.parse().ok()? }));
-    parsed.ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the value of `next` of the page before."))
+    listed(text).ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the value of `next` of the page before."))
 }
 
 #[utoipa::path(
@@ -215,8 +215,6 @@ fn ended(id: JobId, completion: &CompletionRecord) -> JobView {
 
 fn live(visitor: &Visitor, id: JobId, state: Standing, score: u64, job: &Job) -> JobView {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let sender_id =
-        job.spec.notes.iter().find_map(|note| if let Note::Name(name) = note { Some(text(name)) } else { None });
     let history = job.error_notes().map(|error| Attempt {
         at: Wide(error.at),
         attempt: error.attempt,
@@ -230,7 +228,7 @@ fn live(visitor: &Visitor, id: JobId, state: Standing, score: u64, job: &Job) ->
             Standing::Leased => "running",
             Standing::Dead => "dead",
         },
-        sender_id,
+        sender_id: sender_id(job),
         at: Some(Wide(score)),
         enqueued_at: Some(Wide(job.enqueued_at)),
         expires_at: job.expires_at.map(Wide),
@@ -240,6 +238,14 @@ fn live(visitor: &Visitor, id: JobId, state: Standing, score: u64, job: &Job) ->
         history: history.collect(),
         ..JobView::default()
     }
+}
+
+/// The id that the sender chose.
+pub(super) fn sender_id(job: &Job) -> Option<String> {
+    job.spec.notes.iter().find_map(|note| match note {
+        Note::Name(name) => Some(String::from_utf8_lossy(name).into_owned()),
+        _ => None,
+    })
 }
 
 // The names below are part of the API: they do not change with those of the library's types.

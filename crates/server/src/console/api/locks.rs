@@ -6,6 +6,7 @@ use super::wide::Wide;
 use super::{OnSource, too_many};
 use crate::console::kind::INVALID_INPUT;
 use crate::console::rights::Action;
+use crate::lock::token_of_hex;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -177,12 +178,8 @@ fn lock_name(name: &str) -> Result<LockName, Problem> {
 }
 
 fn owner_of(text: &str) -> Result<Token, Problem> {
-    let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex);
     let detail = "`owner` must have 32 hexadecimal digits, drawn at random for each acquisition.";
-    number
-        .map(|number| Token::from(number.to_be_bytes()))
-        .ok_or_else(|| Problem::of_field(INVALID_INPUT, "owner", detail))
+    token_of_hex(text).ok_or_else(|| Problem::of_field(INVALID_INPUT, "owner", detail))
 }
 
 fn checked_ttl(ttl_ms: u32) -> Result<(), Problem> {

@@ -3,15 +3,14 @@
 
 use super::layout::{csrf, page};
 use super::processes;
-use super::{SEGMENT, answered};
+use super::{SEGMENT, answered, capitalized};
 use crate::cache::entry;
-use crate::console::app::App;
 use crate::console::kind::INVALID_INPUT;
+use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::cache_problem;
 use crate::output::truncated;
 use crate::time::read_span;
-use axum::extract::State;
 use axum::response::Redirect;
 use evenkeel::cache::CacheError;
 use evenkeel::cache::admin::{Inspected, Mode, Outdated};
@@ -47,11 +46,7 @@ pub(super) struct Outdate {
     lag: String,
 }
 
-pub(super) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Query(choice): Query<Choice>,
-) -> Result<Markup, Problem> {
+pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<Choice>) -> Result<Markup, Problem> {
     let found = match choice.cache.is_empty() {
         true => None,
         false => {
@@ -106,8 +101,7 @@ fn form(visitor: &Visitor, choice: &Choice, mode: &str, label: &str) -> Markup {
 }
 
 pub(super) async fn invalidate(
-    State(app): State<App>,
-    visitor: Visitor,
+    On { app, visitor, .. }: On<()>,
     Form(outdate): Form<Outdate>,
 ) -> Result<Redirect, Problem> {
     let Outdate { cache, key, mode, lag } = outdate;
@@ -144,9 +138,4 @@ fn refused(error: &CacheError) -> Problem {
         }
         error => cache_problem(error),
     }
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| format!("{}{}", first.to_uppercase(), letters.as_str())).unwrap_or_default()
 }

@@ -4,12 +4,11 @@
 use super::layout::page;
 use super::number;
 use super::processes;
-use crate::console::app::App;
 use crate::console::kind::INVALID_INPUT;
+use crate::console::on::On;
 use crate::console::rights::Visitor;
 use crate::output::{printable, truncated};
 use crate::time::span;
-use axum::extract::State;
 use evenkeel::lock::{Holder, LockError};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -28,11 +27,7 @@ pub(super) struct Choice {
     scan: String,
 }
 
-pub(super) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Query(choice): Query<Choice>,
-) -> Result<Markup, Problem> {
+pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<Choice>) -> Result<Markup, Problem> {
     let (keel, is_scan) = (&app.source.keel, !choice.scan.is_empty());
     let mut names = Vec::new();
     if is_scan {

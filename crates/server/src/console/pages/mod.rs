@@ -17,6 +17,7 @@ mod setup;
 pub(in crate::console) mod streams;
 
 pub(crate) use layout::problem_page;
+pub(crate) use web::grouped as number;
 
 use super::on::On;
 use super::rights::{Action, Table};
@@ -104,17 +105,9 @@ pub(crate) fn group_path(stream: &str, group: &str) -> String {
     format!("{}/groups/{}", stream_path(stream), utf8_percent_encode(group, SEGMENT))
 }
 
-/// A number with thousands separators.
-pub(crate) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| format!("{}{}", first.to_uppercase(), letters.as_str())).unwrap_or_default()
 }
 
 /// The address of `path` with the answer of an action, which the page shows.

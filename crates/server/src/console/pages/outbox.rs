@@ -10,9 +10,8 @@ use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
 use crate::console::source::{Parked as ParkedRows, sql_problem};
 use crate::database::Database;
-use crate::output::{printable, truncated};
+use crate::output::{from_hex, printable, truncated};
 use crate::time::{distance, span};
-use axum::extract::State;
 use axum::response::Redirect;
 use evenkeel::sql::relay::operate::ParkedDecision;
 use evenkeel::sql::{ParkedMessageDecision, WorkId};
@@ -34,8 +33,7 @@ pub(super) struct Choice {
 }
 
 pub(super) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
+    On { app, visitor, .. }: On<()>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Markup, Problem> {
     let Some(database) = &app.source.database else {
@@ -191,10 +189,8 @@ impl Choice {
 
     /// The bytes of the message's name.
     fn of_inbox(&self) -> Result<(Vec<u8>, Value), Problem> {
-        let digits: Option<Vec<u8>> = self.message.chars().map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
-        let digits = digits.filter(|digits| digits.len().is_multiple_of(2));
-        let digits = digits.ok_or_else(|| Problem::of_field(INVALID_INPUT, "message", "Use the form of the page."))?;
-        let message = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        let unreadable = || Problem::of_field(INVALID_INPUT, "message", "Use the form of the page.");
+        let message = from_hex(&self.message).ok_or_else(unreadable)?;
         Ok((message, json!({ "group": self.group, "message": self.message })))
     }
 

@@ -1,12 +1,12 @@
 //! Dead letters of a group: pages, replay, deletion.
 
-use super::key;
 use crate::console::api::OnStream;
 use crate::console::api::body::Body;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::wide::Wide;
 use crate::console::kind::INVALID_INPUT;
 use crate::console::pages::streams::group::confirmed;
+use crate::console::pages::streams::key;
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::redact::Origin;
 use crate::console::source::stream_problem;

@@ -1,12 +1,12 @@
 //! Reads a page of entries, and appends entries.
 
-use super::key;
 use crate::console::api::OnStream;
 use crate::console::api::body::{Body, sent};
 use crate::console::api::dead::idempotency_name;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::wide::Wide;
 use crate::console::kind::{INVALID_INPUT, PARTIAL, PARTLY_APPENDED};
+use crate::console::pages::streams::key;
 use crate::console::rights::Action;
 use crate::console::security::redact::Origin;
 use crate::console::source::stream_problem;

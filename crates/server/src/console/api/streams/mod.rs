@@ -9,10 +9,7 @@ pub(super) mod entries;
 use super::openapi::ReadProblems;
 use super::wide::Wide;
 use super::{OnSource, OnStream};
-use crate::console::rights::Visitor;
-use crate::console::security::redact::HIDDEN;
 use crate::console::source::stream_problem;
-use crate::output::printable;
 use crate::stream::figures::{self, Figures};
 use axum::Json;
 use evenkeel::stream::admin::GroupState;
@@ -113,9 +110,4 @@ pub(super) async fn list(at: OnSource) -> Result<Json<Streams>, Problem> {
 pub(super) async fn show(at: OnStream) -> Result<Json<StreamView>, Problem> {
     let stream = at.stream().await?;
     Ok(Json(StreamView::of(&Figures::read(&stream).await.map_err(stream_problem)?)))
-}
-
-/// A key as this visitor may see it.
-fn key(visitor: &Visitor, key: &[u8]) -> String {
-    if visitor.sees_bodies() { printable(key) } else { HIDDEN.to_owned() }
 }

@@ -1,6 +1,7 @@
 //! What a worker sends and gets.
 
 use super::{Body, INVALID_INPUT, Problem, Wide};
+use crate::lock::token_of_hex;
 use evenkeel_link::Token;
 use evenkeel_protocol::queue::steps::{Outcome, Receipt};
 use serde::{Deserialize, Serialize};
@@ -168,8 +169,7 @@ pub(super) fn token_text(shard: u16, token: Token) -> String {
 fn parse(id: &str, token: &str, fence: Wide) -> Result<(u16, Receipt), Problem> {
     let parsed = || {
         let (shard, token) = token.split_once('-')?;
-        let token = u128::from_str_radix(token, 16).ok().filter(|_| token.len() == 32 && !token.starts_with('+'))?;
-        let receipt = Receipt { id: id.parse().ok()?, token: Token::from(token.to_be_bytes()), fence: fence.0 };
+        let receipt = Receipt { id: id.parse().ok()?, token: token_of_hex(token)?, fence: fence.0 };
         Some((shard.parse().ok()?, receipt))
     };
     let detail = "`id`, `token` and `fence` must be those that `work` returned with the job.";

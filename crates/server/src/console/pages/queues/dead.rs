@@ -8,7 +8,7 @@ use super::queue::tabs;
 use super::rows::{Row, table};
 use crate::console::kind::{INVALID_INPUT, PARTIAL};
 use crate::console::operations::Plan;
-use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::layout::{csrf, delete_form, page};
 use crate::console::pages::{number, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
@@ -117,11 +117,7 @@ fn group_row(visitor: &Visitor, topic: &str, (group, count): (&str, usize), (unt
                     button { "Redrive " (number(count as u64)) } }
             }
             @if visitor.may(Action::Delete) {
-                details { summary { "Delete " (number(count as u64)) " …" }
-                    form method="post" action={ (path) "/dead/delete" } { (hidden)
-                        div.field { label { "No undo. Type the topic's name: " strong { (topic) } " " input name="confirm" required autocomplete="off"; } }
-                        button.danger { "Delete" } }
-                }
+                (delete_form(&format!("Delete {} …", number(count as u64)), &format!("{path}/dead/delete"), &hidden, ("topic", topic)))
             }
         }
     }

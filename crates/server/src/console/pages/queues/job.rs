@@ -18,7 +18,7 @@ use evenkeel::queue::{Found, Job, Note, Rescheduled, Revoked, State as JobState,
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::fmt;
 use web::{Form, Problem, Query};
 
 /// Characters of a body on a page.
@@ -119,6 +119,10 @@ fn actions(visitor: &Visitor, path: &str, state: JobState) -> Markup {
     }
 }
 
+fn not_waiting(found: &impl fmt::Debug) -> Problem {
+    Problem::new(CHANGED_MEANWHILE, format!("The job is not waiting ({found:?}). Nothing was changed."))
+}
+
 /// JSON with line breaks; other text as it is.
 fn pretty(text: &str) -> String {
     // A number keeps its digits: a body is shown as it is unless parsing and printing it loses nothing.
@@ -135,7 +139,6 @@ pub(in crate::console::pages) async fn run_now(at: OnTopic) -> Result<Redirect, 
 
 pub(in crate::console::pages) async fn reschedule(at: OnTopic, Form(delay): Form<Delay>) -> Result<Redirect, Problem> {
     let delay = read_span(delay.delay.trim()).map_err(|reason| Problem::of_field(INVALID_INPUT, "delay", reason))?;
-    let delay = u64::try_from(Duration::from_millis(delay).as_millis()).unwrap_or(u64::MAX);
     change(&at, "reschedule", When::In(delay)).await
 }
 
@@ -147,10 +150,7 @@ async fn change(at: &OnTopic, action: &'static str, when: When) -> Result<Redire
             Rescheduled::ChangedAfterLeaseExpiry => {
                 Ok("The due time was changed; a worker whose lease has expired may have started the job.".to_owned())
             }
-            other => Err(Problem::new(
-                CHANGED_MEANWHILE,
-                format!("The job is not waiting ({other:?}). Nothing was changed."),
-            )),
+            other => Err(not_waiting(&other)),
         }
     };
     let target = json!({ "topic": at.names.topic, "job": id.to_string() });
@@ -165,10 +165,7 @@ pub(in crate::console::pages) async fn revoke(at: OnTopic) -> Result<Redirect, P
             Some(Revoked::RevokedAfterLeaseExpiry) => {
                 Ok("Revoked; a worker whose lease has expired may have started the job.".to_owned())
             }
-            other => Err(Problem::new(
-                CHANGED_MEANWHILE,
-                format!("The job is not waiting ({other:?}). Nothing was changed."),
-            )),
+            other => Err(not_waiting(&other)),
         }
     };
     let target = json!({ "topic": at.names.topic, "job": id.to_string() });

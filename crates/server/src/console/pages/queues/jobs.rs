@@ -9,6 +9,7 @@ use crate::console::pages::layout::page;
 use crate::console::pages::{SEGMENT, number, topic_path};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
+use crate::queue::names::listed;
 use crate::time::distance;
 use axum::response::{IntoResponse, Redirect, Response};
 use evenkeel::queue::topic::{JobState, Topic};
@@ -177,7 +178,5 @@ fn below(place: &Place) -> &'static str {
 }
 
 fn cursor(text: &str) -> Result<Listed, Problem> {
-    let parsed =
-        text.split_once(':').and_then(|(score, id)| Some(Listed { score: score.parse().ok()?, id: id.parse().ok()? }));
-    parsed.ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the link of the page before."))
+    listed(text).ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the link of the page before."))
 }

@@ -2,11 +2,12 @@
 
 use super::on_topic::OnTopic;
 use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, UNKNOWN_JOB};
-use crate::console::pages::layout::csrf;
+use crate::console::pages::layout::{csrf, delete_form};
 use crate::console::pages::topic_path;
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
 use crate::console::source::{queue_problem, shards_problem};
+use crate::output::JSON;
 use axum::response::Redirect;
 use bytes::Bytes;
 use evenkeel::queue::topic::{Amended, Topic};
@@ -19,8 +20,6 @@ use web::{Form, Problem};
 
 /// A longer body cannot be edited in a form.
 const EDITABLE_MAX: usize = 16 * 1024;
-/// The codec whose bodies are JSON.
-const JSON: u8 = 1;
 
 #[derive(Deserialize)]
 pub(in crate::console::pages) struct Edit {
@@ -65,13 +64,7 @@ pub(in crate::console::pages) fn actions(visitor: &Visitor, path: &str, topic: &
             @if visitor.may(Action::Redrive) {
                 form method="post" action={ (path) "/redrive" } { (csrf(visitor)) button { "Redrive: it gets all its attempts again" } }
             }
-            @if visitor.may(Action::Delete) {
-                details { summary { "Delete …" }
-                    form method="post" action={ (path) "/delete" } { (csrf(visitor))
-                        div.field { label { "No undo. Type the topic's name: " strong { (topic) } " " input name="confirm" required autocomplete="off"; } }
-                        button.danger { "Delete" } }
-                }
-            }
+            @if visitor.may(Action::Delete) { (delete_form("Delete …", &format!("{path}/delete"), &csrf(visitor), ("topic", topic))) }
             a href={ (topic_path(topic)) "/dead" } { "All dead letters by error" }
         } }
     }

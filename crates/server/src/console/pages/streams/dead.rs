@@ -3,7 +3,7 @@
 use super::group::confirmed;
 use super::{GroupNames, OnGroup, key, value, why};
 use crate::console::app::App;
-use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::layout::{csrf, delete_form, page};
 use crate::console::pages::{number, stream_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
@@ -104,25 +104,16 @@ fn table(app: &App, visitor: &Visitor, (stream, path): (&str, &str), found: &Let
 }
 
 fn forms(visitor: &Visitor, path: &str, group: &str, q: &str, until: u64) -> Markup {
+    let hidden = html! { (csrf(visitor)) input type="hidden" name="q" value=(q); input type="hidden" name="until" value=(until); };
     let which = if q.is_empty() { "all".to_owned() } else { format!("all with “{q}”") };
     html! {
         section.card { h2 { "Actions" } div.forms {
             @if visitor.may(Action::Redrive) {
-                form method="post" action={ (path) "/dead/replay" } { (csrf(visitor)) (hidden(q, until)) button { "Replay " (which) ": they get all their attempts again" } }
+                form method="post" action={ (path) "/dead/replay" } { (hidden) button { "Replay " (which) ": they get all their attempts again" } }
             }
-            @if visitor.may(Action::Delete) {
-                details { summary { "Delete " (which) " …" }
-                    form method="post" action={ (path) "/dead/delete" } { (csrf(visitor)) (hidden(q, until))
-                        div.field { label { "No undo. Type the group's name: " strong { (group) } " " input name="confirm" required autocomplete="off"; } }
-                        button.danger { "Delete" } }
-                }
-            }
+            @if visitor.may(Action::Delete) { (delete_form(&format!("Delete {which} …"), &format!("{path}/dead/delete"), &hidden, ("group", group))) }
         } }
     }
-}
-
-fn hidden(q: &str, until: u64) -> Markup {
-    html! { input type="hidden" name="q" value=(q); input type="hidden" name="until" value=(until); }
 }
 
 pub(in crate::console::pages) async fn replay(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Redirect, Problem> {

@@ -3,7 +3,7 @@
 use super::group::{Confirmed, confirmed};
 use super::{OnGroup, key, value};
 use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_LETTER};
-use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::layout::{csrf, delete_form, page};
 use crate::console::pages::queues::queue::Done;
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
@@ -41,13 +41,7 @@ pub(in crate::console::pages) async fn show(at: OnGroup, Query(Done { done }): Q
             @if visitor.may(Action::Redrive) && !letter.parks_key {
                 form method="post" action={ (path) "/dead/" (id) "/replay" } { (csrf(&visitor)) button { "Replay: it gets all its attempts again" } }
             }
-            @if visitor.may(Action::Delete) {
-                details { summary { "Delete …" }
-                    form method="post" action={ (path) "/dead/" (id) "/delete" } { (csrf(&visitor))
-                        div.field { label { "No undo. Type the group's name: " strong { (names.group) } " " input name="confirm" required autocomplete="off"; } }
-                        button.danger { "Delete" } }
-                }
-            }
+            @if visitor.may(Action::Delete) { (delete_form("Delete …", &format!("{path}/dead/{id}/delete"), &csrf(&visitor), ("group", &names.group))) }
         } }
     };
     Ok(page(&app, &visitor, "Dead letter", done.as_deref(), &body))

@@ -25,7 +25,7 @@ fn value(app: &App, visitor: &Visitor, stream: &str, letter: &DeadLetter) -> Str
 }
 
 /// A key as this visitor may see it: it may be the id of a person.
-fn key(visitor: &Visitor, key: &[u8]) -> String {
+pub(in crate::console) fn key(visitor: &Visitor, key: &[u8]) -> String {
     if visitor.sees_bodies() { printable(key) } else { HIDDEN.to_owned() }
 }
 
