@@ -1,6 +1,6 @@
 //! The problem types of the console, in addition to the common ones.
 
-use web::Kind;
+use web::{Kind, Problem};
 
 web::kinds! {
     /// The request needs a login.
@@ -68,8 +68,10 @@ web::kinds! {
         "Rows in a SQL database decide about the jobs of this topic; only consumers of the library work on them. Nothing was changed.";
 }
 
-/// A field of the request is invalid.
-pub(crate) const INVALID_INPUT: Kind = Kind::INVALID_INPUT;
+/// The problem of an invalid field of the request.
+pub(crate) fn invalid(field: &str, detail: impl Into<String>) -> Problem {
+    Problem::of_field(Kind::INVALID_INPUT, field, detail)
+}
 
 /// What has become of a request that ended with this problem, for the API and the audit log: `none` (nothing was changed), `partial` (a part was)
 /// or `unknown`.

@@ -6,7 +6,7 @@ use super::jobs::{etag, found};
 use super::openapi::ActProblems;
 use super::topics::Nothing;
 use super::wide::Wide;
-use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT};
+use crate::console::kind::{CHANGED_MEANWHILE, invalid};
 use crate::console::rights::Action;
 use crate::console::source::queue_problem;
 use axum::Json;
@@ -64,7 +64,7 @@ pub(super) async fn reschedule(at: OnTopic, JsonBody(due): JsonBody<Due>) -> Res
     let when = match (due.at, due.delay_ms) {
         (Some(Wide(at)), None) => When::At(at),
         (None, Some(Wide(delay))) => When::In(delay),
-        _ => return Err(Problem::of_field(INVALID_INPUT, "at", "Send exactly one of `at` and `delay_ms`.")),
+        _ => return Err(invalid("at", "Send exactly one of `at` and `delay_ms`.")),
     };
     reschedule_to(at, (Action::Reschedule, "reschedule"), when).await
 }
@@ -129,7 +129,7 @@ pub(super) async fn edit(
     at.check(Action::Edit)?;
     let Some(seen) = headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok()) else {
         let detail = "Send `If-Match` with the `ETag` of the body that you have read, so that no other edit is lost.";
-        return Err(Problem::of_field(INVALID_INPUT, "If-Match", detail));
+        return Err(invalid("If-Match", detail));
     };
     let (topic, id) = at.job().await?;
     let body = sent(edit.body.as_deref(), edit.body_base64.as_deref(), topic.codec())?;

@@ -5,7 +5,7 @@ use super::change::Changed;
 use super::openapi::{ActProblems, ReadProblems};
 use super::topics::Nothing;
 use super::wide::Wide;
-use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED, UNKNOWN_JOB};
+use crate::console::kind::{NOT_CONFIRMED, UNKNOWN_JOB, invalid};
 use crate::console::pages::queues::dead::{LETTERS_MAX, delete_group, read};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::{queue_problem, shards_problem};
@@ -102,7 +102,7 @@ pub(super) async fn redrive(
     at.check(Action::Redrive)?;
     let redrive_name = idempotency_name(&at.visitor, &headers)?.ok_or_else(|| {
         let detail = "Send `Idempotency-Key`: the same for a repeat, which then redrives no letter twice.";
-        Problem::of_field(INVALID_INPUT, "Idempotency-Key", detail)
+        invalid("Idempotency-Key", detail)
     })?;
     let topic = at.topic().await?;
     let target = json!({ "topic": at.names.topic, "group": choice.group, "until": choice.until });
@@ -194,8 +194,7 @@ fn confirmed(topic: &str, typed: &str) -> Result<(), Problem> {
 pub(super) fn idempotency_name(visitor: &Visitor, headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| (1..=256).contains(&text.len()));
-    let text = text.ok_or_else(|| {
-        Problem::of_field(INVALID_INPUT, "Idempotency-Key", "`Idempotency-Key` must have 1 to 256 ASCII characters.")
-    })?;
+    let text =
+        text.ok_or_else(|| invalid("Idempotency-Key", "`Idempotency-Key` must have 1 to 256 ASCII characters."))?;
     Ok(Some(format!("api/{}/{text}", visitor.name)))
 }

@@ -5,7 +5,7 @@ use super::body::sent;
 use super::dead::idempotency_name;
 use super::openapi::ActProblems;
 use super::wide::Wide;
-use crate::console::kind::{INVALID_INPUT, PARTIAL};
+use crate::console::kind::{PARTIAL, invalid};
 use crate::console::rights::Action;
 use crate::console::source::queue_problem;
 use crate::queue::names::PriorityName;
@@ -83,7 +83,7 @@ pub(super) async fn enqueue(
 ) -> Result<Json<Added>, Problem> {
     at.check(Action::Enqueue)?;
     if !(1..=JOBS_MAX).contains(&jobs.len()) {
-        return Err(Problem::of_field(INVALID_INPUT, "jobs", format!("Send 1 to {JOBS_MAX} jobs in a request.")));
+        return Err(invalid("jobs", format!("Send 1 to {JOBS_MAX} jobs in a request.")));
     }
     let topic = at.topic().await?;
     let once = idempotency_name(&at.visitor, &headers)?;
@@ -118,7 +118,7 @@ fn checked(new: New, place: usize, once: Option<&str>, topic: &Topic) -> Result<
     let when = match (new.at, new.delay_ms) {
         (Some(Wide(at)), None) => When::At(at),
         (None, delay) => When::In(delay.unwrap_or_default().0),
-        _ => return Err(Problem::of_field(INVALID_INPUT, "at", "Send at most one of `at` and `delay_ms`.")),
+        _ => return Err(invalid("at", "Send at most one of `at` and `delay_ms`.")),
     };
     let unique = new.unique.map(|unique| (unique.key, Duration::from_millis(unique.window_ms.0)));
     let name = new.id.or_else(|| once.filter(|_| unique.is_none()).map(|once| format!("{once}/{place}")));

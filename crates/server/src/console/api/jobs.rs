@@ -4,7 +4,7 @@ use super::OnTopic;
 use super::body::Body;
 use super::openapi::ReadProblems;
 use super::wide::Wide;
-use crate::console::kind::{INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::kind::{UNKNOWN_JOB, invalid};
 use crate::console::rights::Visitor;
 use crate::console::security::redact::{HIDDEN, Origin};
 use crate::console::source::queue_problem;
@@ -110,11 +110,11 @@ pub(super) async fn list(at: OnTopic, Query(listing): Query<Listing>) -> Result<
         None | Some("waiting") => JobState::Waiting,
         Some("running") => JobState::Leased,
         Some("dead") => JobState::Dead,
-        Some(_) => return Err(Problem::of_field(INVALID_INPUT, "state", "Use waiting, running or dead.")),
+        Some(_) => return Err(invalid("state", "Use waiting, running or dead.")),
     };
     let limit = listing.limit.unwrap_or(LIMIT);
     if !(1..=LIMIT_MAX).contains(&limit) {
-        return Err(Problem::of_field(INVALID_INPUT, "limit", format!("Use 1 to {LIMIT_MAX}.")));
+        return Err(invalid("limit", format!("Use 1 to {LIMIT_MAX}.")));
     }
     let after = listing.after.as_deref().map(cursor).transpose()?;
     let page = topic.previews(place, after, limit).await.map_err(queue_problem)?;
@@ -123,7 +123,7 @@ pub(super) async fn list(at: OnTopic, Query(listing): Query<Listing>) -> Result<
 }
 
 fn cursor(text: &str) -> Result<Listed, Problem> {
-    listed(text).ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the value of `next` of the page before."))
+    listed(text).ok_or_else(|| invalid("after", "Use the value of `next` of the page before."))
 }
 
 #[utoipa::path(

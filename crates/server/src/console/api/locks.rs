@@ -4,7 +4,7 @@ use super::change::Changed;
 use super::openapi::ActProblems;
 use super::wide::Wide;
 use super::{OnSource, too_many};
-use crate::console::kind::INVALID_INPUT;
+use crate::console::kind::invalid;
 use crate::console::rights::Action;
 use crate::lock::token_of_hex;
 use axum::Json;
@@ -91,7 +91,7 @@ pub(super) async fn acquire(at: OnSource, JsonBody(call): JsonBody<Acquisition>)
     let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
     checked_ttl(call.ttl_ms)?;
     if call.wait_ms > WAIT_MS_MAX {
-        return Err(Problem::of_field(INVALID_INPUT, "wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}.")));
+        return Err(invalid("wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}.")));
     }
     let locks = at.app.api.locks()?;
     let permit = if call.wait_ms > 0 { at.app.api.waiting.try_acquire().ok() } else { None };
@@ -174,12 +174,12 @@ pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> 
 }
 
 fn lock_name(name: &str) -> Result<LockName, Problem> {
-    LockName::new(name).map_err(|error| Problem::of_field(INVALID_INPUT, "name", format!("{error}.")))
+    LockName::new(name).map_err(|error| invalid("name", format!("{error}.")))
 }
 
 fn owner_of(text: &str) -> Result<Token, Problem> {
     let detail = "`owner` must have 32 hexadecimal digits, drawn at random for each acquisition.";
-    token_of_hex(text).ok_or_else(|| Problem::of_field(INVALID_INPUT, "owner", detail))
+    token_of_hex(text).ok_or_else(|| invalid("owner", detail))
 }
 
 fn checked_ttl(ttl_ms: u32) -> Result<(), Problem> {
@@ -187,13 +187,13 @@ fn checked_ttl(ttl_ms: u32) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = format!("`ttl_ms` must be from {} to {}.", TTL_MS.start(), TTL_MS.end());
-    Err(Problem::of_field(INVALID_INPUT, "ttl_ms", detail))
+    Err(invalid("ttl_ms", detail))
 }
 
 fn lock_problem(error: &LockError) -> Problem {
     let detail = format!("{}.", error.to_string().trim_end_matches('.'));
     match error {
-        LockError::Invalid(_) => Problem::new(INVALID_INPUT, detail),
+        LockError::Invalid(_) => Problem::new(Kind::INVALID_INPUT, detail),
         LockError::Link(link) if link.outcome_unknown() => {
             Problem::new(Kind::OUTCOME_UNKNOWN, format!("{detail} Send the same call again."))
         }

@@ -5,7 +5,7 @@ use super::wide::Wide;
 use super::{OnSource, OnTopic};
 use crate::console::app::App;
 use crate::console::collector::Snapshot;
-use crate::console::kind::INVALID_INPUT;
+use crate::console::kind::invalid;
 use crate::console::rights::Action;
 use crate::console::source::{queue_problem, shards_problem};
 use axum::Json;
@@ -192,7 +192,7 @@ impl Pause {
         let detail = format!(
             "`until` must be in the future; Redis's clock is at {now} ms since 1970. Omit it to pause until resumed. Nothing was changed."
         );
-        Err(Problem::of_field(INVALID_INPUT, "until", detail))
+        Err(invalid("until", detail))
     }
 }
 

@@ -5,7 +5,7 @@ use super::layout::{csrf, page};
 use super::processes;
 use super::{SEGMENT, answered, capitalized};
 use crate::cache::entry;
-use crate::console::kind::INVALID_INPUT;
+use crate::console::kind::invalid;
 use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::cache_problem;
@@ -108,11 +108,11 @@ pub(super) async fn invalidate(
     let mode = match mode.as_str() {
         "expire" => Mode::Expire { retain_ms: 0 },
         "purge" => Mode::Purge,
-        _ => return Err(Problem::of_field(INVALID_INPUT, "mode", "Use expire or purge.")),
+        _ => return Err(invalid("mode", "Use expire or purge.")),
     };
     let lag_ms = match lag.trim() {
         "" => 0,
-        lag => read_span(lag).map_err(|reason| Problem::of_field(INVALID_INPUT, "lag", reason))?,
+        lag => read_span(lag).map_err(|reason| invalid("lag", reason))?,
     };
     let admin = app.source.keel.cache_admin(&cache).map_err(|error| refused(&error))?;
     let outdated = Outdated { version: None, mode, lag_max: Duration::from_millis(lag_ms) };
@@ -133,9 +133,7 @@ pub(super) async fn invalidate(
 
 fn refused(error: &CacheError) -> Problem {
     match error {
-        CacheError::Settings { reason, .. } => {
-            Problem::of_field(INVALID_INPUT, "key", format!("{reason}. Nothing was changed."))
-        }
+        CacheError::Settings { reason, .. } => invalid("key", format!("{reason}. Nothing was changed.")),
         error => cache_problem(error),
     }
 }

@@ -4,7 +4,7 @@
 use super::layout::page;
 use super::number;
 use super::processes;
-use crate::console::kind::INVALID_INPUT;
+use crate::console::kind::invalid;
 use crate::console::on::On;
 use crate::console::rights::Visitor;
 use crate::output::{printable, truncated};
@@ -34,7 +34,7 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
         names = keel.locks_held().await.map_err(problem)?.iter().map(ToString::to_string).collect();
     } else if !choice.q.is_empty() {
         if choice.q.len() > NAME_MAX {
-            return Err(Problem::of_field(INVALID_INPUT, "q", "The name of a lock has at most 512 bytes."));
+            return Err(invalid("q", "The name of a lock has at most 512 bytes."));
         }
         names.push(choice.q.clone());
     }
@@ -88,7 +88,7 @@ fn table(visitor: &Visitor, held: &[(String, Holder)]) -> Markup {
 
 fn problem(error: LockError) -> Problem {
     match error {
-        LockError::Invalid(reason) => Problem::of_field(INVALID_INPUT, "q", reason),
+        LockError::Invalid(reason) => invalid("q", reason),
         error => Problem::new(Kind::UNAVAILABLE, format!("{}.", error.to_string().trim_end_matches('.'))),
     }
 }

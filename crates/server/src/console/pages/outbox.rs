@@ -4,7 +4,7 @@ use super::layout::{csrf, page};
 use super::number;
 use super::queues::queue::Done;
 use crate::console::app::App;
-use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, NEEDS_DATABASE, NOT_CONFIRMED};
+use crate::console::kind::{CHANGED_MEANWHILE, NEEDS_DATABASE, NOT_CONFIRMED, invalid};
 use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
@@ -182,14 +182,13 @@ impl Choice {
             return Ok((OutboxItem::Key(self.topic.clone(), self.key.clone()), target));
         }
         let work = self.work.parse();
-        let work =
-            work.map_err(|_| Problem::of_field(INVALID_INPUT, "work", "This is not the id of a unit of work."))?;
+        let work = work.map_err(|_| invalid("work", "This is not the id of a unit of work."))?;
         Ok((OutboxItem::Work(work), json!({ "work": self.work })))
     }
 
     /// The bytes of the message's name.
     fn of_inbox(&self) -> Result<(Vec<u8>, Value), Problem> {
-        let unreadable = || Problem::of_field(INVALID_INPUT, "message", "Use the form of the page.");
+        let unreadable = || invalid("message", "Use the form of the page.");
         let message = from_hex(&self.message).ok_or_else(unreadable)?;
         Ok((message, json!({ "group": self.group, "message": self.message })))
     }

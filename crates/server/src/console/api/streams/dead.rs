@@ -4,7 +4,7 @@ use crate::console::api::OnStream;
 use crate::console::api::body::Body;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::wide::Wide;
-use crate::console::kind::INVALID_INPUT;
+use crate::console::kind::invalid;
 use crate::console::pages::streams::group::confirmed;
 use crate::console::pages::streams::key;
 use crate::console::rights::{Action, Visitor};
@@ -193,12 +193,11 @@ fn changed(ids: &[String], results: impl Iterator<Item = &'static str>) -> Chang
 
 fn letter_ids(ids: &[String]) -> Result<Vec<LetterId>, Problem> {
     if !(1..=LETTERS_MAX).contains(&ids.len()) {
-        return Err(Problem::of_field(INVALID_INPUT, "ids", format!("Send 1 to {LETTERS_MAX} ids in a request.")));
+        return Err(invalid("ids", format!("Send 1 to {LETTERS_MAX} ids in a request.")));
     }
     ids.iter().map(|id| letter_id("ids", id)).collect()
 }
 
 fn letter_id(field: &'static str, text: &str) -> Result<LetterId, Problem> {
-    text.parse()
-        .map_err(|error: evenkeel::stream::StreamError| Problem::of_field(INVALID_INPUT, field, error.to_string()))
+    text.parse().map_err(|error: evenkeel::stream::StreamError| invalid(field, error.to_string()))
 }

@@ -5,7 +5,7 @@ use crate::console::api::body::{Body, sent};
 use crate::console::api::dead::idempotency_name;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::wide::Wide;
-use crate::console::kind::{INVALID_INPUT, PARTIAL, PARTLY_APPENDED};
+use crate::console::kind::{PARTIAL, PARTLY_APPENDED, invalid};
 use crate::console::pages::streams::key;
 use crate::console::rights::Action;
 use crate::console::security::redact::Origin;
@@ -39,17 +39,14 @@ impl Page {
     /// The partition, and the entry after which the page begins.
     fn begin(&self) -> Result<(u16, EntryId), Problem> {
         let Some(after) = &self.after else { return Ok((self.partition.unwrap_or(0), EntryId::MIN)) };
-        let invalid = |detail: String| Problem::of_field(INVALID_INPUT, "after", detail);
-        let LetterId { partition, id } = after.parse::<LetterId>().map_err(|_| {
-            invalid(
-                "`after` has the form PARTITION:ID, for example 0:1700000000000-0: use `next` of the page before."
-                    .to_owned(),
-            )
-        })?;
+        let form = "`after` has the form PARTITION:ID, for example 0:1700000000000-0: use `next` of the page before.";
+        let LetterId { partition, id } = after.parse().map_err(|_| invalid("after", form))?;
         match self.partition {
-            Some(wanted) if wanted != partition => Err(invalid(format!(
-                "`after` is in partition {partition}, and `partition` is {wanted}: omit one of them."
-            ))),
+            Some(wanted) if wanted != partition => {
+                let detail =
+                    format!("`after` is in partition {partition}, and `partition` is {wanted}: omit one of them.");
+                Err(invalid("after", detail))
+            }
             _ => Ok((partition, id)),
         }
     }
@@ -163,7 +160,7 @@ pub(in crate::console::api) async fn append(
     at.check(Action::Append)?;
     if !(1..=ENTRIES_MAX).contains(&entries.len()) {
         let detail = format!("Send 1 to {ENTRIES_MAX} entries in a request.");
-        return Err(Problem::of_field(INVALID_INPUT, "entries", detail));
+        return Err(invalid("entries", detail));
     }
     let stream = at.stream().await?;
     let once = idempotency_name(&at.visitor, &headers)?;
@@ -194,7 +191,7 @@ fn small(field: &str, bytes: usize, limit: usize) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = format!("`{field}` of an entry has {bytes} bytes; the limit is {limit}. Nothing was appended.");
-    Err(Problem::of_field(INVALID_INPUT, field, detail))
+    Err(invalid(field, detail))
 }
 
 /// The problem of a request whose first `appended` of `all` entries are in the stream.

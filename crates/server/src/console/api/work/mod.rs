@@ -10,7 +10,7 @@ use super::body::Body;
 use super::openapi::ActProblems;
 use super::wide::Wide;
 use super::{OnTopic, source, too_many};
-use crate::console::kind::{INVALID_INPUT, ROWS_DECIDE};
+use crate::console::kind::ROWS_DECIDE;
 use crate::console::rights::Action;
 use crate::console::source::queue_problem;
 use axum::Json;

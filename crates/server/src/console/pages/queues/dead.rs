@@ -6,7 +6,7 @@
 use super::on_topic::{OnTopic, TopicNames};
 use super::queue::tabs;
 use super::rows::{Row, table};
-use crate::console::kind::{INVALID_INPUT, PARTIAL};
+use crate::console::kind::{PARTIAL, invalid};
 use crate::console::operations::Plan;
 use crate::console::pages::layout::{csrf, delete_form, page};
 use crate::console::pages::{number, topic_path};
@@ -131,7 +131,7 @@ fn checked(limit: usize) -> Result<usize, Problem> {
     if (1..=LETTERS_MAX).contains(&limit) {
         return Ok(limit);
     }
-    Err(Problem::of_field(INVALID_INPUT, "limit", format!("`limit` must be 1 to {LETTERS_MAX}. Nothing was changed.")))
+    Err(invalid("limit", format!("`limit` must be 1 to {LETTERS_MAX}. Nothing was changed.")))
 }
 
 /// Reads the newest dead letters that died until `until`, at most `limit`.
@@ -189,7 +189,7 @@ fn fingerprint(error: &str) -> String {
 pub(in crate::console::pages) async fn redrive(at: OnTopic, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
     if choice.name.len() != 16 || !choice.name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let detail = "The form has no name for this redrive: reload the page and send it again.";
-        return Err(Problem::of_field(INVALID_INPUT, "name", detail));
+        return Err(invalid("name", detail));
     }
     let rate = rate(choice.rate.trim())?;
     let operation = format!("/operations/{}", choice.name);
@@ -219,11 +219,7 @@ fn rate(text: &str) -> Result<Option<u32>, Problem> {
     match text.parse() {
         Ok(rate) if (1..=RATE_MAX).contains(&rate) => Ok(Some(rate)),
         Err(_) if text.is_empty() => Ok(None),
-        _ => Err(Problem::of_field(
-            INVALID_INPUT,
-            "rate",
-            format!("Use a whole number from 1 to {RATE_MAX}, or nothing."),
-        )),
+        _ => Err(invalid("rate", format!("Use a whole number from 1 to {RATE_MAX}, or nothing."))),
     }
 }
 

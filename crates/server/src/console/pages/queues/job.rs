@@ -4,7 +4,7 @@ use super::on_topic::{OnTopic, TopicNames};
 use super::queue::{Done, tabs};
 use super::{letter, rows, why};
 use crate::console::app::App;
-use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_JOB, invalid};
 use crate::console::pages::layout::{csrf, page};
 use crate::console::pages::{number, topic_path};
 use crate::console::rights::{Action, Visitor};
@@ -138,7 +138,7 @@ pub(in crate::console::pages) async fn run_now(at: OnTopic) -> Result<Redirect, 
 }
 
 pub(in crate::console::pages) async fn reschedule(at: OnTopic, Form(delay): Form<Delay>) -> Result<Redirect, Problem> {
-    let delay = read_span(delay.delay.trim()).map_err(|reason| Problem::of_field(INVALID_INPUT, "delay", reason))?;
+    let delay = read_span(delay.delay.trim()).map_err(|reason| invalid("delay", reason))?;
     change(&at, "reschedule", When::In(delay)).await
 }
 

@@ -4,7 +4,7 @@ use super::on_topic::{OnTopic, TopicNames};
 use super::rows::{Row, table};
 use super::{find, queue::tabs};
 use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE};
+use crate::console::kind::{NEEDS_DATABASE, invalid};
 use crate::console::pages::layout::page;
 use crate::console::pages::{SEGMENT, number, topic_path};
 use crate::console::rights::Visitor;
@@ -56,12 +56,12 @@ pub(in crate::console::pages) async fn show(at: OnTopic, Query(search): Query<Se
     let OnTopic { app, visitor, names: TopicNames { topic: name, .. } } = at;
     let state = if search.state.is_empty() { "waiting" } else { &search.state };
     let place = PLACES.iter().find(|place| place.name == state);
-    let place = place.ok_or_else(|| Problem::of_field(INVALID_INPUT, "state", "Use waiting, running or dead."))?;
+    let place = place.ok_or_else(|| invalid("state", "Use waiting, running or dead."))?;
     let Some(q) = search.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) else {
         return list(&app, &visitor, &topic, place, search.before.as_deref()).await.map(IntoResponse::into_response);
     };
     if q.chars().count() > TEXT_MAX {
-        return Err(Problem::of_field(INVALID_INPUT, "q", format!("Search for at most {TEXT_MAX} characters.")));
+        return Err(invalid("q", format!("Search for at most {TEXT_MAX} characters.")));
     }
     if search.after.is_none()
         && let Some(id) = by_id(&topic, q).await?
@@ -178,5 +178,5 @@ fn below(place: &Place) -> &'static str {
 }
 
 fn cursor(text: &str) -> Result<Listed, Problem> {
-    listed(text).ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the link of the page before."))
+    listed(text).ok_or_else(|| invalid("after", "Use the link of the page before."))
 }

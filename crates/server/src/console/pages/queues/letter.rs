@@ -1,7 +1,7 @@
 //! What an operator does with one dead letter, and with the body of a job: redrive, delete, edit.
 
 use super::on_topic::OnTopic;
-use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_JOB, invalid};
 use crate::console::pages::layout::{csrf, delete_form};
 use crate::console::pages::topic_path;
 use crate::console::rights::{Action, Visitor};
@@ -76,11 +76,7 @@ pub(in crate::console::pages) async fn edit(at: OnTopic, Form(edit): Form<Edit>)
     let text = edit.body.replace("\r\n", "\n");
     let text = text.trim();
     if let Err(error) = serde_json::from_str::<Value>(text) {
-        return Err(Problem::of_field(
-            INVALID_INPUT,
-            "body",
-            format!("The body is not JSON: {error}. Nothing was changed."),
-        ));
+        return Err(invalid("body", format!("The body is not JSON: {error}. Nothing was changed.")));
     }
     let target = json!({ "topic": at.names.topic, "job": id.to_string(), "before": edit.seen, "after": digest(text.as_bytes()) });
     let act = store(&topic, id, &edit.seen, Bytes::copy_from_slice(text.as_bytes()));

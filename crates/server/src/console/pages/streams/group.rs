@@ -1,7 +1,7 @@
 //! What an operator does with a group: pause, resume, seek, unregister.
 
 use super::OnGroup;
-use crate::console::kind::{GROUP_IN_USE, INVALID_INPUT, NOT_CONFIRMED, UNKNOWN_GROUP};
+use crate::console::kind::{GROUP_IN_USE, NOT_CONFIRMED, UNKNOWN_GROUP, invalid};
 use crate::console::pages::layout::csrf;
 use crate::console::pages::stream_path;
 use crate::console::rights::{Action, Visitor};
@@ -142,17 +142,15 @@ pub(in crate::console) fn confirmed(group: &str, typed: &str, done: &str) -> Res
 
 /// Where a seek goes.
 pub(in crate::console) fn goal(to: &str, at: &str) -> Result<SeekTo, Problem> {
-    let of_field = |field, detail: String| Problem::of_field(INVALID_INPUT, field, detail);
     match to {
         "start" => Ok(SeekTo::Start),
         "end" => Ok(SeekTo::End),
-        "time" => read_time(at.trim()).map(|ms| SeekTo::Time(UnixMs(ms))).map_err(|error| of_field("at", error)),
+        "time" => read_time(at.trim()).map(|ms| SeekTo::Time(UnixMs(ms))).map_err(|error| invalid("at", error)),
         "entry" => {
-            let entry = at.trim().parse::<LetterId>();
-            let LetterId { partition, id } = entry
-                .map_err(|_| of_field("at", "An entry is PARTITION:ID, for example 0:1700000000000-0.".to_owned()))?;
+            let form = "An entry is PARTITION:ID, for example 0:1700000000000-0.";
+            let LetterId { partition, id } = at.trim().parse().map_err(|_| invalid("at", form))?;
             Ok(SeekTo::Entry { partition, id })
         }
-        _ => Err(of_field("to", "`to` must be start, end, time or entry. Nothing was changed.".to_owned())),
+        _ => Err(invalid("to", "`to` must be start, end, time or entry. Nothing was changed.")),
     }
 }
