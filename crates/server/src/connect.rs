@@ -1,20 +1,14 @@
 //! What every subcommand shares: reading the server's address, connecting, and turning the outcome into an exit code.
 
 use crate::address::{Address, Kind};
+use crate::database::Database;
 use crate::output::Output;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use evenkeel::Keel;
-use evenkeel::sql::Database;
-use sqlx::Pool;
-use sqlx::pool::PoolOptions;
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// Exit code for invalid input, an unreachable server, or an operation that was not completed.
 const NOT_DONE: u8 = 2;
-
-/// How long connecting to a database may take.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// The options of a command that operates what is on a Redis, and needs nothing else.
 #[derive(clap::Args)]
@@ -30,15 +24,30 @@ pub(crate) struct OnRedis {
 impl OnRedis {
     /// Connects and runs the command.
     pub(crate) async fn run(self, operate: impl AsyncFnOnce(&Keel, Output) -> Result<bool>) -> ExitCode {
-        let address = match redis_address(self.redis.as_deref()) {
+        on_servers(self.redis.as_deref(), None, async |servers| operate(&servers.keel, Output::new(self.json)).await)
+            .await
+    }
+}
+
+/// The options of a command that operates what is in a database.
+#[derive(clap::Args)]
+pub(crate) struct OnDatabase {
+    /// Database: mysql://, postgres:// or sqlite:
+    #[arg(long, env = "EVENKEEL_DATABASE", value_name = "URL", global = true, hide_env_values = true)]
+    database: Option<String>,
+    /// Print JSON instead of tables
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+impl OnDatabase {
+    /// Connects and runs the command.
+    pub(crate) async fn run(self, operate: impl AsyncFnOnce(&Database, Output) -> Result<bool>) -> ExitCode {
+        let address = match database_address(self.database.as_deref()) {
             Ok(address) => address,
             Err(error) => return exit_code(Err(error), &[]),
         };
-        let operated = async {
-            // This process ends at once.
-            let keel = Keel::builder().process_reports(false).connect(&address.url).await?;
-            operate(&keel, Output::new(self.json)).await
-        };
+        let operated = async { operate(&Database::connect(&address).await?, Output::new(self.json)).await };
         exit_code(operated.await, &[&address])
     }
 }
@@ -65,24 +74,31 @@ pub(crate) async fn on_servers(
     database: Option<&str>,
     operate: impl AsyncFnOnce(&Servers<'_>) -> Result<bool>,
 ) -> ExitCode {
-    let redis = match redis_address(redis) {
-        Ok(address) => address,
+    on_addresses(redis, database, async |redis, database| {
+        // This process ends at once.
+        let keel = Keel::builder().process_reports(false).connect(&redis.url).await?;
+        operate(&Servers { keel, redis, database }).await
+    })
+    .await
+}
+
+/// Runs a command with the address of the Redis, and that of the database if one was given.
+pub(crate) async fn on_addresses(
+    redis: Option<&str>,
+    database: Option<&str>,
+    operate: impl AsyncFnOnce(&Address, Option<&Address>) -> Result<bool>,
+) -> ExitCode {
+    let read = || Ok((redis_address(redis)?, database.map(|url| database_address(Some(url))).transpose()?));
+    let (redis, database) = match read() {
+        Ok(addresses) => addresses,
         Err(error) => return exit_code(Err(error), &[]),
     };
-    let database = match database.map(|url| database_address(Some(url))).transpose() {
-        Ok(database) => database,
-        Err(error) => return exit_code(Err(error), &[]),
-    };
-    let result = match Keel::builder().process_reports(false).connect(&redis.url).await {
-        Ok(keel) => operate(&Servers { keel, redis: &redis, database: database.as_ref() }).await,
-        Err(error) => Err(error.into()),
-    };
-    let addresses: Vec<&Address> = [&redis].into_iter().chain(&database).collect();
-    exit_code(result, &addresses)
+    let result = operate(&redis, database.as_ref()).await;
+    exit_code(result, &[&redis].into_iter().chain(&database).collect::<Vec<_>>())
 }
 
 /// The address of a Redis.
-pub(crate) fn redis_address(url: Option<&str>) -> Result<Address> {
+fn redis_address(url: Option<&str>) -> Result<Address> {
     let url = url.context("no Redis given: use --redis redis://host:6379 or set EVENKEEL_REDIS")?;
     match Address::read(1, url) {
         Ok(address) if address.kind == Kind::Redis => Ok(address),
@@ -97,13 +113,6 @@ pub(crate) fn database_address(url: Option<&str>) -> Result<Address> {
         Ok(address) if address.kind != Kind::Redis => Ok(address),
         _ => bail!("--database is not a database address: use mysql://, postgres:// or sqlite:"),
     }
-}
-
-/// A pool of one connection.
-pub(crate) async fn connect<DB: Database>(address: &Address) -> Result<Pool<DB>> {
-    let options = PoolOptions::new().max_connections(1).acquire_timeout(CONNECT_MAX);
-    // The driver's message contains the messages of its sources.
-    options.connect(&address.url).await.map_err(|error| anyhow!("cannot connect to {}: {error}", address.shown))
 }
 
 /// The exit code of a finished command: 0 for yes, 1 for no, 2 for an error, which is printed without the secrets of `addresses`.

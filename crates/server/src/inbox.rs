@@ -2,11 +2,11 @@
 //!
 //! Exit codes: 0 yes; 1 no (a message is parked, or the message to release was not parked); 2 error.
 
-use crate::address::{Address, Kind};
-use crate::connect::{connect, database_address, exit_code};
-use crate::output::{Output, table_or, truncated};
+use crate::connect::OnDatabase;
+use crate::database::on;
+use crate::output::{Output, from_hex, table_or, truncated};
 use crate::time;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use evenkeel::Keel;
 use evenkeel::sql::{Database, Inbox, Parked, ParkedMessageDecision};
 use serde_json::{Value, json};
@@ -20,12 +20,8 @@ const EMPTY: &str = "no message is parked";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Database: mysql://, postgres:// or sqlite:
-    #[arg(long, env = "EVENKEEL_DATABASE", value_name = "URL", global = true, hide_env_values = true)]
-    database: Option<String>,
-    /// Print JSON instead of tables
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    on: OnDatabase,
     #[command(subcommand)]
     command: Command,
 }
@@ -57,24 +53,15 @@ struct ReleaseArguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
-    let output = Output::new(arguments.json);
-    let address = match database_address(arguments.database.as_deref()) {
-        Ok(address) => address,
-        Err(error) => return exit_code(Err(error), &[]),
-    };
-    let result = match address.kind {
-        Kind::MySql => operate::<sqlx::MySql>(&address, &arguments.command, output).await,
-        Kind::Postgres => operate::<sqlx::Postgres>(&address, &arguments.command, output).await,
-        _ => operate::<sqlx::Sqlite>(&address, &arguments.command, output).await,
-    };
-    exit_code(result, &[&address])
+    let Arguments { on, command } = arguments;
+    on.run(async |database, output| on!(database, pool => operate(&Keel::memory().inbox(pool), &command, output).await))
+        .await
 }
 
-async fn operate<DB: Database>(address: &Address, command: &Command, output: Output) -> Result<bool> {
-    let inbox = Keel::memory().inbox(&connect::<DB>(address).await?);
+async fn operate<DB: Database>(inbox: &Inbox<DB>, command: &Command, output: Output) -> Result<bool> {
     match command {
-        Command::Ls { limit } => ls(&inbox, *limit, output).await,
-        Command::Release(arguments) => release(&inbox, arguments, output).await,
+        Command::Ls { limit } => ls(inbox, *limit, output).await,
+        Command::Release(arguments) => release(inbox, arguments, output).await,
     }
 }
 
@@ -127,11 +114,8 @@ fn name(message: &[u8]) -> String {
 /// The inverse of [`name`].
 fn bytes(name: &str) -> Result<Vec<u8>> {
     let Some(hex) = name.strip_prefix("0x") else { return Ok(name.as_bytes().to_vec()) };
-    let digits: Vec<u8> = hex.chars().filter_map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
-    if digits.len() != hex.chars().count() || !digits.len().is_multiple_of(2) {
-        bail!("{name} is not a valid message id: after 0x, use two hexadecimal digits per byte");
-    }
-    Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    from_hex(hex)
+        .with_context(|| format!("{name} is not a valid message id: after 0x, use two hexadecimal digits per byte"))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod alerts;
 mod cache;
 mod connect;
 mod console;
+mod database;
 mod demo;
 mod doctor;
 mod inbox;

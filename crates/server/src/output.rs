@@ -4,6 +4,9 @@ use anyhow::Result;
 use serde_json::Value;
 use std::io::{IsTerminal, Write, stdout};
 
+/// The id of the codec JSON, which most topics use.
+pub(crate) const JSON: u8 = 1;
+
 /// The format of the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
@@ -76,6 +79,11 @@ fn without_escapes(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c }).collect()
 }
 
+/// The line that says how to print the next page.
+pub(crate) fn next_page(next: Option<&str>) -> String {
+    next.map(|next| format!("next page: --after {next}\n")).unwrap_or_default()
+}
+
 /// A table, or `empty` if there are no rows.
 pub(crate) fn table_or(headings: &[&str], rows: &[Vec<String>], empty: &str) -> String {
     if rows.is_empty() { format!("{empty}\n") } else { table(headings, rows) }
@@ -96,6 +104,13 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
         Ok(text) => text.to_owned(),
         Err(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
     }
+}
+
+/// The bytes of pairs of hexadecimal digits.
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 /// A body as JSON: parsed if it is JSON, a string if it is UTF-8, otherwise an object with its bytes in hexadecimal.

@@ -4,7 +4,6 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use metrics::{Counter, Histogram, counter, describe_counter, describe_histogram, histogram};
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
-use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -16,9 +15,9 @@ const LATENCY_SECONDS: [f64; 12] =
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The routes that share a `route` label. A closed set, so that requests cannot create time series.
-pub trait RouteGroup: Copy + Send + Sync + 'static {
-    /// Every group; each is at its [`index`](Self::index).
-    const ALL: &'static [Self];
+pub trait RouteGroup: Copy + PartialEq + Send + Sync + 'static {
+    /// Every group, and the value of its label `route`.
+    const ALL: &'static [(Self, &'static str)];
     /// The name of the request counter, with the labels `route` and `status`.
     const REQUESTS: &'static str;
     /// The name of the latency histogram in seconds, with the label `route`.
@@ -26,12 +25,6 @@ pub trait RouteGroup: Copy + Send + Sync + 'static {
 
     /// The group of a matched path; `None` means that no route matched.
     fn of(matched: Option<&str>) -> Self;
-
-    /// The index in [`ALL`](Self::ALL).
-    fn index(self) -> usize;
-
-    /// The value of the label `route`.
-    fn name(self) -> &'static str;
 
     /// Whether visitors request it: their error pages do not link to the administration pages.
     fn is_for_visitors(self) -> bool {
@@ -42,13 +35,14 @@ pub trait RouteGroup: Copy + Send + Sync + 'static {
     fn is_public(self) -> bool;
 
     /// Whether its requests are too frequent for a tracing span, except at level `debug`.
-    fn is_frequent(self) -> bool;
+    fn is_frequent(self) -> bool {
+        false
+    }
 }
 
 /// Handles on every HTTP metric: a lookup by name would cost more than the rest of a short response.
 pub struct HttpMetrics<G> {
-    groups: Vec<GroupMetrics>,
-    group: PhantomData<G>,
+    groups: Vec<(G, GroupMetrics)>,
 }
 
 struct GroupMetrics {
@@ -63,14 +57,15 @@ impl<G: RouteGroup> HttpMetrics<G> {
     pub fn register() -> Self {
         describe_counter!(G::REQUESTS, "Requests completed, by route group and status class");
         describe_histogram!(G::SECONDS, "Time from the request's head to the response's head");
-        let groups = G::ALL.iter().map(|group| GroupMetrics::register(*group)).collect();
-        HttpMetrics { groups, group: PhantomData }
+        HttpMetrics {
+            groups: G::ALL.iter().map(|(group, label)| (*group, GroupMetrics::register::<G>(label))).collect(),
+        }
     }
 
     /// Counts one completed request.
     pub fn count(&self, group: G, status: StatusCode, took: Duration) {
         let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
-        if let Some(metrics) = self.groups.get(group.index()) {
+        if let Some((_, metrics)) = self.groups.iter().find(|(counted, _)| *counted == group) {
             metrics.requests[class].increment(1);
             metrics.seconds.record(took);
         }
@@ -78,11 +73,11 @@ impl<G: RouteGroup> HttpMetrics<G> {
 }
 
 impl GroupMetrics {
-    fn register<G: RouteGroup>(group: G) -> Self {
-        let count = |class| counter!(G::REQUESTS, "route" => group.name(), "status" => class);
+    fn register<G: RouteGroup>(label: &'static str) -> Self {
+        let count = |class| counter!(G::REQUESTS, "route" => label, "status" => class);
         GroupMetrics {
             requests: ["1xx", "2xx", "3xx", "4xx", "5xx"].map(count),
-            seconds: histogram!(G::SECONDS, "route" => group.name()),
+            seconds: histogram!(G::SECONDS, "route" => label),
         }
     }
 }

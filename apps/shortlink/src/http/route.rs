@@ -18,7 +18,13 @@ pub(crate) enum Route {
 }
 
 impl RouteGroup for Route {
-    const ALL: &'static [Self] = &[Route::Redirect, Route::Api, Route::Page, Route::Probe, Route::Unknown];
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Route::Redirect, "redirect"),
+        (Route::Api, "api"),
+        (Route::Page, "page"),
+        (Route::Probe, "probe"),
+        (Route::Unknown, "unknown"),
+    ];
     const REQUESTS: &'static str = "shortlink_http_requests_total";
     const SECONDS: &'static str = "shortlink_http_request_seconds";
 
@@ -29,20 +35,6 @@ impl RouteGroup for Route {
             Some("/healthz" | "/readyz" | "/metrics") => Route::Probe,
             Some(path) if path.starts_with("/api/") => Route::Api,
             Some(_) => Route::Page,
-        }
-    }
-
-    fn index(self) -> usize {
-        self as usize
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Route::Redirect => "redirect",
-            Route::Api => "api",
-            Route::Page => "page",
-            Route::Probe => "probe",
-            Route::Unknown => "unknown",
         }
     }
 

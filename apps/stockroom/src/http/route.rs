@@ -16,7 +16,12 @@ pub(crate) enum Route {
 }
 
 impl RouteGroup for Route {
-    const ALL: &'static [Self] = &[Route::Api, Route::Page, Route::Probe, Route::Unknown];
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Route::Api, "api"),
+        (Route::Page, "page"),
+        (Route::Probe, "probe"),
+        (Route::Unknown, "unknown"),
+    ];
     const REQUESTS: &'static str = "stockroom_http_requests_total";
     const SECONDS: &'static str = "stockroom_http_request_seconds";
 
@@ -29,24 +34,7 @@ impl RouteGroup for Route {
         }
     }
 
-    fn index(self) -> usize {
-        self as usize
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Route::Api => "api",
-            Route::Page => "page",
-            Route::Probe => "probe",
-            Route::Unknown => "unknown",
-        }
-    }
-
     fn is_public(self) -> bool {
         self == Route::Probe
-    }
-
-    fn is_frequent(self) -> bool {
-        false
     }
 }

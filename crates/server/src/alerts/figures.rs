@@ -2,8 +2,8 @@
 
 use super::evaluate::{Reading, Sample};
 use super::rules::Figure;
-use crate::console::source::Database;
-use crate::stream::figures;
+use super::values;
+use crate::database::Database;
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::clock::{Clock, Moment};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// One reading of a server may take this long.
 const READ_MAX: Duration = Duration::from_secs(20);
 
-/// The figures that come from Redis, and those that come from the database.
+/// The figures that come from Redis, and those that come from the database, in the order of their [`values`].
 const OF_REDIS: [Figure; 4] = [Figure::QueueLate, Figure::QueueBacklog, Figure::QueueIdle, Figure::DeadLetters];
 const OF_STREAMS: [Figure; 4] =
     [Figure::StreamLate, Figure::StreamPending, Figure::StreamDeadLetters, Figure::StreamGroupMissing];
@@ -60,17 +60,7 @@ impl Servers {
     async fn topics(&self) -> Result<Vec<Sample>> {
         let mut samples = Vec::new();
         for topic in self.keel.topics().await? {
-            let stats = topic.stats().await?;
-            let total = &stats.total;
-            let is_paused = total.paused_until.is_some();
-            let late_ms = if is_paused { 0 } else { stats.late_ms() };
-            let idle = if total.workers == 0 && !is_paused { total.ready } else { 0 };
-            let subject = topic.name().to_owned();
-            let mut add = |figure, value| samples.push(Sample { figure, subject: subject.clone(), value });
-            add(Figure::QueueLate, late_ms as f64 / 1_000.0);
-            add(Figure::QueueBacklog, total.ready as f64);
-            add(Figure::QueueIdle, idle as f64);
-            add(Figure::DeadLetters, total.dead as f64);
+            samples.extend(samples_of(OF_REDIS, values::of_topic(&topic.stats().await?), topic.name()));
         }
         Ok(samples)
     }
@@ -79,14 +69,8 @@ impl Servers {
         let mut samples = Vec::new();
         for stream in self.keel.streams().await? {
             for group in stream.groups().await? {
-                let late_ms = if group.is_paused() { 0 } else { figures::late_ms(&group).unwrap_or(0) };
-                let oldest_ms = figures::oldest_pending_ms(&group).unwrap_or(0);
                 let subject = format!("{}/{}", stream.name(), group.name);
-                let mut add = |figure, value| samples.push(Sample { figure, subject: subject.clone(), value });
-                add(Figure::StreamLate, late_ms as f64 / 1_000.0);
-                add(Figure::StreamPending, oldest_ms as f64 / 1_000.0);
-                add(Figure::StreamDeadLetters, group.dead() as f64);
-                add(Figure::StreamGroupMissing, if group.is_missing() { 1.0 } else { 0.0 });
+                samples.extend(samples_of(OF_STREAMS, values::of_group(&group), &subject));
             }
         }
         Ok(samples)
@@ -95,15 +79,12 @@ impl Servers {
     async fn outbox(&self) -> Result<Vec<Sample>> {
         let Some(database) = &self.database else { return Ok(Vec::new()) };
         let stats = database.outbox_stats().await?;
-        let oldest = stats.oldest_ms.into_iter().chain(stats.oldest_message_ms).min();
-        let lag_ms = oldest.map_or(0, |oldest| stats.now_ms.saturating_sub(oldest));
-        let subject = || "outbox".to_owned();
-        let parked = (stats.parked + stats.keys_parked) as f64;
-        Ok(vec![
-            Sample { figure: Figure::OutboxLag, subject: subject(), value: lag_ms as f64 / 1_000.0 },
-            Sample { figure: Figure::OutboxParked, subject: subject(), value: parked },
-        ])
+        Ok(samples_of(OF_DATABASE, values::of_outbox(&stats), "outbox").collect())
     }
+}
+
+fn samples_of<const N: usize>(figures: [Figure; N], values: [f64; N], subject: &str) -> impl Iterator<Item = Sample> {
+    figures.into_iter().zip(values).map(|(figure, value)| Sample { figure, subject: subject.to_owned(), value })
 }
 
 async fn read_within(clock: &Clock, read: impl Future<Output = Result<Vec<Sample>>>) -> Result<Vec<Sample>> {

@@ -7,13 +7,15 @@ mod figures;
 mod generate;
 mod notify;
 mod rules;
+pub(crate) mod values;
 
-use crate::connect::{database_address, exit_code, redis_address};
-use crate::console::source::Database;
+use crate::address::Address;
+use crate::connect::{exit_code, on_addresses};
+use crate::database::Database;
 use crate::output::{Output, truncated, write};
 use crate::time;
 use crate::webhook::Webhook;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use evaluate::{Evaluator, Notice, State};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
@@ -103,25 +105,17 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
 }
 
 async fn watch(arguments: &WatchArguments) -> ExitCode {
-    let addresses: Result<Vec<_>> = [redis_address(arguments.redis.as_deref())]
-        .into_iter()
-        .chain(arguments.database.as_deref().map(|url| database_address(Some(url))))
-        .collect();
-    let addresses = match addresses {
-        Ok(addresses) => addresses,
-        Err(error) => return exit_code(Err(error), &[]),
-    };
-    let result = Box::pin(evaluate_all(arguments, &addresses)).await;
-    exit_code(result, &addresses.iter().collect::<Vec<_>>())
+    let (redis, database) = (arguments.redis.as_deref(), arguments.database.as_deref());
+    on_addresses(redis, database, async |redis, database| Box::pin(evaluate_all(arguments, redis, database)).await)
+        .await
 }
 
 /// Evaluates the rules until interrupted, or once.
-async fn evaluate_all(arguments: &WatchArguments, addresses: &[crate::address::Address]) -> Result<bool> {
-    let Some(redis) = addresses.first() else { bail!("no Redis given") };
+async fn evaluate_all(arguments: &WatchArguments, redis: &Address, database: Option<&Address>) -> Result<bool> {
     let clock = Clock::system();
     let webhook = arguments.webhook.as_deref().map(Webhook::to).transpose()?;
     let mut notifier = webhook.map(|webhook| Notifier::new(webhook, clock.clone()));
-    let database = addresses.get(1).map(Database::open).transpose()?;
+    let database = database.map(Database::open).transpose()?;
     let (builder, options) = (Keel::builder().process_reports(false), LinkOptions::from_url(&redis.url)?);
     let keel =
         if arguments.once { builder.connect_with(options).await? } else { builder.connect_lazy_with(options).await? };

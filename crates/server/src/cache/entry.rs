@@ -1,12 +1,10 @@
 //! An entry of a cache in words, as a table and as JSON.
 
-use crate::output::{body_json, printable};
+use crate::output::{JSON, body_json, printable};
 use crate::time::{distance, span, text as moment};
 use evenkeel::cache::admin::{Entry, Header, HeaderError, Inspected, Verdict};
 use serde_json::{Value, json};
 
-/// The codec whose payloads are JSON.
-const JSON: u8 = 1;
 /// The compression number of payloads that are not compressed.
 const PLAIN: u8 = 0;
 

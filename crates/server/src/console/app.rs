@@ -2,7 +2,7 @@
 
 use super::api::Api;
 use super::collector::Collector;
-use super::kind::{INVALID_INPUT, outcome};
+use super::kind::outcome;
 use super::operations::Operations;
 use super::rights::Visitor;
 use super::security::Security;
@@ -75,5 +75,5 @@ impl FromRef<App> for PrometheusHandle {
 }
 
 impl InvalidInput for App {
-    const KIND: Kind = INVALID_INPUT;
+    const KIND: Kind = Kind::INVALID_INPUT;
 }

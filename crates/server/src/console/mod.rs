@@ -5,6 +5,7 @@
 //! * `serving.rs` — the console from its first socket to its shutdown.
 //! * `config.rs` — its configuration file.
 //! * `source/` — the Redis and the database that it shows. `collector/` reads their figures for all pages together.
+//! * `on.rs` — what the handlers of a route have in common.
 //! * `operations.rs` — redrives that run on after their form was answered.
 //! * `pages/` — the pages and their forms. `api/` — the JSON API.
 
@@ -13,6 +14,7 @@ mod app;
 mod collector;
 mod config;
 mod kind;
+mod on;
 mod operations;
 mod pages;
 mod rights;
@@ -23,10 +25,12 @@ pub(crate) mod source;
 pub(crate) mod token;
 
 pub(crate) use serving::{Console, Serving};
-pub(crate) use source::{Database, Source};
+pub(crate) use source::Source;
 
-use crate::connect::{database_address, exit_code, redis_address};
-use anyhow::{Context, Result};
+use crate::address::Address;
+use crate::connect::{exit_code, on_addresses};
+use crate::database::Database;
+use anyhow::Result;
 use app::App;
 use axum::extract::State;
 use axum::middleware::from_fn_with_state;
@@ -65,22 +69,17 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return exit_code(Err(error), &[]),
     };
-    let addresses: Result<Vec<_>> = [redis_address(arguments.redis.as_deref())]
-        .into_iter()
-        .chain(arguments.database.as_deref().map(|url| database_address(Some(url))))
-        .collect();
-    let addresses = match addresses {
-        Ok(addresses) => addresses,
-        Err(error) => return exit_code(Err(error), &[]),
-    };
-    let result = Box::pin(serve(arguments.serving, &addresses)).await;
-    exit_code(result.map(|()| true), &addresses.iter().collect::<Vec<_>>())
+    let (redis, database) = (arguments.redis.as_deref(), arguments.database.as_deref());
+    on_addresses(redis, database, async |redis, database| {
+        Box::pin(serve(arguments.serving, redis, database)).await.map(|()| true)
+    })
+    .await
 }
 
-async fn serve(serving: Serving, addresses: &[crate::address::Address]) -> Result<()> {
-    let redis = addresses.first().context("no Redis given")?;
+async fn serve(serving: Serving, redis: &Address, database: Option<&Address>) -> Result<()> {
     let console = Console::bind(serving).await?;
-    let database = addresses.get(1).map(Database::open).transpose()?;
+    let addresses = [redis].into_iter().chain(database).cloned();
+    let database = database.map(Database::open).transpose()?;
     // A console has nothing to report that its own pages do not show.
     let keel = Keel::builder().process_reports(false).connect_lazy_with(LinkOptions::from_url(&redis.url)?).await?;
     let source = Source::new(keel, database).at(addresses);

@@ -16,7 +16,8 @@ pub(super) enum Route {
 }
 
 impl RouteGroup for Route {
-    const ALL: &'static [Self] = &[Route::Page, Route::Api, Route::Probe, Route::Unknown];
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Route::Page, "page"), (Route::Api, "api"), (Route::Probe, "probe"), (Route::Unknown, "unknown")];
     const REQUESTS: &'static str = "evenkeel_console_requests_total";
     const SECONDS: &'static str = "evenkeel_console_request_seconds";
 
@@ -29,25 +30,8 @@ impl RouteGroup for Route {
         }
     }
 
-    fn index(self) -> usize {
-        self as usize
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Route::Page => "page",
-            Route::Api => "api",
-            Route::Probe => "probe",
-            Route::Unknown => "unknown",
-        }
-    }
-
     fn is_public(self) -> bool {
         // The console checks `Host` itself, on every route.
         true
-    }
-
-    fn is_frequent(self) -> bool {
-        false
     }
 }

@@ -11,7 +11,8 @@ mod trade;
 mod work;
 
 use crate::connect::exit_code;
-use crate::console::{Console, Database, Serving, Source};
+use crate::console::{Console, Serving, Source};
+use crate::database::Database;
 use anyhow::Result;
 use shop::Shop;
 use std::path::PathBuf;

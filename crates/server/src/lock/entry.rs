@@ -1,6 +1,6 @@
 //! A lock that is in use, and its forms for output: a table row, text, JSON.
 
-use crate::output::{printable, truncated};
+use crate::output::{from_hex, printable, truncated};
 use crate::time::span;
 use anyhow::Result;
 use evenkeel::lock::Holder;
@@ -182,9 +182,12 @@ pub(super) fn holders(holders: &[PoolHolder]) -> Value {
 
 /// Parses an owner as printed by `show`: 32 hexadecimal digits.
 pub(super) fn read_owner(text: &str) -> Result<Token, String> {
-    let number = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32);
-    let number = number.ok_or("use the 32 hexadecimal digits that `evenkeel lock show` prints")?;
-    Ok(Token::from(number.to_be_bytes()))
+    token_of_hex(text).ok_or_else(|| "use the 32 hexadecimal digits that `evenkeel lock show` prints".to_owned())
+}
+
+/// A token as 32 hexadecimal digits.
+pub(crate) fn token_of_hex(text: &str) -> Option<Token> {
+    <[u8; 16]>::try_from(from_hex(text)?).ok().map(Token::from)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 mod audit;
 mod entry;
 
+pub(crate) use entry::token_of_hex;
+
 use crate::connect::OnRedis;
 use crate::output::{Output, table_or};
 use anyhow::{Result, bail};

@@ -6,23 +6,19 @@
 mod change;
 mod list;
 
-use crate::address::{Address, Kind};
-use crate::connect::{connect, database_address, exit_code};
+use crate::connect::OnDatabase;
+use crate::database::{Database, on};
 use crate::listing::Listing;
 use crate::output::Output;
 use anyhow::Result;
-use evenkeel::sql::Database;
+use evenkeel::sql;
 use evenkeel::sql::relay::operate::Outbox;
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Database: mysql://, postgres:// or sqlite:
-    #[arg(long, env = "EVENKEEL_DATABASE", value_name = "URL", global = true, hide_env_values = true)]
-    database: Option<String>,
-    /// Print JSON instead of tables
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    on: OnDatabase,
     #[command(subcommand)]
     command: Command,
 }
@@ -51,53 +47,22 @@ enum ParkCommand {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
-    let output = Output::new(arguments.json);
-    let address = match database_address(arguments.database.as_deref()) {
-        Ok(address) => address,
-        Err(error) => return exit_code(Err(error), &[]),
-    };
-    let result = match address.kind {
-        Kind::MySql => operate::<sqlx::MySql>(&address, arguments.command, output).await,
-        Kind::Postgres => operate::<sqlx::Postgres>(&address, arguments.command, output).await,
-        _ => operate::<sqlx::Sqlite>(&address, arguments.command, output).await,
-    };
-    exit_code(result, &[&address])
+    let Arguments { on, command } = arguments;
+    on.run(async |database, output| on!(database, pool => operate(&Outbox::new(pool), command, output).await)).await
 }
 
-/// The outbox of a database of any kind.
-pub(crate) enum AnyOutbox {
-    MySql(Outbox<sqlx::MySql>),
-    Postgres(Outbox<sqlx::Postgres>),
-    Sqlite(Outbox<sqlx::Sqlite>),
+/// The statistics, as a table.
+pub(crate) async fn listing(database: &Database) -> Result<Listing> {
+    on!(database, pool => list::listing(&Outbox::new(pool)).await)
 }
 
-impl AnyOutbox {
-    pub(crate) async fn connect(address: &Address) -> Result<Self> {
-        Ok(match address.kind {
-            Kind::MySql => Self::MySql(Outbox::new(&connect::<sqlx::MySql>(address).await?)),
-            Kind::Postgres => Self::Postgres(Outbox::new(&connect::<sqlx::Postgres>(address).await?)),
-            _ => Self::Sqlite(Outbox::new(&connect::<sqlx::Sqlite>(address).await?)),
-        })
-    }
-
-    /// The statistics, as a table.
-    pub(crate) async fn listing(&self) -> Result<Listing> {
-        match self {
-            Self::MySql(outbox) => list::listing(outbox).await,
-            Self::Postgres(outbox) => list::listing(outbox).await,
-            Self::Sqlite(outbox) => list::listing(outbox).await,
-        }
-    }
-}
-
-async fn operate<DB: Database>(address: &Address, command: Command, output: Output) -> Result<bool> {
-    let outbox = Outbox::new(&connect::<DB>(address).await?);
+async fn operate<DB: sql::Database>(outbox: &Outbox<DB>, command: Command, output: Output) -> Result<bool> {
     match command {
-        Command::Ls(page) => list::ls(&outbox, &page, output).await,
-        Command::Stats => list::stats(&outbox, output).await,
-        Command::Park(ParkCommand::Ls(page)) => list::parked(&outbox, &page, output).await,
-        Command::Release(arguments) => change::release(&outbox, &arguments, output).await,
-        Command::Retry => change::retry(&outbox, output).await,
-        Command::Purge(arguments) => change::purge(&outbox, &arguments, output).await,
+        Command::Ls(page) => list::ls(outbox, &page, output).await,
+        Command::Stats => list::stats(outbox, output).await,
+        Command::Park(ParkCommand::Ls(page)) => list::parked(outbox, &page, output).await,
+        Command::Release(arguments) => change::release(outbox, &arguments, output).await,
+        Command::Retry => change::retry(outbox, output).await,
+        Command::Purge(arguments) => change::purge(outbox, &arguments, output).await,
     }
 }

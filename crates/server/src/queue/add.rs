@@ -1,16 +1,13 @@
 //! `add`: enqueues a job.
 
 use super::Servers;
-use crate::output::Output;
+use super::names::PriorityName;
+use crate::output::{JSON, Output};
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::queue::topic::{NewTopicJob, Topic};
-use evenkeel::queue::{Enqueued, When};
-use evenkeel::queue::{Priority, Retries};
+use evenkeel::queue::{Enqueued, Retries, When};
 use serde_json::json;
-
-/// The id of the JSON codec, which most topics use.
-const JSON: u8 = 1;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -33,26 +30,6 @@ pub(super) struct Arguments {
     /// Retries after a failed first attempt (default: the topic's setting)
     #[arg(long, value_name = "NUMBER")]
     retries: Option<u16>,
-}
-
-/// The priorities on the command line.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum PriorityName {
-    Urgent,
-    High,
-    Normal,
-    Low,
-}
-
-impl From<PriorityName> for Priority {
-    fn from(name: PriorityName) -> Self {
-        match name {
-            PriorityName::Urgent => Self::Urgent,
-            PriorityName::High => Self::High,
-            PriorityName::Normal => Self::Normal,
-            PriorityName::Low => Self::Low,
-        }
-    }
 }
 
 /// Refuses a body that no consumer of the topic could decode.

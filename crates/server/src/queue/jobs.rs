@@ -1,7 +1,7 @@
 //! `peek` and `job`: the jobs of a topic, and the history of one job.
 
 use super::{Servers, names};
-use crate::output::{Output, body_json, printable, table, table_or, truncated};
+use crate::output::{Output, body_json, next_page, printable, table, table_or, truncated};
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::queue::RetryDelay;
@@ -64,11 +64,7 @@ pub(super) struct JobArguments {
 }
 
 fn read_cursor(text: &str) -> Result<Listed, String> {
-    let read = || {
-        let (score, id) = text.split_once(':')?;
-        Some(Listed { score: score.parse().ok()?, id: id.parse().ok()? })
-    };
-    read().ok_or_else(|| "use the cursor that the previous page printed: TIME:ID".to_owned())
+    names::listed(text).ok_or_else(|| "use the cursor that the previous page printed: TIME:ID".to_owned())
 }
 
 pub(super) async fn peek(servers: &Servers<'_>, arguments: &PeekArguments, output: Output) -> Result<bool> {
@@ -96,9 +92,7 @@ pub(super) async fn page(
     let rows: Vec<Vec<String>> = page.jobs.iter().map(|seen| row(seen, now)).collect();
     let headings = ["ID", time_heading, "PRIORITY", "ERRORS", "BODY", "LAST ERROR"];
     let mut text = table_or(&headings, &rows, &empty_page(topic.name(), place, arguments.after.is_some()));
-    if let Some(next) = &next {
-        text.push_str(&format!("next page: --after {next}\n"));
-    }
+    text.push_str(&next_page(next.as_deref()));
     text.push_str(super::redis_only(&topic));
     output.print(&json!({ "jobs": jobs, "next": next, "redis_only": topic.needs_database() }), &text)?;
     Ok(true)

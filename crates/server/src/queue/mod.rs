@@ -17,8 +17,8 @@ mod top;
 mod watch;
 mod why;
 
-use crate::address::Kind;
-use crate::connect::{Servers, connect, on_servers};
+use crate::connect::{Servers, on_servers};
+use crate::database::{Database, on};
 use crate::listing::Listing;
 use crate::output::Output;
 use anyhow::Result;
@@ -91,11 +91,7 @@ impl Servers<'_> {
     /// Attaches the database to a topic with [`Durability::Sql`](evenkeel::queue::Durability::Sql), which needs it.
     async fn with_rows(&self, topic: Topic) -> Result<Topic> {
         let Some(database) = self.database.filter(|_| topic.needs_database()) else { return Ok(topic) };
-        Ok(match database.kind {
-            Kind::MySql => topic.sql(&connect::<sqlx::MySql>(database).await?),
-            Kind::Postgres => topic.sql(&connect::<sqlx::Postgres>(database).await?),
-            _ => topic.sql(&connect::<sqlx::Sqlite>(database).await?),
-        })
+        Ok(on!(Database::connect(database).await?, pool => topic.sql(&pool)))
     }
 }
 

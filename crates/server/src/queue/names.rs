@@ -1,6 +1,8 @@
-//! How ends and errors of jobs are named, apart from the library's names for them.
+//! How ends, errors and cursors of jobs are named, apart from the library's names for them.
 
-use evenkeel::queue::{End, ErrorClass};
+use evenkeel::queue::{End, ErrorClass, Listed, Priority};
+use serde::Deserialize;
+use utoipa::ToSchema;
 
 /// The end in JSON: programs compare it, so it stays as it is.
 pub(super) fn end(end: End) -> &'static str {
@@ -30,6 +32,34 @@ pub(crate) fn class_text(of: ErrorClass) -> &'static str {
         ErrorClass::LeaseExpired => "lease expired",
         other => class(other),
     }
+}
+
+// The priorities on the command line and in the API, whose document would take a longer comment as a description.
+#[derive(Clone, Copy, Debug, Deserialize, clap::ValueEnum, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = Urgency)]
+pub(crate) enum PriorityName {
+    Urgent,
+    High,
+    Normal,
+    Low,
+}
+
+impl From<PriorityName> for Priority {
+    fn from(name: PriorityName) -> Self {
+        match name {
+            PriorityName::Urgent => Self::Urgent,
+            PriorityName::High => Self::High,
+            PriorityName::Normal => Self::Normal,
+            PriorityName::Low => Self::Low,
+        }
+    }
+}
+
+/// Parses a cursor, `TIME:ID`.
+pub(crate) fn listed(text: &str) -> Option<Listed> {
+    let (score, id) = text.split_once(':')?;
+    Some(Listed { score: score.parse().ok()?, id: id.parse().ok()? })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::Servers;
 use super::jobs::{self, CELL_MAX, PageArguments, StateName};
-use crate::output::{Output, printable, table_or, truncated};
+use crate::output::{Output, next_page, printable, table_or, truncated};
 use crate::time;
 use anyhow::Result;
 use evenkeel::queue::topic::{JobState, Preview, Previewed};
@@ -29,9 +29,7 @@ pub(super) async fn newest(servers: &Servers<'_>, arguments: &Arguments, output:
     let next = page.next.map(|next| format!("{}:{}", next.score, next.id));
     let rows: Vec<Vec<String>> = page.jobs.iter().map(|job| row(job, now)).collect();
     let mut text = table_or(&HEADINGS, &rows, &jobs::empty_page(topic.name(), place, after.is_some()));
-    if let Some(next) = &next {
-        text.push_str(&format!("next page: --after {next}\n"));
-    }
+    text.push_str(&next_page(next.as_deref()));
     text.push_str(super::redis_only(&topic));
     let values: Vec<Value> = page.jobs.iter().map(value).collect();
     output.print(&json!({ "jobs": values, "next": next, "redis_only": topic.needs_database() }), &text)?;

@@ -1,5 +1,7 @@
 //! Finds the prefixes under which a Redis holds queues or streams, for operators who do not know the prefix of a service.
 
+use crate::listing::Listing;
+use crate::output::Output;
 use anyhow::Result;
 use evenkeel::Keel;
 use redis::{FromRedisValue, cmd};
@@ -36,8 +38,22 @@ pub(crate) async fn find(keel: &Keel, register: &str) -> Result<BTreeSet<String>
     Ok(found)
 }
 
-/// The message if there are none of `what` (`queues`, `streams`) under `prefix`.
-pub(crate) fn hint(what: &str, prefix: &str, found: &BTreeSet<String>) -> String {
+/// Prints a listing of `what` (`queues`, `streams`); if there are none under this prefix, those that have some.
+pub(crate) async fn print(keel: &Keel, all: &Listing, (what, register): (&str, &str), output: Output) -> Result<bool> {
+    if !all.rows.is_empty() {
+        all.print(output)?;
+        return Ok(true);
+    }
+    let found = find(keel, register).await?;
+    let hint = hint(what, keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
+    output.print(&all.value, "")?;
+    eprintln!("{hint}");
+    // Those of another prefix mean that the address lacks the service's prefix.
+    Ok(found.is_empty())
+}
+
+/// The message if there are none of `what` under `prefix`.
+fn hint(what: &str, prefix: &str, found: &BTreeSet<String>) -> String {
     let none = format!("no {what} under the prefix {prefix:?}");
     if found.is_empty() {
         return format!("{none} or any other prefix");

@@ -16,16 +16,7 @@ pub(super) struct Arguments {
 
 pub(super) async fn list(servers: &Servers<'_>, output: Output) -> Result<bool> {
     let all = super::listing(servers, &[]).await?;
-    if !all.rows.is_empty() {
-        all.print(output)?;
-        return Ok(true);
-    }
-    let found = prefixes::find(&servers.keel, prefixes::TOPICS).await?;
-    let hint = prefixes::hint("queues", servers.keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
-    output.print(&all.value, "")?;
-    eprintln!("{hint}");
-    // Queues under another prefix mean that the address lacks the service's prefix.
-    Ok(found.is_empty())
+    prefixes::print(&servers.keel, &all, ("queues", prefixes::TOPICS), output).await
 }
 
 pub(super) async fn stats(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {

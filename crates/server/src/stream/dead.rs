@@ -2,7 +2,7 @@
 
 use super::entries::{CELL_MAX, read_place};
 use super::letters::{Tally, matching};
-use crate::output::{Output, body_json, printable, table_or, truncated};
+use crate::output::{Output, body_json, next_page, printable, table_or, truncated};
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::Keel;
@@ -141,9 +141,7 @@ async fn list(keel: &Keel, arguments: &ListArguments, output: Output) -> Result<
     };
     let mut text = table_or(&["ID", "DIED", "ERRORS", "KEY", "VALUE", "REASON"], &rows, &empty);
     let next = page.next.map(|next| next.to_string());
-    if let Some(next) = &next {
-        text.push_str(&format!("next page: --after {next}\n"));
-    }
+    text.push_str(&next_page(next.as_deref()));
     let letters: Vec<Value> = page.letters.iter().map(|(id, letter)| letter_json(*id, letter)).collect();
     output.print(&json!({ "letters": letters, "next": next }), &text)?;
     Ok(true)

@@ -1,6 +1,6 @@
 //! `peek`: the entries of a stream, page by page.
 
-use crate::output::{Output, body_json, printable, table_or, truncated};
+use crate::output::{Output, body_json, next_page, printable, table_or, truncated};
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::Keel;
@@ -64,9 +64,7 @@ pub(super) async fn peek(keel: &Keel, arguments: &Arguments, output: Output) -> 
         None => format!("stream {}: no entries", stream.name()),
     };
     let mut text = table_or(&["ID", "APPENDED", "KEY", "ONLY FOR", "VALUE"], &rows, &empty);
-    if let Some(next) = &next {
-        text.push_str(&format!("next page: --after {next}\n"));
-    }
+    text.push_str(&next_page(next.as_deref()));
     let values: Vec<Value> = entries.iter().map(|(place, entry)| value(*place, entry)).collect();
     output.print(&json!({ "entries": values, "next": next }), &text)?;
     Ok(true)

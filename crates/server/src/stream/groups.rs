@@ -35,17 +35,7 @@ pub(super) struct LagArguments {
 }
 
 pub(super) async fn list(keel: &Keel, output: Output) -> Result<bool> {
-    let all = listing(keel).await?;
-    if !all.rows.is_empty() {
-        all.print(output)?;
-        return Ok(true);
-    }
-    let found = prefixes::find(keel, prefixes::STREAMS).await?;
-    let hint = prefixes::hint("streams", keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
-    output.print(&all.value, "")?;
-    eprintln!("{hint}");
-    // Streams under another prefix mean that the address lacks the service's prefix.
-    Ok(found.is_empty())
+    prefixes::print(keel, &listing(keel).await?, ("streams", prefixes::STREAMS), output).await
 }
 
 /// All streams, with what their groups have not settled.

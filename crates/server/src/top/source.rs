@@ -2,11 +2,11 @@
 
 use super::Tab;
 use crate::connect::Servers;
+use crate::database::Database;
 use crate::listing::Listing;
-use crate::outbox::AnyOutbox;
 use crate::process::tables;
 use crate::time;
-use crate::{queue, stream};
+use crate::{outbox, queue, stream};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -17,14 +17,14 @@ pub(crate) struct Source<'a> {
     /// Only these topics, if there are any.
     topics: &'a [String],
     /// Connected at the first reading, and kept.
-    outbox: Option<AnyOutbox>,
+    database: Option<Database>,
     /// Of each topic the time and the number of completed jobs at the previous refresh.
     done_before: HashMap<String, (u64, u64)>,
 }
 
 impl<'a> Source<'a> {
     pub(crate) fn new(servers: &'a Servers<'a>, topics: &'a [String]) -> Self {
-        Self { servers, topics, outbox: None, done_before: HashMap::new() }
+        Self { servers, topics, database: None, done_before: HashMap::new() }
     }
 
     /// Reads the table of a tab.
@@ -36,7 +36,7 @@ impl<'a> Source<'a> {
             Tab::Caches => tables::caches(keel).await,
             Tab::Locks => tables::locks(keel).await,
             Tab::Processes => tables::processes(keel).await,
-            Tab::Outbox => self.outbox().await?.listing().await,
+            Tab::Outbox => outbox::listing(self.database().await?).await,
         }
     }
 
@@ -59,12 +59,12 @@ impl<'a> Source<'a> {
         self.servers.without_secrets(text)
     }
 
-    async fn outbox(&mut self) -> Result<&AnyOutbox> {
-        if self.outbox.is_none() {
+    async fn database(&mut self) -> Result<&Database> {
+        if self.database.is_none() {
             let address = self.servers.database.context("no database given")?;
-            self.outbox = Some(AnyOutbox::connect(address).await?);
+            self.database = Some(Database::connect(address).await?);
         }
-        self.outbox.as_ref().context("no database given")
+        self.database.as_ref().context("no database given")
     }
 
     fn add_rates(&mut self, listing: &mut Listing) {

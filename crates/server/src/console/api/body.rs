@@ -1,9 +1,10 @@
 //! Bodies of jobs as they travel: JSON byte for byte, everything else as Base64.
 
 use crate::console::app::App;
-use crate::console::kind::INVALID_INPUT;
+use crate::console::kind::invalid;
 use crate::console::rights::Visitor;
 use crate::console::security::redact::Origin;
+use crate::output::JSON;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -12,9 +13,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use web::Problem;
-
-/// The id of the codec JSON.
-pub(super) const JSON: u8 = 1;
 
 /// A body in a response.
 #[derive(Debug, Default, Serialize, ToSchema)]
@@ -52,25 +50,21 @@ impl Body {
 pub(super) fn sent(body: Option<&RawValue>, base64: Option<&str>, codec: u8) -> Result<Bytes, Problem> {
     match (body, base64) {
         (Some(body), None) if codec == JSON => Ok(Bytes::copy_from_slice(body.get().as_bytes())),
-        (Some(_), None) => Err(Problem::of_field(
-            INVALID_INPUT,
-            "body",
-            "The jobs of this topic are not JSON: send the encoded body as `body_base64`.",
-        )),
+        (Some(_), None) => {
+            Err(invalid("body", "The jobs of this topic are not JSON: send the encoded body as `body_base64`."))
+        }
         (None, Some(text)) => {
-            let bytes = STANDARD.decode(text).map_err(|error| {
-                Problem::of_field(INVALID_INPUT, "body_base64", format!("`body_base64` is not valid Base64: {error}."))
-            })?;
+            let bytes = STANDARD
+                .decode(text)
+                .map_err(|error| invalid("body_base64", format!("`body_base64` is not valid Base64: {error}.")))?;
             let is_json = codec != JSON || serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();
             if !is_json {
                 let detail = "The jobs of this topic are JSON, and `body_base64` does not contain JSON.";
-                return Err(Problem::of_field(INVALID_INPUT, "body_base64", detail));
+                return Err(invalid("body_base64", detail));
             }
             Ok(bytes.into())
         }
-        (Some(_), Some(_)) | (None, None) => {
-            Err(Problem::of_field(INVALID_INPUT, "body", "Send exactly one of `body` and `body_base64`."))
-        }
+        (Some(_), Some(_)) | (None, None) => Err(invalid("body", "Send exactly one of `body` and `body_base64`.")),
     }
 }
 

@@ -5,7 +5,7 @@ use super::openapi::ActProblems;
 use super::source;
 use super::wide::Wide;
 use crate::console::app::App;
-use crate::console::kind::INVALID_INPUT;
+use crate::console::kind::invalid;
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::cache_problem;
 use axum::Json;
@@ -64,9 +64,7 @@ pub(super) async fn invalidate(
 
 fn refused(field: &str, error: &CacheError) -> Problem {
     match error {
-        CacheError::Settings { reason, .. } => {
-            Problem::of_field(INVALID_INPUT, field, format!("{reason}. Nothing was changed."))
-        }
+        CacheError::Settings { reason, .. } => invalid(field, format!("{reason}. Nothing was changed.")),
         error => cache_problem(error),
     }
 }

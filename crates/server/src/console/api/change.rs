@@ -1,17 +1,15 @@
 //! What an operator does to one job: run, reschedule, revoke, edit.
 
+use super::OnTopic;
 use super::body::sent;
-use super::jobs::{AtJob, etag, found, job_id};
+use super::jobs::{etag, found};
 use super::openapi::ActProblems;
-use super::source;
 use super::topics::Nothing;
 use super::wide::Wide;
-use crate::console::app::App;
-use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT};
-use crate::console::rights::{Action, Visitor};
+use crate::console::kind::{CHANGED_MEANWHILE, invalid};
+use crate::console::rights::Action;
 use crate::console::source::queue_problem;
 use axum::Json;
-use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use evenkeel::queue::topic::Amended;
 use evenkeel::queue::{Found, Rescheduled, Revoked, State as Standing, When};
@@ -51,13 +49,8 @@ pub(super) struct Changed {
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(super) async fn run(
-    State(app): State<App>,
-    visitor: Visitor,
-    at: AtJob,
-    JsonBody(Nothing {}): JsonBody<Nothing>,
-) -> Result<Json<Changed>, Problem> {
-    reschedule_to(&app, &visitor, at, (Action::Run, "run"), When::In(0)).await
+pub(super) async fn run(at: OnTopic, JsonBody(Nothing {}): JsonBody<Nothing>) -> Result<Json<Changed>, Problem> {
+    reschedule_to(at, (Action::Run, "run"), When::In(0)).await
 }
 
 #[utoipa::path(
@@ -67,32 +60,25 @@ pub(super) async fn run(
     request_body = Due,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(super) async fn reschedule(
-    State(app): State<App>,
-    visitor: Visitor,
-    at: AtJob,
-    JsonBody(due): JsonBody<Due>,
-) -> Result<Json<Changed>, Problem> {
+pub(super) async fn reschedule(at: OnTopic, JsonBody(due): JsonBody<Due>) -> Result<Json<Changed>, Problem> {
     let when = match (due.at, due.delay_ms) {
         (Some(Wide(at)), None) => When::At(at),
         (None, Some(Wide(delay))) => When::In(delay),
-        _ => return Err(Problem::of_field(INVALID_INPUT, "at", "Send exactly one of `at` and `delay_ms`.")),
+        _ => return Err(invalid("at", "Send exactly one of `at` and `delay_ms`.")),
     };
-    reschedule_to(&app, &visitor, at, (Action::Reschedule, "reschedule"), when).await
+    reschedule_to(at, (Action::Reschedule, "reschedule"), when).await
 }
 
 async fn reschedule_to(
-    app: &App,
-    visitor: &Visitor,
-    Path((name, topic, id)): AtJob,
+    at: OnTopic,
     (action, verb): (Action, &'static str),
     when: When,
 ) -> Result<Json<Changed>, Problem> {
-    visitor.check(action, &topic)?;
-    let (handle, id) = (source(app, &name)?.topic(&topic).await?, job_id(&id)?);
-    let act = async { changed(handle.reschedule(id, when).await.map_err(queue_problem)?) };
-    let target = json!({ "topic": topic, "job": id.to_string(), "when": format!("{when:?}") });
-    app.act(visitor, verb, target, act).await.map(Json)
+    at.check(action)?;
+    let (topic, id) = at.job().await?;
+    let act = async { changed(topic.reschedule(id, when).await.map_err(queue_problem)?) };
+    let target = json!({ "topic": at.names.topic, "job": id.to_string(), "when": format!("{when:?}") });
+    at.act(verb, target, act).await.map(Json)
 }
 
 /// What a change of a waiting job did.
@@ -115,22 +101,17 @@ fn not_waiting(found: &str) -> Problem {
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(super) async fn revoke(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic, id)): AtJob,
-    JsonBody(Nothing {}): JsonBody<Nothing>,
-) -> Result<Json<Changed>, Problem> {
-    visitor.check(Action::Revoke, &topic)?;
-    let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
+pub(super) async fn revoke(at: OnTopic, JsonBody(Nothing {}): JsonBody<Nothing>) -> Result<Json<Changed>, Problem> {
+    at.check(Action::Revoke)?;
+    let (topic, id) = at.job().await?;
     let act = async {
-        match handle.revoke(&[id]).await.map_err(queue_problem)?.first() {
+        match topic.revoke(&[id]).await.map_err(queue_problem)?.first() {
             Some(Revoked::Revoked) => Ok(Changed { result: "revoked" }),
             Some(Revoked::RevokedAfterLeaseExpiry) => Ok(Changed { result: "revoked-after-lease-expiry" }),
             other => Err(not_waiting(&other.map(|other| format!("{other:?}")).unwrap_or_default())),
         }
     };
-    app.act(&visitor, "revoke", json!({ "topic": topic, "job": id.to_string() }), act).await.map(Json)
+    at.act("revoke", json!({ "topic": at.names.topic, "job": id.to_string() }), act).await.map(Json)
 }
 
 #[utoipa::path(
@@ -141,20 +122,18 @@ pub(super) async fn revoke(
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
 pub(super) async fn edit(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic, id)): AtJob,
+    at: OnTopic,
     headers: HeaderMap,
     JsonBody(edit): JsonBody<Edit>,
 ) -> Result<Json<Changed>, Problem> {
-    visitor.check(Action::Edit, &topic)?;
+    at.check(Action::Edit)?;
     let Some(seen) = headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok()) else {
         let detail = "Send `If-Match` with the `ETag` of the body that you have read, so that no other edit is lost.";
-        return Err(Problem::of_field(INVALID_INPUT, "If-Match", detail));
+        return Err(invalid("If-Match", detail));
     };
-    let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
-    let body = sent(edit.body.as_deref(), edit.body_base64.as_deref(), handle.codec())?;
-    let Found::Live { state, job, .. } = found(&handle, id).await? else { return Err(not_waiting("Ended")) };
+    let (topic, id) = at.job().await?;
+    let body = sent(edit.body.as_deref(), edit.body_base64.as_deref(), topic.codec())?;
+    let Found::Live { state, job, .. } = found(&topic, id).await? else { return Err(not_waiting("Ended")) };
     let (before, after) = (etag(&job.spec.body), etag(&body));
     // A repeat finds the new body.
     if before != seen && before != after {
@@ -163,12 +142,12 @@ pub(super) async fn edit(
             "The body is another one by now. Read it again. Nothing was changed.",
         ));
     }
-    let target = json!({ "topic": topic, "job": id.to_string(), "before": before, "after": after });
+    let target = json!({ "topic": at.names.topic, "job": id.to_string(), "before": before, "after": after });
     let act = async {
         if state != Standing::Dead {
-            return changed(handle.edit(id, body).await.map_err(queue_problem)?);
+            return changed(topic.edit(id, body).await.map_err(queue_problem)?);
         }
-        match handle.amend(id, job.spec.body.clone(), body).await.map_err(queue_problem)? {
+        match topic.amend(id, job.spec.body.clone(), body).await.map_err(queue_problem)? {
             Amended::Changed => Ok(Changed { result: "changed" }),
             other => Err(Problem::new(
                 CHANGED_MEANWHILE,
@@ -176,5 +155,5 @@ pub(super) async fn edit(
             )),
         }
     };
-    app.act(&visitor, "edit", target, act).await.map(Json)
+    at.act("edit", target, act).await.map(Json)
 }

@@ -1,18 +1,15 @@
 //! Dead letters: groups by error, redrive and deletion of one or of a group.
 
+use super::OnTopic;
 use super::change::Changed;
-use super::jobs::{AtJob, job_id};
 use super::openapi::{ActProblems, ReadProblems};
-use super::source;
-use super::topics::{At, Nothing};
+use super::topics::Nothing;
 use super::wide::Wide;
-use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED, UNKNOWN_JOB};
+use crate::console::kind::{NOT_CONFIRMED, UNKNOWN_JOB, invalid};
 use crate::console::pages::queues::dead::{LETTERS_MAX, delete_group, read};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::{queue_problem, shards_problem};
 use axum::Json;
-use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use evenkeel::queue::topic::Filter;
 use serde::{Deserialize, Serialize};
@@ -81,9 +78,9 @@ pub(super) struct Deleted {
     params(("source" = String, Path), ("topic" = String, Path)),
     responses((status = 200, description = "Done", body = Groups), ReadProblems)
 )]
-pub(super) async fn groups(State(app): State<App>, Path((name, topic)): At) -> Result<Json<Groups>, Problem> {
-    let handle = source(&app, &name)?.topic(&topic).await?;
-    let read = read(&handle, u64::MAX, LETTERS_MAX).await?;
+pub(super) async fn groups(at: OnTopic) -> Result<Json<Groups>, Problem> {
+    let topic = at.topic().await?;
+    let read = read(&topic, u64::MAX, LETTERS_MAX).await?;
     let mut groups: Vec<Group> =
         read.groups.iter().map(|(group, ids)| Group { group: group.clone(), count: ids.len() }).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
@@ -98,26 +95,24 @@ pub(super) async fn groups(State(app): State<App>, Path((name, topic)): At) -> R
     responses((status = 200, description = "Done", body = Redriven), ActProblems)
 )]
 pub(super) async fn redrive(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic)): At,
+    at: OnTopic,
     headers: HeaderMap,
     JsonBody(choice): JsonBody<Choice>,
 ) -> Result<Json<Redriven>, Problem> {
-    visitor.check(Action::Redrive, &topic)?;
-    let redrive_name = idempotency_name(&visitor, &headers)?.ok_or_else(|| {
+    at.check(Action::Redrive)?;
+    let redrive_name = idempotency_name(&at.visitor, &headers)?.ok_or_else(|| {
         let detail = "Send `Idempotency-Key`: the same for a repeat, which then redrives no letter twice.";
-        Problem::of_field(INVALID_INPUT, "Idempotency-Key", detail)
+        invalid("Idempotency-Key", detail)
     })?;
-    let handle = source(&app, &name)?.topic(&topic).await?;
-    let target = json!({ "topic": topic, "group": choice.group, "until": choice.until });
+    let topic = at.topic().await?;
+    let target = json!({ "topic": at.names.topic, "group": choice.group, "until": choice.until });
     let act = async {
-        let ids = read(&handle, choice.until.0, LETTERS_MAX).await?.groups.remove(&choice.group).unwrap_or_default();
+        let ids = read(&topic, choice.until.0, LETTERS_MAX).await?.groups.remove(&choice.group).unwrap_or_default();
         let filter = Filter { died_until: Some(choice.until.0), ..Filter::default() };
-        let report = handle.redrive(&redrive_name).filter(filter).only(ids).run().await.map_err(shards_problem)?;
+        let report = topic.redrive(&redrive_name).filter(filter).only(ids).run().await.map_err(shards_problem)?;
         Ok(Redriven { redriven: Wide(report.taken), redriven_in_all: Wide(report.taken_in_all) })
     };
-    app.act(&visitor, "redrive", target, act).await.map(Json)
+    at.act("redrive", target, act).await.map(Json)
 }
 
 #[utoipa::path(
@@ -128,25 +123,23 @@ pub(super) async fn redrive(
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
 pub(super) async fn redrive_one(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic, id)): AtJob,
+    at: OnTopic,
     headers: HeaderMap,
     JsonBody(Nothing {}): JsonBody<Nothing>,
 ) -> Result<Json<Changed>, Problem> {
-    visitor.check(Action::Redrive, &topic)?;
-    let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
-    let redrive_name = idempotency_name(&visitor, &headers)?;
+    at.check(Action::Redrive)?;
+    let (topic, id) = at.job().await?;
+    let redrive_name = idempotency_name(&at.visitor, &headers)?;
     let once = || format!("api {}", crate::console::security::session::hex(&rand::random::<[u8; 16]>()));
     let redrive_name = redrive_name.unwrap_or_else(once);
     let act = async {
-        let report = handle.redrive(&redrive_name).only([id]).run().await.map_err(shards_problem)?;
+        let report = topic.redrive(&redrive_name).only([id]).run().await.map_err(shards_problem)?;
         match report.taken_in_all {
             0 => Err(Problem::new(UNKNOWN_JOB, "There is no dead letter of this id. Nothing was changed.")),
             _ => Ok(Changed { result: "redriven" }),
         }
     };
-    app.act(&visitor, "redrive", json!({ "topic": topic, "job": id.to_string() }), act).await.map(Json)
+    at.act("redrive", json!({ "topic": at.names.topic, "job": id.to_string() }), act).await.map(Json)
 }
 
 #[utoipa::path(
@@ -156,21 +149,16 @@ pub(super) async fn redrive_one(
     request_body = Deletion,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)
 )]
-pub(super) async fn delete(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic)): At,
-    JsonBody(deletion): JsonBody<Deletion>,
-) -> Result<Json<Deleted>, Problem> {
-    visitor.check(Action::Delete, &topic)?;
-    confirmed(&topic, &deletion.confirm)?;
-    let handle = source(&app, &name)?.topic(&topic).await?;
-    let target = json!({ "topic": topic, "group": deletion.group, "until": deletion.until });
+pub(super) async fn delete(at: OnTopic, JsonBody(deletion): JsonBody<Deletion>) -> Result<Json<Deleted>, Problem> {
+    at.check(Action::Delete)?;
+    confirmed(&at.names.topic, &deletion.confirm)?;
+    let topic = at.topic().await?;
+    let target = json!({ "topic": at.names.topic, "group": deletion.group, "until": deletion.until });
     let act = async {
-        let deleted = delete_group(&handle, &deletion.group, (deletion.until.0, LETTERS_MAX)).await?;
+        let deleted = delete_group(&topic, &deletion.group, (deletion.until.0, LETTERS_MAX)).await?;
         Ok(Deleted { deleted: Wide::from(deleted) })
     };
-    app.act(&visitor, "delete", target, act).await.map(Json)
+    at.act("delete", target, act).await.map(Json)
 }
 
 #[utoipa::path(
@@ -181,19 +169,17 @@ pub(super) async fn delete(
     responses((status = 200, description = "Done", body = Deleted), ActProblems)
 )]
 pub(super) async fn delete_one(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic, id)): AtJob,
+    at: OnTopic,
     JsonBody(Confirmation { confirm }): JsonBody<Confirmation>,
 ) -> Result<Json<Deleted>, Problem> {
-    visitor.check(Action::Delete, &topic)?;
-    confirmed(&topic, &confirm)?;
-    let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
+    at.check(Action::Delete)?;
+    confirmed(&at.names.topic, &confirm)?;
+    let (topic, id) = at.job().await?;
     let act = async {
-        let deleted = handle.delete_dead(&[id]).await.map_err(queue_problem)?;
+        let deleted = topic.delete_dead(&[id]).await.map_err(queue_problem)?;
         Ok(Deleted { deleted: Wide::from(deleted.into_iter().filter(|was_dead| *was_dead).count()) })
     };
-    app.act(&visitor, "delete", json!({ "topic": topic, "job": id.to_string() }), act).await.map(Json)
+    at.act("delete", json!({ "topic": at.names.topic, "job": id.to_string() }), act).await.map(Json)
 }
 
 fn confirmed(topic: &str, typed: &str) -> Result<(), Problem> {
@@ -208,8 +194,7 @@ fn confirmed(topic: &str, typed: &str) -> Result<(), Problem> {
 pub(super) fn idempotency_name(visitor: &Visitor, headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| (1..=256).contains(&text.len()));
-    let text = text.ok_or_else(|| {
-        Problem::of_field(INVALID_INPUT, "Idempotency-Key", "`Idempotency-Key` must have 1 to 256 ASCII characters.")
-    })?;
+    let text =
+        text.ok_or_else(|| invalid("Idempotency-Key", "`Idempotency-Key` must have 1 to 256 ASCII characters."))?;
     Ok(Some(format!("api/{}/{text}", visitor.name)))
 }

@@ -1,20 +1,18 @@
 //! Adds jobs.
 
+use super::OnTopic;
 use super::body::sent;
 use super::dead::idempotency_name;
 use super::openapi::ActProblems;
-use super::source;
-use super::topics::At;
 use super::wide::Wide;
-use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, PARTIAL};
-use crate::console::rights::{Action, Visitor};
+use crate::console::kind::{PARTIAL, invalid};
+use crate::console::rights::Action;
 use crate::console::source::queue_problem;
+use crate::queue::names::PriorityName;
 use axum::Json;
-use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use evenkeel::queue::topic::{NewTopicJob, Topic};
-use evenkeel::queue::{Enqueued, Priority, Retries, When};
+use evenkeel::queue::{Enqueued, Retries, When};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -46,7 +44,7 @@ struct New {
     /// In ms since 1970.
     at: Option<Wide>,
     delay_ms: Option<Wide>,
-    priority: Option<Urgency>,
+    priority: Option<PriorityName>,
     retries: Option<u16>,
 }
 
@@ -55,15 +53,6 @@ struct New {
 struct Unique {
     key: String,
     window_ms: Wide,
-}
-
-#[derive(Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-enum Urgency {
-    Urgent,
-    High,
-    Normal,
-    Low,
 }
 
 /// What has become of each job, in order.
@@ -88,25 +77,23 @@ struct One {
     responses((status = 200, description = "Done", body = Added), ActProblems)
 )]
 pub(super) async fn enqueue(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic)): At,
+    at: OnTopic,
     headers: HeaderMap,
     JsonBody(Jobs { jobs }): JsonBody<Jobs>,
 ) -> Result<Json<Added>, Problem> {
-    visitor.check(Action::Enqueue, &topic)?;
+    at.check(Action::Enqueue)?;
     if !(1..=JOBS_MAX).contains(&jobs.len()) {
-        return Err(Problem::of_field(INVALID_INPUT, "jobs", format!("Send 1 to {JOBS_MAX} jobs in a request.")));
+        return Err(invalid("jobs", format!("Send 1 to {JOBS_MAX} jobs in a request.")));
     }
-    let handle = source(&app, &name)?.topic(&topic).await?;
-    let once = idempotency_name(&visitor, &headers)?;
+    let topic = at.topic().await?;
+    let once = idempotency_name(&at.visitor, &headers)?;
     let jobs: Vec<NewTopicJob> = jobs
         .into_iter()
         .enumerate()
-        .map(|(place, new)| checked(new, place, once.as_deref(), &handle))
+        .map(|(place, new)| checked(new, place, once.as_deref(), &topic))
         .collect::<Result<_, _>>()?;
     let is_one = jobs.len() == 1;
-    let answers = join_all(jobs.into_iter().map(|job| handle.add(job))).await;
+    let answers = join_all(jobs.into_iter().map(|job| topic.add(job))).await;
     let added: Result<Vec<One>, Problem> = answers
         .into_iter()
         .map(|answer| {
@@ -131,7 +118,7 @@ fn checked(new: New, place: usize, once: Option<&str>, topic: &Topic) -> Result<
     let when = match (new.at, new.delay_ms) {
         (Some(Wide(at)), None) => When::At(at),
         (None, delay) => When::In(delay.unwrap_or_default().0),
-        _ => return Err(Problem::of_field(INVALID_INPUT, "at", "Send at most one of `at` and `delay_ms`.")),
+        _ => return Err(invalid("at", "Send at most one of `at` and `delay_ms`.")),
     };
     let unique = new.unique.map(|unique| (unique.key, Duration::from_millis(unique.window_ms.0)));
     let name = new.id.or_else(|| once.filter(|_| unique.is_none()).map(|once| format!("{once}/{place}")));
@@ -140,12 +127,7 @@ fn checked(new: New, place: usize, once: Option<&str>, topic: &Topic) -> Result<
         when,
         name,
         unique,
-        priority: match new.priority.unwrap_or(Urgency::Normal) {
-            Urgency::Urgent => Priority::Urgent,
-            Urgency::High => Priority::High,
-            Urgency::Normal => Priority::Normal,
-            Urgency::Low => Priority::Low,
-        },
+        priority: new.priority.unwrap_or(PriorityName::Normal).into(),
         retries: new.retries.map(Retries::Limited),
     })
 }

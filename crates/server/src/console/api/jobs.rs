@@ -1,17 +1,16 @@
 //! Jobs: lists, one job with the reason why it is where it is, and its body.
 
-use super::body::{Body, JSON};
+use super::OnTopic;
+use super::body::Body;
 use super::openapi::ReadProblems;
-use super::source;
-use super::topics::At;
 use super::wide::Wide;
-use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::kind::{UNKNOWN_JOB, invalid};
 use crate::console::rights::Visitor;
 use crate::console::security::redact::{HIDDEN, Origin};
 use crate::console::source::queue_problem;
+use crate::output::JSON;
+use crate::queue::names::listed;
 use axum::Json;
-use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use evenkeel::queue::topic::{JobState, Preview, Previewed, Topic, Why};
@@ -26,9 +25,6 @@ use web::{Problem, Query};
 /// Jobs of a page.
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 500;
-
-/// Source, topic and job in a path.
-pub(super) type AtJob = Path<(String, String, String)>;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -102,39 +98,32 @@ struct Attempt {
     params(("source" = String, Path), ("topic" = String, Path), Listing),
     responses((status = 200, description = "Done", body = Jobs), ReadProblems)
 )]
-pub(super) async fn list(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic)): At,
-    Query(listing): Query<Listing>,
-) -> Result<Json<Jobs>, Problem> {
-    let handle = source(&app, &name)?.topic(&topic).await?;
+pub(super) async fn list(at: OnTopic, Query(listing): Query<Listing>) -> Result<Json<Jobs>, Problem> {
+    let topic = at.topic().await?;
     if let Some(sender_id) = &listing.sender_id {
         let id = JobId::named(sender_id.as_bytes());
-        let found = handle.job(id).await.map_err(queue_problem)?;
-        let jobs = found.map(|found| whole(&app, &visitor, &topic, id, &found)).into_iter().collect();
+        let found = topic.job(id).await.map_err(queue_problem)?;
+        let jobs = found.map(|found| whole(&at, id, &found)).into_iter().collect();
         return Ok(Json(Jobs { jobs, next: None }));
     }
     let place = match listing.state.as_deref() {
         None | Some("waiting") => JobState::Waiting,
         Some("running") => JobState::Leased,
         Some("dead") => JobState::Dead,
-        Some(_) => return Err(Problem::of_field(INVALID_INPUT, "state", "Use waiting, running or dead.")),
+        Some(_) => return Err(invalid("state", "Use waiting, running or dead.")),
     };
     let limit = listing.limit.unwrap_or(LIMIT);
     if !(1..=LIMIT_MAX).contains(&limit) {
-        return Err(Problem::of_field(INVALID_INPUT, "limit", format!("Use 1 to {LIMIT_MAX}.")));
+        return Err(invalid("limit", format!("Use 1 to {LIMIT_MAX}.")));
     }
     let after = listing.after.as_deref().map(cursor).transpose()?;
-    let page = handle.previews(place, after, limit).await.map_err(queue_problem)?;
-    let jobs = page.jobs.iter().map(|job| preview(&app, &visitor, &topic, job)).collect();
+    let page = topic.previews(place, after, limit).await.map_err(queue_problem)?;
+    let jobs = page.jobs.iter().map(|job| preview(&at, job)).collect();
     Ok(Json(Jobs { jobs, next: page.next.map(|next| format!("{}:{}", next.score, next.id)) }))
 }
 
 fn cursor(text: &str) -> Result<Listed, Problem> {
-    let parsed =
-        text.split_once(':').and_then(|(score, id)| Some(Listed { score: score.parse().ok()?, id: id.parse().ok()? }));
-    parsed.ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the value of `next` of the page before."))
+    listed(text).ok_or_else(|| invalid("after", "Use the value of `next` of the page before."))
 }
 
 #[utoipa::path(
@@ -143,17 +132,13 @@ fn cursor(text: &str) -> Result<Listed, Problem> {
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     responses((status = 200, description = "Done", body = JobView), ReadProblems)
 )]
-pub(super) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic, id)): AtJob,
-) -> Result<Response, Problem> {
-    let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
-    let found = found(&handle, id).await?;
-    let why = handle.why(id).await.map_err(queue_problem)?;
-    let view = JobView { why: Some(reason(&visitor, why)), ..whole(&app, &visitor, &topic, id, &found) };
+pub(super) async fn show(at: OnTopic) -> Result<Response, Problem> {
+    let (topic, id) = at.job().await?;
+    let found = found(&topic, id).await?;
+    let why = topic.why(id).await.map_err(queue_problem)?;
+    let view = JobView { why: Some(reason(&at.visitor, why)), ..whole(&at, id, &found) };
     let tag = match &found {
-        Found::Live { job, .. } if visitor.sees_bodies() => Some([(header::ETAG, etag(&job.spec.body))]),
+        Found::Live { job, .. } if at.visitor.sees_bodies() => Some([(header::ETAG, etag(&job.spec.body))]),
         _ => None,
     };
     Ok((tag, Json(view)).into_response())
@@ -166,11 +151,11 @@ pub(super) async fn show(
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     responses((status = 200, description = "Done", body = String, content_type = "application/json"), ReadProblems)
 )]
-pub(super) async fn body(State(app): State<App>, Path((name, topic, id)): AtJob) -> Result<Response, Problem> {
-    let (handle, id) = (source(&app, &name)?.topic(&topic).await?, job_id(&id)?);
-    match found(&handle, id).await? {
+pub(super) async fn body(at: OnTopic) -> Result<Response, Problem> {
+    let (topic, id) = at.job().await?;
+    match found(&topic, id).await? {
         Found::Live { job, .. } => {
-            let is_json = job.spec.codec.unwrap_or(handle.codec()) == JSON;
+            let is_json = job.spec.codec.unwrap_or(topic.codec()) == JSON;
             let media_type = if is_json { "application/json" } else { "application/octet-stream" };
             let headers = [(header::CONTENT_TYPE, media_type.to_owned()), (header::ETAG, etag(&job.spec.body))];
             Ok((headers, job.spec.body).into_response())
@@ -195,30 +180,30 @@ pub(super) fn etag(body: &[u8]) -> String {
     format!("\"{}\"", &digest[..32])
 }
 
-fn preview(app: &App, visitor: &Visitor, topic: &str, previewed: &Previewed) -> JobView {
+fn preview(at: &OnTopic, previewed: &Previewed) -> JobView {
     let id = previewed.listed.id;
     match &previewed.preview {
         Preview::Live { state, score, job, body_bytes } => {
             let is_whole = Wide::from(job.spec.body.len()) == Wide(*body_bytes);
             let body = if is_whole {
-                Body::seen_by(app, visitor, Origin::Topic(topic), &job.spec.body)
+                Body::seen_by(&at.app, &at.visitor, Origin::Topic(&at.names.topic), &job.spec.body)
             } else {
                 Body::default()
             };
-            JobView { body, body_bytes: Some(Wide(*body_bytes)), ..live(visitor, id, *state, *score, job) }
+            JobView { body, body_bytes: Some(Wide(*body_bytes)), ..live(&at.visitor, id, *state, *score, job) }
         }
         Preview::Ended(completion) => ended(id, completion),
         Preview::Unreadable(_) => JobView { id: id.to_string(), state: "unreadable", ..JobView::default() },
     }
 }
 
-fn whole(app: &App, visitor: &Visitor, topic: &str, id: JobId, found: &Found) -> JobView {
+fn whole(at: &OnTopic, id: JobId, found: &Found) -> JobView {
     match found {
         Found::Ended(completion) => ended(id, completion),
         Found::Live { state, score, job } => JobView {
-            body: Body::seen_by(app, visitor, Origin::Topic(topic), &job.spec.body),
+            body: Body::seen_by(&at.app, &at.visitor, Origin::Topic(&at.names.topic), &job.spec.body),
             body_bytes: Some(Wide::from(job.spec.body.len())),
-            ..live(visitor, id, *state, *score, job)
+            ..live(&at.visitor, id, *state, *score, job)
         },
     }
 }
@@ -230,8 +215,6 @@ fn ended(id: JobId, completion: &CompletionRecord) -> JobView {
 
 fn live(visitor: &Visitor, id: JobId, state: Standing, score: u64, job: &Job) -> JobView {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let sender_id =
-        job.spec.notes.iter().find_map(|note| if let Note::Name(name) = note { Some(text(name)) } else { None });
     let history = job.error_notes().map(|error| Attempt {
         at: Wide(error.at),
         attempt: error.attempt,
@@ -245,7 +228,7 @@ fn live(visitor: &Visitor, id: JobId, state: Standing, score: u64, job: &Job) ->
             Standing::Leased => "running",
             Standing::Dead => "dead",
         },
-        sender_id,
+        sender_id: sender_id(job),
         at: Some(Wide(score)),
         enqueued_at: Some(Wide(job.enqueued_at)),
         expires_at: job.expires_at.map(Wide),
@@ -255,6 +238,14 @@ fn live(visitor: &Visitor, id: JobId, state: Standing, score: u64, job: &Job) ->
         history: history.collect(),
         ..JobView::default()
     }
+}
+
+/// The id that the sender chose.
+pub(super) fn sender_id(job: &Job) -> Option<String> {
+    job.spec.notes.iter().find_map(|note| match note {
+        Note::Name(name) => Some(String::from_utf8_lossy(name).into_owned()),
+        _ => None,
+    })
 }
 
 // The names below are part of the API: they do not change with those of the library's types.

@@ -3,12 +3,11 @@
 use super::change::Changed;
 use super::openapi::ActProblems;
 use super::wide::Wide;
-use super::{source, too_many};
-use crate::console::app::App;
-use crate::console::kind::INVALID_INPUT;
-use crate::console::rights::{Action, Visitor};
+use super::{OnSource, too_many};
+use crate::console::kind::invalid;
+use crate::console::rights::Action;
+use crate::lock::token_of_hex;
 use axum::Json;
-use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use evenkeel::lock::{LockError, LockName};
@@ -86,21 +85,16 @@ pub(super) struct Renewal {
     request_body = Acquisition,
     responses((status = 200, description = "Done", body = Granted), ActProblems)
 )]
-pub(super) async fn acquire(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(from): Path<String>,
-    JsonBody(call): JsonBody<Acquisition>,
-) -> Result<Response, Problem> {
-    visitor.check(Action::Lock, &call.name)?;
-    source(&app, &from)?;
+pub(super) async fn acquire(at: OnSource, JsonBody(call): JsonBody<Acquisition>) -> Result<Response, Problem> {
+    at.visitor.check(Action::Lock, &call.name)?;
+    at.source()?;
     let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
     checked_ttl(call.ttl_ms)?;
     if call.wait_ms > WAIT_MS_MAX {
-        return Err(Problem::of_field(INVALID_INPUT, "wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}.")));
+        return Err(invalid("wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}.")));
     }
-    let locks = app.api.locks()?;
-    let permit = if call.wait_ms > 0 { app.api.waiting.try_acquire().ok() } else { None };
+    let locks = at.app.api.locks()?;
+    let permit = if call.wait_ms > 0 { at.app.api.waiting.try_acquire().ok() } else { None };
     if call.wait_ms > 0 && permit.is_none() {
         return Ok(too_many("Too many calls wait.", Duration::from_secs(1)));
     }
@@ -115,10 +109,10 @@ pub(super) async fn acquire(
         waits: false,
         words: Bytes::from(call.metadata),
     };
-    let arrived = app.api.clock.now();
+    let arrived = at.app.api.clock.now();
     let until = arrived + Duration::from_millis(call.wait_ms.into());
     loop {
-        let began = app.api.clock.now();
+        let began = at.app.api.clock.now();
         let waited_ms = u64::try_from(began.since(arrived).as_millis()).unwrap_or(u64::MAX);
         match locks.acquire(&name, &step).await.map_err(|error| lock_problem(&error))? {
             Acquired::Granted { fence, lease_left_ms } => {
@@ -127,12 +121,12 @@ pub(super) async fn acquire(
                     Json(Granted { is_granted: true, fence, lease_ms, waited_ms, free_in_ms: None }).into_response()
                 );
             }
-            Acquired::Taken { free_in_ms } if app.api.clock.now() >= until || *app.stopping.borrow() => {
+            Acquired::Taken { free_in_ms } if at.app.api.clock.now() >= until || *at.app.stopping.borrow() => {
                 let free_in_ms = Some(free_in_ms);
                 let taken = Granted { is_granted: false, fence: None, lease_ms: None, waited_ms, free_in_ms };
                 return Ok(Json(taken).into_response());
             }
-            Acquired::Taken { .. } => app.api.clock.sleep(PAUSE.min(until.since(app.api.clock.now()))).await,
+            Acquired::Taken { .. } => at.app.api.clock.sleep(PAUSE.min(until.since(at.app.api.clock.now()))).await,
         }
     }
 }
@@ -144,17 +138,12 @@ pub(super) async fn acquire(
     request_body = Extension,
     responses((status = 200, description = "Done", body = Renewal), ActProblems)
 )]
-pub(super) async fn renew(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(from): Path<String>,
-    JsonBody(call): JsonBody<Extension>,
-) -> Result<Json<Renewal>, Problem> {
-    visitor.check(Action::Lock, &call.name)?;
-    source(&app, &from)?;
+pub(super) async fn renew(at: OnSource, JsonBody(call): JsonBody<Extension>) -> Result<Json<Renewal>, Problem> {
+    at.visitor.check(Action::Lock, &call.name)?;
+    at.source()?;
     checked_ttl(call.ttl_ms)?;
     let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
-    let renewed = app.api.locks()?.renew(&name, owner, call.ttl_ms.into()).await;
+    let renewed = at.app.api.locks()?.renew(&name, owner, call.ttl_ms.into()).await;
     Ok(Json(match renewed.map_err(|error| lock_problem(&error))? {
         Renewed::Renewed { lease_left_ms } | Renewed::Held { lease_left_ms } => {
             Renewal { is_held: true, lease_ms: Some(lease_left_ms) }
@@ -170,17 +159,12 @@ pub(super) async fn renew(
     request_body = Freeing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(super) async fn release(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(from): Path<String>,
-    JsonBody(call): JsonBody<Freeing>,
-) -> Result<Json<Changed>, Problem> {
-    visitor.check(Action::Lock, &call.name)?;
-    source(&app, &from)?;
+pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> Result<Json<Changed>, Problem> {
+    at.visitor.check(Action::Lock, &call.name)?;
+    at.source()?;
     let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
     let release = Release { owner, process: owner, waits: false };
-    let released = app.api.locks()?.release(&name, release).await.map_err(|error| lock_problem(&error))?;
+    let released = at.app.api.locks()?.release(&name, release).await.map_err(|error| lock_problem(&error))?;
     let result = match released {
         Released::Released { .. } => "released",
         Released::Lost => "lost",
@@ -190,16 +174,12 @@ pub(super) async fn release(
 }
 
 fn lock_name(name: &str) -> Result<LockName, Problem> {
-    LockName::new(name).map_err(|error| Problem::of_field(INVALID_INPUT, "name", format!("{error}.")))
+    LockName::new(name).map_err(|error| invalid("name", format!("{error}.")))
 }
 
 fn owner_of(text: &str) -> Result<Token, Problem> {
-    let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex);
     let detail = "`owner` must have 32 hexadecimal digits, drawn at random for each acquisition.";
-    number
-        .map(|number| Token::from(number.to_be_bytes()))
-        .ok_or_else(|| Problem::of_field(INVALID_INPUT, "owner", detail))
+    token_of_hex(text).ok_or_else(|| invalid("owner", detail))
 }
 
 fn checked_ttl(ttl_ms: u32) -> Result<(), Problem> {
@@ -207,13 +187,13 @@ fn checked_ttl(ttl_ms: u32) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = format!("`ttl_ms` must be from {} to {}.", TTL_MS.start(), TTL_MS.end());
-    Err(Problem::of_field(INVALID_INPUT, "ttl_ms", detail))
+    Err(invalid("ttl_ms", detail))
 }
 
 fn lock_problem(error: &LockError) -> Problem {
     let detail = format!("{}.", error.to_string().trim_end_matches('.'));
     match error {
-        LockError::Invalid(_) => Problem::new(INVALID_INPUT, detail),
+        LockError::Invalid(_) => Problem::new(Kind::INVALID_INPUT, detail),
         LockError::Link(link) if link.outcome_unknown() => {
             Problem::new(Kind::OUTCOME_UNKNOWN, format!("{detail} Send the same call again."))
         }

@@ -27,16 +27,21 @@ mod work;
 pub(crate) use answer::{too_many, with_outcome};
 
 use super::app::App;
+use super::on::On;
 use super::rights::{Action, Table};
 use super::source::Source;
 use crate::console::kind::UNKNOWN_SOURCE;
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
+use evenkeel::queue::JobId;
+use evenkeel::queue::topic::Topic;
+use evenkeel::stream::admin::{DeadLetters, StreamAdmin};
 use evenkeel_link::Link;
 use evenkeel_protocol::lock::redis::RedisLock;
 use evenkeel_protocol::queue::RedisQueue;
 use rates::Rates;
-use std::sync::Arc;
+use serde::Deserialize;
+use streams::{change as groups, dead as letters, entries};
 use tokio::sync::Semaphore;
 use web::{Kind, Problem};
 
@@ -101,34 +106,26 @@ pub(crate) fn routes(table: Table) -> Table {
         .api_act("/api/v1/sources/{source}/topics/{topic}/heartbeat", Action::Work, work::heartbeat)
         .api_read("/api/v1/sources/{source}/streams", Action::Read, streams::list)
         .api_read("/api/v1/sources/{source}/streams/{stream}", Action::Read, streams::show)
-        .api_read("/api/v1/sources/{source}/streams/{stream}/entries", Action::Read, streams::entries::list)
-        .api_act("/api/v1/sources/{source}/streams/{stream}/entries", Action::Append, streams::entries::append)
-        .api_act(
-            "/api/v1/sources/{source}/streams/{stream}/groups/{group}/pause",
-            Action::Pause,
-            streams::change::pause,
-        )
-        .api_act(
-            "/api/v1/sources/{source}/streams/{stream}/groups/{group}/resume",
-            Action::Pause,
-            streams::change::resume,
-        )
-        .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/seek", Action::Seek, streams::change::seek)
+        .api_read("/api/v1/sources/{source}/streams/{stream}/entries", Action::Read, entries::list)
+        .api_act("/api/v1/sources/{source}/streams/{stream}/entries", Action::Append, entries::append)
+        .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/pause", Action::Pause, groups::pause)
+        .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/resume", Action::Pause, groups::resume)
+        .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/seek", Action::Seek, groups::seek)
         .api_act(
             "/api/v1/sources/{source}/streams/{stream}/groups/{group}/unregister",
             Action::Unregister,
-            streams::change::unregister,
+            groups::unregister,
         )
-        .api_read("/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead", Action::Read, streams::dead::list)
+        .api_read("/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead", Action::Read, letters::list)
         .api_act(
             "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/replay",
             Action::Redrive,
-            streams::dead::replay,
+            letters::replay,
         )
         .api_act(
             "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/delete",
             Action::Delete,
-            streams::dead::delete,
+            letters::delete,
         )
         .api_act("/api/v1/sources/{source}/locks/acquire", Action::Lock, locks::acquire)
         .api_act("/api/v1/sources/{source}/locks/renew", Action::Lock, locks::renew)
@@ -136,8 +133,75 @@ pub(crate) fn routes(table: Table) -> Table {
         .api_act("/api/v1/sources/{source}/caches/{cache}/invalidate", Action::Invalidate, caches::invalidate)
 }
 
+/// A source in a path.
+#[derive(Deserialize)]
+struct SourceNames {
+    source: String,
+}
+
+/// A topic in a path, or a job of it.
+#[derive(Deserialize)]
+struct TopicNames {
+    source: String,
+    topic: String,
+    /// The id of the job; empty if the path has none.
+    #[serde(default)]
+    id: String,
+}
+
+/// A stream in a path, or a group of it.
+#[derive(Deserialize)]
+struct StreamNames {
+    source: String,
+    stream: String,
+    /// Empty if the path has none.
+    #[serde(default)]
+    group: String,
+}
+
+type OnSource = On<SourceNames>;
+type OnTopic = On<TopicNames>;
+type OnStream = On<StreamNames>;
+
+impl OnSource {
+    fn source(&self) -> Result<&Source, Problem> {
+        source(&self.app, &self.names.source)
+    }
+}
+
+impl OnTopic {
+    /// Refuses what the visitor may not do to the topic.
+    fn check(&self, action: Action) -> Result<(), Problem> {
+        self.visitor.check(action, &self.names.topic)
+    }
+
+    async fn topic(&self) -> Result<Topic, Problem> {
+        source(&self.app, &self.names.source)?.topic(&self.names.topic).await
+    }
+
+    async fn job(&self) -> Result<(Topic, JobId), Problem> {
+        Ok((self.topic().await?, jobs::job_id(&self.names.id)?))
+    }
+}
+
+impl OnStream {
+    /// Refuses what the visitor may not do to the stream.
+    fn check(&self, action: Action) -> Result<(), Problem> {
+        self.visitor.check(action, &self.names.stream)
+    }
+
+    async fn stream(&self) -> Result<StreamAdmin, Problem> {
+        source(&self.app, &self.names.source)?.stream(&self.names.stream).await
+    }
+
+    /// The dead letters of the group.
+    async fn letters(&self) -> Result<DeadLetters, Problem> {
+        source(&self.app, &self.names.source)?.letters(&self.names.stream, &self.names.group).await
+    }
+}
+
 /// The source of this name. Today a console has one, which is also called `default`.
-fn source<'a>(app: &'a App, name: &str) -> Result<&'a Arc<Source>, Problem> {
+fn source<'a>(app: &'a App, name: &str) -> Result<&'a Source, Problem> {
     if name == "default" || name == app.source.name() {
         return Ok(&app.source);
     }

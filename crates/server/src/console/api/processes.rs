@@ -1,12 +1,10 @@
 //! The processes that report (docs/spec/process.md).
 
+use super::OnSource;
 use super::openapi::ReadProblems;
-use super::source;
 use super::wide::Wide;
-use crate::console::app::App;
 use crate::process::figures::host_and_pid;
 use axum::Json;
-use axum::extract::{Path, State};
 use evenkeel::process::{
     CacheReport, ConsumerReport, JobReport, LockReport, Process, ProcessReport, RelayReport, ScheduleReport,
     StreamConsumerReport,
@@ -41,87 +39,102 @@ struct ProcessView {
     report: Option<Report>,
 }
 
-#[derive(Serialize, ToSchema)]
-struct Report {
-    version: String,
-    /// When the handle was opened, in ms since 1970.
-    started: Wide,
-    /// The epoch of the link.
-    epoch: Option<Wide>,
-    caches: Vec<Cache>,
-    consumers: Vec<Consumer>,
-    jobs: Vec<Running>,
-    stream_consumers: Vec<StreamConsumer>,
-    locks: Vec<Held>,
-    schedules: Vec<Schedule>,
-    relays: Vec<Relay>,
-    /// How many items of these lists the process left out.
-    left_out: Wide,
+/// Views of the reports of the library: each field with its type and its value.
+macro_rules! views {
+    ($($(#[$doc:meta])* struct $view:ident($of:ident: $report:ident) { $($(#[$note:meta])* $field:ident: $type:ty = $value:expr,)+ })+) => {$(
+        $(#[$doc])*
+        #[derive(Serialize, ToSchema)]
+        struct $view {
+            $($(#[$note])* $field: $type,)+
+        }
+
+        impl From<&$report> for $view {
+            fn from($of: &$report) -> Self {
+                Self { $($field: $value,)+ }
+            }
+        }
+    )+};
 }
 
-/// Counters since the cache was opened.
-#[derive(Serialize, ToSchema)]
-struct Cache {
-    name: String,
-    hits: Wide,
-    stale_hits: Wide,
-    near_hits: Wide,
-    misses: Wide,
-    loads: Wide,
-    loads_failed: Wide,
-    shed: Wide,
+views! {
+    struct Report(report: ProcessReport) {
+        version: String = report.version.clone(),
+        /// When the handle was opened, in ms since 1970.
+        started: Wide = Wide(report.started_ms),
+        /// The epoch of the link.
+        epoch: Option<Wide> = report.epoch.map(Wide),
+        caches: Vec<Cache> = views(&report.caches),
+        consumers: Vec<Consumer> = views(&report.consumers),
+        jobs: Vec<Running> = views(&report.jobs),
+        stream_consumers: Vec<StreamConsumer> = views(&report.stream_consumers),
+        locks: Vec<Held> = views(&report.locks),
+        schedules: Vec<Schedule> = views(&report.schedules),
+        relays: Vec<Relay> = views(&report.relays),
+        /// How many items of these lists the process left out.
+        left_out: Wide = Wide(report.left_out),
+    }
+
+    /// Counters since the cache was opened.
+    struct Cache(cache: CacheReport) {
+        name: String = cache.cache.clone(),
+        hits: Wide = Wide(cache.hits),
+        stale_hits: Wide = Wide(cache.stale_hits),
+        near_hits: Wide = Wide(cache.near_hits),
+        misses: Wide = Wide(cache.misses),
+        loads: Wide = Wide(cache.loads),
+        loads_failed: Wide = Wide(cache.loads_failed),
+        shed: Wide = Wide(cache.shed),
+    }
+
+    struct Consumer(consumer: ConsumerReport) {
+        topic: String = consumer.topic.clone(),
+        slots: Wide = Wide(consumer.slots),
+        used: Wide = Wide(consumer.used),
+    }
+
+    struct StreamConsumer(consumer: StreamConsumerReport) {
+        stream: String = consumer.stream.clone(),
+        group: String = consumer.group.clone(),
+        slots: Wide = Wide(consumer.slots),
+        used: Wide = Wide(consumer.used),
+    }
+
+    /// A job whose handler runs.
+    struct Running(job: JobReport) {
+        topic: String = job.topic.clone(),
+        id: String = job.id.clone(),
+        /// When the handler was called, in ms since 1970.
+        since: Wide = Wide(job.since_ms),
+        attempt: u32 = job.attempt,
+    }
+
+    /// A held lock, read/write lock or semaphore.
+    struct Held(lock: LockReport) {
+        name: String = lock.lock.clone(),
+        fence: Wide = Wide(lock.fence),
+        /// When it was acquired, in ms since 1970.
+        since: Wide = Wide(lock.since_ms),
+    }
+
+    struct Schedule(schedule: ScheduleReport) {
+        topic: String = schedule.topic.clone(),
+        name: String = schedule.schedule.clone(),
+        cron: String = schedule.cron.clone(),
+        /// The next tick, in ms since 1970.
+        next: Option<Wide> = schedule.next_ms.map(Wide),
+    }
+
+    struct Relay(relay: RelayReport) {
+        /// The kind of the database.
+        database: String = relay.database.clone(),
+        outbox: Option<String> = relay.outbox.clone(),
+        /// The last pass that succeeded, in ms since 1970.
+        passed: Option<Wide> = relay.passed_ms.map(Wide),
+    }
 }
 
-#[derive(Serialize, ToSchema)]
-struct Consumer {
-    topic: String,
-    slots: Wide,
-    used: Wide,
-}
-
-#[derive(Serialize, ToSchema)]
-struct StreamConsumer {
-    stream: String,
-    group: String,
-    slots: Wide,
-    used: Wide,
-}
-
-/// A job whose handler runs.
-#[derive(Serialize, ToSchema)]
-struct Running {
-    topic: String,
-    id: String,
-    /// When the handler was called, in ms since 1970.
-    since: Wide,
-    attempt: u32,
-}
-
-/// A held lock, read/write lock or semaphore.
-#[derive(Serialize, ToSchema)]
-struct Held {
-    name: String,
-    fence: Wide,
-    /// When it was acquired, in ms since 1970.
-    since: Wide,
-}
-
-#[derive(Serialize, ToSchema)]
-struct Schedule {
-    topic: String,
-    name: String,
-    cron: String,
-    /// The next tick, in ms since 1970.
-    next: Option<Wide>,
-}
-
-#[derive(Serialize, ToSchema)]
-struct Relay {
-    /// The kind of the database.
-    database: String,
-    outbox: Option<String>,
-    /// The last pass that succeeded, in ms since 1970.
-    passed: Option<Wide>,
+fn views<'a, T, V: From<&'a T>>(items: &'a [T]) -> Vec<V> {
+    items.iter().map(V::from).collect()
 }
 
 #[utoipa::path(
@@ -130,9 +143,9 @@ struct Relay {
     params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Processes), ReadProblems)
 )]
-pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Processes>, Problem> {
-    source(&app, &name)?;
-    let reports = app.collector.reports().await;
+pub(super) async fn list(at: OnSource) -> Result<Json<Processes>, Problem> {
+    at.source()?;
+    let reports = at.app.collector.reports().await;
     let found = &reports.found;
     Ok(Json(Processes {
         now: Wide(found.now_ms),
@@ -154,88 +167,5 @@ impl ProcessView {
             is_alive: process.is_alive(now_ms),
             report: process.report.as_ref().map(Report::from),
         }
-    }
-}
-
-impl From<&ProcessReport> for Report {
-    fn from(report: &ProcessReport) -> Self {
-        Self {
-            version: report.version.clone(),
-            started: Wide(report.started_ms),
-            epoch: report.epoch.map(Wide),
-            caches: views(&report.caches),
-            consumers: views(&report.consumers),
-            jobs: views(&report.jobs),
-            stream_consumers: views(&report.stream_consumers),
-            locks: views(&report.locks),
-            schedules: views(&report.schedules),
-            relays: views(&report.relays),
-            left_out: Wide(report.left_out),
-        }
-    }
-}
-
-fn views<'a, T, V: From<&'a T>>(items: &'a [T]) -> Vec<V> {
-    items.iter().map(V::from).collect()
-}
-
-impl From<&CacheReport> for Cache {
-    fn from(cache: &CacheReport) -> Self {
-        Self {
-            name: cache.cache.clone(),
-            hits: Wide(cache.hits),
-            stale_hits: Wide(cache.stale_hits),
-            near_hits: Wide(cache.near_hits),
-            misses: Wide(cache.misses),
-            loads: Wide(cache.loads),
-            loads_failed: Wide(cache.loads_failed),
-            shed: Wide(cache.shed),
-        }
-    }
-}
-
-impl From<&ConsumerReport> for Consumer {
-    fn from(consumer: &ConsumerReport) -> Self {
-        Self { topic: consumer.topic.clone(), slots: Wide(consumer.slots), used: Wide(consumer.used) }
-    }
-}
-
-impl From<&StreamConsumerReport> for StreamConsumer {
-    fn from(consumer: &StreamConsumerReport) -> Self {
-        Self {
-            stream: consumer.stream.clone(),
-            group: consumer.group.clone(),
-            slots: Wide(consumer.slots),
-            used: Wide(consumer.used),
-        }
-    }
-}
-
-impl From<&JobReport> for Running {
-    fn from(job: &JobReport) -> Self {
-        Self { topic: job.topic.clone(), id: job.id.clone(), since: Wide(job.since_ms), attempt: job.attempt }
-    }
-}
-
-impl From<&LockReport> for Held {
-    fn from(lock: &LockReport) -> Self {
-        Self { name: lock.lock.clone(), fence: Wide(lock.fence), since: Wide(lock.since_ms) }
-    }
-}
-
-impl From<&ScheduleReport> for Schedule {
-    fn from(schedule: &ScheduleReport) -> Self {
-        Self {
-            topic: schedule.topic.clone(),
-            name: schedule.schedule.clone(),
-            cron: schedule.cron.clone(),
-            next: schedule.next_ms.map(Wide),
-        }
-    }
-}
-
-impl From<&RelayReport> for Relay {
-    fn from(relay: &RelayReport) -> Self {
-        Self { database: relay.database.clone(), outbox: relay.outbox.clone(), passed: relay.passed_ms.map(Wide) }
     }
 }

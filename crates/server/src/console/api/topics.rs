@@ -1,23 +1,20 @@
 //! Sources and topics: figures, problems, pause and resume.
 
 use super::openapi::{ActProblems, ReadProblems};
-use super::source;
 use super::wide::Wide;
+use super::{OnSource, OnTopic};
 use crate::console::app::App;
 use crate::console::collector::Snapshot;
-use crate::console::kind::INVALID_INPUT;
-use crate::console::rights::{Action, Visitor};
+use crate::console::kind::invalid;
+use crate::console::rights::Action;
 use crate::console::source::{queue_problem, shards_problem};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use evenkeel::queue::topic::TopicStats;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 use web::{JsonBody, Problem};
-
-/// A source and a topic in a path.
-pub(super) type At = Path<(String, String)>;
 
 /// The sources of this console.
 #[derive(Serialize, ToSchema)]
@@ -73,9 +70,9 @@ struct OutboxFigures {
     params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Overview), ReadProblems)
 )]
-pub(super) async fn overview(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Overview>, Problem> {
-    source(&app, &name)?;
-    let snapshot = app.collector.snapshot();
+pub(super) async fn overview(at: OnSource) -> Result<Json<Overview>, Problem> {
+    at.source()?;
+    let snapshot = at.app.collector.snapshot();
     let problems = snapshot.troubles.iter().map(|trouble| Found {
         id: trouble.id.clone(),
         severity: if trouble.is_bad { "bad" } else { "warning" },
@@ -156,9 +153,9 @@ pub(super) struct Topics {
     params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Topics), ReadProblems)
 )]
-pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Topics>, Problem> {
-    source(&app, &name)?;
-    let snapshot = app.collector.snapshot();
+pub(super) async fn list(at: OnSource) -> Result<Json<Topics>, Problem> {
+    at.source()?;
+    let snapshot = at.app.collector.snapshot();
     let of = |topic: &crate::console::collector::TopicFigures| {
         TopicView::of(&topic.name, &topic.stats, topic.needs_database)
     };
@@ -171,8 +168,8 @@ pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Re
     params(("source" = String, Path), ("topic" = String, Path)),
     responses((status = 200, description = "Done", body = TopicView), ReadProblems)
 )]
-pub(super) async fn show(State(app): State<App>, Path((name, topic)): At) -> Result<Json<TopicView>, Problem> {
-    let topic = source(&app, &name)?.topic(&topic).await?;
+pub(super) async fn show(at: OnTopic) -> Result<Json<TopicView>, Problem> {
+    let topic = at.topic().await?;
     let stats = topic.stats().await.map_err(queue_problem)?;
     Ok(Json(TopicView::of(topic.name(), &stats, topic.needs_database())))
 }
@@ -195,7 +192,7 @@ impl Pause {
         let detail = format!(
             "`until` must be in the future; Redis's clock is at {now} ms since 1970. Omit it to pause until resumed. Nothing was changed."
         );
-        Err(Problem::of_field(INVALID_INPUT, "until", detail))
+        Err(invalid("until", detail))
     }
 }
 
@@ -223,17 +220,12 @@ impl Paused {
     request_body = Pause,
     responses((status = 200, description = "Done", body = Paused), ActProblems)
 )]
-pub(super) async fn pause(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic)): At,
-    JsonBody(pause): JsonBody<Pause>,
-) -> Result<Json<Paused>, Problem> {
-    visitor.check(Action::Pause, &topic)?;
-    let until = pause.until(&app)?;
-    let handle = source(&app, &name)?.topic(&topic).await?;
-    let act = async { handle.pause(until).await.map_err(shards_problem).map(|()| "paused") };
-    app.act(&visitor, "pause", json!({ "topic": topic, "until": until }), act).await?;
+pub(super) async fn pause(at: OnTopic, JsonBody(pause): JsonBody<Pause>) -> Result<Json<Paused>, Problem> {
+    at.check(Action::Pause)?;
+    let until = pause.until(&at.app)?;
+    let topic = at.topic().await?;
+    let act = async { topic.pause(until).await.map_err(shards_problem).map(|()| "paused") };
+    at.act("pause", json!({ "topic": at.names.topic, "until": until }), act).await?;
     Ok(Json(Paused { is_paused: true }))
 }
 
@@ -244,15 +236,10 @@ pub(super) async fn pause(
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Paused), ActProblems)
 )]
-pub(super) async fn resume(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic)): At,
-    JsonBody(Nothing {}): JsonBody<Nothing>,
-) -> Result<Json<Paused>, Problem> {
-    visitor.check(Action::Pause, &topic)?;
-    let handle = source(&app, &name)?.topic(&topic).await?;
-    let act = async { handle.resume().await.map_err(shards_problem).map(|()| "resumed") };
-    app.act(&visitor, "resume", json!({ "topic": topic }), act).await?;
+pub(super) async fn resume(at: OnTopic, JsonBody(Nothing {}): JsonBody<Nothing>) -> Result<Json<Paused>, Problem> {
+    at.check(Action::Pause)?;
+    let topic = at.topic().await?;
+    let act = async { topic.resume().await.map_err(shards_problem).map(|()| "resumed") };
+    at.act("resume", json!({ "topic": at.names.topic }), act).await?;
     Ok(Json(Paused { is_paused: false }))
 }

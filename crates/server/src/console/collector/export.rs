@@ -1,7 +1,7 @@
 //! [`Export`]: the figures of a reading as metrics, so that Prometheus needs no exporter for Redis and the database.
 
-use super::{Snapshot, TopicFigures};
-use crate::stream::figures::{self, Figures};
+use super::Snapshot;
+use crate::alerts::values;
 use metrics::{Label, gauge};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -33,19 +33,22 @@ impl Export {
     pub(super) fn set(&self, snapshot: &Snapshot, has_database: bool) {
         if snapshot.at > 0 && snapshot.failed.is_none() {
             gauge!("evenkeel_console_reading_last_success_seconds").set(snapshot.at as f64 / 1_000.0);
-            snapshot.topics.iter().for_each(topic);
+            for topic in &snapshot.topics {
+                set(OF_QUEUE, values::of_topic(&topic.stats), &of_queue(&topic.name));
+            }
             let here = snapshot.topics.iter().map(|topic| topic.name.clone()).collect();
             for name in gone(&self.queues, here) {
                 set(OF_QUEUE, [0.0; 4], &of_queue(&name));
             }
         }
         if snapshot.at > 0 && snapshot.streams_failed.is_none() {
-            snapshot.streams.iter().for_each(stream);
-            let groups = |figures: &Figures| {
-                let stream = figures.name.clone();
-                figures.groups.iter().map(move |group| (stream.clone(), group.name.clone())).collect::<Vec<_>>()
+            let groups = || {
+                snapshot.streams.iter().flat_map(|stream| stream.groups.iter().map(move |group| (&stream.name, group)))
             };
-            let here = snapshot.streams.iter().flat_map(groups).collect();
+            for (stream, group) in groups() {
+                set(OF_GROUP, values::of_group(group), &of_group(stream, &group.name));
+            }
+            let here = groups().map(|(stream, group)| (stream.clone(), group.name.clone())).collect();
             for (stream, group) in gone(&self.groups, here) {
                 set(OF_GROUP, [0.0; 4], &of_group(&stream, &group));
             }
@@ -54,10 +57,9 @@ impl Export {
             gauge!("evenkeel_console_database_up").set(if snapshot.outbox_failed.is_none() { 1.0 } else { 0.0 });
         }
         if let Some(outbox) = &snapshot.outbox {
-            let oldest = outbox.oldest_ms.into_iter().chain(outbox.oldest_message_ms).min();
-            let lag_ms = oldest.map_or(0, |oldest| outbox.now_ms.saturating_sub(oldest));
-            gauge!("evenkeel_console_outbox_lag_seconds").set(lag_ms as f64 / 1_000.0);
-            gauge!("evenkeel_console_outbox_parked").set((outbox.parked + outbox.keys_parked) as f64);
+            let [lag_seconds, parked] = values::of_outbox(outbox);
+            gauge!("evenkeel_console_outbox_lag_seconds").set(lag_seconds);
+            gauge!("evenkeel_console_outbox_parked").set(parked);
         }
     }
 }
@@ -68,25 +70,6 @@ fn gone<T: Ord + Clone>(before: &Mutex<BTreeSet<T>>, here: BTreeSet<T>) -> Vec<T
     let gone = before.difference(&here).cloned().collect();
     *before = here;
     gone
-}
-
-fn topic(topic: &TopicFigures) {
-    let total = &topic.stats.total;
-    let is_paused = total.paused_until.is_some();
-    let late_ms = if is_paused { 0 } else { topic.stats.late_ms() };
-    let idle = if total.workers == 0 && !is_paused { total.ready } else { 0 };
-    let values = [late_ms as f64 / 1_000.0, total.ready as f64, idle as f64, total.dead as f64];
-    set(OF_QUEUE, values, &of_queue(&topic.name));
-}
-
-fn stream(figures: &Figures) {
-    for group in &figures.groups {
-        let late_ms = if group.is_paused() { 0 } else { figures::late_ms(group).unwrap_or(0) };
-        let oldest_ms = figures::oldest_pending_ms(group).unwrap_or(0);
-        let missing = if group.is_missing() { 1.0 } else { 0.0 };
-        let values = [late_ms as f64 / 1_000.0, oldest_ms as f64 / 1_000.0, group.dead() as f64, missing];
-        set(OF_GROUP, values, &of_group(&figures.name, &group.name));
-    }
 }
 
 fn of_queue(name: &str) -> Vec<Label> {

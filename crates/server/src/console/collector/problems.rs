@@ -23,6 +23,8 @@ pub(crate) struct Trouble {
     pub(crate) text: String,
     /// For how long, as text.
     pub(crate) since: String,
+    /// The text names a duration; a second one would confuse.
+    pub(crate) names_duration: bool,
     /// The page that helps, and its label.
     pub(crate) link: Option<(String, &'static str)>,
 }
@@ -47,7 +49,10 @@ pub(super) fn find(snapshot: &Snapshot, has_database: bool) -> Vec<Trouble> {
             found.push(trouble(
                 "parked",
                 true,
-                format!("Outbox: {} parked; a relay no longer tries them", number(parked)),
+                format!(
+                    "Outbox: {}",
+                    counted(parked, "parked; a relay no longer tries it", "parked; a relay no longer tries them")
+                ),
                 Some(("/outbox".to_owned(), "See outbox")),
             ));
         }
@@ -57,15 +62,20 @@ pub(super) fn find(snapshot: &Snapshot, has_database: bool) -> Vec<Trouble> {
                 "Outbox: the oldest unit of work waits {}; check that a relay runs and reaches Redis",
                 span(lag)
             );
-            found.push(trouble("lag", false, text, None));
+            found.push(trouble("lag", false, text, None).with_duration());
         }
         if outbox.unrouted > 0 {
-            let text = format!("Outbox: {} wait because no relay has a sink for their topic", number(outbox.unrouted));
+            let wait = counted(
+                outbox.unrouted,
+                "waits because no relay has a sink for its topic",
+                "wait because no relay has a sink for their topic",
+            );
+            let text = format!("Outbox: {wait}");
             found.push(trouble("unrouted", false, text, None));
         }
         if outbox.unknown > 0 {
-            let text =
-                format!("Outbox: {} rows were written by a newer program; update this one", number(outbox.unknown));
+            let rows = counted(outbox.unknown, "row was", "rows were");
+            let text = format!("Outbox: {rows} written by a newer program; update this one");
             found.push(trouble("unknown", false, text, None));
         }
     }
@@ -79,71 +89,87 @@ pub(super) fn find(snapshot: &Snapshot, has_database: bool) -> Vec<Trouble> {
 
 fn of_topic(topic: &TopicFigures, found: &mut Vec<Trouble>) {
     let (name, total) = (&topic.name, &topic.stats.total);
-    let mut add = |what: &str, is_bad, text: String, link: (&str, &'static str)| {
-        let link = Some((format!("{}{}", topic_path(name), link.0), link.1));
-        found.push(trouble(&format!("{what} {name}"), is_bad, format!("{name}: {text}"), link));
+    let about = |what: &str, is_bad, text: String, (below, label): (&str, &'static str)| {
+        let link = Some((format!("{}{below}", topic_path(name)), label));
+        trouble(&format!("{what} {name}"), is_bad, format!("{name}: {text}"), link)
     };
     if total.dead > 0 {
-        add("dead", true, format!("{} dead letters", number(total.dead)), ("/dead", "See groups"));
+        found.push(about("dead", true, counted(total.dead, "dead letter", "dead letters"), ("/dead", "See groups")));
     }
     let is_paused = total.paused_until.is_some();
     if total.ready > 0 && total.workers == 0 && !is_paused {
-        add("idle", true, format!("{} jobs are due, and no consumer runs", number(total.ready)), ("", "See queue"));
+        let due = counted(total.ready, "job is due", "jobs are due");
+        found.push(about("idle", true, format!("{due}, and no consumer runs"), ("", "See queue")));
     } else if topic.stats.late_ms() > LATE_MS && !is_paused {
-        add("late", false, format!("the oldest due job waits {}", span(topic.stats.late_ms())), ("", "See queue"));
+        let text = format!("the oldest due job waits {}", span(topic.stats.late_ms()));
+        found.push(about("late", false, text, ("", "See queue")).with_duration());
     }
     if is_paused && total.ready > 0 {
-        add("paused", false, format!("paused, with {} jobs due", number(total.ready)), ("", "See queue"));
+        let due = counted(total.ready, "job due", "jobs due");
+        found.push(about("paused", false, format!("paused, with {due}"), ("", "See queue")));
     }
     if total.lease_expired > 0 {
-        add(
-            "lapsed",
-            false,
-            format!("{} running jobs have an expired lease", number(total.lease_expired)),
-            ("/jobs?state=running", "See jobs"),
-        );
+        let running = counted(total.lease_expired, "running job has", "running jobs have");
+        let page = ("/jobs?state=running", "See jobs");
+        found.push(about("lapsed", false, format!("{running} an expired lease"), page));
     }
 }
 
 fn of_stream(stream: &Figures, found: &mut Vec<Trouble>) {
     for group in &stream.groups {
         let place = format!("{}/{}", stream.name, group.name);
-        let mut add = |what: &str, is_bad, text: String, link: (String, &'static str)| {
-            found.push(trouble(&format!("{what} {place}"), is_bad, format!("{place}: {text}"), Some(link)));
+        let about = |what: &str, is_bad, text: String| {
+            let link = Some((stream_path(&stream.name), "See stream"));
+            trouble(&format!("stream {what} {place}"), is_bad, format!("{place}: {text}"), link)
         };
-        let page = || (stream_path(&stream.name), "See stream");
         if group.dead() > 0 {
-            let letters = (format!("{}/dead", group_path(&stream.name, &group.name)), "See letters");
-            add("stream dead", true, format!("{} dead letters", number(group.dead())), letters);
+            let link = Some((format!("{}/dead", group_path(&stream.name, &group.name)), "See letters"));
+            let text = counted(group.dead(), "dead letter", "dead letters");
+            found.push(Trouble { link, ..about("dead", true, text) });
         }
         if group.is_missing() {
             let text = "Redis has lost the group in a partition; start a consumer of it, which creates it again";
-            add("stream missing", true, text.to_owned(), page());
+            found.push(about("missing", true, text.to_owned()));
         }
         match figures::late_ms(group) {
             Some(late) if group.is_paused() => {
-                add("stream paused", false, format!("paused; the oldest unread entry waits {}", span(late)), page());
+                let text = format!("paused; the oldest unread entry waits {}", span(late));
+                found.push(about("paused", false, text).with_duration());
             }
             Some(late) if late > STREAM_LATE_MS => {
-                add("stream late", false, format!("the oldest unread entry waits {}", span(late)), page());
+                let text = format!("the oldest unread entry waits {}", span(late));
+                found.push(about("late", false, text).with_duration());
             }
             _ => {}
         }
         if let Some(oldest) = figures::oldest_pending_ms(group).filter(|oldest| *oldest > PENDING_MS) {
             let text = format!("an entry is pending for {}: it hangs, or is retried", span(oldest));
-            add("stream pending", false, text, page());
+            found.push(about("pending", false, text).with_duration());
         }
     }
 }
 
+/// The number with its noun.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", number(count), if count == 1 { one } else { many })
+}
+
 pub(super) fn trouble(id: &str, is_bad: bool, text: String, link: Option<(String, &'static str)>) -> Trouble {
-    Trouble { id: id.to_owned(), is_bad, text, since: String::new(), link }
+    Trouble { id: id.to_owned(), is_bad, text, since: String::new(), names_duration: false, link }
+}
+
+impl Trouble {
+    /// The same with a text that names a duration.
+    pub(super) fn with_duration(self) -> Self {
+        Self { names_duration: true, ..self }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use evenkeel::queue::topic::TopicStats;
+    use evenkeel::sql::relay::operate::OutboxStats;
     use std::sync::Arc;
 
     #[test]
@@ -158,10 +184,29 @@ mod tests {
         let expected = [
             "mail: 1,204 dead letters",
             "mail: 3 jobs are due, and no consumer runs",
-            "mail: 1 running jobs have an expired lease",
+            "mail: 1 running job has an expired lease",
             "Rows in a SQL database decide about some topics; start the console with --database",
         ];
         assert_eq!(texts, expected);
         assert_eq!(find(&Snapshot::default(), true), []);
+    }
+
+    #[test]
+    fn one_is_singular() {
+        let mut stats = TopicStats::default();
+        (stats.total.ready, stats.total.dead) = (1, 1);
+        let topic =
+            TopicFigures { name: "mail".to_owned(), stats: Arc::new(stats), done_rate: None, needs_database: false };
+        let outbox = OutboxStats { parked: 1, unrouted: 1, unknown: 1, ..OutboxStats::default() };
+        let snapshot = Snapshot { topics: vec![topic], outbox: Some(outbox), ..Snapshot::default() };
+        let texts: Vec<String> = find(&snapshot, true).into_iter().map(|trouble| trouble.text).collect();
+        let expected = [
+            "mail: 1 dead letter",
+            "mail: 1 job is due, and no consumer runs",
+            "Outbox: 1 parked; a relay no longer tries it",
+            "Outbox: 1 waits because no relay has a sink for its topic",
+            "Outbox: 1 row was written by a newer program; update this one",
+        ];
+        assert_eq!(texts, expected);
     }
 }

@@ -62,7 +62,7 @@ fn late_schedules(alive: &[Alive<'_>], now_ms: u64, problems: &mut Vec<Trouble>)
             span(late)
         );
         let link = Some(("/schedules".to_owned(), "See schedules"));
-        problems.push(trouble(&format!("tick {topic} {name}"), false, text, link));
+        problems.push(trouble(&format!("tick {topic} {name}"), false, text, link).with_duration());
     }
 }
 
@@ -79,7 +79,8 @@ fn stuck_relays(alive: &[Alive<'_>], now_ms: u64, problems: &mut Vec<Trouble>) {
             cut(&relay.database),
             span(waits(process, relay))
         );
-        problems.push(trouble(&format!("relay {} {}", process.name, relay.database), false, text, workers()));
+        let id = format!("relay {} {}", process.name, relay.database);
+        problems.push(trouble(&id, false, text, workers()).with_duration());
     }
 }
 
@@ -96,7 +97,8 @@ fn long_jobs(alive: &[Alive<'_>], now_ms: u64, problems: &mut Vec<Trouble>) {
             process.name
         );
         let page = format!("{}/jobs/{}", topic_path(&job.topic), utf8_percent_encode(&job.id, SEGMENT));
-        problems.push(trouble(&format!("long {} {}", job.topic, job.id), false, text, Some((page, "See job"))));
+        let id = format!("long {} {}", job.topic, job.id);
+        problems.push(trouble(&id, false, text, Some((page, "See job"))).with_duration());
     }
 }
 

@@ -3,15 +3,14 @@
 
 use super::layout::{csrf, page};
 use super::processes;
-use super::{SEGMENT, answered};
+use super::{SEGMENT, answered, capitalized};
 use crate::cache::entry;
-use crate::console::app::App;
-use crate::console::kind::INVALID_INPUT;
+use crate::console::kind::invalid;
+use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::cache_problem;
 use crate::output::truncated;
 use crate::time::read_span;
-use axum::extract::State;
 use axum::response::Redirect;
 use evenkeel::cache::CacheError;
 use evenkeel::cache::admin::{Inspected, Mode, Outdated};
@@ -47,11 +46,7 @@ pub(super) struct Outdate {
     lag: String,
 }
 
-pub(super) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Query(choice): Query<Choice>,
-) -> Result<Markup, Problem> {
+pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<Choice>) -> Result<Markup, Problem> {
     let found = match choice.cache.is_empty() {
         true => None,
         false => {
@@ -106,19 +101,18 @@ fn form(visitor: &Visitor, choice: &Choice, mode: &str, label: &str) -> Markup {
 }
 
 pub(super) async fn invalidate(
-    State(app): State<App>,
-    visitor: Visitor,
+    On { app, visitor, .. }: On<()>,
     Form(outdate): Form<Outdate>,
 ) -> Result<Redirect, Problem> {
     let Outdate { cache, key, mode, lag } = outdate;
     let mode = match mode.as_str() {
         "expire" => Mode::Expire { retain_ms: 0 },
         "purge" => Mode::Purge,
-        _ => return Err(Problem::of_field(INVALID_INPUT, "mode", "Use expire or purge.")),
+        _ => return Err(invalid("mode", "Use expire or purge.")),
     };
     let lag_ms = match lag.trim() {
         "" => 0,
-        lag => read_span(lag).map_err(|reason| Problem::of_field(INVALID_INPUT, "lag", reason))?,
+        lag => read_span(lag).map_err(|reason| invalid("lag", reason))?,
     };
     let admin = app.source.keel.cache_admin(&cache).map_err(|error| refused(&error))?;
     let outdated = Outdated { version: None, mode, lag_max: Duration::from_millis(lag_ms) };
@@ -139,14 +133,7 @@ pub(super) async fn invalidate(
 
 fn refused(error: &CacheError) -> Problem {
     match error {
-        CacheError::Settings { reason, .. } => {
-            Problem::of_field(INVALID_INPUT, "key", format!("{reason}. Nothing was changed."))
-        }
+        CacheError::Settings { reason, .. } => invalid("key", format!("{reason}. Nothing was changed.")),
         error => cache_problem(error),
     }
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| format!("{}{}", first.to_uppercase(), letters.as_str())).unwrap_or_default()
 }

@@ -76,6 +76,17 @@ pub(super) fn csrf(visitor: &Visitor) -> Markup {
     html! { input type="hidden" name="csrf" value=(visitor.csrf); }
 }
 
+/// The form that deletes after `name`, the name of a `what`, was typed. `hidden` are its hidden fields.
+pub(super) fn delete_form(summary: &str, action: &str, hidden: &Markup, (what, name): (&str, &str)) -> Markup {
+    html! {
+        details { summary { (summary) }
+            form method="post" action=(action) { (hidden)
+                div.field { label { "No undo. Type the " (what) "'s name: " strong { (name) } " " input name="confirm" required autocomplete="off"; } }
+                button.danger { "Delete" } }
+        }
+    }
+}
+
 fn document(title: &str, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)

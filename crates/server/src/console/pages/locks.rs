@@ -4,12 +4,11 @@
 use super::layout::page;
 use super::number;
 use super::processes;
-use crate::console::app::App;
-use crate::console::kind::INVALID_INPUT;
+use crate::console::kind::invalid;
+use crate::console::on::On;
 use crate::console::rights::Visitor;
 use crate::output::{printable, truncated};
 use crate::time::span;
-use axum::extract::State;
 use evenkeel::lock::{Holder, LockError};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -28,18 +27,14 @@ pub(super) struct Choice {
     scan: String,
 }
 
-pub(super) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Query(choice): Query<Choice>,
-) -> Result<Markup, Problem> {
+pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<Choice>) -> Result<Markup, Problem> {
     let (keel, is_scan) = (&app.source.keel, !choice.scan.is_empty());
     let mut names = Vec::new();
     if is_scan {
         names = keel.locks_held().await.map_err(problem)?.iter().map(ToString::to_string).collect();
     } else if !choice.q.is_empty() {
         if choice.q.len() > NAME_MAX {
-            return Err(Problem::of_field(INVALID_INPUT, "q", "The name of a lock has at most 512 bytes."));
+            return Err(invalid("q", "The name of a lock has at most 512 bytes."));
         }
         names.push(choice.q.clone());
     }
@@ -93,7 +88,7 @@ fn table(visitor: &Visitor, held: &[(String, Holder)]) -> Markup {
 
 fn problem(error: LockError) -> Problem {
     match error {
-        LockError::Invalid(reason) => Problem::of_field(INVALID_INPUT, "q", reason),
+        LockError::Invalid(reason) => invalid("q", reason),
         error => Problem::new(Kind::UNAVAILABLE, format!("{}.", error.to_string().trim_end_matches('.'))),
     }
 }

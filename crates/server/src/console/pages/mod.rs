@@ -17,12 +17,11 @@ mod setup;
 pub(in crate::console) mod streams;
 
 pub(crate) use layout::problem_page;
+pub(crate) use web::grouped as number;
 
-use super::app::App;
-use super::rights::{Action, Table, Visitor};
-use crate::console::kind::UNKNOWN_JOB;
+use super::on::On;
+use super::rights::{Action, Table};
 use axum::response::Redirect;
-use evenkeel::queue::JobId;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use queues::{dead, job, jobs, letter, queue};
 use rust_embed::RustEmbed;
@@ -106,22 +105,9 @@ pub(crate) fn group_path(stream: &str, group: &str) -> String {
     format!("{}/groups/{}", stream_path(stream), utf8_percent_encode(group, SEGMENT))
 }
 
-/// A number with thousands separators.
-pub(crate) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// The id of a job in a path: the 32 digits, never a sender's id.
-fn job_id(text: &str) -> Result<JobId, Problem> {
-    text.parse().map_err(|_| Problem::new(UNKNOWN_JOB, "A job's address ends in its 32 hexadecimal digits."))
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| format!("{}{}", first.to_uppercase(), letters.as_str())).unwrap_or_default()
 }
 
 /// The address of `path` with the answer of an action, which the page shows.
@@ -130,17 +116,18 @@ fn answered(path: &str, answer: &str) -> String {
     format!("{path}{sign}done={}", utf8_percent_encode(answer, SEGMENT))
 }
 
-/// Does something, which is in the audit log, and leads to the page at `path`, which shows the answer and new figures.
-async fn acted(
-    app: &App,
-    visitor: &Visitor,
-    (action, target): (&'static str, Value),
-    path: &str,
-    act: impl Future<Output = Result<String, Problem>>,
-) -> Result<Redirect, Problem> {
-    let answer = app.act(visitor, action, target, act).await?;
-    app.collector.run_once().await;
-    Ok(Redirect::to(&answered(path, &answer)))
+impl<N> On<N> {
+    /// Does something, which is in the audit log, and leads to the page at `path`, which shows the answer and new figures.
+    async fn acted(
+        &self,
+        (action, target): (&'static str, Value),
+        path: &str,
+        act: impl Future<Output = Result<String, Problem>>,
+    ) -> Result<Redirect, Problem> {
+        let answer = self.act(action, target, act).await?;
+        self.app.collector.run_once().await;
+        Ok(Redirect::to(&answered(path, &answer)))
+    }
 }
 
 #[cfg(test)]

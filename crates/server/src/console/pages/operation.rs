@@ -5,16 +5,16 @@ use super::queues::queue::Done;
 use super::{answered, number, topic_path};
 use crate::console::app::App;
 use crate::console::kind::UNKNOWN_OPERATION;
+use crate::console::on::On;
 use crate::console::operations::{Operation, State};
 use crate::console::rights::{Action, Visitor};
-use axum::extract::{Path, State as FromState};
 use axum::response::Redirect;
 use maud::{Markup, html};
 use serde_json::json;
 use std::sync::Arc;
 use web::{Problem, Query};
 
-pub(super) async fn list(FromState(app): FromState<App>, visitor: Visitor) -> Markup {
+pub(super) async fn list(On { app, visitor, .. }: On<()>) -> Markup {
     let all = app.operations.all();
     let body = html! {
         h1 { "Operations" }
@@ -35,9 +35,7 @@ pub(super) async fn list(FromState(app): FromState<App>, visitor: Visitor) -> Ma
 }
 
 pub(super) async fn show(
-    FromState(app): FromState<App>,
-    visitor: Visitor,
-    Path(name): Path<String>,
+    On { app, visitor, names: name }: On<String>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Markup, Problem> {
     let operation = find(&app, &name)?;
@@ -60,11 +58,7 @@ pub(super) async fn show(
     Ok(page(&app, &visitor, "Redrive", done.as_deref(), &body))
 }
 
-pub(super) async fn stop(
-    FromState(app): FromState<App>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-) -> Result<Redirect, Problem> {
+pub(super) async fn stop(On { app, visitor, names: name }: On<String>) -> Result<Redirect, Problem> {
     let operation = find(&app, &name)?;
     let act = async {
         operation.stop();

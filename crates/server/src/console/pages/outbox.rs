@@ -1,16 +1,17 @@
 //! `/outbox`: what lags and what is parked, of the outbox and of the inbox; release and give up.
 
 use super::layout::{csrf, page};
+use super::number;
 use super::queues::queue::Done;
-use super::{acted, number};
 use crate::console::app::App;
-use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, NEEDS_DATABASE, NOT_CONFIRMED};
+use crate::console::kind::{CHANGED_MEANWHILE, NEEDS_DATABASE, NOT_CONFIRMED, invalid};
+use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
-use crate::console::source::{Database, Parked as ParkedRows, sql_problem};
-use crate::output::{printable, truncated};
+use crate::console::source::{Parked as ParkedRows, sql_problem};
+use crate::database::Database;
+use crate::output::{from_hex, printable, truncated};
 use crate::time::{distance, span};
-use axum::extract::State;
 use axum::response::Redirect;
 use evenkeel::sql::relay::operate::ParkedDecision;
 use evenkeel::sql::{ParkedMessageDecision, WorkId};
@@ -32,8 +33,7 @@ pub(super) struct Choice {
 }
 
 pub(super) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
+    On { app, visitor, .. }: On<()>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Markup, Problem> {
     let Some(database) = &app.source.database else {
@@ -141,47 +141,31 @@ fn decide(visitor: &Visitor, path: &str, again: &str, lost: &str, confirm: &str,
     }
 }
 
-pub(super) async fn resend(
-    State(app): State<App>,
-    visitor: Visitor,
-    Form(choice): Form<Choice>,
-) -> Result<Redirect, Problem> {
+pub(super) async fn resend(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
     let (what, target) = choice.of_outbox()?;
-    acted(&app, &visitor, ("resend", target), "/outbox", Box::pin(release(&app, &what, ParkedDecision::Resend))).await
+    at.acted(("resend", target), "/outbox", Box::pin(release(&at.app, &what, ParkedDecision::Resend))).await
 }
 
-pub(super) async fn skip(
-    State(app): State<App>,
-    visitor: Visitor,
-    Form(choice): Form<Choice>,
-) -> Result<Redirect, Problem> {
+pub(super) async fn skip(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
     let (what, target) = choice.of_outbox()?;
     choice.check(match &what {
         OutboxItem::Work(_) => choice.work.get(..8).unwrap_or_default(),
         OutboxItem::Key(topic, _) => topic,
     })?;
-    acted(&app, &visitor, ("skip", target), "/outbox", Box::pin(release(&app, &what, ParkedDecision::Skip))).await
+    at.acted(("skip", target), "/outbox", Box::pin(release(&at.app, &what, ParkedDecision::Skip))).await
 }
 
-pub(super) async fn run_message(
-    State(app): State<App>,
-    visitor: Visitor,
-    Form(choice): Form<Choice>,
-) -> Result<Redirect, Problem> {
+pub(super) async fn run_message(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
     let (message, target) = choice.of_inbox()?;
-    let act = Box::pin(release_message(&app, &choice.group, &message, ParkedMessageDecision::Run));
-    acted(&app, &visitor, ("resend", target), "/outbox", act).await
+    let act = Box::pin(release_message(&at.app, &choice.group, &message, ParkedMessageDecision::Run));
+    at.acted(("resend", target), "/outbox", act).await
 }
 
-pub(super) async fn skip_message(
-    State(app): State<App>,
-    visitor: Visitor,
-    Form(choice): Form<Choice>,
-) -> Result<Redirect, Problem> {
+pub(super) async fn skip_message(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
     let (message, target) = choice.of_inbox()?;
     choice.check(&choice.group)?;
-    let act = Box::pin(release_message(&app, &choice.group, &message, ParkedMessageDecision::Skip));
-    acted(&app, &visitor, ("skip", target), "/outbox", act).await
+    let act = Box::pin(release_message(&at.app, &choice.group, &message, ParkedMessageDecision::Skip));
+    at.acted(("skip", target), "/outbox", act).await
 }
 
 /// A parked thing of the outbox.
@@ -198,17 +182,14 @@ impl Choice {
             return Ok((OutboxItem::Key(self.topic.clone(), self.key.clone()), target));
         }
         let work = self.work.parse();
-        let work =
-            work.map_err(|_| Problem::of_field(INVALID_INPUT, "work", "This is not the id of a unit of work."))?;
+        let work = work.map_err(|_| invalid("work", "This is not the id of a unit of work."))?;
         Ok((OutboxItem::Work(work), json!({ "work": self.work })))
     }
 
     /// The bytes of the message's name.
     fn of_inbox(&self) -> Result<(Vec<u8>, Value), Problem> {
-        let digits: Option<Vec<u8>> = self.message.chars().map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
-        let digits = digits.filter(|digits| digits.len().is_multiple_of(2));
-        let digits = digits.ok_or_else(|| Problem::of_field(INVALID_INPUT, "message", "Use the form of the page."))?;
-        let message = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        let unreadable = || invalid("message", "Use the form of the page.");
+        let message = from_hex(&self.message).ok_or_else(unreadable)?;
         Ok((message, json!({ "group": self.group, "message": self.message })))
     }
 

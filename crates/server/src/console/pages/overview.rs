@@ -36,11 +36,11 @@ pub(super) fn age(snapshot: &Snapshot, now: u64) -> String {
 fn troubles(snapshot: &Snapshot) -> Markup {
     html! {
         section.troubles aria-label="Problems" {
-            @for Trouble { is_bad, text, since, link, .. } in &snapshot.troubles {
+            @for Trouble { is_bad, text, since, names_duration, link, .. } in &snapshot.troubles {
                 div.notice.bad[*is_bad].warn[!*is_bad] {
                     p { span.mark aria-hidden="true" { (if *is_bad { "✕" } else { "!" }) } " "
                         strong { (if *is_bad { "Problem: " } else { "Warning: " }) } (text)
-                        span.hint { " for " (since) }
+                        @if !names_duration { span.hint { " for " (since) } }
                         @if let Some((path, label)) = link { " " a href=(path) { (label) } }
                     }
                 }
@@ -111,5 +111,27 @@ fn state(topic: &TopicFigures) -> String {
         None if total.dead > 0 => "! dead letters".to_owned(),
         None if total.leased > 0 => "› running".to_owned(),
         None => "✓ idle".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Snapshot, Trouble, troubles};
+
+    #[test]
+    fn problem_names_one_duration() {
+        let trouble = |text: &str, names_duration| Trouble {
+            id: String::new(),
+            is_bad: false,
+            text: text.to_owned(),
+            since: "8.0 s".to_owned(),
+            names_duration,
+            link: None,
+        };
+        let found = vec![trouble("the oldest job waits 8.0 s", true), trouble("1 dead letter", false)];
+        let page = troubles(&Snapshot { troubles: found, ..Snapshot::default() }).into_string();
+        assert_eq!(page.matches("8.0 s").count(), 2, "{page}");
+        assert!(page.contains("waits 8.0 s</p>"), "{page}");
+        assert!(page.contains("1 dead letter<span class=\"hint\"> for 8.0 s</span>"), "{page}");
     }
 }

@@ -4,11 +4,11 @@
 use super::layout::{csrf, page};
 use crate::console::app::App;
 use crate::console::kind::TOO_MANY;
+use crate::console::on::On;
 use crate::console::rights::Visitor;
 use crate::doctor::{Check, Server, Verdict, examine};
 use crate::output::truncated;
 use crate::queue::prefixes::{STREAMS, TOPICS, find};
-use axum::extract::State;
 use evenkeel::clock::Clock;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -30,11 +30,7 @@ pub(super) struct Choice {
     scan: String,
 }
 
-pub(super) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Query(choice): Query<Choice>,
-) -> Result<Markup, Problem> {
+pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<Choice>) -> Result<Markup, Problem> {
     if choice.scan.is_empty() {
         return Ok(view(&app, &visitor, &html! {}));
     }
@@ -49,7 +45,7 @@ pub(super) async fn show(
     Ok(view(&app, &visitor, &listed(&prefixes, app.source.name())))
 }
 
-pub(super) async fn check(State(app): State<App>, visitor: Visitor) -> Result<Markup, Problem> {
+pub(super) async fn check(On { app, visitor, .. }: On<()>) -> Result<Markup, Problem> {
     let _one = one(&app)?;
     let mut reports = Vec::new();
     let all = async {

@@ -76,69 +76,44 @@ impl Action {
     /// The least role that may do it; `None`: no role decides. Everybody may do what is public, and only a key with a scope what is for
     /// programs.
     pub(crate) fn least(self) -> Option<Role> {
-        match self {
-            Self::Public | Self::Enqueue | Self::Append | Self::Work | Self::Lock => None,
-            Self::Read => Some(Role::Viewer),
-            Self::Pause
-            | Self::Run
-            | Self::Reschedule
-            | Self::Revoke
-            | Self::Redrive
-            | Self::Resend
-            | Self::Bodies
-            | Self::Edit
-            | Self::Setup
-            | Self::Invalidate => Some(Role::Operator),
-            Self::Delete | Self::Skip | Self::Seek | Self::Unregister | Self::Log => Some(Role::Admin),
-        }
+        self.row().0
     }
 
     /// The scope of an API key that permits it.
     pub(crate) fn scope(self) -> &'static str {
-        match self {
-            Self::Public | Self::Read => "read",
-            Self::Bodies => "bodies",
-            Self::Pause
-            | Self::Run
-            | Self::Reschedule
-            | Self::Revoke
-            | Self::Redrive
-            | Self::Edit
-            | Self::Resend
-            | Self::Setup => "operate",
-            Self::Delete | Self::Skip | Self::Seek | Self::Unregister | Self::Log => "admin",
-            Self::Invalidate => "invalidate:CACHE",
-            Self::Enqueue => "enqueue:TOPIC",
-            Self::Append => "append:STREAM",
-            Self::Work => "work:TOPIC",
-            Self::Lock => "lock:PREFIX",
-        }
+        self.row().1
     }
 
     /// What it is called in a sentence: "to pause a topic".
     fn phrase(self) -> &'static str {
+        self.row().2
+    }
+
+    /// Role, scope and phrase.
+    fn row(self) -> (Option<Role>, &'static str, &'static str) {
+        use Role::{Admin, Operator, Viewer};
         match self {
-            Self::Public => "open this page",
-            Self::Read => "read figures and lists",
-            Self::Pause => "pause or resume a topic or a group",
-            Self::Seek => "move a group of a stream",
-            Self::Unregister => "unregister a group of a stream",
-            Self::Run => "make a job due now",
-            Self::Reschedule => "reschedule a job",
-            Self::Revoke => "revoke a job",
-            Self::Redrive => "redrive dead letters",
-            Self::Resend => "release parked rows and messages",
-            Self::Skip => "give up parked rows and messages",
-            Self::Log => "read the audit log",
-            Self::Setup => "check the servers and find prefixes",
-            Self::Delete => "delete dead letters",
-            Self::Bodies => "read bodies",
-            Self::Edit => "edit the body of a job",
-            Self::Invalidate => "invalidate an entry of a cache",
-            Self::Enqueue => "enqueue jobs",
-            Self::Append => "append entries",
-            Self::Work => "work on jobs",
-            Self::Lock => "use locks",
+            Self::Public => (None, "read", "open this page"),
+            Self::Read => (Some(Viewer), "read", "read figures and lists"),
+            Self::Pause => (Some(Operator), "operate", "pause or resume a topic or a group"),
+            Self::Seek => (Some(Admin), "admin", "move a group of a stream"),
+            Self::Unregister => (Some(Admin), "admin", "unregister a group of a stream"),
+            Self::Run => (Some(Operator), "operate", "make a job due now"),
+            Self::Reschedule => (Some(Operator), "operate", "reschedule a job"),
+            Self::Revoke => (Some(Operator), "operate", "revoke a job"),
+            Self::Redrive => (Some(Operator), "operate", "redrive dead letters"),
+            Self::Resend => (Some(Operator), "operate", "release parked rows and messages"),
+            Self::Skip => (Some(Admin), "admin", "give up parked rows and messages"),
+            Self::Setup => (Some(Operator), "operate", "check the servers and find prefixes"),
+            Self::Log => (Some(Admin), "admin", "read the audit log"),
+            Self::Delete => (Some(Admin), "admin", "delete dead letters"),
+            Self::Bodies => (Some(Operator), "bodies", "read bodies"),
+            Self::Edit => (Some(Operator), "operate", "edit the body of a job"),
+            Self::Invalidate => (Some(Operator), "invalidate:CACHE", "invalidate an entry of a cache"),
+            Self::Enqueue => (None, "enqueue:TOPIC", "enqueue jobs"),
+            Self::Append => (None, "append:STREAM", "append entries"),
+            Self::Work => (None, "work:TOPIC", "work on jobs"),
+            Self::Lock => (None, "lock:PREFIX", "use locks"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::rights::{Role, Scope};
 use super::session::hex;
+use crate::output::from_hex;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -76,15 +77,7 @@ impl Tokens {
 
     /// The key that signs cookies.
     pub(super) fn key_bytes(&self) -> Option<[u8; 32]> {
-        let digits = self.key.as_bytes();
-        if digits.len() != 64 {
-            return None;
-        }
-        let mut key = [0; 32];
-        for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
-        Some(key)
+        from_hex(&self.key)?.try_into().ok()
     }
 
     /// Adds a token for `name` to the file, which is created if it does not exist, and returns the token.

@@ -1,6 +1,6 @@
 //! Converts the errors of the library to problems.
 
-use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE, PARTIAL, UNKNOWN_GROUP, UNKNOWN_STREAM, UNKNOWN_TOPIC};
+use crate::console::kind::{NEEDS_DATABASE, PARTIAL, UNKNOWN_GROUP, UNKNOWN_STREAM, UNKNOWN_TOPIC};
 use evenkeel::cache::CacheError;
 use evenkeel::queue::QueueError;
 use evenkeel::sql::SqlError;
@@ -11,7 +11,7 @@ pub(crate) fn queue_problem(error: QueueError) -> Problem {
     match error {
         QueueError::UnknownTopic { .. } => Problem::new(UNKNOWN_TOPIC, sentence(&error)),
         QueueError::NeedsDatabase { .. } => Problem::plain(NEEDS_DATABASE),
-        QueueError::Invalid(reason) => Problem::new(INVALID_INPUT, reason),
+        QueueError::Invalid(reason) => Problem::new(Kind::INVALID_INPUT, reason),
         QueueError::Link(error) if error.outcome_unknown() => Problem::new(Kind::OUTCOME_UNKNOWN, sentence(&error)),
         error => Problem::new(Kind::UNAVAILABLE, sentence(&error)),
     }
@@ -36,7 +36,7 @@ pub(crate) fn stream_problem(error: StreamError) -> Problem {
         StreamError::Unknown { .. } => Problem::new(UNKNOWN_STREAM, sentence(&error)),
         StreamError::UnknownGroup { .. } => Problem::new(UNKNOWN_GROUP, sentence(&error)),
         StreamError::Invalid(_) | StreamError::TooMany { .. } | StreamError::TooLarge { .. } => {
-            Problem::new(INVALID_INPUT, sentence(&error))
+            Problem::new(Kind::INVALID_INPUT, sentence(&error))
         }
         StreamError::Partly { .. } => {
             let rest = match error.outcome_unknown() {

@@ -4,24 +4,17 @@ mod errors;
 
 pub(crate) use errors::{cache_problem, queue_problem, shards_problem, sql_problem, stream_problem};
 
-use crate::address::{Address, Kind};
+use crate::address::Address;
 use crate::console::kind::UNKNOWN_GROUP;
+use crate::database::{Database, on};
 use crate::stream::unregister::find;
-use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::queue::topic::Topic;
 use evenkeel::sql::relay::operate::{Outbox, OutboxStats, ParkedDecision, SeenKey, SeenWork, WorkState};
 use evenkeel::sql::{ParkedMessageDecision, SqlError, WorkId};
 use evenkeel::stream::admin::{DeadLetters, StreamAdmin};
-use sqlx::pool::PoolOptions;
-use sqlx::{MySql, Pool, Postgres, Sqlite};
-use std::time::Duration;
 use tokio::sync::Mutex;
 use web::Problem;
-
-/// Connections to the database, and how long a page waits for one.
-const CONNECTIONS: u32 = 4;
-const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// See the module.
 pub(crate) struct Source {
@@ -33,13 +26,6 @@ pub(crate) struct Source {
     pub(crate) searching: Mutex<()>,
 }
 
-/// A database of one of the three kinds.
-pub(crate) enum Database {
-    MySql(Pool<MySql>),
-    Postgres(Pool<Postgres>),
-    Sqlite(Pool<Sqlite>),
-}
-
 /// Parked things of a page.
 const PARKED_MAX: u32 = 100;
 
@@ -48,17 +34,6 @@ pub(crate) struct Parked {
     pub(crate) works: Vec<SeenWork>,
     pub(crate) keys: Vec<SeenKey>,
     pub(crate) messages: Vec<evenkeel::sql::Parked>,
-}
-
-/// Runs the same expression on the pool of any database.
-macro_rules! on {
-    ($database:expr, $pool:ident => $run:expr) => {
-        match $database {
-            Database::MySql($pool) => $run,
-            Database::Postgres($pool) => $run,
-            Database::Sqlite($pool) => $run,
-        }
-    };
 }
 
 impl Source {
@@ -73,8 +48,8 @@ impl Source {
     }
 
     /// With the addresses of its servers.
-    pub(crate) fn at(self, addresses: &[Address]) -> Self {
-        Self { addresses: addresses.to_vec(), ..self }
+    pub(crate) fn at(self, addresses: impl Iterator<Item = Address>) -> Self {
+        Self { addresses: addresses.collect(), ..self }
     }
 
     /// The addresses of its servers; none for an embedded store.
@@ -112,15 +87,6 @@ impl Source {
 }
 
 impl Database {
-    /// A pool that connects when it is first used.
-    pub(crate) fn open(address: &Address) -> Result<Self> {
-        Ok(match address.kind {
-            Kind::MySql => Self::MySql(options().connect_lazy(&address.url)?),
-            Kind::Postgres => Self::Postgres(options().connect_lazy(&address.url)?),
-            _ => Self::Sqlite(options().connect_lazy(&address.url)?),
-        })
-    }
-
     /// What waits for an operator, at most [`PARKED_MAX`] of each kind.
     pub(crate) async fn parked(&self, keel: &Keel) -> Result<Parked, SqlError> {
         on!(self, pool => {
@@ -152,8 +118,4 @@ impl Database {
     pub(crate) async fn outbox_stats(&self) -> Result<OutboxStats, SqlError> {
         on!(self, pool => Outbox::new(pool).stats().await)
     }
-}
-
-fn options<DB: sqlx::Database>() -> PoolOptions<DB> {
-    PoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(CONNECT_MAX)
 }

@@ -1,16 +1,13 @@
 //! What an operator does to a group: pause, resume, seek, unregister.
 
-use super::AtGroup;
+use crate::console::api::OnStream;
 use crate::console::api::openapi::ActProblems;
-use crate::console::api::source;
 use crate::console::api::topics::{Nothing, Pause, Paused};
 use crate::console::api::wide::Wide;
-use crate::console::app::App;
 use crate::console::pages::streams::group::{confirmed, forget, goal};
-use crate::console::rights::{Action, Visitor};
+use crate::console::rights::Action;
 use crate::console::source::stream_problem;
 use axum::Json;
-use axum::extract::{Path, State};
 use evenkeel::clock::UnixMs;
 use evenkeel::stream::admin::SeekPreview;
 use serde::{Deserialize, Serialize};
@@ -26,16 +23,15 @@ use web::{JsonBody, Problem};
     responses((status = 200, description = "Done", body = Paused), ActProblems)
 )]
 pub(in crate::console::api) async fn pause(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, stream, group)): AtGroup,
+    at: OnStream,
     JsonBody(pause): JsonBody<Pause>,
 ) -> Result<Json<Paused>, Problem> {
-    visitor.check(Action::Pause, &stream)?;
-    let until = pause.until(&app)?;
-    let handle = source(&app, &name)?.stream(&stream).await?;
-    let act = async { handle.pause(&group, until.map(UnixMs)).await.map_err(stream_problem).map(|()| "paused") };
-    app.act(&visitor, "pause", json!({ "stream": stream, "group": group, "until": until }), act).await?;
+    at.check(Action::Pause)?;
+    let until = pause.until(&at.app)?;
+    let stream = at.stream().await?;
+    let act =
+        async { stream.pause(&at.names.group, until.map(UnixMs)).await.map_err(stream_problem).map(|()| "paused") };
+    at.act("pause", json!({ "stream": at.names.stream, "group": at.names.group, "until": until }), act).await?;
     Ok(Json(Paused::new(true)))
 }
 
@@ -47,15 +43,13 @@ pub(in crate::console::api) async fn pause(
     responses((status = 200, description = "Done", body = Paused), ActProblems)
 )]
 pub(in crate::console::api) async fn resume(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, stream, group)): AtGroup,
+    at: OnStream,
     JsonBody(Nothing {}): JsonBody<Nothing>,
 ) -> Result<Json<Paused>, Problem> {
-    visitor.check(Action::Pause, &stream)?;
-    let handle = source(&app, &name)?.stream(&stream).await?;
-    let act = async { handle.resume(&group).await.map_err(stream_problem).map(|()| "resumed") };
-    app.act(&visitor, "resume", json!({ "stream": stream, "group": group }), act).await?;
+    at.check(Action::Pause)?;
+    let stream = at.stream().await?;
+    let act = async { stream.resume(&at.names.group).await.map_err(stream_problem).map(|()| "resumed") };
+    at.act("resume", json!({ "stream": at.names.stream, "group": at.names.group }), act).await?;
     Ok(Json(Paused::new(false)))
 }
 
@@ -105,22 +99,20 @@ struct Part {
     responses((status = 200, description = "Done", body = Sought), ActProblems)
 )]
 pub(in crate::console::api) async fn seek(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, stream, group)): AtGroup,
+    at: OnStream,
     JsonBody(seek): JsonBody<Seek>,
 ) -> Result<Json<Sought>, Problem> {
-    visitor.check(Action::Seek, &stream)?;
+    at.check(Action::Seek)?;
     let to = goal(&seek.to, &seek.at)?;
     if !seek.dry_run {
-        confirmed(&group, &seek.confirm, "changed")?;
+        confirmed(&at.names.group, &seek.confirm, "changed")?;
     }
-    let handle = source(&app, &name)?.stream(&stream).await?;
-    let previews = handle.preview_seek(&group, to).await.map_err(stream_problem)?;
+    let stream = at.stream().await?;
+    let previews = stream.preview_seek(&at.names.group, to).await.map_err(stream_problem)?;
     if !seek.dry_run {
-        let act = async { handle.seek(&group, to).await.map_err(stream_problem).map(|()| "moved") };
-        let target = json!({ "stream": stream, "group": group, "to": seek.to, "at": seek.at });
-        app.act(&visitor, "seek", target, act).await?;
+        let act = async { stream.seek(&at.names.group, to).await.map_err(stream_problem).map(|()| "moved") };
+        let target = json!({ "stream": at.names.stream, "group": at.names.group, "to": seek.to, "at": seek.at });
+        at.act("seek", target, act).await?;
     }
     let part = |preview: SeekPreview| Part {
         partition: preview.partition,
@@ -156,14 +148,12 @@ pub(in crate::console::api) struct Unregistered {
     responses((status = 200, description = "Done", body = Unregistered), ActProblems)
 )]
 pub(in crate::console::api) async fn unregister(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, stream, group)): AtGroup,
+    at: OnStream,
     JsonBody(Confirmation { confirm }): JsonBody<Confirmation>,
 ) -> Result<Json<Unregistered>, Problem> {
-    visitor.check(Action::Unregister, &stream)?;
-    confirmed(&group, &confirm, "changed")?;
-    let handle = source(&app, &name)?.stream(&stream).await?;
-    let act = async { Ok(Unregistered { partitions_left: forget(&handle, &group).await? }) };
-    app.act(&visitor, "unregister", json!({ "stream": stream, "group": group }), act).await.map(Json)
+    at.check(Action::Unregister)?;
+    confirmed(&at.names.group, &confirm, "changed")?;
+    let stream = at.stream().await?;
+    let act = async { Ok(Unregistered { partitions_left: forget(&stream, &at.names.group).await? }) };
+    at.act("unregister", json!({ "stream": at.names.stream, "group": at.names.group }), act).await.map(Json)
 }

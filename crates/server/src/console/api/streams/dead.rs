@@ -1,20 +1,18 @@
 //! Dead letters of a group: pages, replay, deletion.
 
-use super::{AtGroup, key};
+use crate::console::api::OnStream;
 use crate::console::api::body::Body;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
-use crate::console::api::source;
 use crate::console::api::wide::Wide;
-use crate::console::app::App;
-use crate::console::kind::INVALID_INPUT;
+use crate::console::kind::invalid;
 use crate::console::pages::streams::group::confirmed;
+use crate::console::pages::streams::key;
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::redact::Origin;
 use crate::console::source::stream_problem;
 use crate::output::printable;
 use crate::stream::kind;
 use axum::Json;
-use axum::extract::{Path, State};
 use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterFilter, LetterId, Note, Replayed};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -79,13 +77,8 @@ struct ErrorView {
     ),
     responses((status = 200, description = "Done", body = Letters), ReadProblems)
 )]
-pub(in crate::console::api) async fn list(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, stream, group)): AtGroup,
-    Query(page): Query<Page>,
-) -> Result<Json<Letters>, Problem> {
-    let dead = source(&app, &name)?.letters(&stream, &group).await?;
+pub(in crate::console::api) async fn list(at: OnStream, Query(page): Query<Page>) -> Result<Json<Letters>, Problem> {
+    let dead = at.letters().await?;
     let after = page.after.as_deref().map(|after| letter_id("after", after)).transpose()?;
     let limit = page.limit.unwrap_or(PAGE);
     let page = dead.page(&LetterFilter::default(), after, limit).await.map_err(stream_problem)?;
@@ -96,10 +89,12 @@ pub(in crate::console::api) async fn list(
             id: id.to_string(),
             died_at: Wide(letter.id.ms),
             origin: letter.origin.to_string(),
-            key: key(&visitor, &letter.key),
+            key: key(&at.visitor, &letter.key),
             parks_key: letter.parks_key,
-            errors: notes.map(|note| error(&visitor, note)).collect(),
-            body: value.map(|value| Body::seen_by(&app, &visitor, Origin::Stream(&stream), &value)).unwrap_or_default(),
+            errors: notes.map(|note| error(&at.visitor, note)).collect(),
+            body: value
+                .map(|value| Body::seen_by(&at.app, &at.visitor, Origin::Stream(&at.names.stream), &value))
+                .unwrap_or_default(),
         }
     };
     Ok(Json(Letters { letters: page.letters.iter().map(view).collect(), next: page.next.map(|next| next.to_string()) }))
@@ -152,14 +147,12 @@ struct One {
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
 pub(in crate::console::api) async fn replay(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, stream, group)): AtGroup,
+    at: OnStream,
     JsonBody(Replay { ids }): JsonBody<Replay>,
 ) -> Result<Json<Changed>, Problem> {
-    visitor.check(Action::Redrive, &stream)?;
+    at.check(Action::Redrive)?;
     let parsed = letter_ids(&ids)?;
-    let dead = source(&app, &name)?.letters(&stream, &group).await?;
+    let dead = at.letters().await?;
     let act = async {
         let replayed = dead.replay_all(&parsed).await.map_err(stream_problem)?;
         let word = |replayed| match replayed {
@@ -169,7 +162,7 @@ pub(in crate::console::api) async fn replay(
         };
         Ok(changed(&ids, replayed.into_iter().map(word)))
     };
-    app.act(&visitor, "replay", json!({ "stream": stream, "group": group, "letters": ids }), act).await.map(Json)
+    at.act("replay", json!({ "stream": at.names.stream, "group": at.names.group, "letters": ids }), act).await.map(Json)
 }
 
 #[utoipa::path(
@@ -180,20 +173,18 @@ pub(in crate::console::api) async fn replay(
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
 pub(in crate::console::api) async fn delete(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, stream, group)): AtGroup,
+    at: OnStream,
     JsonBody(Deletion { ids, confirm }): JsonBody<Deletion>,
 ) -> Result<Json<Changed>, Problem> {
-    visitor.check(Action::Delete, &stream)?;
-    confirmed(&group, &confirm, "deleted")?;
+    at.check(Action::Delete)?;
+    confirmed(&at.names.group, &confirm, "deleted")?;
     let parsed = letter_ids(&ids)?;
-    let dead = source(&app, &name)?.letters(&stream, &group).await?;
+    let dead = at.letters().await?;
     let act = async {
         let removed = dead.remove_all(&parsed).await.map_err(stream_problem)?;
         Ok(changed(&ids, removed.into_iter().map(|existed| if existed { "deleted" } else { "unknown" })))
     };
-    app.act(&visitor, "delete", json!({ "stream": stream, "group": group, "letters": ids }), act).await.map(Json)
+    at.act("delete", json!({ "stream": at.names.stream, "group": at.names.group, "letters": ids }), act).await.map(Json)
 }
 
 fn changed(ids: &[String], results: impl Iterator<Item = &'static str>) -> Changed {
@@ -202,12 +193,11 @@ fn changed(ids: &[String], results: impl Iterator<Item = &'static str>) -> Chang
 
 fn letter_ids(ids: &[String]) -> Result<Vec<LetterId>, Problem> {
     if !(1..=LETTERS_MAX).contains(&ids.len()) {
-        return Err(Problem::of_field(INVALID_INPUT, "ids", format!("Send 1 to {LETTERS_MAX} ids in a request.")));
+        return Err(invalid("ids", format!("Send 1 to {LETTERS_MAX} ids in a request.")));
     }
     ids.iter().map(|id| letter_id("ids", id)).collect()
 }
 
 fn letter_id(field: &'static str, text: &str) -> Result<LetterId, Problem> {
-    text.parse()
-        .map_err(|error: evenkeel::stream::StreamError| Problem::of_field(INVALID_INPUT, field, error.to_string()))
+    text.parse().map_err(|error: evenkeel::stream::StreamError| invalid(field, error.to_string()))
 }

@@ -1,18 +1,16 @@
 //! Reads a page of entries, and appends entries.
 
-use super::{At, key};
+use crate::console::api::OnStream;
 use crate::console::api::body::{Body, sent};
 use crate::console::api::dead::idempotency_name;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
-use crate::console::api::source;
 use crate::console::api::wide::Wide;
-use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, PARTIAL, PARTLY_APPENDED};
-use crate::console::rights::{Action, Visitor};
+use crate::console::kind::{PARTIAL, PARTLY_APPENDED, invalid};
+use crate::console::pages::streams::key;
+use crate::console::rights::Action;
 use crate::console::security::redact::Origin;
 use crate::console::source::stream_problem;
 use axum::Json;
-use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use evenkeel::stream::admin::{LetterId, Peeked};
@@ -41,17 +39,14 @@ impl Page {
     /// The partition, and the entry after which the page begins.
     fn begin(&self) -> Result<(u16, EntryId), Problem> {
         let Some(after) = &self.after else { return Ok((self.partition.unwrap_or(0), EntryId::MIN)) };
-        let invalid = |detail: String| Problem::of_field(INVALID_INPUT, "after", detail);
-        let LetterId { partition, id } = after.parse::<LetterId>().map_err(|_| {
-            invalid(
-                "`after` has the form PARTITION:ID, for example 0:1700000000000-0: use `next` of the page before."
-                    .to_owned(),
-            )
-        })?;
+        let form = "`after` has the form PARTITION:ID, for example 0:1700000000000-0: use `next` of the page before.";
+        let LetterId { partition, id } = after.parse().map_err(|_| invalid("after", form))?;
         match self.partition {
-            Some(wanted) if wanted != partition => Err(invalid(format!(
-                "`after` is in partition {partition}, and `partition` is {wanted}: omit one of them."
-            ))),
+            Some(wanted) if wanted != partition => {
+                let detail =
+                    format!("`after` is in partition {partition}, and `partition` is {wanted}: omit one of them.");
+                Err(invalid("after", detail))
+            }
             _ => Ok((partition, id)),
         }
     }
@@ -92,27 +87,22 @@ struct EntryView {
     ),
     responses((status = 200, description = "Done", body = Entries), ReadProblems)
 )]
-pub(in crate::console::api) async fn list(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, stream)): At,
-    Query(page): Query<Page>,
-) -> Result<Json<Entries>, Problem> {
-    let handle = source(&app, &name)?.stream(&stream).await?;
+pub(in crate::console::api) async fn list(at: OnStream, Query(page): Query<Page>) -> Result<Json<Entries>, Problem> {
+    let stream = at.stream().await?;
     let limit = page.limit.unwrap_or(PAGE);
     let (partition, after) = page.begin()?;
-    let entries = handle.peek(partition, after, limit).await.map_err(stream_problem)?;
+    let entries = stream.peek(partition, after, limit).await.map_err(stream_problem)?;
     let next = entries.last().filter(|_| entries.len() == limit);
     let next = next.map(|entry| LetterId { partition, id: entry.id }.to_string());
     let view = |entry: &Peeked| EntryView {
         id: LetterId { partition, id: entry.id }.to_string(),
         appended_at: Wide(entry.id.ms),
-        key: key(&visitor, &entry.key),
+        key: key(&at.visitor, &entry.key),
         only_for: entry.only.clone(),
         body: entry
             .value
             .as_ref()
-            .map(|value| Body::seen_by(&app, &visitor, Origin::Stream(&stream), value))
+            .map(|value| Body::seen_by(&at.app, &at.visitor, Origin::Stream(&at.names.stream), value))
             .unwrap_or_default(),
         is_unreadable: entry.value.is_none(),
     };
@@ -163,23 +153,21 @@ struct One {
     responses((status = 200, description = "Done", body = Appended), ActProblems)
 )]
 pub(in crate::console::api) async fn append(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, stream)): At,
+    at: OnStream,
     headers: HeaderMap,
     JsonBody(New { entries }): JsonBody<New>,
 ) -> Result<Json<Appended>, Problem> {
-    visitor.check(Action::Append, &stream)?;
+    at.check(Action::Append)?;
     if !(1..=ENTRIES_MAX).contains(&entries.len()) {
         let detail = format!("Send 1 to {ENTRIES_MAX} entries in a request.");
-        return Err(Problem::of_field(INVALID_INPUT, "entries", detail));
+        return Err(invalid("entries", detail));
     }
-    let handle = source(&app, &name)?.stream(&stream).await?;
-    let once = idempotency_name(&visitor, &headers)?;
+    let stream = at.stream().await?;
+    let once = idempotency_name(&at.visitor, &headers)?;
     let checked = |new: NewOne| {
-        let value = sent(new.body.as_deref(), new.body_base64.as_deref(), handle.codec())?;
+        let value = sent(new.body.as_deref(), new.body_base64.as_deref(), stream.codec())?;
         small("key", new.key.len(), KEY_BYTES_MAX)?;
-        let record = Record { codec: handle.codec(), body: value.clone(), ..Record::default() };
+        let record = Record { codec: stream.codec(), body: value.clone(), ..Record::default() };
         small("body", record.encode().len(), RECORD_BYTES_MAX)?;
         Ok((new.key, value))
     };
@@ -189,7 +177,7 @@ pub(in crate::console::api) async fn append(
     // One after the other: the entries of a key are in the order of the request.
     for (place, (key, value)) in entries.into_iter().enumerate() {
         let once = once.as_ref().map(|once| format!("{once}/{place}"));
-        let entry = handle.append(key.as_bytes(), value, once.as_deref()).await;
+        let entry = stream.append(key.as_bytes(), value, once.as_deref()).await;
         let entry = entry.map_err(|error| partly(place, all, once.is_some(), error))?;
         let id = entry.id.map(|id| LetterId { partition: entry.partition, id }.to_string());
         appended.push(One { partition: entry.partition, id, is_new: entry.is_new });
@@ -203,7 +191,7 @@ fn small(field: &str, bytes: usize, limit: usize) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = format!("`{field}` of an entry has {bytes} bytes; the limit is {limit}. Nothing was appended.");
-    Err(Problem::of_field(INVALID_INPUT, field, detail))
+    Err(invalid(field, detail))
 }
 
 /// The problem of a request whose first `appended` of `all` entries are in the stream.

@@ -7,25 +7,15 @@ pub(super) mod dead;
 pub(super) mod entries;
 
 use super::openapi::ReadProblems;
-use super::source;
 use super::wide::Wide;
-use crate::console::app::App;
-use crate::console::rights::Visitor;
-use crate::console::security::redact::HIDDEN;
+use super::{OnSource, OnStream};
 use crate::console::source::stream_problem;
-use crate::output::printable;
 use crate::stream::figures::{self, Figures};
 use axum::Json;
-use axum::extract::{Path, State};
 use evenkeel::stream::admin::GroupState;
 use serde::Serialize;
 use utoipa::ToSchema;
 use web::Problem;
-
-/// A source and a stream in a path.
-type At = Path<(String, String)>;
-/// A source, a stream and a group in a path.
-type AtGroup = Path<(String, String, String)>;
 
 /// All streams, as the console read them last.
 #[derive(Serialize, ToSchema)]
@@ -103,9 +93,9 @@ impl GroupView {
     params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Streams), ReadProblems)
 )]
-pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Streams>, Problem> {
-    source(&app, &name)?;
-    let snapshot = app.collector.snapshot();
+pub(super) async fn list(at: OnSource) -> Result<Json<Streams>, Problem> {
+    at.source()?;
+    let snapshot = at.app.collector.snapshot();
     let failed = snapshot.streams_failed.clone();
     let streams = snapshot.streams.iter().map(StreamView::of).collect();
     Ok(Json(Streams { read_at: (snapshot.at > 0).then_some(Wide(snapshot.at)), failed, streams }))
@@ -117,12 +107,7 @@ pub(super) async fn list(State(app): State<App>, Path(name): Path<String>) -> Re
     params(("source" = String, Path), ("stream" = String, Path)),
     responses((status = 200, description = "Done", body = StreamView), ReadProblems)
 )]
-pub(super) async fn show(State(app): State<App>, Path((name, stream)): At) -> Result<Json<StreamView>, Problem> {
-    let stream = source(&app, &name)?.stream(&stream).await?;
+pub(super) async fn show(at: OnStream) -> Result<Json<StreamView>, Problem> {
+    let stream = at.stream().await?;
     Ok(Json(StreamView::of(&Figures::read(&stream).await.map_err(stream_problem)?)))
-}
-
-/// A key as this visitor may see it.
-fn key(visitor: &Visitor, key: &[u8]) -> String {
-    if visitor.sees_bodies() { printable(key) } else { HIDDEN.to_owned() }
 }

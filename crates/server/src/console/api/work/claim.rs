@@ -1,6 +1,6 @@
 //! One look of a call at all shards, and its repetition.
 
-use super::super::jobs::found;
+use super::super::jobs::{found, sender_id};
 use super::wire::{Call, Given, token_text};
 use super::{Body, Problem, Wide};
 use crate::console::app::App;
@@ -8,8 +8,8 @@ use crate::console::kind::STALE_CALL;
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
 use evenkeel::clock::Moment;
+use evenkeel::queue::Found;
 use evenkeel::queue::topic::Topic;
-use evenkeel::queue::{Found, Job, Note};
 use evenkeel_link::Token;
 use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::steps::{
@@ -189,13 +189,6 @@ impl<'a> Turn<'a> {
             body,
         }))
     }
-}
-
-fn sender_id(job: &Job) -> Option<String> {
-    job.spec.notes.iter().find_map(|note| match note {
-        Note::Name(name) => Some(String::from_utf8_lossy(name).into_owned()),
-        _ => None,
-    })
 }
 
 fn word(verdict: Verdict) -> &'static str {

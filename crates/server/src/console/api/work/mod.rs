@@ -8,15 +8,12 @@ mod wire;
 
 use super::body::Body;
 use super::openapi::ActProblems;
-use super::topics::At;
 use super::wide::Wide;
-use super::{source, too_many};
-use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, ROWS_DECIDE};
-use crate::console::rights::{Action, Visitor};
+use super::{OnTopic, source, too_many};
+use crate::console::kind::ROWS_DECIDE;
+use crate::console::rights::Action;
 use crate::console::source::queue_problem;
 use axum::Json;
-use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use claim::{Claims, Turn};
 use evenkeel::queue::topic::Topic;
@@ -35,36 +32,31 @@ const PAUSE: Duration = Duration::from_millis(250);
     request_body = Call,
     responses((status = 200, description = "Done", body = Worked), ActProblems)
 )]
-pub(super) async fn work(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic)): At,
-    JsonBody(call): JsonBody<Call>,
-) -> Result<Response, Problem> {
-    visitor.check(Action::Work, &topic)?;
+pub(super) async fn work(at: OnTopic, JsonBody(call): JsonBody<Call>) -> Result<Response, Problem> {
+    at.check(Action::Work)?;
     checked(&call)?;
-    let arrived = app.api.clock.now();
-    let handle = topic_of(&app, &name, &topic).await?;
-    let turn = Turn::new(&app, &visitor, &handle, &call)?;
+    let arrived = at.app.api.clock.now();
+    let handle = handle(&at).await?;
+    let turn = Turn::new(&at.app, &at.visitor, &handle, &call)?;
     // Settling first and returning at once: a later look would replace the verdicts that a repeat must find.
     let waits = call.wait_ms > 0 && call.settle.is_empty() && call.want > 0;
-    let permit = if waits { app.api.waiting.try_acquire().ok() } else { None };
+    let permit = if waits { at.app.api.waiting.try_acquire().ok() } else { None };
     if waits && permit.is_none() {
         return Ok(too_many("Too many calls wait.", Duration::from_secs(1)));
     }
     let until = arrived + Duration::from_millis(call.wait_ms.into());
-    let mut stopping = app.stopping.clone();
+    let mut stopping = at.app.stopping.clone();
     let mut claims = Claims::new(call.settle.len());
     loop {
-        claims.began = app.api.clock.now();
+        claims.began = at.app.api.clock.now();
         turn.look(&mut claims).await?;
-        let now = app.api.clock.now();
+        let now = at.app.api.clock.now();
         if !waits || !claims.jobs.is_empty() || now >= until {
             break;
         }
         let pause = PAUSE.min(until.since(now));
         let is_over = tokio::select! {
-            () = app.api.clock.sleep(pause) => false,
+            () = at.app.api.clock.sleep(pause) => false,
             _ = stopping.wait_for(|is_stopping| *is_stopping) => true,
         };
         if is_over {
@@ -90,16 +82,11 @@ pub(super) async fn work(
     request_body = Pulse,
     responses((status = 200, description = "Done", body = Held), ActProblems)
 )]
-pub(super) async fn heartbeat(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, topic)): At,
-    JsonBody(pulse): JsonBody<Pulse>,
-) -> Result<Json<Held>, Problem> {
-    visitor.check(Action::Work, &topic)?;
+pub(super) async fn heartbeat(at: OnTopic, JsonBody(pulse): JsonBody<Pulse>) -> Result<Json<Held>, Problem> {
+    at.check(Action::Work)?;
     wire::checked_pulse(&pulse)?;
-    let handle = topic_of(&app, &name, &topic).await?;
-    let (queue, worker) = (app.api.queue()?, claim::worker(&visitor, &pulse.worker));
+    let handle = handle(&at).await?;
+    let (queue, worker) = (at.app.api.queue()?, claim::worker(&at.visitor, &pulse.worker));
     let receipts = pulse.held.iter().map(|receipt| (receipt, Report::WAITS));
     let receipts = receipts.chain(pulse.started.iter().map(|receipt| (receipt, Report::STARTED)));
     let mut shards: BTreeMap<u16, Vec<(usize, _)>> = BTreeMap::new();
@@ -112,7 +99,7 @@ pub(super) async fn heartbeat(
         if number >= handle.shards() {
             continue;
         }
-        let shard = Shard::new(app.api.link()?.prefix(), handle.name(), number);
+        let shard = Shard::new(at.app.api.link()?.prefix(), handle.name(), number);
         let (places, deliveries): (Vec<usize>, Vec<_>) = deliveries.into_iter().unzip();
         let heartbeat = Heartbeat { worker, lease_ms: pulse.lease_ms.into(), deliveries };
         let answers = queue.heartbeat(&shard, &heartbeat).await.map_err(queue_problem)?;
@@ -123,7 +110,7 @@ pub(super) async fn heartbeat(
 }
 
 /// The topic, unless rows decide about its jobs: their begin and done are transactions, which this protocol does not have.
-async fn topic_of(app: &App, name: &str, topic: &str) -> Result<Topic, Problem> {
-    let handle = source(app, name)?.keel.topic(topic).await.map_err(queue_problem)?;
+async fn handle(at: &OnTopic) -> Result<Topic, Problem> {
+    let handle = source(&at.app, &at.names.source)?.keel.topic(&at.names.topic).await.map_err(queue_problem)?;
     if handle.needs_database() { Err(Problem::plain(ROWS_DECIDE)) } else { Ok(handle) }
 }

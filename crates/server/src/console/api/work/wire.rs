@@ -1,6 +1,8 @@
 //! What a worker sends and gets.
 
-use super::{Body, INVALID_INPUT, Problem, Wide};
+use super::{Body, Problem, Wide};
+use crate::console::kind::invalid;
+use crate::lock::token_of_hex;
 use evenkeel_link::Token;
 use evenkeel_protocol::queue::steps::{Outcome, Receipt};
 use serde::{Deserialize, Serialize};
@@ -119,18 +121,17 @@ pub(super) struct Given {
 /// Checks the bounds of a call.
 pub(super) fn checked(call: &Call) -> Result<(), Problem> {
     checked_worker(&call.worker)?;
-    let refuse = |field: &str, detail: String| Err(Problem::of_field(INVALID_INPUT, field, detail));
     if !(1..=SEQUENCE_MAX).contains(&call.sequence.0) {
-        return refuse("sequence", format!("`sequence` must be from 1 to {SEQUENCE_MAX}."));
+        return Err(invalid("sequence", format!("`sequence` must be from 1 to {SEQUENCE_MAX}.")));
     }
     if call.want > JOBS_MAX || call.settle.len() > JOBS_MAX {
-        return refuse("want", format!("A call claims and settles at most {JOBS_MAX} jobs."));
+        return Err(invalid("want", format!("A call claims and settles at most {JOBS_MAX} jobs.")));
     }
     if !LEASE_MS.contains(&call.lease_ms) {
-        return refuse("lease_ms", lease_sentence());
+        return Err(invalid("lease_ms", lease_sentence()));
     }
     if call.wait_ms > WAIT_MS_MAX {
-        return refuse("wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}."));
+        return Err(invalid("wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}.")));
     }
     Ok(())
 }
@@ -139,10 +140,10 @@ pub(super) fn checked(call: &Call) -> Result<(), Problem> {
 pub(super) fn checked_pulse(pulse: &Pulse) -> Result<(), Problem> {
     checked_worker(&pulse.worker)?;
     if pulse.held.len() + pulse.started.len() > JOBS_MAX {
-        return Err(Problem::of_field(INVALID_INPUT, "held", format!("A heartbeat names at most {JOBS_MAX} jobs.")));
+        return Err(invalid("held", format!("A heartbeat names at most {JOBS_MAX} jobs.")));
     }
     if !LEASE_MS.contains(&pulse.lease_ms) {
-        return Err(Problem::of_field(INVALID_INPUT, "lease_ms", lease_sentence()));
+        return Err(invalid("lease_ms", lease_sentence()));
     }
     Ok(())
 }
@@ -157,7 +158,7 @@ fn checked_worker(worker: &str) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = "`worker` must have 16 to 64 letters, digits or signs: draw it at random when the worker starts.";
-    Err(Problem::of_field(INVALID_INPUT, "worker", detail))
+    Err(invalid("worker", detail))
 }
 
 /// The token of a delivery: its shard, and the token in Redis.
@@ -168,12 +169,11 @@ pub(super) fn token_text(shard: u16, token: Token) -> String {
 fn parse(id: &str, token: &str, fence: Wide) -> Result<(u16, Receipt), Problem> {
     let parsed = || {
         let (shard, token) = token.split_once('-')?;
-        let token = u128::from_str_radix(token, 16).ok().filter(|_| token.len() == 32 && !token.starts_with('+'))?;
-        let receipt = Receipt { id: id.parse().ok()?, token: Token::from(token.to_be_bytes()), fence: fence.0 };
+        let receipt = Receipt { id: id.parse().ok()?, token: token_of_hex(token)?, fence: fence.0 };
         Some((shard.parse().ok()?, receipt))
     };
     let detail = "`id`, `token` and `fence` must be those that `work` returned with the job.";
-    parsed().ok_or_else(|| Problem::of_field(INVALID_INPUT, "token", detail))
+    parsed().ok_or_else(|| invalid("token", detail))
 }
 
 impl Named {

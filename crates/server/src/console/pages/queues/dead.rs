@@ -3,18 +3,17 @@
 //! The page reads the newest 2,000, or on request 10,000, without their bodies, and says so. An action takes what the page has shown: letters that
 //! died since, and older ones than were read, are not touched.
 
+use super::on_topic::{OnTopic, TopicNames};
 use super::queue::tabs;
 use super::rows::{Row, table};
-use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, NOT_CONFIRMED, PARTIAL};
+use crate::console::kind::{PARTIAL, invalid};
 use crate::console::operations::Plan;
-use crate::console::pages::layout::{csrf, page};
-use crate::console::pages::{acted, number, topic_path};
+use crate::console::pages::layout::{csrf, delete_form, page};
+use crate::console::pages::{number, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
 use crate::console::source::{queue_problem, shards_problem};
 use crate::output::{printable, truncated};
-use axum::extract::{Path, State};
 use axum::response::Redirect;
 use evenkeel::queue::topic::{Filter, JobState, Preview, PreviewPage, Previewed, Topic};
 use evenkeel::queue::{JobId, Listed};
@@ -76,13 +75,12 @@ pub(in crate::console) struct Read {
 }
 
 pub(in crate::console::pages) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(name): Path<String>,
+    at: OnTopic,
     Query(Shown { limit, done }): Query<Shown>,
 ) -> Result<Markup, Problem> {
     let limit = checked(limit.unwrap_or(SHOWN_MAX))?;
-    let topic = app.source.topic(&name).await?;
+    let topic = at.topic().await?;
+    let OnTopic { app, visitor, names: TopicNames { topic: name, .. } } = at;
     let read = read(&topic, u64::MAX, limit).await?;
     let mut groups: Vec<(&String, usize)> = read.groups.iter().map(|(group, ids)| (group, ids.len())).collect();
     groups.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -119,11 +117,7 @@ fn group_row(visitor: &Visitor, topic: &str, (group, count): (&str, usize), (unt
                     button { "Redrive " (number(count as u64)) } }
             }
             @if visitor.may(Action::Delete) {
-                details { summary { "Delete " (number(count as u64)) " …" }
-                    form method="post" action={ (path) "/dead/delete" } { (hidden)
-                        div.field { label { "No undo. Type the topic's name: " strong { (topic) } " " input name="confirm" required autocomplete="off"; } }
-                        button.danger { "Delete" } }
-                }
+                (delete_form(&format!("Delete {} …", number(count as u64)), &format!("{path}/dead/delete"), &hidden, ("topic", topic)))
             }
         }
     }
@@ -137,7 +131,7 @@ fn checked(limit: usize) -> Result<usize, Problem> {
     if (1..=LETTERS_MAX).contains(&limit) {
         return Ok(limit);
     }
-    Err(Problem::of_field(INVALID_INPUT, "limit", format!("`limit` must be 1 to {LETTERS_MAX}. Nothing was changed.")))
+    Err(invalid("limit", format!("`limit` must be 1 to {LETTERS_MAX}. Nothing was changed.")))
 }
 
 /// Reads the newest dead letters that died until `until`, at most `limit`.
@@ -192,73 +186,53 @@ fn fingerprint(error: &str) -> String {
     if text.is_empty() { "no message".to_owned() } else { text }
 }
 
-pub(in crate::console::pages) async fn redrive(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(topic): Path<String>,
-    Form(choice): Form<Choice>,
-) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn redrive(at: OnTopic, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
     if choice.name.len() != 16 || !choice.name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let detail = "The form has no name for this redrive: reload the page and send it again.";
-        return Err(Problem::of_field(INVALID_INPUT, "name", detail));
+        return Err(invalid("name", detail));
     }
     let rate = rate(choice.rate.trim())?;
     let operation = format!("/operations/{}", choice.name);
-    if app.operations.get(&choice.name).is_some() {
+    if at.app.operations.get(&choice.name).is_some() {
         return Ok(Redirect::to(&operation));
     }
     let limit = checked(choice.limit)?;
-    let handle = app.source.topic(&topic).await?;
-    let target = json!({ "topic": topic, "group": choice.group, "until": choice.until, "rate": rate });
-    let ids = read(&handle, choice.until, limit).await?.groups.remove(&choice.group).unwrap_or_default();
+    let topic = at.topic().await?;
+    let target = json!({ "topic": at.names.topic, "group": choice.group, "until": choice.until, "rate": rate });
+    let ids = read(&topic, choice.until, limit).await?.groups.remove(&choice.group).unwrap_or_default();
     if rate.is_some() || ids.len() > AT_ONCE_MAX {
         let Choice { group, until, name, .. } = choice;
-        app.operations.begin(&app, &visitor, Plan { name, topic: handle, group, ids, until, rate, target });
+        at.app.operations.begin(&at.app, &at.visitor, Plan { name, topic, group, ids, until, rate, target });
         return Ok(Redirect::to(&operation));
     }
     let act = async {
         let filter = Filter { died_until: Some(choice.until), ..Filter::default() };
         // A letter that an earlier click of this form has sent back is no longer dead, or died after `until`.
         let name = format!("console {}", hex(&rand::random::<[u8; 8]>()));
-        let report = handle.redrive(&name).filter(filter).only(ids).run().await.map_err(shards_problem)?;
+        let report = topic.redrive(&name).filter(filter).only(ids).run().await.map_err(shards_problem)?;
         Ok(format!("{} redriven: they wait with all their attempts.", number(report.taken)))
     };
-    acted(&app, &visitor, ("redrive", target), &format!("{}/dead", topic_path(&topic)), act).await
+    at.acted(("redrive", target), &format!("{}/dead", at.path()), act).await
 }
 
 fn rate(text: &str) -> Result<Option<u32>, Problem> {
     match text.parse() {
         Ok(rate) if (1..=RATE_MAX).contains(&rate) => Ok(Some(rate)),
         Err(_) if text.is_empty() => Ok(None),
-        _ => Err(Problem::of_field(
-            INVALID_INPUT,
-            "rate",
-            format!("Use a whole number from 1 to {RATE_MAX}, or nothing."),
-        )),
+        _ => Err(invalid("rate", format!("Use a whole number from 1 to {RATE_MAX}, or nothing."))),
     }
 }
 
-pub(in crate::console::pages) async fn delete(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(topic): Path<String>,
-    Form(choice): Form<Choice>,
-) -> Result<Redirect, Problem> {
-    if choice.confirm != topic {
-        return Err(Problem::of_field(
-            NOT_CONFIRMED,
-            "confirm",
-            format!("To delete, type the topic's name: {topic}. Nothing was deleted."),
-        ));
-    }
+pub(in crate::console::pages) async fn delete(at: OnTopic, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
+    at.confirmed(&choice.confirm)?;
     let limit = checked(choice.limit)?;
-    let handle = app.source.topic(&topic).await?;
-    let target = json!({ "topic": topic, "group": choice.group, "until": choice.until });
+    let topic = at.topic().await?;
+    let target = json!({ "topic": at.names.topic, "group": choice.group, "until": choice.until });
     let act = async {
-        let deleted = delete_group(&handle, &choice.group, (choice.until, limit)).await?;
+        let deleted = delete_group(&topic, &choice.group, (choice.until, limit)).await?;
         Ok(format!("{} deleted.", number(deleted as u64)))
     };
-    acted(&app, &visitor, ("delete", target), &format!("{}/dead", topic_path(&topic)), act).await
+    at.acted(("delete", target), &format!("{}/dead", at.path()), act).await
 }
 
 /// Deletes the letters of a group among the newest `limit` that died until `until`. Returns their number.

@@ -1,24 +1,24 @@
 //! `/queues/{topic}/jobs/{id}`: one job, why it is where it is, and what can be done to it.
 
+use super::on_topic::{OnTopic, TopicNames};
 use super::queue::{Done, tabs};
 use super::{letter, rows, why};
 use crate::console::app::App;
-use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, UNKNOWN_JOB};
+use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_JOB, invalid};
 use crate::console::pages::layout::{csrf, page};
-use crate::console::pages::{acted, job_id, number, topic_path};
+use crate::console::pages::{number, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use crate::output::printable;
 use crate::queue::names::class_text;
 use crate::time::{distance, read_span, text};
-use axum::extract::{Path, State};
 use axum::response::Redirect;
 use evenkeel::queue::topic::Topic;
 use evenkeel::queue::{Found, Job, Note, Rescheduled, Revoked, State as JobState, When};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::fmt;
 use web::{Form, Problem, Query};
 
 /// Characters of a body on a page.
@@ -29,14 +29,9 @@ pub(in crate::console::pages) struct Delay {
     delay: String,
 }
 
-pub(in crate::console::pages) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, id)): Path<(String, String)>,
-    Query(Done { done }): Query<Done>,
-) -> Result<Markup, Problem> {
-    let topic = app.source.topic(&name).await?;
-    let id = job_id(&id)?;
+pub(in crate::console::pages) async fn show(at: OnTopic, Query(Done { done }): Query<Done>) -> Result<Markup, Problem> {
+    let (topic, id) = at.job().await?;
+    let OnTopic { app, visitor, names: TopicNames { topic: name, .. } } = at;
     let found = topic.job(id).await.map_err(queue_problem)?;
     let found = found.ok_or_else(|| Problem::plain(UNKNOWN_JOB))?;
     let reason = why::sentence(&topic.why(id).await.map_err(queue_problem)?, &visitor);
@@ -124,6 +119,10 @@ fn actions(visitor: &Visitor, path: &str, state: JobState) -> Markup {
     }
 }
 
+fn not_waiting(found: &impl fmt::Debug) -> Problem {
+    Problem::new(CHANGED_MEANWHILE, format!("The job is not waiting ({found:?}). Nothing was changed."))
+}
+
 /// JSON with line breaks; other text as it is.
 fn pretty(text: &str) -> String {
     // A number keeps its digits: a body is shown as it is unless parsing and printing it loses nothing.
@@ -134,65 +133,42 @@ fn pretty(text: &str) -> String {
     parsed.filter(is_exact).map_or_else(|| text.to_owned(), |value| format!("{value:#}"))
 }
 
-type At = Path<(String, String)>;
-
-pub(in crate::console::pages) async fn run_now(
-    State(app): State<App>,
-    visitor: Visitor,
-    at: At,
-) -> Result<Redirect, Problem> {
-    change(&app, &visitor, at, "run", When::In(0)).await
+pub(in crate::console::pages) async fn run_now(at: OnTopic) -> Result<Redirect, Problem> {
+    change(&at, "run", When::In(0)).await
 }
 
-pub(in crate::console::pages) async fn reschedule(
-    State(app): State<App>,
-    visitor: Visitor,
-    at: At,
-    Form(delay): Form<Delay>,
-) -> Result<Redirect, Problem> {
-    let delay = read_span(delay.delay.trim()).map_err(|reason| Problem::of_field(INVALID_INPUT, "delay", reason))?;
-    let delay = u64::try_from(Duration::from_millis(delay).as_millis()).unwrap_or(u64::MAX);
-    change(&app, &visitor, at, "reschedule", When::In(delay)).await
+pub(in crate::console::pages) async fn reschedule(at: OnTopic, Form(delay): Form<Delay>) -> Result<Redirect, Problem> {
+    let delay = read_span(delay.delay.trim()).map_err(|reason| invalid("delay", reason))?;
+    change(&at, "reschedule", When::In(delay)).await
 }
 
-async fn change(app: &App, visitor: &Visitor, at: At, action: &'static str, when: When) -> Result<Redirect, Problem> {
-    let Path((name, id)) = at;
-    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+async fn change(at: &OnTopic, action: &'static str, when: When) -> Result<Redirect, Problem> {
+    let (topic, id) = at.job().await?;
     let act = async {
         match topic.reschedule(id, when).await.map_err(queue_problem)? {
             Rescheduled::Changed => Ok("The due time was changed.".to_owned()),
             Rescheduled::ChangedAfterLeaseExpiry => {
                 Ok("The due time was changed; a worker whose lease has expired may have started the job.".to_owned())
             }
-            other => Err(Problem::new(
-                CHANGED_MEANWHILE,
-                format!("The job is not waiting ({other:?}). Nothing was changed."),
-            )),
+            other => Err(not_waiting(&other)),
         }
     };
-    let target = json!({ "topic": name, "job": id.to_string() });
-    acted(app, visitor, (action, target), &format!("{}/jobs/{id}", topic_path(&name)), act).await
+    let target = json!({ "topic": at.names.topic, "job": id.to_string() });
+    at.acted((action, target), &format!("{}/jobs/{id}", at.path()), act).await
 }
 
-pub(in crate::console::pages) async fn revoke(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, id)): At,
-) -> Result<Redirect, Problem> {
-    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+pub(in crate::console::pages) async fn revoke(at: OnTopic) -> Result<Redirect, Problem> {
+    let (topic, id) = at.job().await?;
     let act = async {
         match topic.revoke(&[id]).await.map_err(queue_problem)?.first() {
             Some(Revoked::Revoked) => Ok("Revoked: the job never starts.".to_owned()),
             Some(Revoked::RevokedAfterLeaseExpiry) => {
                 Ok("Revoked; a worker whose lease has expired may have started the job.".to_owned())
             }
-            other => Err(Problem::new(
-                CHANGED_MEANWHILE,
-                format!("The job is not waiting ({other:?}). Nothing was changed."),
-            )),
+            other => Err(not_waiting(&other)),
         }
     };
-    let target = json!({ "topic": name, "job": id.to_string() });
+    let target = json!({ "topic": at.names.topic, "job": id.to_string() });
     // A job without an id of its sender leaves no record: its page would not be found.
-    acted(&app, &visitor, ("revoke", target), &topic_path(&name), act).await
+    at.acted(("revoke", target), &at.path(), act).await
 }

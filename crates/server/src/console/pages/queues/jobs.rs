@@ -1,15 +1,16 @@
 //! `/queues/{topic}/jobs`: the jobs in one state, newest first and page by page, and the search.
 
+use super::on_topic::{OnTopic, TopicNames};
 use super::rows::{Row, table};
 use super::{find, queue::tabs};
 use crate::console::app::App;
-use crate::console::kind::{INVALID_INPUT, NEEDS_DATABASE};
+use crate::console::kind::{NEEDS_DATABASE, invalid};
 use crate::console::pages::layout::page;
 use crate::console::pages::{SEGMENT, number, topic_path};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
+use crate::queue::names::listed;
 use crate::time::distance;
-use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use evenkeel::queue::topic::{JobState, Topic};
 use evenkeel::queue::{JobId, Listed, QueueError};
@@ -50,22 +51,17 @@ const PLACES: [Place; 3] = [
     Place { state: JobState::Dead, name: "dead", time: "Died" },
 ];
 
-pub(in crate::console::pages) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-    Query(search): Query<Search>,
-) -> Result<Response, Problem> {
-    let topic = app.source.topic(&name).await?;
-    let path = topic_path(&name);
+pub(in crate::console::pages) async fn show(at: OnTopic, Query(search): Query<Search>) -> Result<Response, Problem> {
+    let (topic, path) = (at.topic().await?, at.path());
+    let OnTopic { app, visitor, names: TopicNames { topic: name, .. } } = at;
     let state = if search.state.is_empty() { "waiting" } else { &search.state };
     let place = PLACES.iter().find(|place| place.name == state);
-    let place = place.ok_or_else(|| Problem::of_field(INVALID_INPUT, "state", "Use waiting, running or dead."))?;
+    let place = place.ok_or_else(|| invalid("state", "Use waiting, running or dead."))?;
     let Some(q) = search.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) else {
         return list(&app, &visitor, &topic, place, search.before.as_deref()).await.map(IntoResponse::into_response);
     };
     if q.chars().count() > TEXT_MAX {
-        return Err(Problem::of_field(INVALID_INPUT, "q", format!("Search for at most {TEXT_MAX} characters.")));
+        return Err(invalid("q", format!("Search for at most {TEXT_MAX} characters.")));
     }
     if search.after.is_none()
         && let Some(id) = by_id(&topic, q).await?
@@ -182,7 +178,5 @@ fn below(place: &Place) -> &'static str {
 }
 
 fn cursor(text: &str) -> Result<Listed, Problem> {
-    let parsed =
-        text.split_once(':').and_then(|(score, id)| Some(Listed { score: score.parse().ok()?, id: id.parse().ok()? }));
-    parsed.ok_or_else(|| Problem::of_field(INVALID_INPUT, "after", "Use the link of the page before."))
+    listed(text).ok_or_else(|| invalid("after", "Use the link of the page before."))
 }

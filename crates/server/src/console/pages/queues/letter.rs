@@ -1,13 +1,13 @@
 //! What an operator does with one dead letter, and with the body of a job: redrive, delete, edit.
 
-use crate::console::app::App;
-use crate::console::kind::{CHANGED_MEANWHILE, INVALID_INPUT, NOT_CONFIRMED, UNKNOWN_JOB};
-use crate::console::pages::layout::csrf;
-use crate::console::pages::{acted, job_id, topic_path};
+use super::on_topic::OnTopic;
+use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_JOB, invalid};
+use crate::console::pages::layout::{csrf, delete_form};
+use crate::console::pages::topic_path;
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::session::hex;
 use crate::console::source::{queue_problem, shards_problem};
-use axum::extract::{Path, State};
+use crate::output::JSON;
 use axum::response::Redirect;
 use bytes::Bytes;
 use evenkeel::queue::topic::{Amended, Topic};
@@ -20,10 +20,6 @@ use web::{Form, Problem};
 
 /// A longer body cannot be edited in a form.
 const EDITABLE_MAX: usize = 16 * 1024;
-/// The codec whose bodies are JSON.
-const JSON: u8 = 1;
-
-type At = Path<(String, String)>;
 
 #[derive(Deserialize)]
 pub(in crate::console::pages) struct Edit {
@@ -68,38 +64,23 @@ pub(in crate::console::pages) fn actions(visitor: &Visitor, path: &str, topic: &
             @if visitor.may(Action::Redrive) {
                 form method="post" action={ (path) "/redrive" } { (csrf(visitor)) button { "Redrive: it gets all its attempts again" } }
             }
-            @if visitor.may(Action::Delete) {
-                details { summary { "Delete …" }
-                    form method="post" action={ (path) "/delete" } { (csrf(visitor))
-                        div.field { label { "No undo. Type the topic's name: " strong { (topic) } " " input name="confirm" required autocomplete="off"; } }
-                        button.danger { "Delete" } }
-                }
-            }
+            @if visitor.may(Action::Delete) { (delete_form("Delete …", &format!("{path}/delete"), &csrf(visitor), ("topic", topic))) }
             a href={ (topic_path(topic)) "/dead" } { "All dead letters by error" }
         } }
     }
 }
 
-pub(in crate::console::pages) async fn edit(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, id)): At,
-    Form(edit): Form<Edit>,
-) -> Result<Redirect, Problem> {
-    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+pub(in crate::console::pages) async fn edit(at: OnTopic, Form(edit): Form<Edit>) -> Result<Redirect, Problem> {
+    let (topic, id) = at.job().await?;
     // A browser sends the line breaks of a text field as two characters.
     let text = edit.body.replace("\r\n", "\n");
     let text = text.trim();
     if let Err(error) = serde_json::from_str::<Value>(text) {
-        return Err(Problem::of_field(
-            INVALID_INPUT,
-            "body",
-            format!("The body is not JSON: {error}. Nothing was changed."),
-        ));
+        return Err(invalid("body", format!("The body is not JSON: {error}. Nothing was changed.")));
     }
-    let target = json!({ "topic": name, "job": id.to_string(), "before": edit.seen, "after": digest(text.as_bytes()) });
+    let target = json!({ "topic": at.names.topic, "job": id.to_string(), "before": edit.seen, "after": digest(text.as_bytes()) });
     let act = store(&topic, id, &edit.seen, Bytes::copy_from_slice(text.as_bytes()));
-    acted(&app, &visitor, ("edit", target), &format!("{}/jobs/{id}", topic_path(&name)), act).await
+    at.acted(("edit", target), &format!("{}/jobs/{id}", at.path()), act).await
 }
 
 /// Replaces the body if it is still the one that was shown.
@@ -127,12 +108,8 @@ async fn store(topic: &Topic, id: JobId, seen: &str, body: Bytes) -> Result<Stri
     }
 }
 
-pub(in crate::console::pages) async fn redrive(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, id)): At,
-) -> Result<Redirect, Problem> {
-    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+pub(in crate::console::pages) async fn redrive(at: OnTopic) -> Result<Redirect, Problem> {
+    let (topic, id) = at.job().await?;
     let act = async {
         // A letter that has died again may be sent back again: each click has a name of its own.
         let operation = format!("console {}", hex(&rand::random::<[u8; 8]>()));
@@ -142,29 +119,21 @@ pub(in crate::console::pages) async fn redrive(
             _ => Ok("Redriven: the job waits with all its attempts.".to_owned()),
         }
     };
-    let target = json!({ "topic": name, "job": id.to_string() });
-    acted(&app, &visitor, ("redrive", target), &format!("{}/jobs/{id}", topic_path(&name)), act).await
+    let target = json!({ "topic": at.names.topic, "job": id.to_string() });
+    at.acted(("redrive", target), &format!("{}/jobs/{id}", at.path()), act).await
 }
 
-pub(in crate::console::pages) async fn delete(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path((name, id)): At,
-    Form(form): Form<Confirmed>,
-) -> Result<Redirect, Problem> {
-    if form.confirm != name {
-        let detail = format!("To delete, type the topic's name: {name}. Nothing was deleted.");
-        return Err(Problem::of_field(NOT_CONFIRMED, "confirm", detail));
-    }
-    let (topic, id) = (app.source.topic(&name).await?, job_id(&id)?);
+pub(in crate::console::pages) async fn delete(at: OnTopic, Form(form): Form<Confirmed>) -> Result<Redirect, Problem> {
+    at.confirmed(&form.confirm)?;
+    let (topic, id) = at.job().await?;
     let act = async {
         match topic.delete_dead(&[id]).await.map_err(queue_problem)?.first() {
             Some(true) => Ok("Deleted.".to_owned()),
             _ => Err(Problem::new(CHANGED_MEANWHILE, "The job is no longer a dead letter. Nothing was deleted.")),
         }
     };
-    let target = json!({ "topic": name, "job": id.to_string() });
-    acted(&app, &visitor, ("delete", target), &format!("{}/dead", topic_path(&name)), act).await
+    let target = json!({ "topic": at.names.topic, "job": id.to_string() });
+    at.acted(("delete", target), &format!("{}/dead", at.path()), act).await
 }
 
 fn digest(body: &[u8]) -> String {

@@ -5,6 +5,7 @@ mod find;
 pub(super) mod job;
 pub(super) mod jobs;
 pub(super) mod letter;
+mod on_topic;
 pub(super) mod queue;
 mod rows;
 mod why;

@@ -1,12 +1,11 @@
 //! `/queues/{topic}`: the figures of a topic; pause and resume.
 
-use crate::console::app::App;
+use super::on_topic::OnTopic;
 use crate::console::pages::layout::{csrf, page};
 use crate::console::pages::overview::{FIGURES, key, value};
-use crate::console::pages::{acted, chart, number, topic_path};
-use crate::console::rights::{Action, Visitor};
+use crate::console::pages::{chart, number};
+use crate::console::rights::Action;
 use crate::console::source::shards_problem;
-use axum::extract::{Path, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -20,18 +19,13 @@ pub(in crate::console::pages) struct Done {
     pub(in crate::console::pages) done: Option<String>,
 }
 
-pub(in crate::console::pages) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-    Query(Done { done }): Query<Done>,
-) -> Result<Markup, Problem> {
-    let topic = app.source.topic(&name).await?;
-    let snapshot = app.collector.snapshot();
-    let figures = snapshot.topics.iter().find(|figures| figures.name == name);
-    let path = topic_path(&name);
+pub(in crate::console::pages) async fn show(at: OnTopic, Query(Done { done }): Query<Done>) -> Result<Markup, Problem> {
+    let topic = at.topic().await?;
+    let snapshot = at.app.collector.snapshot();
+    let figures = snapshot.topics.iter().find(|figures| figures.name == at.names.topic);
+    let path = at.path();
     let body = html! {
-        h1 { (name) }
+        h1 { (at.names.topic) }
         (tabs(&path, ""))
         @if topic.needs_database() { div.notice.warn { p { "Rows in a SQL database decide about these jobs: start the console with --database to include them." } } }
         @if let Some(figures) = figures {
@@ -43,17 +37,17 @@ pub(in crate::console::pages) async fn show(
                 dt { "Done, retried, died" } dd { (number(figures.stats.total.totals.done)) ", " (number(figures.stats.total.totals.retried)) ", " (number(figures.stats.total.totals.died)) }
             } }
         } @else { p.hint { "The figures of this topic are not read yet; reload in a few seconds." } }
-        (chart::charts(&app.collector, Some(&name)))
-        @if visitor.may(Action::Pause) {
+        (chart::charts(&at.app.collector, Some(&at.names.topic)))
+        @if at.visitor.may(Action::Pause) {
             section.card { h2 { "Pause" } p.hint { "Running jobs continue, and new jobs are accepted." }
                 div.actions {
-                    form method="post" action={ (path) "/pause" } { (csrf(&visitor)) button { "Pause until resumed" } }
-                    form method="post" action={ (path) "/resume" } { (csrf(&visitor)) button { "Resume" } }
+                    form method="post" action={ (path) "/pause" } { (csrf(&at.visitor)) button { "Pause until resumed" } }
+                    form method="post" action={ (path) "/resume" } { (csrf(&at.visitor)) button { "Resume" } }
                 }
             }
         }
     };
-    Ok(page(&app, &visitor, &name, done.as_deref(), &body))
+    Ok(page(&at.app, &at.visitor, &at.names.topic, done.as_deref(), &body))
 }
 
 /// The links between the pages of a topic.
@@ -64,25 +58,17 @@ pub(in crate::console::pages) fn tabs(path: &str, current: &str) -> Markup {
     html! { nav.actions aria-label="Topic" { (tab("", "Figures")) (tab("/jobs", "Waiting")) (tab("/jobs?state=running", "Running")) (tab("/dead", "Dead letters")) } }
 }
 
-pub(in crate::console::pages) async fn pause(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-) -> Result<Redirect, Problem> {
-    let topic = app.source.topic(&name).await?;
+pub(in crate::console::pages) async fn pause(at: OnTopic) -> Result<Redirect, Problem> {
+    let topic = at.topic().await?;
     let pause = async {
         topic.pause(None).await.map_err(shards_problem)?;
         Ok("Paused: consumers get no jobs until Resume.".to_owned())
     };
-    acted(&app, &visitor, ("pause", json!({ "topic": name })), &topic_path(&name), pause).await
+    at.acted(("pause", json!({ "topic": at.names.topic })), &at.path(), pause).await
 }
 
-pub(in crate::console::pages) async fn resume(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(name): Path<String>,
-) -> Result<Redirect, Problem> {
-    let topic = app.source.topic(&name).await?;
+pub(in crate::console::pages) async fn resume(at: OnTopic) -> Result<Redirect, Problem> {
+    let topic = at.topic().await?;
     let resume = async { topic.resume().await.map_err(shards_problem).map(|()| "Resumed.".to_owned()) };
-    acted(&app, &visitor, ("resume", json!({ "topic": name })), &topic_path(&name), resume).await
+    at.acted(("resume", json!({ "topic": at.names.topic })), &at.path(), resume).await
 }

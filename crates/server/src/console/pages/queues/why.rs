@@ -1,5 +1,6 @@
 //! The one sentence that says why a job is where it is.
 
+use crate::console::pages::capitalized;
 use crate::console::rights::Visitor;
 use crate::output::printable;
 use crate::time::span;
@@ -35,17 +36,12 @@ pub(in crate::console::pages) fn sentence(why: &Why, visitor: &Visitor) -> Strin
         }
         Why::Paused { in_ms: None } => "The topic is paused until somebody resumes it.".to_owned(),
         Why::Paused { in_ms: Some(ms) } => format!("The topic is paused for another {}.", span(*ms)),
-        other => capitalized(&other.to_string()),
+        other => format!("{}.", capitalized(&other.to_string())),
     }
 }
 
 fn attempts(errors: u16) -> String {
     if errors == 1 { "1 failed attempt".to_owned() } else { format!("{errors} failed attempts") }
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str())).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! `/streams/{stream}/groups/{group}/dead`: the dead letters of a group, page by page; replay or delete those that match.
 
 use super::group::confirmed;
-use super::{OnGroup, key, value, why};
+use super::{GroupNames, OnGroup, key, value, why};
 use crate::console::app::App;
-use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::layout::{csrf, delete_form, page};
 use crate::console::pages::{number, stream_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
@@ -47,7 +47,7 @@ pub(in crate::console::pages) struct Chosen {
 
 pub(in crate::console::pages) async fn show(at: OnGroup, Query(choice): Query<Choice>) -> Result<Markup, Problem> {
     let (dead, path) = (at.letters().await?, at.path());
-    let OnGroup { app, visitor, stream: name, group, .. } = at;
+    let OnGroup { app, visitor, names: GroupNames { stream, group, .. } } = at;
     let after: Option<LetterId> = match choice.after.as_str() {
         "" => None,
         after => Some(after.parse().map_err(stream_problem)?),
@@ -57,7 +57,7 @@ pub(in crate::console::pages) async fn show(at: OnGroup, Query(choice): Query<Ch
     let found = dead.page(&filter(q, None), after, PAGE).await.map_err(stream_problem)?;
     let body = html! {
         h1 { "Dead letters of " (group) }
-        p { a href=(stream_path(&name)) { "Stream " (name) } }
+        p { a href=(stream_path(&stream)) { "Stream " (stream) } }
         @if visitor.sees_bodies() {
             form.inline method="get" action={ (path) "/dead" } role="search" {
                 div.field { label for="q" { "Reason contains" } input id="q" name="q" value=(q) autocomplete="off"; }
@@ -70,7 +70,7 @@ pub(in crate::console::pages) async fn show(at: OnGroup, Query(choice): Query<Ch
                     @if found.next.is_some() { h3 { "No match among those that were read" } p { "There are more dead letters: go on." } }
                     @else { h3 { "No dead letter" } p { "An entry is here once its group has given it up." } }
                 }
-            } @else { (table(&app, &visitor, (&name, &path), &found)) }
+            } @else { (table(&app, &visitor, (&stream, &path), &found)) }
             @if let Some(next) = found.next { p { a href={ (path) "/dead?q=" (encoded(q)) "&after=" (encoded(&next.to_string())) } { "Next page" } } }
         }
         @if !found.letters.is_empty() { (forms(&visitor, &path, &group, q, app.store_now())) }
@@ -104,25 +104,16 @@ fn table(app: &App, visitor: &Visitor, (stream, path): (&str, &str), found: &Let
 }
 
 fn forms(visitor: &Visitor, path: &str, group: &str, q: &str, until: u64) -> Markup {
+    let hidden = html! { (csrf(visitor)) input type="hidden" name="q" value=(q); input type="hidden" name="until" value=(until); };
     let which = if q.is_empty() { "all".to_owned() } else { format!("all with “{q}”") };
     html! {
         section.card { h2 { "Actions" } div.forms {
             @if visitor.may(Action::Redrive) {
-                form method="post" action={ (path) "/dead/replay" } { (csrf(visitor)) (hidden(q, until)) button { "Replay " (which) ": they get all their attempts again" } }
+                form method="post" action={ (path) "/dead/replay" } { (hidden) button { "Replay " (which) ": they get all their attempts again" } }
             }
-            @if visitor.may(Action::Delete) {
-                details { summary { "Delete " (which) " …" }
-                    form method="post" action={ (path) "/dead/delete" } { (csrf(visitor)) (hidden(q, until))
-                        div.field { label { "No undo. Type the group's name: " strong { (group) } " " input name="confirm" required autocomplete="off"; } }
-                        button.danger { "Delete" } }
-                }
-            }
+            @if visitor.may(Action::Delete) { (delete_form(&format!("Delete {which} …"), &format!("{path}/dead/delete"), &hidden, ("group", group))) }
         } }
     }
-}
-
-fn hidden(q: &str, until: u64) -> Markup {
-    html! { input type="hidden" name="q" value=(q); input type="hidden" name="until" value=(until); }
 }
 
 pub(in crate::console::pages) async fn replay(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Redirect, Problem> {
@@ -132,11 +123,11 @@ pub(in crate::console::pages) async fn replay(at: OnGroup, Form(chosen): Form<Ch
         let replayed = dead.replay_all(&ids).await.map_err(stream_problem)?;
         Ok(format!("{}.{}", Tally::of(&replayed).lines().join("; "), rest(is_cut)))
     };
-    at.acted(("replay", &chosen.details()), &format!("{}/dead", at.path()), act).await
+    at.acted(("replay", at.target(&chosen.details())), &format!("{}/dead", at.path()), act).await
 }
 
 pub(in crate::console::pages) async fn delete(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Redirect, Problem> {
-    confirmed(&at.group, &chosen.confirm, "deleted")?;
+    confirmed(&at.names.group, &chosen.confirm, "deleted")?;
     let dead = at.letters().await?;
     let act = async {
         let Matching { ids, is_cut } = matching(&dead, &chosen).await?;
@@ -144,7 +135,7 @@ pub(in crate::console::pages) async fn delete(at: OnGroup, Form(chosen): Form<Ch
         let removed = removed.into_iter().filter(|existed| *existed).count();
         Ok(format!("{} deleted.{}", number(removed as u64), rest(is_cut)))
     };
-    at.acted(("delete", &chosen.details()), &format!("{}/dead", at.path()), act).await
+    at.acted(("delete", at.target(&chosen.details())), &format!("{}/dead", at.path()), act).await
 }
 
 impl Chosen {

@@ -1,7 +1,7 @@
 //! What an operator does with a group: pause, resume, seek, unregister.
 
 use super::OnGroup;
-use crate::console::kind::{GROUP_IN_USE, INVALID_INPUT, NOT_CONFIRMED, UNKNOWN_GROUP};
+use crate::console::kind::{GROUP_IN_USE, NOT_CONFIRMED, UNKNOWN_GROUP, invalid};
 use crate::console::pages::layout::csrf;
 use crate::console::pages::stream_path;
 use crate::console::rights::{Action, Visitor};
@@ -76,23 +76,23 @@ pub(super) fn forms(visitor: &Visitor, path: &str, state: &GroupState) -> Markup
 pub(in crate::console::pages) async fn pause(at: OnGroup) -> Result<Redirect, Problem> {
     let stream = at.admin().await?;
     let pause = async {
-        stream.pause(&at.group, None).await.map_err(stream_problem)?;
-        Ok(format!("{} is paused: its consumers get no entries until Resume.", at.group))
+        stream.pause(&at.names.group, None).await.map_err(stream_problem)?;
+        Ok(format!("{} is paused: its consumers get no entries until Resume.", at.names.group))
     };
-    at.acted(("pause", &[]), &stream_path(&at.stream), pause).await
+    at.acted(("pause", at.target(&[])), &stream_path(&at.names.stream), pause).await
 }
 
 pub(in crate::console::pages) async fn resume(at: OnGroup) -> Result<Redirect, Problem> {
     let stream = at.admin().await?;
     let resume = async {
-        stream.resume(&at.group).await.map_err(stream_problem)?;
-        Ok(format!("{} is resumed.", at.group))
+        stream.resume(&at.names.group).await.map_err(stream_problem)?;
+        Ok(format!("{} is resumed.", at.names.group))
     };
-    at.acted(("resume", &[]), &stream_path(&at.stream), resume).await
+    at.acted(("resume", at.target(&[])), &stream_path(&at.names.stream), resume).await
 }
 
 pub(in crate::console::pages) async fn seek(at: OnGroup, Form(form): Form<Seek>) -> Result<Redirect, Problem> {
-    let group = &at.group;
+    let group = &at.names.group;
     confirmed(group, &form.confirm, "moved")?;
     let stream = at.admin().await?;
     let to = goal(&form.to, &form.at)?;
@@ -102,21 +102,21 @@ pub(in crate::console::pages) async fn seek(at: OnGroup, Form(form): Form<Seek>)
         Ok(format!("{group} is moved: {}.", summary(&previews)))
     };
     let details = [("to", json!(form.to)), ("at", json!(form.at))];
-    at.acted(("seek", &details), &stream_path(&at.stream), seek).await
+    at.acted(("seek", at.target(&details)), &stream_path(&at.names.stream), seek).await
 }
 
 pub(in crate::console::pages) async fn unregister(
     at: OnGroup,
     Form(form): Form<Confirmed>,
 ) -> Result<Redirect, Problem> {
-    confirmed(&at.group, &form.confirm, "changed")?;
+    confirmed(&at.names.group, &form.confirm, "changed")?;
     let stream = at.admin().await?;
     let unregister = async {
-        let left = forget(&stream, &at.group).await?;
-        let remains = remains(&at.app.source.keel, &at.stream, &at.group, &left);
-        Ok(format!("{} is unregistered{remains}.", at.group))
+        let left = forget(&stream, &at.names.group).await?;
+        let remains = remains(&at.app.source.keel, &at.names.stream, &at.names.group, &left);
+        Ok(format!("{} is unregistered{remains}.", at.names.group))
     };
-    at.acted(("unregister", &[]), &stream_path(&at.stream), unregister).await
+    at.acted(("unregister", at.target(&[])), &stream_path(&at.names.stream), unregister).await
 }
 
 /// Unregisters a group that has no consumers; returns the partitions in which Redis still has it.
@@ -142,17 +142,15 @@ pub(in crate::console) fn confirmed(group: &str, typed: &str, done: &str) -> Res
 
 /// Where a seek goes.
 pub(in crate::console) fn goal(to: &str, at: &str) -> Result<SeekTo, Problem> {
-    let of_field = |field, detail: String| Problem::of_field(INVALID_INPUT, field, detail);
     match to {
         "start" => Ok(SeekTo::Start),
         "end" => Ok(SeekTo::End),
-        "time" => read_time(at.trim()).map(|ms| SeekTo::Time(UnixMs(ms))).map_err(|error| of_field("at", error)),
+        "time" => read_time(at.trim()).map(|ms| SeekTo::Time(UnixMs(ms))).map_err(|error| invalid("at", error)),
         "entry" => {
-            let entry = at.trim().parse::<LetterId>();
-            let LetterId { partition, id } = entry
-                .map_err(|_| of_field("at", "An entry is PARTITION:ID, for example 0:1700000000000-0.".to_owned()))?;
+            let form = "An entry is PARTITION:ID, for example 0:1700000000000-0.";
+            let LetterId { partition, id } = at.trim().parse().map_err(|_| invalid("at", form))?;
             Ok(SeekTo::Entry { partition, id })
         }
-        _ => Err(of_field("to", "`to` must be start, end, time or entry. Nothing was changed.".to_owned())),
+        _ => Err(invalid("to", "`to` must be start, end, time or entry. Nothing was changed.")),
     }
 }

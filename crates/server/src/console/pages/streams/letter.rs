@@ -3,7 +3,7 @@
 use super::group::{Confirmed, confirmed};
 use super::{OnGroup, key, value};
 use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_LETTER};
-use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::layout::{csrf, delete_form, page};
 use crate::console::pages::queues::queue::Done;
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
@@ -20,12 +20,12 @@ use web::{Form, Problem, Query};
 pub(in crate::console::pages) async fn show(at: OnGroup, Query(Done { done }): Query<Done>) -> Result<Markup, Problem> {
     let (dead, id, path) = (at.letters().await?, at.letter()?, at.path());
     let letter = find(&dead, id).await?;
-    let OnGroup { app, visitor, stream, group, .. } = at;
-    let shown = value(&app, &visitor, &stream, &letter);
+    let OnGroup { app, visitor, names } = at;
+    let shown = value(&app, &visitor, &names.stream, &letter);
     let pretty = serde_json::from_str::<Value>(&shown).ok().and_then(|value| serde_json::to_string_pretty(&value).ok());
     let body = html! {
         h1 { "Dead letter " (id) }
-        p { a href={ (path) "/dead" } { "Dead letters of " (group) } }
+        p { a href={ (path) "/dead" } { "Dead letters of " (names.group) } }
         section.card {
             dl.facts {
                 dt { "Key" } dd { (key(&visitor, &letter.key)) }
@@ -41,13 +41,7 @@ pub(in crate::console::pages) async fn show(at: OnGroup, Query(Done { done }): Q
             @if visitor.may(Action::Redrive) && !letter.parks_key {
                 form method="post" action={ (path) "/dead/" (id) "/replay" } { (csrf(&visitor)) button { "Replay: it gets all its attempts again" } }
             }
-            @if visitor.may(Action::Delete) {
-                details { summary { "Delete …" }
-                    form method="post" action={ (path) "/dead/" (id) "/delete" } { (csrf(&visitor))
-                        div.field { label { "No undo. Type the group's name: " strong { (group) } " " input name="confirm" required autocomplete="off"; } }
-                        button.danger { "Delete" } }
-                }
-            }
+            @if visitor.may(Action::Delete) { (delete_form("Delete …", &format!("{path}/dead/{id}/delete"), &csrf(&visitor), ("group", &names.group))) }
         } }
     };
     Ok(page(&app, &visitor, "Dead letter", done.as_deref(), &body))
@@ -91,11 +85,11 @@ pub(in crate::console::pages) async fn replay(at: OnGroup) -> Result<Redirect, P
             _ => Err(Problem::plain(UNKNOWN_LETTER)),
         }
     };
-    at.acted(("replay", &[("letter", json!(id.to_string()))]), &format!("{}/dead", at.path()), act).await
+    at.acted(("replay", at.target(&[("letter", json!(id.to_string()))])), &format!("{}/dead", at.path()), act).await
 }
 
 pub(in crate::console::pages) async fn delete(at: OnGroup, Form(form): Form<Confirmed>) -> Result<Redirect, Problem> {
-    confirmed(&at.group, &form.confirm, "deleted")?;
+    confirmed(&at.names.group, &form.confirm, "deleted")?;
     let (dead, id) = (at.letters().await?, at.letter()?);
     let act = async {
         match dead.remove_all(&[id]).await.map_err(stream_problem)?.first() {
@@ -103,5 +97,5 @@ pub(in crate::console::pages) async fn delete(at: OnGroup, Form(form): Form<Conf
             _ => Err(Problem::plain(UNKNOWN_LETTER)),
         }
     };
-    at.acted(("delete", &[("letter", json!(id.to_string()))]), &format!("{}/dead", at.path()), act).await
+    at.acted(("delete", at.target(&[("letter", json!(id.to_string()))])), &format!("{}/dead", at.path()), act).await
 }

@@ -13,7 +13,7 @@ use crate::console::security::redact::{HIDDEN, Origin};
 use crate::output::printable;
 use crate::stream::{kind, reason};
 use evenkeel::stream::admin::{DeadLetter, DeadLetters};
-use on_group::OnGroup;
+use on_group::{GroupNames, OnGroup};
 
 /// The value of a dead letter as this visitor may see it.
 fn value(app: &App, visitor: &Visitor, stream: &str, letter: &DeadLetter) -> String {
@@ -25,7 +25,7 @@ fn value(app: &App, visitor: &Visitor, stream: &str, letter: &DeadLetter) -> Str
 }
 
 /// A key as this visitor may see it: it may be the id of a person.
-fn key(visitor: &Visitor, key: &[u8]) -> String {
+pub(in crate::console) fn key(visitor: &Visitor, key: &[u8]) -> String {
     if visitor.sees_bodies() { printable(key) } else { HIDDEN.to_owned() }
 }
 

@@ -1,22 +1,19 @@
 //! `/streams/{stream}`: one stream, its groups and their partitions, read now.
 
 use super::group;
-use crate::console::app::App;
+use crate::console::on::On;
 use crate::console::pages::layout::page;
 use crate::console::pages::queues::queue::Done;
 use crate::console::pages::{group_path, number};
 use crate::console::rights::Visitor;
 use crate::console::source::stream_problem;
 use crate::stream::figures::{self, Figures};
-use axum::extract::{Path, State};
 use evenkeel::stream::admin::{GroupState, GroupStats};
 use maud::{Markup, html};
 use web::{Problem, Query};
 
 pub(in crate::console::pages) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(name): Path<String>,
+    On { app, visitor, names: name }: On<String>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Markup, Problem> {
     let figures = Figures::read(&app.source.stream(&name).await?).await.map_err(stream_problem)?;
