@@ -8,6 +8,7 @@ mod round;
 mod run;
 
 pub(crate) use round::Round;
+pub(crate) use run::panic_text;
 use run::{Length, Suite, Tally, play_all};
 
 /// Says what the long run plays: kind (or `all`), first seed, `rounds` or `minutes`, and how many.

@@ -56,7 +56,7 @@ pub(super) struct Taken {
 pub(super) struct HostileSink(Arc<Inner>);
 
 struct Inner {
-    pub(super) mode: Mode,
+    mode: Mode,
     clock: TestClock,
     is_mended: AtomicBool,
     taken: Mutex<Vec<Taken>>,
@@ -90,9 +90,15 @@ impl HostileSink {
     }
 
     fn how(&self, message: &Envelope) -> How {
+        if self.mode_now() != Mode::ByMessage || self.0.is_mended.load(SeqCst) {
+            return How::Accepts;
+        }
         let how = header(message, "how");
-        let bad = BAD.into_iter().find(|bad| format!("{bad:?}") == how);
-        if self.0.is_mended.load(SeqCst) { How::Accepts } else { bad.unwrap_or(How::Accepts) }
+        BAD.into_iter().find(|bad| format!("{bad:?}") == how).unwrap_or(How::Accepts)
+    }
+
+    fn mode_now(&self) -> Mode {
+        if self.0.is_mended.load(SeqCst) { Mode::ByMessage } else { self.0.mode }
     }
 
     fn take(&self, message: &Envelope) -> Confirmed {
@@ -158,8 +164,7 @@ impl Sink for HostileSink {
         let hows: Vec<How> = messages.iter().map(|message| self.how(message)).collect();
         assert!(!hows.contains(&How::PanicsAtOnce), "on purpose");
         async move {
-            let mode = if self.0.is_mended.load(SeqCst) { Mode::ByMessage } else { self.0.mode };
-            match mode {
+            match self.mode_now() {
                 Mode::ByMessage => {}
                 Mode::Away => return vec![Err(SinkError::Away("gone fishing".to_owned())); messages.len()],
                 Mode::Busy => return vec![Err(SinkError::Busy("full".to_owned())); messages.len()],

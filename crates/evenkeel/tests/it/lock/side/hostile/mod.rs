@@ -6,7 +6,7 @@ mod site;
 use super::cancel::polled;
 use super::rig::{TTL, until};
 use crate::lock::side::rig::Rig;
-use crate::robustness::Round;
+use crate::robustness::{Round, panic_text};
 use crate::sql::databases::{TestDatabase, Tested};
 use evenkeel::lock::{LossReason, ReleaseOutcome};
 use site::{FAMILIES, Family, Request, Site};
@@ -160,9 +160,8 @@ async fn misbehave(round: &mut Round, site: &Arc<Site>) {
     }
     for (behavior, task) in tasks {
         if let Err(error) = site.while_time_passes(task).await {
-            let panic = error.into_panic();
-            let is_intended = panic.downcast_ref::<&str>().is_some_and(|text| text.contains("on purpose"));
-            assert!(is_intended, "{behavior:?} ended with {:?}", panic.downcast_ref::<String>());
+            let text = panic_text(&*error.into_panic());
+            assert!(text.contains("on purpose"), "{behavior:?} ended with {text}");
         }
     }
     let request = Request::new(family, &name);
