@@ -41,6 +41,7 @@ suites! {
     queues_survive_random_hostile_code: "hostile" of "queue", crate::queue::side::robustness::hostile;
     locks_survive_random_hostile_code: "hostile" of "lock", crate::lock::side::hostile::hostile;
     relays_survive_random_hostile_code: "hostile" of "sql", crate::sql::relay::hostile;
+    spools_survive_random_hostile_code: "hostile" of "spool", crate::spool::robustness::hostile;
     streams_survive_random_hostile_code: "hostile" of "stream", crate::stream::side::robustness::hostile;
     caches_of_random_large_values_serve_small_ones: "sizes" of "cache", crate::cache::reads::robustness::sizes;
     queues_of_random_large_bodies_serve_small_ones: "sizes" of "queue", crate::queue::side::robustness::sizes;

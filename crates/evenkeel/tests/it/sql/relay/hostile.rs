@@ -25,12 +25,17 @@ pub(super) enum How {
     Poison,
     /// Blames an earlier message, although it accepted all of them.
     Held,
+    /// Says of one message that the whole sink is unavailable, or the topic full.
+    Away,
+    Busy,
 }
 
 /// All but `Accepts`.
-pub(super) const BAD: [How; 10] = {
-    use How::{Blocks, Hangs, Held, Panics, PanicsAtOnce, Poison, Retry, SaysMuch, SaysNothing, SaysTooMuch};
-    [Panics, PanicsAtOnce, Hangs, Blocks, SaysNothing, SaysTooMuch, SaysMuch, Retry, Poison, Held]
+pub(super) const BAD: [How; 12] = {
+    use How::{
+        Away, Blocks, Busy, Hangs, Held, Panics, PanicsAtOnce, Poison, Retry, SaysMuch, SaysNothing, SaysTooMuch,
+    };
+    [Panics, PanicsAtOnce, Hangs, Blocks, SaysNothing, SaysTooMuch, SaysMuch, Retry, Poison, Held, Away, Busy]
 };
 
 /// What the sink does with all messages.
@@ -90,15 +95,15 @@ impl HostileSink {
     }
 
     fn how(&self, message: &Envelope) -> How {
-        if self.mode_now() != Mode::ByMessage || self.0.is_mended.load(SeqCst) {
+        if self.0.mode != Mode::ByMessage || self.is_mended() {
             return How::Accepts;
         }
         let how = header(message, "how");
         BAD.into_iter().find(|bad| format!("{bad:?}") == how).unwrap_or(How::Accepts)
     }
 
-    fn mode_now(&self) -> Mode {
-        if self.0.is_mended.load(SeqCst) { Mode::ByMessage } else { self.0.mode }
+    fn is_mended(&self) -> bool {
+        self.0.is_mended.load(SeqCst)
     }
 
     fn take(&self, message: &Envelope) -> Confirmed {
@@ -124,6 +129,8 @@ impl HostileSink {
             How::SaysMuch => Err(SinkError::Retry("\0ü".repeat(100_000))),
             How::Poison => Err(SinkError::Poison("never".to_owned())),
             How::Held => Err(SinkError::Held),
+            How::Away => Err(SinkError::Away("gone fishing".to_owned())),
+            How::Busy => Err(SinkError::Busy("full".to_owned())),
             How::Retry | How::SaysNothing | How::SaysTooMuch => Err(SinkError::Retry("no".to_owned())),
         }
     }
@@ -164,7 +171,8 @@ impl Sink for HostileSink {
         let hows: Vec<How> = messages.iter().map(|message| self.how(message)).collect();
         assert!(!hows.contains(&How::PanicsAtOnce), "on purpose");
         async move {
-            match self.mode_now() {
+            match self.0.mode {
+                _ if self.is_mended() => {}
                 Mode::ByMessage => {}
                 Mode::Away => return vec![Err(SinkError::Away("gone fishing".to_owned())); messages.len()],
                 Mode::Busy => return vec![Err(SinkError::Busy("full".to_owned())); messages.len()],

@@ -100,8 +100,8 @@ struct Shop {
 
 pub(in crate::sql::relay) async fn hostile(mut round: Round) {
     let mut shop = Shop::open(&mut round).await;
-    for _ in 0..round.number(2, 5) {
-        for _ in 0..round.number(2, 8) {
+    for _ in 0..round.number(2, 8) {
+        for _ in 0..round.number(2, 10) {
             shop.work(&mut round).await;
         }
         shop.lose_marks().await;
