@@ -8,6 +8,7 @@ mod round;
 mod run;
 
 pub(crate) use round::Round;
+pub(crate) use run::panic_text;
 use run::{Length, Suite, Tally, play_all};
 
 /// Says what the long run plays: kind (or `all`), first seed, `rounds` or `minutes`, and how many.
@@ -38,6 +39,9 @@ suites! {
     streams_with_random_extremes_work: "extremes" of "stream", crate::stream::side::robustness::extremes;
     caches_survive_random_hostile_code: "hostile" of "cache", crate::cache::reads::robustness::hostile;
     queues_survive_random_hostile_code: "hostile" of "queue", crate::queue::side::robustness::hostile;
+    locks_survive_random_hostile_code: "hostile" of "lock", crate::lock::side::hostile::hostile;
+    relays_survive_random_hostile_code: "hostile" of "sql", crate::sql::relay::hostile;
+    spools_survive_random_hostile_code: "hostile" of "spool", crate::spool::robustness::hostile;
     streams_survive_random_hostile_code: "hostile" of "stream", crate::stream::side::robustness::hostile;
     caches_of_random_large_values_serve_small_ones: "sizes" of "cache", crate::cache::reads::robustness::sizes;
     queues_of_random_large_bodies_serve_small_ones: "sizes" of "queue", crate::queue::side::robustness::sizes;

@@ -57,7 +57,7 @@ impl Tally {
         let round = AssertUnwindSafe((suite.play)(Round::new(seed, &record))).catch_unwind();
         let violation = match tokio::time::timeout(ROUND_MAX, round).await {
             Ok(Ok(())) => None,
-            Ok(Err(panic)) => Some(text(&*panic)),
+            Ok(Err(panic)) => Some(panic_text(&*panic)),
             Err(_) => Some(format!("the round did not end within {ROUND_MAX:?}")),
         };
         let record = record.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -111,13 +111,13 @@ pub(crate) async fn play_all(suites: &[&Suite], first_seed: u64, length: Length)
 
 /// Prints a panic, unless it is one of the hostile user code.
 fn report(panic: &PanicHookInfo<'_>) {
-    let text = text(panic.payload());
+    let text = panic_text(panic.payload());
     if !["panics", "on purpose", "when dropped", "non-string"].iter().any(|part| text.contains(part)) {
         eprintln!("{panic}");
     }
 }
 
-fn text(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
         .unwrap_or_else(|| "non-string panic".to_owned())

@@ -37,7 +37,7 @@ mod inbox;
 pub(crate) mod jobs;
 mod large;
 mod pages;
-mod relay;
+pub(crate) mod relay;
 mod rig;
 mod silence;
 mod sim;

@@ -10,6 +10,7 @@ pub(super) mod cancel;
 pub(super) mod extremes;
 mod failures;
 mod holds;
+pub(crate) mod hostile;
 mod many;
 mod pools;
 mod queue;

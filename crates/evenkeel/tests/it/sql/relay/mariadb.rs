@@ -40,6 +40,8 @@ mod order;
 mod outage;
 #[path = "stories/reads.rs"]
 mod reads;
+#[path = "stories/robustness/mod.rs"]
+pub(super) mod robustness;
 #[path = "stage.rs"]
 mod stage;
 #[path = "stories/trouble.rs"]
