@@ -7,6 +7,7 @@ mod files;
 mod hostile;
 mod invalidations;
 mod neighbors;
+pub(crate) mod robustness;
 
 use evenkeel::spool::{Fsync, PendingEffect, Spool, SpoolOptions};
 use std::path::Path;
