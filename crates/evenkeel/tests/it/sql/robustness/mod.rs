@@ -1,9 +1,10 @@
 //! Random misuse of SQL: units of work, relays, the inbox, operators and locks with arguments and settings at their extremes in any
-//! combination; on a database that is drawn.
+//! combination, and messages of any size next to small ones; on a database that is drawn.
 
 mod calls;
 mod units;
 
+use super::large::{MIB, large_and_small};
 use super::rig::{Rig, Sql};
 use crate::lock::sql_extremes::NAMES;
 use crate::rig::Fleet;
@@ -68,4 +69,27 @@ async fn extremes_on<DB: Sql>(mut round: Round) {
     Box::pin(calls::operators(&mut round, &rig)).await;
     Box::pin(calls::row_locks(&mut round, &rig)).await;
     Box::pin(calls::waits(&mut round, &rig)).await;
+}
+
+/// Messages and jobs of up to 20 MiB next to small units of work.
+pub(crate) async fn sizes(mut round: Round) {
+    match round.number(0, 2) {
+        0 => Box::pin(sizes_on::<Sqlite>(round)).await,
+        1 => Box::pin(sizes_on::<MySql>(round)).await,
+        _ => Box::pin(sizes_on::<Postgres>(round)).await,
+    }
+}
+
+async fn sizes_on<DB: Sql>(mut round: Round) {
+    // One that only some databases accept, and others of any size.
+    let mut sizes = vec![usize::try_from(round.number(14 << 20, 20 << 20)).unwrap()];
+    for _ in 0..round.number(2, 6) {
+        let bits = round.number(0, 22);
+        sizes.push(usize::try_from(round.number(0, 1 << bits)).unwrap());
+    }
+    round.misbehaves(format!("{sizes:?} on {}", DB::NAME));
+    let rig = Rig::<DB>::open().await;
+    let counts = large_and_small(&rig, &sizes).await;
+    assert!(sizes.iter().filter(|size| **size < 14 * MIB).count() * 3 <= counts.taken, "{counts:?}");
+    round.checked((counts.taken + counts.refused + counts.small) as u64);
 }
