@@ -16,12 +16,8 @@ pub(crate) enum Route {
 }
 
 impl RouteGroup for Route {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (Route::Api, "api"),
-        (Route::Page, "page"),
-        (Route::Probe, "probe"),
-        (Route::Unknown, "unknown"),
-    ];
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Route::Api, "api"), (Route::Page, "page"), (Route::Probe, "probe"), (Route::Unknown, "unknown")];
     const REQUESTS: &'static str = "stockroom_http_requests_total";
     const SECONDS: &'static str = "stockroom_http_request_seconds";
 

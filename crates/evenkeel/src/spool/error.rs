@@ -45,6 +45,14 @@ pub enum SpoolError {
         /// The largest size.
         bytes_max: u64,
     },
+    /// The topic of an effect is longer than 255 bytes. Nothing was written.
+    #[error("the topic of an effect has {bytes} bytes; the limit is {bytes_max}")]
+    LongTopic {
+        /// Its length.
+        bytes: u64,
+        /// The longest length.
+        bytes_max: u64,
+    },
     /// The operating system returned an error. If it happened during a write, nothing of that write is in the file.
     #[error("the spool could not {what} {path}: {source}", path = .path.display())]
     Io {

@@ -87,8 +87,8 @@ impl Spool {
     /// Dropping the future does not undo it.
     ///
     /// # Errors
-    /// [`SpoolError::Full`] (after waiting for space, if the options say so), [`SpoolError::TooLarge`], [`SpoolError::Io`] and
-    /// [`SpoolError::Closed`]: it is not stored. [`SpoolError::Broken`]: the spool stores nothing any more, and whether this
+    /// [`SpoolError::Full`] (after waiting for space, if the options say so), [`SpoolError::TooLarge`], [`SpoolError::LongTopic`],
+    /// [`SpoolError::Io`] and [`SpoolError::Closed`]: it is not stored. [`SpoolError::Broken`]: the spool stores nothing any more, and whether this
     /// effect was stored is unknown.
     pub async fn append(&self, effect: PendingEffect) -> Result<u64, SpoolError> {
         let mut room = self.0.shared.room.subscribe();

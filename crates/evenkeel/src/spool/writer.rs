@@ -18,6 +18,9 @@ use tokio::sync::{Notify, oneshot, watch};
 /// The maximum number of messages that share one write.
 const BATCH_MAX: usize = 512;
 
+/// The longest topic.
+const TOPIC_BYTES_MAX: u64 = 255;
+
 /// State shared by the handles and the thread.
 pub(super) struct Shared {
     live: Mutex<Live>,
@@ -156,7 +159,11 @@ impl Writer {
             return Err(error.clone());
         }
         let (bytes, bytes_max) = (frame_bytes(effect), self.options.bytes_max);
-        if bytes > self.options.segment_bytes || effect.topic.len() > 255 {
+        let topic_bytes = effect.topic.len() as u64;
+        if topic_bytes > TOPIC_BYTES_MAX {
+            return Err(SpoolError::LongTopic { bytes: topic_bytes, bytes_max: TOPIC_BYTES_MAX });
+        }
+        if bytes > self.options.segment_bytes {
             return Err(SpoolError::TooLarge { bytes, bytes_max: self.options.segment_bytes });
         }
         let waiting = self.shared.live().bytes() + bytes_before;

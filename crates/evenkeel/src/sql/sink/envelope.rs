@@ -16,7 +16,8 @@ pub struct Order {
 pub struct Envelope {
     /// The outbox that assigned [`Order::sequence`]: the sequences of two outboxes are independent.
     pub source: String,
-    /// The id of the message, which is the same in all its copies.
+    /// The id of the message, which is the same in all its copies: at most 255 bytes, so that it can be its name in an
+    /// [`Inbox`](crate::sql::Inbox).
     pub id: String,
     /// The topic: a stream, a subject, a routing key.
     pub topic: String,

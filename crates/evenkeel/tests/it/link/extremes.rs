@@ -6,9 +6,11 @@ use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkError, LinkOptions, Tracking};
 use std::time::Duration;
 
-type Change = Box<dyn Fn(&mut LinkOptions)>;
+/// Changes options.
+pub(super) type Change = Box<dyn Fn(&mut LinkOptions)>;
 
-fn changes() -> Vec<(String, bool, Change)> {
+/// Changes of the default options, which begin with the name of the option, and whether a link opens with one of them.
+pub(super) fn changes() -> Vec<(String, bool, Change)> {
     let mut all: Vec<(String, bool, Change)> = Vec::new();
     let ms = Duration::from_millis;
     for span in [Duration::ZERO, Duration::from_nanos(1), ms(9), ms(10), ms(u64::MAX), Duration::MAX] {
@@ -33,9 +35,9 @@ fn changes() -> Vec<(String, bool, Change)> {
     for (prefix, works) in [("", false), (" ", false), ("a{b", false), ("a\nb", false), ("a", true), ("a:b*?[", true)] {
         all.push((format!("prefix {prefix:?}"), works, Box::new(move |to| prefix.clone_into(&mut to.prefix))));
     }
-    all.push(("long prefix".to_owned(), true, Box::new(|to| to.prefix = "x".repeat(1 << 20))));
+    all.push(("prefix of 1 MiB".to_owned(), true, Box::new(|to| to.prefix = "x".repeat(1 << 20))));
     for tracking in [Tracking::Keys, Tracking::Broadcast, Tracking::Off] {
-        all.push((format!("{tracking:?}"), true, Box::new(move |to| to.tracking = tracking)));
+        all.push((format!("tracking {tracking:?}"), true, Box::new(move |to| to.tracking = tracking)));
     }
     all
 }

@@ -11,3 +11,4 @@ mod hostile;
 mod outages;
 mod push;
 mod refusals;
+pub(crate) mod robustness;

@@ -46,6 +46,11 @@ suites! {
     caches_of_random_large_values_serve_small_ones: "sizes" of "cache", crate::cache::reads::robustness::sizes;
     queues_of_random_large_bodies_serve_small_ones: "sizes" of "queue", crate::queue::side::robustness::sizes;
     streams_of_random_large_values_serve_small_ones: "sizes" of "stream", crate::stream::side::robustness::sizes;
+    sql_with_random_extremes_works: "extremes" of "sql", crate::sql::robustness::extremes;
+    sql_with_random_large_messages_serves_small_ones: "sizes" of "sql", crate::sql::robustness::sizes;
+    redlocks_with_random_extremes_work: "extremes" of "redlock", crate::lock::redlock::robustness::extremes;
+    spools_with_random_extremes_work: "extremes" of "spool", crate::spool::robustness::extremes;
+    links_with_random_extremes_work: "extremes" of "link", crate::link::robustness::extremes;
     operators_agree_with_programs_in_random_order: "operators" of "queue", crate::sql::jobs::robustness::operators;
     random_foreign_values_stop_only_their_keys: "neighbors" of "all", neighbors::neighbors;
 }

@@ -6,29 +6,35 @@ use std::time::Duration;
 
 const SIZES: [u64; 9] = [0, 1, 255, 256, 4096, 4097, 1 << 30, (1 << 30) + 1, u64::MAX];
 
-fn spans() -> [Duration; 4] {
+/// Turns the options of a spool into others.
+pub(super) type Change = Box<dyn Fn(SpoolOptions) -> SpoolOptions>;
+
+pub(super) fn spans() -> [Duration; 4] {
     [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(u64::MAX), Duration::MAX]
 }
 
-fn all() -> Vec<(String, bool, SpoolOptions)> {
-    let mut all = Vec::new();
+/// Changes of [`small`], and whether a spool opens with one of them.
+pub(super) fn changes() -> Vec<(String, bool, Change)> {
+    let mut all: Vec<(String, bool, Change)> = Vec::new();
     for bytes in SIZES {
-        all.push((format!("bytes_max {bytes}"), bytes >= 256, small().bytes_max(bytes)));
+        all.push((format!("bytes_max {bytes}"), bytes >= 256, Box::new(move |to| to.bytes_max(bytes))));
         let is_segment = (256..=1 << 30).contains(&bytes);
-        all.push((format!("segment_bytes {bytes}"), is_segment, small().bytes_max(u64::MAX).segment_bytes(bytes)));
-        all.push((format!("both {bytes}"), is_segment, small().segment_bytes(bytes).bytes_max(bytes)));
+        let roomy: Change = Box::new(move |to| to.bytes_max(u64::MAX).segment_bytes(bytes));
+        all.push((format!("segment_bytes {bytes}"), is_segment, roomy));
+        all.push((format!("both {bytes}"), is_segment, Box::new(move |to| to.segment_bytes(bytes).bytes_max(bytes))));
     }
     for span in spans() {
         let is_span = !span.is_zero();
-        all.push((format!("fsync every {span:?}"), is_span, small().fsync(Fsync::Every(span))));
-        all.push((format!("block {span:?}"), true, small().when_full(WhenFull::Block(span))));
+        all.push((format!("fsync every {span:?}"), is_span, Box::new(move |to| to.fsync(Fsync::Every(span)))));
+        all.push((format!("block {span:?}"), true, Box::new(move |to| to.when_full(WhenFull::Block(span)))));
     }
     all
 }
 
 #[tokio::test]
 async fn spool_with_extreme_settings_keeps_acknowledged_records() {
-    for (what, works, options) in all() {
+    for (what, works, change) in changes() {
+        let options = change(small());
         let folder = tempfile::tempdir().unwrap();
         match Spool::open(folder.path(), options.clone()).await {
             Ok(spool) => {

@@ -86,6 +86,17 @@ async fn full_spool_rejects_with_its_size() {
     assert!(matches!(spool.append(huge).await, Err(SpoolError::TooLarge { .. })));
 }
 
+/// It was rejected as an effect larger than a segment, with two numbers of which the first was the smaller.
+#[tokio::test]
+async fn long_topic_is_rejected_with_its_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::open(folder.path(), SpoolOptions::default()).await.unwrap();
+    let rejected = spool.append(PendingEffect::write("t".repeat(256), "k", "")).await.unwrap_err();
+    assert!(matches!(rejected, SpoolError::LongTopic { bytes: 256, bytes_max: 255 }), "{rejected}");
+    assert!(!rejected.is_retryable() && spool.stats().pending == 0, "{rejected}");
+    spool.append(PendingEffect::write("t".repeat(255), "k", "")).await.unwrap();
+}
+
 #[tokio::test]
 async fn waiting_caller_is_admitted_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();

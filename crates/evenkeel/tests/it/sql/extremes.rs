@@ -5,8 +5,8 @@ use super::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;
 use evenkeel::sql::relay::operate::{Outbox, ParkedDecision, WorkState};
 use evenkeel::sql::sink::stream::Limit;
-use evenkeel::sql::sink::{Confirmed, Envelope, Order, Sink, StreamSink};
-use evenkeel::sql::{Message, SqlError};
+use evenkeel::sql::sink::{Confirmed, Envelope, Order, Sink, Sinks, StreamSink};
+use evenkeel::sql::{Database, Message, Once, Relay, SqlError};
 use std::time::Duration;
 use testkit::park::redis;
 
@@ -14,13 +14,45 @@ on_each! {
     extreme_effects_are_accepted_or_rejected
     outbox_queries_with_extreme_limits_end
     extreme_row_lock_timeouts_are_accepted
+    message_with_the_longest_names_is_processed_once
 }
 
-const SIZES: [usize; 5] = [0, 1, 255, 256, 1 << 20];
+pub(super) const SIZES: [usize; 5] = [0, 1, 255, 256, 1 << 20];
 
-fn spans() -> [Duration; 6] {
+pub(super) fn spans() -> [Duration; 6] {
     let ms = Duration::from_millis;
     [Duration::ZERO, Duration::from_nanos(1), ms(1), ms(i32::MAX as u64 + 1), ms(u64::MAX), Duration::MAX]
+}
+
+/// Changes a relay's settings.
+pub(super) type Change<DB> = Box<dyn Fn(Relay<DB>) -> Relay<DB>>;
+
+/// Every setting of a relay at zero, at its bounds and at its largest.
+pub(super) fn relay_settings<DB: Database>() -> Vec<(String, Change<DB>)> {
+    type Set<DB> = fn(Relay<DB>, Duration) -> Relay<DB>;
+    let spans: [(&str, Set<DB>); 8] = [
+        ("lease", |relay, span| relay.lease(span)),
+        ("deadline", |relay, span| relay.deadline(span)),
+        ("backoff", |relay, span| relay.backoff(span, span)),
+        ("backoff from 0", |relay, span| relay.backoff(Duration::ZERO, span)),
+        ("poll", |relay, span| relay.poll(span, span)),
+        ("poll down", |relay, span| relay.poll(span, Duration::ZERO)),
+        ("retention", |relay, span| relay.retention(span)),
+        ("unrouted_max", |relay, span| relay.unrouted_max(span)),
+    ];
+    let mut all: Vec<(String, Change<DB>)> = Vec::new();
+    for (name, set) in spans {
+        for span in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
+            all.push((format!("{name} {span:?}"), Box::new(move |relay| set(relay, span))));
+        }
+    }
+    for number in [0, 1, 256, usize::MAX] {
+        all.push((format!("batch {number}"), Box::new(move |relay| relay.batch(number))));
+    }
+    for number in [0, 1, u32::MAX] {
+        all.push((format!("attempts {number}"), Box::new(move |relay| relay.attempts_max(number))));
+    }
+    all
 }
 
 async fn extreme_effects_are_accepted_or_rejected<DB: Sql>(rig: Rig<DB>) {
@@ -93,6 +125,30 @@ async fn extreme_row_lock_timeouts_are_accepted<DB: Sql>(rig: Rig<DB>) {
             }
         }
     }
+}
+
+/// The id of such a message was longer than a name in an inbox may be: its reader could never process it.
+async fn message_with_the_longest_names_is_processed_once<DB: Sql>(rig: Rig<DB>) {
+    let stream = StreamSink::new(&rig.keel);
+    let longest = "x".repeat(255);
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    for key in [longest.clone(), format!("y{}", &longest[1..])] {
+        for _ in 0..2 {
+            work.publish(Message::new(longest.clone(), "").key(key.clone())).unwrap();
+        }
+    }
+    work.commit().await.unwrap();
+    rig.keel.relay(&rig.pool).sinks(Sinks::to(stream.clone())).run_once().await.unwrap();
+    let entries = stream.entries(&longest, None, usize::MAX).await.unwrap();
+    assert_eq!(entries.len(), 4);
+    let mut transaction = rig.pool.begin().await.unwrap();
+    for expected in [Once::Fresh, Once::Seen] {
+        for entry in &entries {
+            let once = rig.keel.inbox(&rig.pool).once(&mut transaction, "reader", &entry.message.id).await;
+            assert_eq!(once.unwrap(), expected, "{}", entry.message.id);
+        }
+    }
+    transaction.commit().await.unwrap();
 }
 
 fn message(sequence: u64) -> Envelope {

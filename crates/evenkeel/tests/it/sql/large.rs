@@ -4,6 +4,7 @@
 use super::rig::{Rig, Sql};
 use evenkeel::Keel;
 use evenkeel::codec::Raw;
+use evenkeel::sql::relay::operate::{Outbox, WorkState};
 use evenkeel::sql::sink::{Sinks, StreamSink};
 use evenkeel::sql::{Message, Once, SqlError};
 use std::cell::Cell;
@@ -14,17 +15,25 @@ on_each! {
     large_messages_do_not_block_small_units_of_work
 }
 
-const MIB: usize = 1 << 20;
+pub(super) const MIB: usize = 1 << 20;
 const SIZES: [usize; 4] = [MIB, 2 * MIB, 8 * MIB, 20 * MIB];
 /// What the process may take at its highest, in terms of all that is sent: a message, one with a key and a job of each size. The jobs stay, in
 /// the embedded store, and so does what SQLite keeps in this process.
 const COPIES_MAX: u64 = 6;
 
-/// Sends `size` bytes as a message without a key, as one with a key, and as a job; returns whether the database accepts that
-/// much.
-async fn send<DB: Sql>(rig: &Rig<DB>, size: usize) -> bool {
+/// How many messages and jobs were accepted and refused, and how many small units of work were committed meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    pub(super) taken: usize,
+    pub(super) refused: usize,
+    pub(super) small: usize,
+    /// Of those that were accepted.
+    messages: usize,
+}
+
+/// Sends `size` bytes as a message without a key, as one with a key, and as a job, each in a unit of work of its own.
+async fn send<DB: Sql>(rig: &Rig<DB>, size: usize, sent: &mut Sent) {
     let bulk = rig.keel.queue("bulk").codec(Raw).body_bytes_max(32 * MIB).open().await.unwrap();
-    let mut is_taken = true;
     for part in 0..3 {
         let body = bytes::Bytes::from(vec![7_u8; size]);
         let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -33,18 +42,28 @@ async fn send<DB: Sql>(rig: &Rig<DB>, size: usize) -> bool {
             1 => work.publish(Message::new("links", body).key("large")).unwrap(),
             _ => drop(work.enqueue(bulk.job(&body)).unwrap()),
         }
+        let id = work.id();
         match Box::pin(work.commit()).await {
-            Ok(_) => {}
+            Ok(_) => {
+                sent.taken += 1;
+                sent.messages += usize::from(part < 2);
+            }
             // MariaDB says how much it takes.
-            Err(SqlError::TooLarge { .. }) => is_taken = false,
+            Err(error @ SqlError::TooLarge { bytes, limit, .. }) => {
+                assert!(bytes >= size as u64 && bytes + 4096 > limit, "{error}");
+                let text = error.to_string();
+                assert!(text.contains(&bytes.to_string()) && text.contains(&limit.to_string()), "{text}");
+                let known = Outbox::new(&rig.pool).works(WorkState::Waiting, None, usize::MAX).await.unwrap();
+                assert!(known.iter().all(|work| work.id != id), "nothing of it is in the outbox");
+                sent.refused += 1;
+            }
             Err(error) => panic!("{size}: {error}"),
         }
     }
-    is_taken
 }
 
 /// A unit of work with every kind of effect, and a message of another program that is processed once.
-async fn small<DB: Sql>(rig: &Rig<DB>, number: u64) {
+async fn small<DB: Sql>(rig: &Rig<DB>, number: usize) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.invalidate(&rig.stock, &1).unwrap();
     work.enqueue(rig.mail.job(&"letter".to_owned())).unwrap();
@@ -61,46 +80,58 @@ async fn take<DB: Sql>(rig: &Rig<DB>, group: &str, id: &str) {
     transaction.commit().await.unwrap();
 }
 
-async fn large_messages_do_not_block_small_units_of_work<DB: Sql>(rig: Rig<DB>) {
+/// Sends all of these sizes next to small units of work: everything that is accepted arrives once, in a stream of Redis.
+pub(super) async fn large_and_small<DB: Sql>(rig: &Rig<DB>, sizes: &[usize]) -> Sent {
     let shared = redis().await.unwrap();
     // A busy machine may take its time to copy them.
     let url = format!("{}?prefix={}&response_timeout_ms=15000", shared.url, shared.prefix);
     let stream = StreamSink::new(&Keel::connect(&url).await.unwrap());
-    let growth = Growth::begin().unwrap();
     let is_over = Cell::new(false);
     let small_ones = async {
         let mut number = 0;
         while !is_over.get() {
-            small(&rig, number).await;
+            small(rig, number).await;
             number += 1;
         }
         number
     };
     let large_ones = async {
-        let mut taken = 0;
-        for size in SIZES {
-            taken += usize::from(send(&rig, size).await);
+        let mut sent = Sent::default();
+        for size in sizes {
+            send(rig, *size, &mut sent).await;
         }
+        // Not before: right after its commit a large message would be sent by the unit of work, too, for longer than the second of that.
         let relay = rig.keel.relay(&rig.pool).sinks(Sinks::to(stream.clone()));
         let mut after = None;
         let mut arrived = 0;
-        while arrived < 2 * taken {
+        while arrived < sent.messages {
             DB::run(&mut rig.pool.acquire().await.unwrap(), "UPDATE evenkeel_outbox SET due_at = 1 WHERE state = 1")
                 .await
                 .ok();
             relay.run_once().await.unwrap();
             while let Some(entry) = stream.entries("links", after.as_deref(), 1).await.unwrap().pop() {
-                assert!(entry.message.payload.len() >= MIB && entry.message.payload.iter().all(|byte| *byte == 7));
-                take(&rig, "large", &entry.message.id).await;
+                let payload = &entry.message.payload;
+                assert!(sizes.contains(&payload.len()) && payload.iter().all(|byte| *byte == 7));
+                take(rig, "large", &entry.message.id).await;
                 after = Some(entry.entry_id);
                 arrived += 1;
             }
         }
         is_over.set(true);
+        (sent, relay)
     };
-    let (small_ones, ()) = tokio::join!(small_ones, large_ones);
-    assert!(small_ones > 0);
+    let (small, (sent, relay)) = tokio::join!(small_ones, large_ones);
+    assert!(small > 0);
+    while stream.entries("small", None, usize::MAX).await.unwrap().len() < small {
+        relay.run_once().await.unwrap();
+    }
     assert_eq!(rig.works(4).await, 0, "nothing is parked");
+    Sent { small, ..sent }
+}
+
+async fn large_messages_do_not_block_small_units_of_work<DB: Sql>(rig: Rig<DB>) {
+    let growth = Growth::begin().unwrap();
+    large_and_small(&rig, &SIZES).await;
     let (peak, all) = (growth.peak().unwrap(), 3 * SIZES.iter().sum::<usize>() as u64);
     assert!(peak <= COPIES_MAX * all, "{} MiB for {} MiB", peak >> 20, all >> 20);
 }

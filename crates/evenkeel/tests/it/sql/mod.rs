@@ -39,6 +39,7 @@ mod large;
 mod pages;
 pub(crate) mod relay;
 mod rig;
+pub(crate) mod robustness;
 mod silence;
 mod sim;
 mod sink;

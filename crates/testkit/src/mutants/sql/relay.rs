@@ -151,6 +151,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::relay::mariadb::attacked::relay_works_with_extreme_settings",
     ),
     mutant(
+        "ordered_ids_fit_an_inbox",
+        "No inbox accepts the id of a message with a long topic and key, so it is never processed.",
+        "sql::extremes::sqlite::message_with_the_longest_names_is_processed_once",
+    ),
+    mutant(
         "stream_sink_deduplication_bounded",
         "Redis rejects every message of a sink that retains sequences forever.",
         "sql::extremes::stream_on_redis_accepts_extreme_messages",

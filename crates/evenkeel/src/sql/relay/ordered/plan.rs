@@ -11,8 +11,12 @@ use crate::sql::relay::settings::{BACKLOG_MAX, BACKLOG_STEP, unrouted_pause};
 use crate::sql::sink::appends;
 use crate::sql::sink::{Envelope, Order};
 use evenkeel_link::support::{guard, ms};
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::time::Duration;
+
+/// The longest id of a message, which is the longest name in an inbox.
+const ID_BYTES_MAX: usize = 255;
 
 pub(super) fn nothing(key: &ClaimedKey) -> Span {
     Span { name: key.name.clone(), after: key.sent, until: key.sent }
@@ -83,12 +87,24 @@ pub(super) fn envelope(row: &OrderedRow, source: &str, incarnation: Option<u64>)
     let _ = (incarnation, &mut headers);
     Ok(Envelope {
         source: source.to_owned(),
-        id: format!("{source}/{}/{topic}/{key}/{}", topic.len(), row.sequence),
+        id: id(source, &row.name, row.sequence),
         topic: topic.clone(),
         order: Some(Order { key: key.clone(), sequence: row.sequence }),
         payload: row.payload.clone().into(),
         headers,
     })
+}
+
+/// The id of a message, which an inbox accepts as a name: with a long topic and key it has their hash instead.
+fn id(source: &str, name: &KeyName, sequence: u64) -> String {
+    let KeyName { topic, key } = name;
+    let id = format!("{source}/{}/{topic}/{key}/{sequence}", topic.len());
+    if id.len() <= ID_BYTES_MAX || !guard("ordered_ids_fit_an_inbox") {
+        return id;
+    }
+    let digest = Sha256::new().chain_update(format!("{}/{topic}/{key}", topic.len())).finalize();
+    let digits = digest.iter().fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"));
+    format!("{source}/sha256/{digits}/{sequence}")
 }
 
 #[cfg(test)]

@@ -2,25 +2,28 @@
 
 use crate::lock::side::rig::in_time;
 use evenkeel::Keel;
-use evenkeel::lock::{LockError, Redlock, ReleaseOutcome, Wait};
+use evenkeel::lock::{LockError, Redlock, RedlockBuilder, ReleaseOutcome, Wait};
 use std::time::Duration;
 use testkit::park::redis;
 
-fn builders() -> Vec<(String, bool, evenkeel::lock::RedlockBuilder)> {
+/// Turns a builder into another.
+pub(super) type Change = Box<dyn Fn(RedlockBuilder) -> RedlockBuilder>;
+
+/// Numbers of servers, of which 3 to 15 are possible.
+pub(super) const SERVERS: [usize; 7] = [0, 1, 2, 3, 15, 16, usize::MAX];
+
+/// Changes of a builder, and whether a Redlock opens with one of them.
+pub(super) fn changes() -> Vec<(String, bool, Change)> {
     let ms = Duration::from_millis;
     let longest = ms(u64::from(u32::MAX));
-    let mut all = Vec::new();
+    let mut all: Vec<(String, bool, Change)> = Vec::new();
     for span in [Duration::ZERO, Duration::from_nanos(1), ms(49), ms(50), longest, longest + ms(1), Duration::MAX] {
         let works = span >= ms(50) && span <= longest;
-        all.push((format!("ttl_max {span:?}"), works, Redlock::builder().ttl_max(span).node_timeout(ms(5_000))));
-        // With a shorter one a busy machine may not reply in time.
+        all.push((format!("ttl_max {span:?}"), works, Box::new(move |to| to.ttl_max(span))));
+        // With a timeout between these a busy machine may not reply in time.
         if span >= ms(49) || span < ms(1) {
             let works = span >= ms(1);
-            all.push((
-                format!("node_timeout {span:?}"),
-                works,
-                Redlock::builder().node_timeout(span.max(Duration::ZERO)),
-            ));
+            all.push((format!("node_timeout {span:?}"), works, Box::new(move |to| to.node_timeout(span))));
         }
     }
     all
@@ -46,7 +49,8 @@ async fn verdict(what: &str, works: bool, opened: Result<Redlock, LockError>) {
 async fn extreme_redlock_settings_work_or_are_rejected() {
     in_time(Box::pin(async {
         let shared = redis().await.unwrap();
-        for (at, (what, works, builder)) in builders().into_iter().enumerate() {
+        for (at, (what, works, change)) in changes().into_iter().enumerate() {
+            let builder = change(Redlock::builder().node_timeout(Duration::from_secs(5)));
             verdict(&what, works, builder.memory(3)).await;
             let join = if shared.url.contains('?') { '&' } else { '?' };
             let urls: Vec<String> =
@@ -54,7 +58,7 @@ async fn extreme_redlock_settings_work_or_are_rejected() {
             let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
             verdict(&what, works, builder.connect(&urls).await).await;
         }
-        for servers in [0, 1, 2, 3, 15, 16, usize::MAX] {
+        for servers in SERVERS {
             verdict(&format!("{servers} servers"), (3..=15).contains(&servers), Redlock::memory(servers)).await;
         }
         let error = Redlock::connect(&[]).await.map(drop).unwrap_err();

@@ -12,4 +12,5 @@ mod holds;
 mod hostile;
 mod partial;
 mod refusals;
+pub(crate) mod robustness;
 mod servers;

@@ -43,7 +43,7 @@ pub(in crate::lock) fn all_terms() -> Vec<(String, LockTerms)> {
     all
 }
 
-pub(super) fn names() -> Vec<String> {
+pub(in crate::lock) fn names() -> Vec<String> {
     let sizes = [0, 1, 512, 513, 1 << 20].map(|size| "x".repeat(size));
     let odd = ["\0", "}", "{", "{}", "%7D", "a b\r\n", "*", "\u{1f980}"].map(str::to_owned);
     sizes.into_iter().chain(odd).collect()

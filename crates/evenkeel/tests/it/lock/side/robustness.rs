@@ -37,7 +37,8 @@ fn is_refusal(error: &LockError) -> bool {
     matches!(error, LockError::Invalid(_))
 }
 
-fn terms(round: &mut Round) -> (LockTerms, String) {
+/// Terms with some settings at their extremes, and their names. They do not wait.
+pub(crate) fn terms(round: &mut Round) -> (LockTerms, String) {
     let (mut terms, mut what) = (LockTerms::default().wait(Wait::No), Vec::new());
     for setting in 0..4 {
         if round.chance(60) {

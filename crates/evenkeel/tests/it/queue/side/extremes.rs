@@ -46,9 +46,9 @@ pub(super) fn spans() -> Vec<Duration> {
 pub(super) const TIMES: [u64; 7] = [0, 1, 1 << 41, (1 << 45) - 1, 1 << 45, 1 << 48, u64::MAX];
 pub(super) const SIZES: [usize; 5] = [0, 1, 60_000, 60_001, 1 << 20];
 
-pub(super) type Change = Box<dyn for<'a> Fn(JobBuilder<'a, String>) -> JobBuilder<'a, String>>;
+pub(crate) type Change = Box<dyn for<'a> Fn(JobBuilder<'a, String>) -> JobBuilder<'a, String>>;
 
-pub(super) fn changes() -> Vec<(String, Change)> {
+pub(crate) fn changes() -> Vec<(String, Change)> {
     let mut all: Vec<(String, Change)> = Vec::new();
     for span in spans() {
         all.push((format!("delay {span:?}"), Box::new(move |order| order.delay(span))));

@@ -8,7 +8,7 @@ macro_rules! on_both {
 mod callbacks;
 mod consuming;
 mod desk;
-mod extremes;
+pub(crate) mod extremes;
 mod faults;
 mod grows;
 mod hostile;

@@ -43,9 +43,9 @@ pub(super) fn spans() -> Vec<Duration> {
 const NUMBERS: [u64; 7] = [0, 1, 2, (1 << 53) - 1, 1 << 53, u64::MAX - 1, u64::MAX];
 const SIZES: [usize; 5] = [0, 1, 60_000, 60_001, 1 << 20];
 
-pub(super) type Change = Box<dyn for<'a> Fn(NewEntry<'a, String>) -> NewEntry<'a, String>>;
+pub(crate) type Change = Box<dyn for<'a> Fn(NewEntry<'a, String>) -> NewEntry<'a, String>>;
 
-pub(super) fn changes() -> Vec<(String, Change)> {
+pub(crate) fn changes() -> Vec<(String, Change)> {
     let mut all: Vec<(String, Change)> = Vec::new();
     for number in NUMBERS {
         all.push((format!("number {number}"), Box::new(move |entry| entry.numbered(format!("p{number}"), number))));

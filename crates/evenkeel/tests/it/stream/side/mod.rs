@@ -36,7 +36,7 @@ macro_rules! on_redis_and_each_database {
 mod admin;
 mod appends;
 mod delivery;
-mod extremes;
+pub(crate) mod extremes;
 mod faults;
 mod hostile;
 mod large;

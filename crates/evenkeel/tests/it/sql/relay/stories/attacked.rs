@@ -262,31 +262,12 @@ async fn unreadable_rows_do_not_delay_other_rows() {
 /// A relay works with every setting at 0, at its minimum and at its maximum.
 #[tokio::test]
 async fn relay_works_with_extreme_settings() {
-    type Set = fn(Relay<Db>, Duration) -> Relay<Db>;
-    let spans: [(&str, Set); 8] = [
-        ("lease", |relay, span| relay.lease(span)),
-        ("deadline", |relay, span| relay.deadline(span)),
-        ("backoff", |relay, span| relay.backoff(span, span)),
-        ("backoff from 0", |relay, span| relay.backoff(Duration::ZERO, span)),
-        ("poll", |relay, span| relay.poll(span, span)),
-        ("poll down", |relay, span| relay.poll(span, Duration::ZERO)),
-        ("retention", |relay, span| relay.retention(span)),
-        ("unrouted_max", |relay, span| relay.unrouted_max(span)),
-    ];
     let mut relays = Vec::new();
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let relay = || stage.keel.another_process().relay(&stage.pool).sinks(Sinks::none().route("links", sink.clone()));
-    for (name, set) in spans {
-        for span in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
-            relays.push((format!("{name} {span:?}"), set(relay(), span)));
-        }
-    }
-    for number in [0, 1, 256, usize::MAX] {
-        relays.push((format!("batch {number}"), relay().batch(number)));
-    }
-    for number in [0, 1, u32::MAX] {
-        relays.push((format!("attempts {number}"), relay().attempts_max(number)));
+    for (name, change) in crate::sql::extremes::relay_settings::<Db>() {
+        relays.push((name, change(relay())));
     }
     sink.answer(|envelope| match &envelope.payload[..] {
         b"sick" => Err(SinkError::Retry("no".to_owned())),
