@@ -1,13 +1,13 @@
 //! Code as tables: `setters!`, the methods of a builder that store one setting each, and `metrics!`, the metric handles of a part.
 
 /// Methods that take a builder, store the value after `=` in the field, and return the builder.
-#[cfg(any(feature = "cache", feature = "queue", feature = "lock", feature = "spool"))]
+#[cfg(any(feature = "cache", feature = "queue", feature = "stream", feature = "lock", feature = "spool"))]
 macro_rules! setters {
     ($($(#[$attribute:meta])*
-        pub fn $name:ident($($argument:ident: $type:ty),+) => $($field:ident).+ = $value:expr;)+
+        pub fn $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)+
     ) => {
         $($(#[$attribute])*
-        pub fn $name(mut self, $($argument: $type),+) -> Self {
+        pub fn $name(mut self, $($argument: $type),*) -> Self {
             self.$($field).+ = $value;
             self
         })+

@@ -78,19 +78,15 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         }
     }
 
-    /// The number of entries that run at once in this process. Default 16, or the size of a batch if that is larger. An unordered consumer
-    /// reads no more entries than it has free slots.
-    pub fn concurrency(mut self, entries: usize) -> Self {
-        self.concurrency = entries;
-        self
-    }
+    setters! {
+        /// The number of entries that run at once in this process. Default 16, or the size of a batch if that is larger. An unordered consumer
+        /// reads no more entries than it has free slots.
+        pub fn concurrency(entries: usize) => concurrency = entries;
 
-    /// The number of entries of a partition that an ordered consumer holds: those that run, and those that wait for an earlier entry of
-    /// their key or for a slot. Default 256. Once entries that wait for a retry fill it, the partition is not read until one of them is
-    /// done, which is logged and counted (`evenkeel_stream_blocked_total`). Entries that are delivered again may exceed it up to twice.
-    pub fn buffer(mut self, entries: usize) -> Self {
-        self.buffer = entries;
-        self
+        /// The number of entries of a partition that an ordered consumer holds: those that run, and those that wait for an earlier entry of
+        /// their key or for a slot. Default 256. Once entries that wait for a retry fill it, the partition is not read until one of them is
+        /// done, which is logged and counted (`evenkeel_stream_blocked_total`). Entries that are delivered again may exceed it up to twice.
+        pub fn buffer(entries: usize) => buffer = entries;
     }
 
     /// How long the first entry of a batch waits for others. Default 10 ms. Without effect on a handler of single entries.
@@ -107,22 +103,18 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         self
     }
 
-    /// How long running handlers may continue after the shutdown has begun, or after the consumer has decided to return a partition.
-    /// Default 25 s. At the shutdown the consumer then drops them and releases their entries at once, without using an attempt. A
-    /// partition that is to be returned then waits for the end of its lease.
-    pub fn drain(mut self, deadline: Duration) -> Self {
-        self.drain = deadline;
-        self
-    }
+    setters! {
+        /// How long running handlers may continue after the shutdown has begun, or after the consumer has decided to return a partition.
+        /// Default 25 s. At the shutdown the consumer then drops them and releases their entries at once, without using an attempt. A
+        /// partition that is to be returned then waits for the end of its lease.
+        pub fn drain(deadline: Duration) => drain = deadline;
 
-    /// How long a handler may run; at least 1 ms. Then it is dropped, its [`cancellation`](Entry::cancellation) fires, and its entry is
-    /// retried as after an error, until it becomes a dead letter. A batch is dropped as a whole. Default: without limit, because leases
-    /// are extended as long as a handler runs.
-    ///
-    /// Not guaranteed: the end of a handler that blocks its thread, or of tasks and threads that it has started.
-    pub fn handler_timeout(mut self, limit: Duration) -> Self {
-        self.handler_timeout = Some(limit);
-        self
+        /// How long a handler may run; at least 1 ms. Then it is dropped, its [`cancellation`](Entry::cancellation) fires, and its entry is
+        /// retried as after an error, until it becomes a dead letter. A batch is dropped as a whole. Default: without limit, because leases
+        /// are extended as long as a handler runs.
+        ///
+        /// Not guaranteed: the end of a handler that blocks its thread, or of tasks and threads that it has started.
+        pub fn handler_timeout(limit: Duration) => handler_timeout = Some(limit);
     }
 
     /// Consumes until `shutdown` is ready, then drains. Creates the group, if it does not exist. During an outage of Redis an unordered

@@ -156,44 +156,28 @@ impl<T: Send + Sync + 'static> Group<T> {
         self.ordering(Ordering::Total)
     }
 
-    /// A group that does not exist yet begins with the next entry that is appended. Default: with the first entry that the log has.
-    pub fn from_end(mut self) -> Self {
-        self.settings.position = Position::End;
-        self
-    }
+    setters! {
+        /// A group that does not exist yet begins with the next entry that is appended. Default: with the first entry that the log has.
+        pub fn from_end() => settings.position = Position::End;
 
-    /// How long an entry, or in an ordered group a partition, stays leased to a consumer that has stopped sending heartbeats. Default 30 s.
-    /// It does not limit how long a handler may run, because a live consumer extends its leases.
-    pub fn lease(mut self, lease: Duration) -> Self {
-        self.settings.lease = lease;
-        self
-    }
+        /// How long an entry, or in an ordered group a partition, stays leased to a consumer that has stopped sending heartbeats. Default 30 s.
+        /// It does not limit how long a handler may run, because a live consumer extends its leases.
+        pub fn lease(lease: Duration) => settings.lease = lease;
 
-    /// How many attempts follow a failed first one, before the entry becomes a dead letter. Default 5.
-    pub fn retries(mut self, retries: u16) -> Self {
-        self.settings.retries = Some(retries);
-        self
-    }
+        /// How many attempts follow a failed first one, before the entry becomes a dead letter. Default 5.
+        pub fn retries(retries: u16) => settings.retries = Some(retries);
 
-    /// Errors never make an entry a dead letter; a permanent error ([`Reaction::Dead`](super::Reaction::Dead)) and crashes do.
-    pub fn retry_forever(mut self) -> Self {
-        self.settings.retries = None;
-        self
-    }
+        /// Errors never make an entry a dead letter; a permanent error ([`Reaction::Dead`](super::Reaction::Dead)) and crashes do.
+        pub fn retry_forever() => settings.retries = None;
 
-    /// The delay between attempts. Default: exponential backoff with full jitter, a random time below a bound of 2 s that doubles with every
-    /// failure, up to an hour. A handler may return a delay of its own.
-    pub fn retry_delay(mut self, delay: RetryDelay) -> Self {
-        self.settings.retry_delay = delay;
-        self
-    }
+        /// The delay between attempts. Default: exponential backoff with full jitter, a random time below a bound of 2 s that doubles with every
+        /// failure, up to an hour. A handler may return a delay of its own.
+        pub fn retry_delay(delay: RetryDelay) => settings.retry_delay = delay;
 
-    /// The number of crashes after which an entry becomes a dead letter. Default 3. A crash is the death of a process, or the loss of its
-    /// lease, while it ran the entry alone. An entry runs alone after two such deaths in a row, so that neighbors of an entry that kills its
-    /// process are not blamed.
-    pub fn crashes_max(mut self, crashes: u8) -> Self {
-        self.settings.crashes_max = crashes;
-        self
+        /// The number of crashes after which an entry becomes a dead letter. Default 3. A crash is the death of a process, or the loss of its
+        /// lease, while it ran the entry alone. An entry runs alone after two such deaths in a row, so that neighbors of an entry that kills its
+        /// process are not blamed.
+        pub fn crashes_max(crashes: u8) => settings.crashes_max = crashes;
     }
 
     /// Begins a consumer. Each call of the handler receives one [`Entry`]; many calls run concurrently. The handler returns `Ok(())`, a
