@@ -9,6 +9,10 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(any(feature = "queue", feature = "stream", feature = "lock"))]
+#[macro_use]
+mod scripts;
+
 #[cfg(feature = "cache")]
 pub mod cache;
 pub mod codec;

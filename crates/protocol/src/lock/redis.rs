@@ -10,28 +10,19 @@ use evenkeel_link::{Link, LinkError, Script, Subscription, Token};
 use redis::Value;
 use std::sync::Arc;
 
-macro_rules! script {
-    ($name:literal, $flags:literal) => {
-        Script::with(
-            $name,
-            $flags,
-            &[include_str!("shared/record.lua")],
-            include_str!(concat!("scripts/", $name, ".lua")),
-        )
-    };
+scripts! {
+    /// All scripts of this module, to be loaded on every epoch.
+    pub(crate) const SCRIPTS in "";
+
+    // Rejected as a whole by a Redis server that is out of memory.
+    static ACQUIRE = "acquire-3", "", ["record"];
+    // Renewals and releases must succeed when Redis is out of memory.
+    static RENEW = "renew-1", "allow-oom", ["record"];
+    static RELEASE = "release-3", "allow-oom", ["record"];
+    static RAISE = "raise-2", "allow-oom", ["record"];
+    static BREAK = "break-3", "allow-oom", ["record"];
+    static INSPECT = "inspect-2", "no-writes", ["record"];
 }
-
-// Rejected as a whole by a Redis server that is out of memory.
-static ACQUIRE: Script = script!("acquire-3", "");
-// Renewals and releases must succeed when Redis is out of memory.
-static RENEW: Script = script!("renew-1", "allow-oom");
-static RELEASE: Script = script!("release-3", "allow-oom");
-static RAISE: Script = script!("raise-2", "allow-oom");
-static BREAK: Script = script!("break-3", "allow-oom");
-static INSPECT: Script = script!("inspect-2", "no-writes");
-
-/// All scripts of this module, to be loaded on every epoch.
-pub(crate) const SCRIPTS: [&Script; 6] = [&ACQUIRE, &RENEW, &RELEASE, &RAISE, &BREAK, &INSPECT];
 
 /// The scripts of all locks.
 pub fn scripts() -> Vec<&'static Script> {
