@@ -5,6 +5,7 @@ use super::name::{Keys, LOCK, LockName, front, key, name_of};
 use super::pool::{self, PoolSteps, RedisPool};
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, WakeListener, check};
 use super::wake::ReleaseMessages;
+use crate::pattern::escaped;
 use async_trait::async_trait;
 use evenkeel_link::{Link, LinkError, Script, Subscription, Token};
 use redis::Value;
@@ -235,19 +236,7 @@ pub(crate) fn typed<T: redis::FromRedisValue>(reply: Value) -> Result<T, LockErr
     redis::from_redis_value(reply).map_err(|error| LockError::Link(LinkError::Unexpected(error.to_string())))
 }
 
-/// The text as a `MATCH` pattern that matches only itself.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^') {
-            escaped.push('\\');
-        }
-        escaped.push(letter);
-    }
-    escaped
-}
-
-fn unexpected(step: &str) -> LockError {
+pub(crate) fn unexpected(step: &str) -> LockError {
     LockError::Link(LinkError::Unexpected(format!("the reply of the script of {step}")))
 }
 

@@ -4,11 +4,11 @@ use super::memory::sort;
 use super::steps::{Kind, PermitReply, PermitRequest, Pool, PoolHolder, PoolState, PoolSteps, check, check_size};
 use crate::lock::error::LockError;
 use crate::lock::name::{LockName, key};
-use crate::lock::redis::names_with;
+use crate::lock::redis::{names_with, unexpected};
 use crate::lock::steps::{Fence, Released, Renewed, WakeListener};
 use crate::lock::wake::TurnMessages;
 use async_trait::async_trait;
-use evenkeel_link::{Link, LinkError, Token};
+use evenkeel_link::{Link, Token};
 
 scripts! {
     /// All scripts, to be loaded on every epoch.
@@ -169,8 +169,4 @@ fn ending(kind: Kind) -> &'static str {
         Kind::ReadWrite => ":rw",
         Kind::Semaphore => ":permits",
     }
-}
-
-fn unexpected(step: &str) -> LockError {
-    LockError::Link(LinkError::Unexpected(format!("the reply of the script of {step}")))
 }
