@@ -1,11 +1,12 @@
 //! [`Group`]: how a group handles the entries of a stream.
 
 use super::batch::{Batch, BatchHandled};
-use super::consumer::{Consumer, Handle, HandleBatch, Work};
+use super::consumer::{Consumer, Work};
 use super::entry::Entry;
 #[cfg(feature = "lock")]
 use super::exclusive::PerKeyExclusive;
 use super::handled::Handled;
+use crate::handling::handler::boxed;
 use crate::stream::stream::Stream;
 use evenkeel_link::support::ms;
 use evenkeel_protocol::retry_delay::RetryDelay;
@@ -14,7 +15,6 @@ use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
 use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Opened, Position};
 use std::fmt::Display;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What happens to later entries of a key while an earlier one has failed.
@@ -192,11 +192,7 @@ impl<T: Send + Sync + 'static> Group<T> {
         R: Into<Handled>,
         E: Display + Send + 'static,
     {
-        let handler: Arc<Handle<T, E>> = Arc::new(move |entry| {
-            let handled = handler(entry);
-            Box::pin(async move { handled.await.map(Into::into) })
-        });
-        Consumer::new(self.stream, self.name, self.settings, Work::One(handler), 16)
+        Consumer::new(self.stream, self.name, self.settings, Work::One(boxed(handler)), 16)
     }
 
     /// Begins a consumer whose handler receives up to `size` entries at once, from all partitions, for work whose cost hardly depends on the
@@ -212,11 +208,7 @@ impl<T: Send + Sync + 'static> Group<T> {
         R: Into<BatchHandled<E>>,
         E: Display + Send + 'static,
     {
-        let handler: Arc<HandleBatch<T, E>> = Arc::new(move |batch| {
-            let handled = handler(batch);
-            Box::pin(async move { handled.await.map(Into::into) })
-        });
-        let work = Work::Batch { size, fill: Duration::from_millis(10), handler };
+        let work = Work::Batch { size, fill: Duration::from_millis(10), handler: boxed(handler) };
         Consumer::new(self.stream, self.name, self.settings, work, size.max(16))
     }
 }
