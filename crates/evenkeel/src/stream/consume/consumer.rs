@@ -187,7 +187,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             )),
         };
         let run = Arc::new(Run {
-            metrics: ConsumerMetrics::register(&core.base.name, group.as_str()),
+            metrics: ConsumerMetrics::register(&core.base.name, &group.as_str().into()),
             group,
             consumer: Token::random(),
             handling,
