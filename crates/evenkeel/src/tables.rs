@@ -16,7 +16,14 @@ macro_rules! setters {
 
 /// A struct of metric handles, and `register`, which creates the handle after each `=`. With owners in parentheses, `register` takes
 /// their names, and an owner's call returns its name for a label.
-#[cfg(any(feature = "cache", feature = "queue", feature = "stream", feature = "lock", feature = "spool", feature = "sql"))]
+#[cfg(any(
+    feature = "cache",
+    feature = "queue",
+    feature = "stream",
+    feature = "lock",
+    feature = "spool",
+    feature = "sql"
+))]
 macro_rules! metrics {
     (
         $(#[$attribute:meta])*

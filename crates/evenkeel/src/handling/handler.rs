@@ -2,6 +2,7 @@
 
 use super::gather::Gatherer;
 use super::panics::catch_panic_of_call;
+use metrics::Gauge;
 use std::fmt::Display;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -52,5 +53,21 @@ pub(crate) fn reaction<E: Display, R: Default>(on_error: &OnError<E, R>, error: 
     match catch_panic_of_call(|| on_error(error)) {
         Ok(reaction) => (reaction, text),
         Err(panic) => (R::default(), format!("{text} (`on_error` panicked: {panic})")),
+    }
+}
+
+/// Counts an attempt as running until it is dropped, also if its task is aborted.
+pub(crate) struct IsRunning<'a>(&'a Gauge);
+
+impl<'a> IsRunning<'a> {
+    pub(crate) fn new(running: &'a Gauge) -> Self {
+        running.increment(1.0);
+        Self(running)
+    }
+}
+
+impl Drop for IsRunning<'_> {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
     }
 }
