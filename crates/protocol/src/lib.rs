@@ -9,6 +9,12 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(any(feature = "queue", feature = "stream", feature = "lock"))]
+#[macro_use]
+mod scripts;
+
+#[cfg(any(feature = "queue", feature = "stream"))]
+mod args;
 #[cfg(feature = "cache")]
 pub mod cache;
 pub mod codec;
@@ -16,9 +22,13 @@ pub mod codec;
 mod foreign;
 #[cfg(feature = "lock")]
 pub mod lock;
+#[cfg(any(feature = "queue", feature = "lock"))]
+mod pattern;
 pub mod process;
 #[cfg(feature = "queue")]
 pub mod queue;
+#[cfg(any(feature = "queue", feature = "stream"))]
+mod reply;
 #[cfg(any(feature = "queue", feature = "stream"))]
 pub mod retry_delay;
 #[cfg(feature = "stream")]

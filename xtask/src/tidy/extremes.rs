@@ -138,15 +138,18 @@ fn methods(file: &File) -> Vec<(usize, String)> {
         let Some(signature) = signature.filter(|_| !item_for_tests && !owner_for_tests) else { continue };
         let name: String = signature.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         let whole = [&[signature], &lines[index + 1..]].concat().join(" ");
-        if takes_extremes(parameters(&whole)) {
+        let (parameters, rest) = parameters(&whole);
+        // A line of `setters!`, which adds the `self`.
+        let is_setter = rest.trim_start().starts_with("=>");
+        if takes_extremes(parameters, is_setter) {
             methods.push((index + 1, name));
         }
     }
     methods
 }
 
-/// The text between the parentheses of a function. Its type parameters may contain parentheses, too.
-fn parameters(signature: &str) -> &str {
+/// The text between the parentheses of a function, and the text after them. Its type parameters may contain parentheses, too.
+fn parameters(signature: &str) -> (&str, &str) {
     let (mut angles, mut depth, mut start) = (0_i32, 0_i32, 0);
     for (at, c) in signature.char_indices() {
         match c {
@@ -161,19 +164,23 @@ fn parameters(signature: &str) -> &str {
             ')' if angles == 0 => {
                 depth -= 1;
                 if depth == 0 {
-                    return &signature[start..at];
+                    return (&signature[start..at], &signature[at + 1..]);
                 }
             }
             _ => {}
         }
     }
-    ""
+    ("", "")
 }
 
-fn takes_extremes(parameters: &str) -> bool {
-    let Some((first, others)) = parameters.split_once(',') else { return false };
-    let is_method = first.split(|c: char| !c.is_alphanumeric()).any(|word| word == "self");
-    is_method && others.split(|c: char| !c.is_alphanumeric()).any(|word| TYPES.contains(&word))
+fn takes_extremes(parameters: &str, is_setter: bool) -> bool {
+    let has = |text: &str, is_one: &dyn Fn(&str) -> bool| text.split(|c: char| !c.is_alphanumeric()).any(is_one);
+    let others = match parameters.split_once(',') {
+        _ if is_setter => parameters,
+        Some((first, others)) if has(first, &|word| word == "self") => others,
+        _ => return false,
+    };
+    has(others, &|word| TYPES.contains(&word))
 }
 
 #[cfg(test)]
@@ -185,8 +192,15 @@ mod tests {
         #[cfg(feature = \"testing\")]\n    pub fn clock(self, ms: u64) {}\n}\n\n#[cfg(feature = \"testing\")]\nimpl Builder {\n    \
         pub fn other(self, ms: u64) {}\n}\n";
 
+    const SETTERS: &str = "impl Builder {\n    setters! {\n        pub fn limit(bytes: usize) => limit = bytes;\n\n        \
+        pub fn grows() => grows = true;\n    }\n}\n";
+
     fn found(suites: &[(&str, &str)]) -> Vec<String> {
-        let source = ("crates/evenkeel/src/cache/settings/builder.rs", SOURCE);
+        found_in(SOURCE, suites)
+    }
+
+    fn found_in(source: &str, suites: &[(&str, &str)]) -> Vec<String> {
+        let source = ("crates/evenkeel/src/cache/settings/builder.rs", source);
         let tree = Tree::of([source].into_iter().chain(suites.iter().copied()));
         check(&tree).into_iter().map(|finding| finding.what).collect()
     }
@@ -203,5 +217,11 @@ mod tests {
         let other = "crates/evenkeel/tests/it/cache/reads/other.rs";
         assert_eq!(found(&[(other, "fn plain() {\n    builder.ttl(span).near(1);\n}\n")]), both);
         assert_eq!(found(&[(other, "fn extreme_one() {\n    builder.ttl(span).near(1);\n}\n")]), Vec::<String>::new());
+    }
+    #[test]
+    fn setter_outside_suites_is_found() {
+        assert_eq!(found_in(SETTERS, &[]), ["no suite of extremes calls `limit`"]);
+        let suite = ("crates/evenkeel/tests/it/cache/reads/extremes.rs", "builder.limit(0)\n");
+        assert_eq!(found_in(SETTERS, &[suite]), Vec::<String>::new());
     }
 }

@@ -3,24 +3,22 @@
 //! The rest of the consumer treats a batched delivery like any other: its attempt waits here for its result, and may be dropped at any
 //! time. The batch runs in a task of its own, which ends early when all attempts of the batch were dropped.
 
+use super::handler::Handler;
 use super::panics::catch_panic;
 use super::phase::{Phase, reached};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
 use parking_lot::{Mutex, MutexGuard};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
-
-/// The user's handler with its errors mapped to reactions: one result `A` for each delivery `D`.
-pub(crate) type BatchHandler<D, A> = Arc<dyn Fn(Vec<D>) -> Pin<Box<dyn Future<Output = Vec<A>> + Send>> + Send + Sync>;
 
 /// The batches of one consumer.
 pub(crate) struct Gatherer<D, A> {
     size: usize,
     fill: Duration,
-    handler: BatchHandler<D, A>,
+    /// Returns one result for each delivery.
+    handler: Handler<Vec<D>, Vec<A>>,
     clock: Clock,
     phases: watch::Receiver<Phase>,
     forming: Mutex<Option<Arc<Forming<D, A>>>>,
@@ -72,7 +70,7 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
     pub(crate) fn new(
         size: usize,
         fill: Duration,
-        handler: BatchHandler<D, A>,
+        handler: Handler<Vec<D>, Vec<A>>,
         clock: Clock,
         phases: watch::Receiver<Phase>,
     ) -> Arc<Self> {

@@ -4,6 +4,7 @@
 pub(crate) mod blocking_reads;
 pub(crate) mod cancellation;
 pub(crate) mod gather;
+pub(crate) mod handler;
 pub(crate) mod panics;
 pub(crate) mod phase;
 

@@ -20,7 +20,9 @@ use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::grow::GrowSteps;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::register::TopicRecord;
-use evenkeel_protocol::queue::steps::{Found, Reschedule, Rescheduled, Revoked, Shard, When};
+#[cfg(feature = "testing")]
+use evenkeel_protocol::queue::steps::Shard;
+use evenkeel_protocol::queue::steps::{Found, Reschedule, Rescheduled, Revoked, When};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,10 +149,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         if let Some(rows) = &self.core.rows {
             return rows.revoke(*id).await;
         }
-        let store = &self.core.store;
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { store.revoke(&shard, &ids).await };
-        let answers = self.core.router.route(&[*id], |id| *id, ask, |answer| *answer == Revoked::Unknown).await?;
-        Ok(answers.first().copied().unwrap_or(Revoked::Unknown))
+        self.core.router.revoke_one(*id).await
     }
 
     /// Gives a waiting job another due time. [`Rescheduled`] reports the state in which the job was found.
@@ -192,10 +191,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// # Errors
     /// [`QueueError::Link`], [`QueueError::Database`]; [`QueueError::Unreadable`] if another program wrote its record.
     pub async fn find(&self, id: &JobId) -> Result<Option<Found>, QueueError> {
-        let store = &self.core.store;
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { store.jobs(&shard, &ids).await };
-        let looked = self.core.router.route(&[*id], |id| *id, ask, |looked| matches!(looked, Ok(None))).await?.pop();
-        let found = looked.transpose()?.flatten();
+        let found = self.core.router.job(*id).await?;
         #[cfg(feature = "sql")]
         if let Some(rows) = self.core.rows.as_ref().filter(|_| found.is_none() || guard("sql_find_asks_row")) {
             return rows.find(*id, found).await;
@@ -217,11 +213,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         if let Some(rows) = &self.core.rows {
             return rows.reschedule(change).await;
         }
-        let store = &self.core.store;
-        let ask = |shard: Shard, changes: Vec<Reschedule>| async move { store.reschedule(&shard, &changes).await };
-        let not_here = |answer: &Rescheduled| *answer == Rescheduled::Unknown;
-        let answers = self.core.router.route(&[change], |change| change.id, ask, not_here).await?;
-        Ok(answers.first().copied().unwrap_or(Rescheduled::Unknown))
+        self.core.router.reschedule_one(change).await
     }
 
     /// For test suites: compares all rows with the store once, and returns the counts of all pages.

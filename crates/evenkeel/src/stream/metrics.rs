@@ -9,27 +9,18 @@ use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The metric handles of one stream.
-pub(crate) struct StreamMetrics {
-    appended: Counter,
-    duplicate: Counter,
-    out_of_order: Counter,
-    full: Counter,
-    pub(crate) entry_bytes: Histogram,
+metrics! {
+    /// The metric handles of one stream.
+    pub(crate) struct StreamMetrics(stream) {
+        appended: Counter = counter!("evenkeel_stream_appended_total", "stream" => stream(), "outcome" => "appended");
+        duplicate: Counter = counter!("evenkeel_stream_appended_total", "stream" => stream(), "outcome" => "duplicate");
+        out_of_order: Counter = counter!("evenkeel_stream_appended_total", "stream" => stream(), "outcome" => "out_of_order");
+        full: Counter = counter!("evenkeel_stream_appended_total", "stream" => stream(), "outcome" => "full");
+        pub(crate) entry_bytes: Histogram = histogram!("evenkeel_stream_entry_bytes", "stream" => stream());
+    }
 }
 
 impl StreamMetrics {
-    pub(crate) fn register(stream: &Arc<str>) -> Self {
-        let of = |outcome: &'static str| counter!("evenkeel_stream_appended_total", "stream" => Arc::clone(stream), "outcome" => outcome);
-        Self {
-            appended: of("appended"),
-            duplicate: of("duplicate"),
-            out_of_order: of("out_of_order"),
-            full: of("full"),
-            entry_bytes: histogram!("evenkeel_stream_entry_bytes", "stream" => Arc::clone(stream)),
-        }
-    }
-
     /// Counts the reply for one entry.
     pub(crate) fn appended(&self, reply: Appended) {
         match reply {
@@ -41,69 +32,41 @@ impl StreamMetrics {
     }
 }
 
-/// The metric handles of one consumer.
-pub(crate) struct ConsumerMetrics {
-    stream: Arc<str>,
-    group: Arc<str>,
-    done: Counter,
-    settled: Counter,
-    pub(crate) undecodable: Counter,
-    pub(crate) timed_out: Counter,
-    pub(crate) redelivered: Counter,
-    pub(crate) leases_lost: Counter,
-    pub(crate) lost: Counter,
-    pub(crate) blocked: Counter,
-    #[cfg(feature = "lock")]
-    pub(crate) lock_busy: Counter,
-    #[cfg(feature = "lock")]
-    pub(crate) locks_lost: Counter,
-    pub(crate) running: Gauge,
-    pub(crate) partitions: Gauge,
-    pub(crate) handler_seconds: Histogram,
-    pub(crate) latency_seconds: Histogram,
-    success: Gauge,
-    pub(crate) lag_seconds: Gauge,
-    pub(crate) lag_entries: Gauge,
-    pub(crate) pending: Gauge,
-    pub(crate) oldest_pending_seconds: Gauge,
-    pub(crate) dead_letters: Gauge,
-    /// The steps of which it was logged that Redis refuses them.
-    refused: Mutex<BTreeSet<&'static str>>,
+metrics! {
+    /// The metric handles of one consumer.
+    pub(crate) struct ConsumerMetrics(stream, group) {
+        stream: Arc<str> = stream();
+        group: Arc<str> = group();
+        done: Counter = counter!("evenkeel_stream_handled_total", "stream" => stream(), "group" => group(), "outcome" => "done");
+        settled: Counter = counter!("evenkeel_stream_settlements_total", "stream" => stream(), "group" => group(), "verdict" => "settled");
+        pub(crate) undecodable: Counter =
+            counter!("evenkeel_stream_handled_total", "stream" => stream(), "group" => group(), "outcome" => "undecodable");
+        pub(crate) timed_out: Counter =
+            counter!("evenkeel_stream_handled_total", "stream" => stream(), "group" => group(), "outcome" => "timed_out");
+        pub(crate) redelivered: Counter = counter!("evenkeel_stream_redelivered_total", "stream" => stream(), "group" => group());
+        pub(crate) leases_lost: Counter = counter!("evenkeel_stream_leases_lost_total", "stream" => stream(), "group" => group());
+        pub(crate) lost: Counter = counter!("evenkeel_stream_lost_total", "stream" => stream(), "group" => group());
+        pub(crate) blocked: Counter = counter!("evenkeel_stream_blocked_total", "stream" => stream(), "group" => group());
+        #[cfg(feature = "lock")]
+        pub(crate) lock_busy: Counter = counter!("evenkeel_stream_lock_busy_total", "stream" => stream(), "group" => group());
+        #[cfg(feature = "lock")]
+        pub(crate) locks_lost: Counter = counter!("evenkeel_stream_locks_lost_total", "stream" => stream(), "group" => group());
+        pub(crate) running: Gauge = gauge!("evenkeel_stream_running", "stream" => stream(), "group" => group());
+        pub(crate) partitions: Gauge = gauge!("evenkeel_stream_partitions", "stream" => stream(), "group" => group());
+        pub(crate) handler_seconds: Histogram = histogram!("evenkeel_stream_handler_seconds", "stream" => stream(), "group" => group());
+        pub(crate) latency_seconds: Histogram = histogram!("evenkeel_stream_latency_seconds", "stream" => stream(), "group" => group());
+        success: Gauge = gauge!("evenkeel_stream_read_last_success_seconds", "stream" => stream(), "group" => group());
+        pub(crate) lag_seconds: Gauge = gauge!("evenkeel_stream_lag_seconds", "stream" => stream(), "group" => group());
+        pub(crate) lag_entries: Gauge = gauge!("evenkeel_stream_lag_entries", "stream" => stream(), "group" => group());
+        pub(crate) pending: Gauge = gauge!("evenkeel_stream_pending", "stream" => stream(), "group" => group());
+        pub(crate) oldest_pending_seconds: Gauge = gauge!("evenkeel_stream_oldest_pending_seconds", "stream" => stream(), "group" => group());
+        pub(crate) dead_letters: Gauge = gauge!("evenkeel_stream_dead_letters", "stream" => stream(), "group" => group());
+        /// The steps of which it was logged that Redis refuses them.
+        refused: Mutex<BTreeSet<&'static str>> = Mutex::default();
+    }
 }
 
 impl ConsumerMetrics {
-    pub(crate) fn register(stream: &Arc<str>, group: &str) -> Self {
-        let group: Arc<str> = group.into();
-        let (s, g) = (|| Arc::clone(stream), || Arc::clone(&group));
-        Self {
-            done: counter!("evenkeel_stream_handled_total", "stream" => s(), "group" => g(), "outcome" => "done"),
-            settled: counter!("evenkeel_stream_settlements_total", "stream" => s(), "group" => g(), "verdict" => "settled"),
-            undecodable: counter!("evenkeel_stream_handled_total", "stream" => s(), "group" => g(), "outcome" => "undecodable"),
-            timed_out: counter!("evenkeel_stream_handled_total", "stream" => s(), "group" => g(), "outcome" => "timed_out"),
-            redelivered: counter!("evenkeel_stream_redelivered_total", "stream" => s(), "group" => g()),
-            leases_lost: counter!("evenkeel_stream_leases_lost_total", "stream" => s(), "group" => g()),
-            lost: counter!("evenkeel_stream_lost_total", "stream" => s(), "group" => g()),
-            blocked: counter!("evenkeel_stream_blocked_total", "stream" => s(), "group" => g()),
-            #[cfg(feature = "lock")]
-            lock_busy: counter!("evenkeel_stream_lock_busy_total", "stream" => s(), "group" => g()),
-            #[cfg(feature = "lock")]
-            locks_lost: counter!("evenkeel_stream_locks_lost_total", "stream" => s(), "group" => g()),
-            running: gauge!("evenkeel_stream_running", "stream" => s(), "group" => g()),
-            partitions: gauge!("evenkeel_stream_partitions", "stream" => s(), "group" => g()),
-            handler_seconds: histogram!("evenkeel_stream_handler_seconds", "stream" => s(), "group" => g()),
-            latency_seconds: histogram!("evenkeel_stream_latency_seconds", "stream" => s(), "group" => g()),
-            success: gauge!("evenkeel_stream_read_last_success_seconds", "stream" => s(), "group" => g()),
-            lag_seconds: gauge!("evenkeel_stream_lag_seconds", "stream" => s(), "group" => g()),
-            lag_entries: gauge!("evenkeel_stream_lag_entries", "stream" => s(), "group" => g()),
-            pending: gauge!("evenkeel_stream_pending", "stream" => s(), "group" => g()),
-            oldest_pending_seconds: gauge!("evenkeel_stream_oldest_pending_seconds", "stream" => s(), "group" => g()),
-            dead_letters: gauge!("evenkeel_stream_dead_letters", "stream" => s(), "group" => g()),
-            refused: Mutex::default(),
-            stream: Arc::clone(stream),
-            group,
-        }
-    }
-
     /// Records the time at which the store answered a read.
     pub(crate) fn success(&self, unix_ms: u64) {
         self.success.set(unix_ms as f64 / 1000.0);

@@ -5,33 +5,25 @@ use super::name::{Keys, LOCK, LockName, front, key, name_of};
 use super::pool::{self, PoolSteps, RedisPool};
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, WakeListener, check};
 use super::wake::ReleaseMessages;
+use crate::pattern::escaped;
 use async_trait::async_trait;
 use evenkeel_link::{Link, LinkError, Script, Subscription, Token};
 use redis::Value;
 use std::sync::Arc;
 
-macro_rules! script {
-    ($name:literal, $flags:literal) => {
-        Script::with(
-            $name,
-            $flags,
-            &[include_str!("shared/record.lua")],
-            include_str!(concat!("scripts/", $name, ".lua")),
-        )
-    };
+scripts! {
+    /// All scripts of this module, to be loaded on every epoch.
+    pub(crate) const SCRIPTS in "";
+
+    // Rejected as a whole by a Redis server that is out of memory.
+    static ACQUIRE = "acquire-3", "", ["record"];
+    // Renewals and releases must succeed when Redis is out of memory.
+    static RENEW = "renew-1", "allow-oom", ["record"];
+    static RELEASE = "release-3", "allow-oom", ["record"];
+    static RAISE = "raise-2", "allow-oom", ["record"];
+    static BREAK = "break-3", "allow-oom", ["record"];
+    static INSPECT = "inspect-2", "no-writes", ["record"];
 }
-
-// Rejected as a whole by a Redis server that is out of memory.
-static ACQUIRE: Script = script!("acquire-3", "");
-// Renewals and releases must succeed when Redis is out of memory.
-static RENEW: Script = script!("renew-1", "allow-oom");
-static RELEASE: Script = script!("release-3", "allow-oom");
-static RAISE: Script = script!("raise-2", "allow-oom");
-static BREAK: Script = script!("break-3", "allow-oom");
-static INSPECT: Script = script!("inspect-2", "no-writes");
-
-/// All scripts of this module, to be loaded on every epoch.
-pub(crate) const SCRIPTS: [&Script; 6] = [&ACQUIRE, &RENEW, &RELEASE, &RAISE, &BREAK, &INSPECT];
 
 /// The scripts of all locks.
 pub fn scripts() -> Vec<&'static Script> {
@@ -244,19 +236,7 @@ pub(crate) fn typed<T: redis::FromRedisValue>(reply: Value) -> Result<T, LockErr
     redis::from_redis_value(reply).map_err(|error| LockError::Link(LinkError::Unexpected(error.to_string())))
 }
 
-/// The text as a `MATCH` pattern that matches only itself.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^') {
-            escaped.push('\\');
-        }
-        escaped.push(letter);
-    }
-    escaped
-}
-
-fn unexpected(step: &str) -> LockError {
+pub(crate) fn unexpected(step: &str) -> LockError {
     LockError::Link(LinkError::Unexpected(format!("the reply of the script of {step}")))
 }
 

@@ -18,10 +18,10 @@ use super::steps::{
     PutChange, QueueSteps, Receipt, Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked,
     SettleAndClaim, Settled, Shard, Standing, State, Stats, Tick, Ticked, Worker,
 };
+use crate::args::Args;
 use async_trait::async_trait;
 use bulk::Bulk;
 use bytes::Bytes;
-use call::Args;
 use evenkeel_link::support::guard;
 use evenkeel_link::{Blocking, Link, Script};
 use redis::Value;
@@ -145,7 +145,7 @@ impl QueueSteps for RedisQueue {
         key.extend_from_slice(&id.0);
         let last = from.saturating_add(bytes - 1);
         let cmd = redis::cmd("GETRANGE").arg(key).arg(from).arg(last).take();
-        reply::bulk(self.bulk.command(&self.link, &cmd, bytes).await?)
+        Ok(crate::reply::bulk(self.bulk.command(&self.link, &cmd, bytes).await?)?)
     }
 
     async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {

@@ -1,11 +1,11 @@
 //! [`Batch`]: several deliveries for one call of a handler.
 
-use super::consumer::{Consumer, HandleBatch, Work};
+use super::consumer::{Consumer, Work};
 use super::delivery::Delivery;
 use super::handled::Handled;
+use crate::handling::handler::boxed;
 use crate::queue::queue::Queue;
 use std::fmt::Display;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The default time for which the first delivery of a batch waits for others.
@@ -65,10 +65,6 @@ impl<T: Send + Sync + 'static> Queue<T> {
         R: Into<BatchHandled<E>>,
         E: Display + Send + 'static,
     {
-        let handler: Arc<HandleBatch<T, E>> = Arc::new(move |batch| {
-            let handled = handler(batch);
-            Box::pin(async move { handled.await.map(Into::into) })
-        });
-        Consumer::new(self.clone(), Work::Batch { size, fill: FILL, handler }, size.max(16))
+        Consumer::new(self.clone(), Work::Batch { size, fill: FILL, handler: boxed(handler) }, size.max(16))
     }
 }

@@ -3,48 +3,41 @@
 use super::batch::{Batch, BatchHandled};
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction};
-use super::shard::{Handler, HandlerResult, Handling, Run, ShardWorker};
-use crate::handling::gather::{BatchHandler, Gatherer};
-use crate::handling::panics::catch_panic_of_call;
-use crate::handling::phase::Phase;
+use super::shard::{HandlerResult, Run, ShardWorker};
+use crate::handling::gather::Gatherer;
+use crate::handling::handler::{Handler, Handling, OnError, boxed, reaction, with_reaction};
+use crate::handling::phase::{Phase, closed, drain};
 use crate::queue::consume::attempt::body::RecordBudget;
 use crate::queue::consume::attempt::suspects::Suspects;
 use crate::queue::consume::shard::{heartbeat, rescue, work};
 use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::{Core, Queue};
 use crate::queue::sharding::shards::Shards;
-use crate::queue::store::QueueStore;
 use crate::queue::topic::carry_left_behind;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, guard, ms};
-use evenkeel_link::{LinkError, LinkState};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::CRASH_DELAY_MS_MAX;
 use parking_lot::Mutex;
 use std::fmt::Display;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 
-/// The deadline of the last settlements after the drain, with a margin over the deadline of each shard worker.
-const FAREWELL: Duration = Duration::from_secs(15);
 /// How often a consumer checks whether its topic has grown, with 25 % jitter.
 const KEEP_UP: Duration = Duration::from_secs(5);
 
 /// A handler of one delivery.
-pub(super) type Handle<T, E> =
-    dyn Fn(Delivery<T>) -> Pin<Box<dyn Future<Output = Result<Handled, E>> + Send>> + Send + Sync;
+pub(super) type Handle<T, E> = Handler<Delivery<T>, Result<Handled, E>>;
 
 /// A handler of several deliveries.
-pub(super) type HandleBatch<T, E> =
-    dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Result<BatchHandled<E>, E>> + Send>> + Send + Sync;
+pub(super) type HandleBatch<T, E> = Handler<Batch<T>, Result<BatchHandled<E>, E>>;
 
 /// The user's handler: of single deliveries or of batches.
 pub(super) enum Work<T, E> {
-    One(Arc<Handle<T, E>>),
-    Batch { size: usize, fill: Duration, handler: Arc<HandleBatch<T, E>> },
+    One(Handle<T, E>),
+    Batch { size: usize, fill: Duration, handler: HandleBatch<T, E> },
 }
 
 /// A handler and the settings under which it runs. Nothing happens until [`run`](Self::run).
@@ -52,7 +45,7 @@ pub(super) enum Work<T, E> {
 pub struct Consumer<T, E> {
     queue: Queue<T>,
     pub(super) work: Work<T, E>,
-    reaction: Arc<dyn Fn(&E) -> Reaction + Send + Sync>,
+    reaction: OnError<E, Reaction>,
     /// The caller has set `on_error`.
     pub(super) reacts: bool,
     concurrency: usize,
@@ -77,11 +70,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         R: Into<Handled>,
         E: Display + Send + 'static,
     {
-        let handler: Arc<Handle<T, E>> = Arc::new(move |delivery| {
-            let handled = handler(delivery);
-            Box::pin(async move { handled.await.map(Into::into) })
-        });
-        Consumer::new(self.clone(), Work::One(handler), 16)
+        Consumer::new(self.clone(), Work::One(boxed(handler)), 16)
     }
 }
 
@@ -163,7 +152,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     /// [`QueueError::Settings`] if the settings of the consumer are invalid; [`QueueError::Link`] if the keel was shut down.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
         let slots_max = self.checked()?;
-        let drain = self.drain;
+        let deadline = self.drain;
         let core = Arc::clone(self.queue.core());
         let (phase, phases) = watch::channel(Phase::Working);
         let mut workers = ShardWorkers { run: self.into_run(slots_max, phases), all: Vec::new(), loops: Vec::new() };
@@ -179,23 +168,18 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             tokio::select! {
                 biased;
                 () = &mut shutdown => break Ok(()),
-                error = closed(&core.store) => break Err(error),
+                error = closed(core.store.link()) => break Err(error),
                 // The topic may have grown.
                 _ = shards.changed() => {}
             }
         };
         tracing::info!(queue = %core.name, "draining");
-        phase.send_replace(Phase::Draining);
         let all_done = async {
             for worker in &workers.all {
                 worker.done.wait().await;
             }
         };
-        tokio::pin!(all_done);
-        if core.clock.timeout(drain, &mut all_done).await.is_err() {
-            phase.send_replace(Phase::Over);
-            let _ = core.clock.timeout(FAREWELL, &mut all_done).await;
-        }
+        drain(&phase, &core.clock, deadline, all_done).await;
         Ok(ended?)
     }
 
@@ -239,14 +223,12 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     }
 }
 
-type OnError<E> = Arc<dyn Fn(&E) -> Reaction + Send + Sync>;
-
 fn handling<T: Send + Sync + 'static, E: Display + Send + 'static>(
     work: Work<T, E>,
-    on_error: OnError<E>,
+    on_error: OnError<E, Reaction>,
     clock: &Clock,
     phases: &watch::Receiver<Phase>,
-) -> Handling<T> {
+) -> Handling<Delivery<T>, HandlerResult> {
     match work {
         Work::One(handler) => Handling::One(with_reaction(handler, on_error)),
         Work::Batch { size, fill, handler } => Handling::Batch(Gatherer::new(
@@ -259,23 +241,11 @@ fn handling<T: Send + Sync + 'static, E: Display + Send + 'static>(
     }
 }
 
-/// Wraps the handler: maps its errors to reactions.
-fn with_reaction<T: 'static, E: Display + Send + 'static>(
-    handler: Arc<Handle<T, E>>,
-    on_error: OnError<E>,
-) -> Handler<T> {
-    Arc::new(move |delivery| {
-        let handled = handler(delivery);
-        let on_error = Arc::clone(&on_error);
-        Box::pin(async move { handled.await.map_err(|error| reaction(&on_error, &error)) })
-    })
-}
-
 /// Wraps the batch handler: maps its errors to reactions, and returns one result for each delivery.
 fn each_with_reaction<T: 'static, E: Display + Send + 'static>(
-    handler: Arc<HandleBatch<T, E>>,
-    on_error: OnError<E>,
-) -> BatchHandler<Delivery<T>, HandlerResult> {
+    handler: HandleBatch<T, E>,
+    on_error: OnError<E, Reaction>,
+) -> Handler<Vec<Delivery<T>>, Vec<HandlerResult>> {
     Arc::new(move |deliveries| {
         let size = deliveries.len();
         let handled = handler(Batch { deliveries });
@@ -295,17 +265,6 @@ fn each_with_reaction<T: 'static, E: Display + Send + 'static>(
     })
 }
 
-/// The reaction to an error, and the error's message. If the user's `on_error` panics, the reaction is a retry: in a batch only for the
-/// delivery of that error.
-fn reaction<E: Display>(on_error: &OnError<E>, error: &E) -> (Reaction, String) {
-    let text = catch_panic_of_call(|| error.to_string())
-        .unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
-    match catch_panic_of_call(|| on_error(error)) {
-        Ok(reaction) => (reaction, text),
-        Err(panic) => (Reaction::Retry, format!("{text} (`on_error` panicked: {panic})")),
-    }
-}
-
 /// The loops of one shard worker, each restarted if it panics.
 fn loops<T: Send + Sync + 'static>(worker: &Arc<ShardWorker<T>>) -> [Background; 3] {
     let clock = &worker.run.core.clock;
@@ -315,14 +274,6 @@ fn loops<T: Send + Sync + 'static>(worker: &Arc<ShardWorker<T>>) -> [Background;
         Background::spawn("queue heartbeat", clock.clone(), move || heartbeat::send_heartbeats(Arc::clone(&extending))),
         Background::spawn("queue rescue", clock.clone(), move || rescue::keep_rescuing(Arc::clone(&rescuing))),
     ]
-}
-
-/// Waits until the link is shut down.
-async fn closed(store: &QueueStore) -> LinkError {
-    let Some(link) = store.link() else { return std::future::pending().await };
-    let mut state = link.state();
-    let _ = state.wait_for(|state| *state == LinkState::Closed).await;
-    link.why_down()
 }
 
 /// Detects growth of the topic, and delivers batches that a killed shard migration has left between shards.

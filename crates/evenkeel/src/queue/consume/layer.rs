@@ -12,7 +12,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 /// A consumer's handler as a `Service`, which the innermost layer wraps.
-pub struct HandlerService<T, E>(Arc<Handle<T, E>>);
+pub struct HandlerService<T, E>(Handle<T, E>);
 
 impl<T, E> Clone for HandlerService<T, E> {
     fn clone(&self) -> Self {
@@ -87,7 +87,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             Work::Batch { .. } => (None, Some("a batch handler cannot have layers; wrap the call that it makes")),
         };
         let service = handler.map(|handler| Arc::new(tokio::sync::Mutex::new(layer.layer(HandlerService(handler)))));
-        let layered: Arc<Handle<T, _>> = Arc::new(move |delivery| {
+        let layered: Handle<T, _> = Arc::new(move |delivery| {
             let service = service.clone();
             Box::pin(async move {
                 // `run` fails for a consumer without a service.

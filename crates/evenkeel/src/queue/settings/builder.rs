@@ -64,15 +64,10 @@ impl<T, C> QueueBuilder<T, C> {
         /// The delay between attempts. Default: exponential backoff with full jitter, a random time below a bound of 2 s that doubles with
         /// every failure, up to an hour. A job may override it, and a handler may return a delay of its own.
         pub fn retry_delay(delay: RetryDelay) => settings.retry_delay = delay;
-    }
 
-    /// Discards a job that is out of retries, and counts it, instead of making it a dead letter.
-    pub fn discard_exhausted(mut self) -> Self {
-        self.settings.discard_exhausted = true;
-        self
-    }
+        /// Discards a job that is out of retries, and counts it, instead of making it a dead letter.
+        pub fn discard_exhausted() => settings.discard_exhausted = true;
 
-    setters! {
         /// The visibility timeout: how long a job stays leased to a worker that has stopped sending heartbeats. Default 30 s. It does not
         /// limit how long a handler may run, because a live consumer extends its leases.
         pub fn visibility(lease: Duration) => settings.visibility = lease;
@@ -153,18 +148,14 @@ impl<T, C> QueueBuilder<T, C> {
         self
     }
 
-    /// Jobs that are due later than this from now exist only as rows and use no memory in Redis; the sweep puts them into the store as
-    /// their due time approaches. At least a minute. Default: all jobs are in the store. For [`sql`](Self::sql) only.
-    #[cfg(feature = "sql")]
-    pub fn horizon(mut self, span: Duration) -> Self {
-        self.horizon = Some(span);
-        self
-    }
+    setters! {
+        /// Jobs that are due later than this from now exist only as rows and use no memory in Redis; the sweep puts them into the store as
+        /// their due time approaches. At least a minute. Default: all jobs are in the store. For [`sql`](Self::sql) only.
+        #[cfg(feature = "sql")]
+        pub fn horizon(span: Duration) => horizon = Some(span);
 
-    /// Opens the queue on a Redis that may evict keys. Eviction loses jobs without an error.
-    pub fn allow_eviction(mut self) -> Self {
-        self.settings.may_evict = true;
-        self
+        /// Opens the queue on a Redis that may evict keys. Eviction loses jobs without an error.
+        pub fn allow_eviction() => settings.may_evict = true;
     }
 }
 

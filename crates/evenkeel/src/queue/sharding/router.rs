@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Routes calls to the shards of one topic. Shared by all handles of a queue.
 pub(crate) struct Router {
-    store: QueueStore,
+    pub(super) store: QueueStore,
     topic: Arc<str>,
     /// The number of shards with which the topic was first opened.
     first: u16,

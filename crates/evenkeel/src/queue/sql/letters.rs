@@ -9,7 +9,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, JobId, Note};
 use evenkeel_protocol::queue::record::decode_error;
-use evenkeel_protocol::queue::steps::{Amend, Amended, Head, Shard, State};
+use evenkeel_protocol::queue::steps::{Amend, Amended, Head, State};
 
 impl JobRows {
     /// Replaces the body of a dead letter, if it is the one seen.
@@ -18,7 +18,7 @@ impl JobRows {
         for _ in 0..TRIES {
             // Ticks of schedules have no row.
             let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else {
-                return self.amend_in_store(amend).await;
+                return self.router.amend(amend).await;
             };
             if !row.is_live {
                 return Ok(row.ended_as.map_or(Amended::Unknown, Amended::Ended));
@@ -49,18 +49,6 @@ impl JobRows {
             }
         }
         Err(contended(id))
-    }
-
-    async fn amend_in_store(&self, amend: Amend) -> Result<Amended, QueueError> {
-        let ask = |shard: Shard, amends: Vec<Amend>| async move {
-            let mut answers = Vec::with_capacity(amends.len());
-            for amend in &amends {
-                answers.push(self.store.amend(&shard, amend).await?);
-            }
-            Ok(answers)
-        };
-        let answers = self.router.route(&[amend], |amend| amend.id, ask, |answer| *answer == Amended::Unknown).await?;
-        Ok(answers.first().copied().unwrap_or(Amended::Unknown))
     }
 
     /// Why a job is where it is, given what the store says. The row decides whether it lives.

@@ -31,7 +31,7 @@ impl JobRows {
     pub(crate) async fn revoke(&self, id: JobId) -> Result<Revoked, QueueError> {
         for _ in 0..TRIES {
             // Ticks of schedules and jobs of another durability have no row.
-            let Some(row) = self.row_of(id).await? else { return self.revoke_in_store(id).await };
+            let Some(row) = self.row_of(id).await? else { return self.router.revoke_one(id).await };
             if !row.is_live {
                 return Ok(row.ended_as.map_or(Revoked::Unknown, revoked_as));
             }
@@ -53,7 +53,7 @@ impl JobRows {
         let id = change.id;
         for _ in 0..TRIES {
             let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else {
-                return self.reschedule_in_store(change).await;
+                return self.router.reschedule_one(change).await;
             };
             if !row.is_live {
                 return Ok(row.ended_as.map_or(Rescheduled::Unknown, Rescheduled::Ended));
@@ -283,12 +283,12 @@ impl JobRows {
                 Ok(Changeable::Free(lease_expired))
             }
             Some(Head::Live { state: State::Leased, .. }) => Ok(match change {
-                None => match self.revoke_in_store(id).await? {
+                None => match self.router.revoke_one(id).await? {
                     Revoked::Running => Changeable::Running,
                     Revoked::Dead => Changeable::Dead,
                     found => Changeable::Free(found != Revoked::Revoked),
                 },
-                Some(change) => match self.reschedule_in_store(change.clone()).await? {
+                Some(change) => match self.router.reschedule_one(change.clone()).await? {
                     Rescheduled::Running => Changeable::Running,
                     Rescheduled::Dead => Changeable::Dead,
                     found => Changeable::Free(found != Rescheduled::Changed),
@@ -332,22 +332,8 @@ impl JobRows {
         Ok(true)
     }
 
-    async fn revoke_in_store(&self, id: JobId) -> Result<Revoked, QueueError> {
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.revoke(&shard, &ids).await };
-        let found = self.router.route(&[id], |id| *id, ask, |answer| *answer == Revoked::Unknown).await?;
-        Ok(found.first().copied().unwrap_or(Revoked::Unknown))
-    }
-
-    async fn reschedule_in_store(&self, change: Reschedule) -> Result<Rescheduled, QueueError> {
-        let ask = |shard: Shard, changes: Vec<Reschedule>| async move { self.store.reschedule(&shard, &changes).await };
-        let not_here = |answer: &Rescheduled| *answer == Rescheduled::Unknown;
-        let found = self.router.route(&[change], |change| change.id, ask, not_here).await?;
-        Ok(found.first().copied().unwrap_or(Rescheduled::Unknown))
-    }
-
     async fn delete_in_store(&self, ids: &[JobId]) -> Result<usize, QueueError> {
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.delete(&shard, &ids).await };
-        let deleted = self.router.route(ids, |id| *id, ask, |was_dead| !was_dead).await?;
+        let deleted = self.router.delete(ids).await?;
         Ok(deleted.into_iter().filter(|was_dead| *was_dead).count())
     }
 

@@ -13,7 +13,7 @@ use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, JobId};
 use evenkeel_protocol::queue::record::encode_error;
 use evenkeel_protocol::queue::steps::Head;
-use evenkeel_protocol::queue::steps::{Found, Listed, Looked, Put, Shard, State};
+use evenkeel_protocol::queue::steps::{Found, Listed, Put, State};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -168,10 +168,9 @@ impl JobRows {
         if died.is_empty() || !guard("sql_sweep_marks_dead") {
             return Ok(());
         }
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
         for part in died.chunks(MARKED_DEAD_AT_ONCE) {
             let ids: Vec<JobId> = part.iter().map(|(id, _)| *id).collect();
-            let found = self.router.route(&ids, |id| *id, ask, |looked: &Looked| matches!(looked, Ok(None))).await?;
+            let found = self.router.jobs(&ids).await?;
             for ((id, row), found) in part.iter().zip(found) {
                 let Ok(Some(Found::Live { state: State::Dead, score, job })) = found else { continue };
                 if job.spec.version != Some(row.version) {

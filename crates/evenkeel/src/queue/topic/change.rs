@@ -5,7 +5,7 @@ use super::Topic;
 use bytes::Bytes;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
-use evenkeel_protocol::queue::steps::{Amend, Amended, Reschedule, Rescheduled, Revoked, Shard, When};
+use evenkeel_protocol::queue::steps::{Amend, Amended, Reschedule, Rescheduled, Revoked, When};
 
 impl Topic {
     /// Revokes jobs that are not running, and returns the result of each; see [`Revoked`].
@@ -23,8 +23,7 @@ impl Topic {
             }
             return Ok(answers);
         }
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.revoke(&shard, &ids).await };
-        self.router.route(ids, |id| *id, ask, |answer| *answer == Revoked::Unknown).await
+        self.router.revoke(ids).await
     }
 
     /// Gives a waiting job another due time; see [`Rescheduled`].
@@ -76,15 +75,7 @@ impl Topic {
         if let Some(rows) = &self.rows {
             return rows.amend(amend).await;
         }
-        let ask = |shard: Shard, amends: Vec<Amend>| async move {
-            let mut answers = Vec::with_capacity(amends.len());
-            for amend in &amends {
-                answers.push(self.store.amend(&shard, amend).await?);
-            }
-            Ok(answers)
-        };
-        let answers = self.router.route(&[amend], |amend| amend.id, ask, |answer| *answer == Amended::Unknown).await?;
-        Ok(answers.first().copied().unwrap_or(Amended::Unknown))
+        self.router.amend(amend).await
     }
 
     /// Deletes dead letters permanently; returns for each id whether it was a dead letter.
@@ -102,8 +93,7 @@ impl Topic {
             }
             return Ok(answers);
         }
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.delete(&shard, &ids).await };
-        self.router.route(ids, |id| *id, ask, |was_dead| !was_dead).await
+        self.router.delete(ids).await
     }
 
     async fn changes(&self, changes: &[Reschedule]) -> Result<Vec<Rescheduled>, QueueError> {
@@ -116,7 +106,6 @@ impl Topic {
             }
             return Ok(answers);
         }
-        let ask = |shard: Shard, changes: Vec<Reschedule>| async move { self.store.reschedule(&shard, &changes).await };
-        self.router.route(changes, |change| change.id, ask, |answer| *answer == Rescheduled::Unknown).await
+        self.router.reschedule(changes).await
     }
 }

@@ -44,7 +44,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::register::TopicRecord;
-use evenkeel_protocol::queue::steps::{Limits, Shard};
+use evenkeel_protocol::queue::steps::Limits;
 use std::fmt;
 use std::sync::Arc;
 
@@ -180,9 +180,7 @@ impl Topic {
     /// [`QueueError::Unreadable`] if this program does not support the format of the job's record.
     /// [`QueueError::NeedsDatabase`] if Redis does not have the job and rows may have it.
     pub async fn job(&self, id: JobId) -> Result<Option<Found>, QueueError> {
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
-        let looked = self.router.route(&[id], |id| *id, ask, |looked| matches!(looked, Ok(None))).await?.pop();
-        let found = looked.transpose()?.flatten();
+        let found = self.router.job(id).await?;
         #[cfg(feature = "sql")]
         if let Some(rows) = &self.rows {
             return rows.find(id, found).await;

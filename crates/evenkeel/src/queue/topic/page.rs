@@ -191,8 +191,7 @@ impl Topic {
     pub(super) async fn seen(&self, place: JobState, listed: &[Listed]) -> Result<Vec<Seen>, QueueError> {
         debug_assert!(listed.len() <= ITEMS_MAX, "a page is one call a shard");
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
-        let answers = self.router.route(&ids, |id| *id, ask, |looked| matches!(looked, Ok(None))).await?;
+        let answers = self.router.jobs(&ids).await?;
         #[cfg(feature = "sql")]
         let answers = self.seen_in_rows(place, &ids, answers).await?;
         let states = place.states();

@@ -7,15 +7,15 @@ use super::entry::{Entry, failures_of};
 use super::exclusive;
 use super::handled::{HandlerResult, Reaction, dead, delay_ms, outcome};
 use super::partition::{Message, Worker};
-use super::run::{Handling, Run, Slot};
+use super::run::{Run, Slot};
 use crate::handling::cancellation::Cancellation;
+use crate::handling::handler::{Handling, IsRunning};
 use crate::handling::panics::{catch_panic, catch_panic_of_call};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::codec::error::CodecError;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::entry::Record;
 use evenkeel_protocol::stream::steps::{Delivered, Delivery, Outcome, Reply};
-use metrics::Gauge;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedRwLockWriteGuard, oneshot};
@@ -50,7 +50,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
     let run = async move {
         let run = &worker.run;
         let flying = run.in_flight.enter(worker.number, delivered.id).await;
-        let running = IsRunning::new(run.metrics.running.clone());
+        let running = IsRunning::new(&run.metrics.running);
         let failures = failures_of(&delivered) + 1;
         let attempt = async {
             tokio::select! {
@@ -276,20 +276,4 @@ async fn pause_group<T>(run: &Run<T>, span: Duration) {
         }
     }
     tracing::warn!(stream = %base.name, group = %run.group, seconds = span.as_secs_f64(), "a handler paused the group");
-}
-
-/// Counts an attempt as running until it is dropped, also if its task is aborted.
-struct IsRunning(Gauge);
-
-impl IsRunning {
-    fn new(running: Gauge) -> Self {
-        running.increment(1.0);
-        Self(running)
-    }
-}
-
-impl Drop for IsRunning {
-    fn drop(&mut self) {
-        self.0.decrement(1.0);
-    }
 }

@@ -5,42 +5,36 @@ use super::entry::Entry;
 use super::group::{self, GroupSettings, Ordering};
 use super::handled::{Handled, HandlerResult, Reaction};
 use super::partition::{Worker, work};
-use super::run::{Handler, Handling, InFlight, Run, Slots};
+use super::run::{InFlight, Run, Slots};
 use super::share::{Share, keep_attending, stop_attending};
 use super::upkeep::keep_up;
-use crate::handling::gather::{BatchHandler, Gatherer};
-use crate::handling::panics::catch_panic_of_call;
-use crate::handling::phase::Phase;
+use crate::handling::gather::Gatherer;
+use crate::handling::handler::{Handler, Handling, OnError, reaction, with_reaction};
+use crate::handling::phase::{FAREWELL, Phase, closed, drain};
 use crate::stream::metrics::ConsumerMetrics;
-use crate::stream::store::StreamStore;
 use crate::stream::stream::Stream;
+use evenkeel_link::Token;
 use evenkeel_link::support::Background;
-use evenkeel_link::{LinkError, LinkState, Token};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::name::GroupName;
 use std::fmt::Display;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{RwLock, watch};
 
-/// The deadline of the last settlements after the drain, with a margin over the deadline of each partition.
-const FAREWELL: Duration = Duration::from_secs(15);
 /// The most entries of a partition that may wait in a process.
 const BUFFER_MAX: usize = 100_000;
 
 /// A handler of one entry.
-pub(super) type Handle<T, E> =
-    dyn Fn(Entry<T>) -> Pin<Box<dyn Future<Output = Result<Handled, E>> + Send>> + Send + Sync;
+pub(super) type Handle<T, E> = Handler<Entry<T>, Result<Handled, E>>;
 
 /// A handler of several entries.
-pub(super) type HandleBatch<T, E> =
-    dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Result<BatchHandled<E>, E>> + Send>> + Send + Sync;
+pub(super) type HandleBatch<T, E> = Handler<Batch<T>, Result<BatchHandled<E>, E>>;
 
 /// The user's handler: of single entries or of batches.
 pub(super) enum Work<T, E> {
-    One(Arc<Handle<T, E>>),
-    Batch { size: usize, fill: Duration, handler: Arc<HandleBatch<T, E>> },
+    One(Handle<T, E>),
+    Batch { size: usize, fill: Duration, handler: HandleBatch<T, E> },
 }
 
 /// A handler and the settings under which it runs. Nothing happens until [`run`](Self::run).
@@ -50,7 +44,7 @@ pub struct Consumer<T, E> {
     group: String,
     settings: GroupSettings,
     work: Work<T, E>,
-    reaction: Arc<dyn Fn(&E) -> Reaction + Send + Sync>,
+    reaction: OnError<E, Reaction>,
     concurrency: usize,
     buffer: usize,
     drain: Duration,
@@ -78,19 +72,15 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         }
     }
 
-    /// The number of entries that run at once in this process. Default 16, or the size of a batch if that is larger. An unordered consumer
-    /// reads no more entries than it has free slots.
-    pub fn concurrency(mut self, entries: usize) -> Self {
-        self.concurrency = entries;
-        self
-    }
+    setters! {
+        /// The number of entries that run at once in this process. Default 16, or the size of a batch if that is larger. An unordered consumer
+        /// reads no more entries than it has free slots.
+        pub fn concurrency(entries: usize) => concurrency = entries;
 
-    /// The number of entries of a partition that an ordered consumer holds: those that run, and those that wait for an earlier entry of
-    /// their key or for a slot. Default 256. Once entries that wait for a retry fill it, the partition is not read until one of them is
-    /// done, which is logged and counted (`evenkeel_stream_blocked_total`). Entries that are delivered again may exceed it up to twice.
-    pub fn buffer(mut self, entries: usize) -> Self {
-        self.buffer = entries;
-        self
+        /// The number of entries of a partition that an ordered consumer holds: those that run, and those that wait for an earlier entry of
+        /// their key or for a slot. Default 256. Once entries that wait for a retry fill it, the partition is not read until one of them is
+        /// done, which is logged and counted (`evenkeel_stream_blocked_total`). Entries that are delivered again may exceed it up to twice.
+        pub fn buffer(entries: usize) => buffer = entries;
     }
 
     /// How long the first entry of a batch waits for others. Default 10 ms. Without effect on a handler of single entries.
@@ -107,22 +97,18 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         self
     }
 
-    /// How long running handlers may continue after the shutdown has begun, or after the consumer has decided to return a partition.
-    /// Default 25 s. At the shutdown the consumer then drops them and releases their entries at once, without using an attempt. A
-    /// partition that is to be returned then waits for the end of its lease.
-    pub fn drain(mut self, deadline: Duration) -> Self {
-        self.drain = deadline;
-        self
-    }
+    setters! {
+        /// How long running handlers may continue after the shutdown has begun, or after the consumer has decided to return a partition.
+        /// Default 25 s. At the shutdown the consumer then drops them and releases their entries at once, without using an attempt. A
+        /// partition that is to be returned then waits for the end of its lease.
+        pub fn drain(deadline: Duration) => drain = deadline;
 
-    /// How long a handler may run; at least 1 ms. Then it is dropped, its [`cancellation`](Entry::cancellation) fires, and its entry is
-    /// retried as after an error, until it becomes a dead letter. A batch is dropped as a whole. Default: without limit, because leases
-    /// are extended as long as a handler runs.
-    ///
-    /// Not guaranteed: the end of a handler that blocks its thread, or of tasks and threads that it has started.
-    pub fn handler_timeout(mut self, limit: Duration) -> Self {
-        self.handler_timeout = Some(limit);
-        self
+        /// How long a handler may run; at least 1 ms. Then it is dropped, its [`cancellation`](Entry::cancellation) fires, and its entry is
+        /// retried as after an error, until it becomes a dead letter. A batch is dropped as a whole. Default: without limit, because leases
+        /// are extended as long as a handler runs.
+        ///
+        /// Not guaranteed: the end of a handler that blocks its thread, or of tasks and threads that it has started.
+        pub fn handler_timeout(limit: Duration) => handler_timeout = Some(limit);
     }
 
     /// Consumes until `shutdown` is ready, then drains. Creates the group, if it does not exist. During an outage of Redis an unordered
@@ -140,7 +126,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         let core = Arc::clone(self.stream.core());
         group::open(&core, &group, &self.settings).await?;
         let (phase, phases) = watch::channel(Phase::Working);
-        let drain = self.drain;
+        let deadline = self.drain;
         tracing::info!(stream = %core.base.name, %group, concurrency = self.concurrency, "consuming");
         let run = self.into_run(group, phases);
         let partitions = (0..).zip(&core.base.partitions);
@@ -150,21 +136,16 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         let ended = tokio::select! {
             biased;
             () = shutdown => Ok(()),
-            error = closed(&core.base.store) => Err(error),
+            error = closed(core.base.store.link()) => Err(error),
         };
         tracing::info!(stream = %core.base.name, group = %run.group, "draining");
-        phase.send_replace(Phase::Draining);
         let all_done = async {
             for worker in &workers {
                 worker.done.wait().await;
             }
         };
-        tokio::pin!(all_done);
         let clock = &core.base.clock;
-        if clock.timeout(drain, &mut all_done).await.is_err() {
-            phase.send_replace(Phase::Over);
-            let _ = clock.timeout(FAREWELL, &mut all_done).await;
-        }
+        drain(&phase, clock, deadline, all_done).await;
         drop(loops);
         let _ = clock.timeout(FAREWELL, stop_attending(&run)).await;
         Ok(ended?)
@@ -206,7 +187,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             )),
         };
         let run = Arc::new(Run {
-            metrics: ConsumerMetrics::register(&core.base.name, group.as_str()),
+            metrics: ConsumerMetrics::register(&core.base.name, &group.as_str().into()),
             group,
             consumer: Token::random(),
             handling,
@@ -243,25 +224,11 @@ fn loops<T: Send + Sync + 'static>(run: &Arc<Run<T>>, workers: &[Arc<Worker<T>>]
     all
 }
 
-type OnError<E> = Arc<dyn Fn(&E) -> Reaction + Send + Sync>;
-
-/// Wraps the handler: maps its errors to reactions.
-fn with_reaction<T: 'static, E: Display + Send + 'static>(
-    handler: Arc<Handle<T, E>>,
-    on_error: OnError<E>,
-) -> Handler<T> {
-    Arc::new(move |entry| {
-        let handled = handler(entry);
-        let on_error = Arc::clone(&on_error);
-        Box::pin(async move { handled.await.map_err(|error| reaction(&on_error, &error)) })
-    })
-}
-
 /// Wraps the batch handler: maps its errors to reactions, and returns one result for each entry.
 fn each_with_reaction<T: Send + Sync + 'static, E: Display + Send + 'static>(
-    handler: Arc<HandleBatch<T, E>>,
-    on_error: OnError<E>,
-) -> BatchHandler<Entry<T>, HandlerResult> {
+    handler: HandleBatch<T, E>,
+    on_error: OnError<E, Reaction>,
+) -> Handler<Vec<Entry<T>>, Vec<HandlerResult>> {
     Arc::new(move |entries| {
         let size = entries.len();
         let handled = handler(Batch { entries });
@@ -279,22 +246,4 @@ fn each_with_reaction<T: Send + Sync + 'static, E: Display + Send + 'static>(
             }
         })
     })
-}
-
-/// The reaction to an error, and the error's message. If the user's `on_error` panics, the reaction is a retry.
-fn reaction<E: Display>(on_error: &OnError<E>, error: &E) -> (Reaction, String) {
-    let text = catch_panic_of_call(|| error.to_string())
-        .unwrap_or_else(|panic| format!("formatting the error panicked: {panic}"));
-    match catch_panic_of_call(|| on_error(error)) {
-        Ok(reaction) => (reaction, text),
-        Err(panic) => (Reaction::Retry, format!("{text} (`on_error` panicked: {panic})")),
-    }
-}
-
-/// Waits until the link is shut down.
-async fn closed(store: &StreamStore) -> LinkError {
-    let Some(link) = store.link() else { return std::future::pending().await };
-    let mut state = link.state();
-    let _ = state.wait_for(|state| *state == LinkState::Closed).await;
-    link.why_down()
 }

@@ -44,17 +44,13 @@ impl PerKeyExclusive {
         }
     }
 
-    /// The lease of the locks, the longest time for which one is held, and so on. The wait is ignored: a handler never waits for a lock,
-    /// because two that wait for each other's lock would extend their leases forever. Default: [`LockTerms::default`].
-    pub fn terms(mut self, terms: LockTerms) -> Self {
-        self.terms = terms;
-        self
-    }
+    setters! {
+        /// The lease of the locks, the longest time for which one is held, and so on. The wait is ignored: a handler never waits for a lock,
+        /// because two that wait for each other's lock would extend their leases forever. Default: [`LockTerms::default`].
+        pub fn terms(terms: LockTerms) => terms = terms;
 
-    /// After what time an entry whose lock is taken is delivered again, with 25 % jitter. It uses no attempt. Default 500 ms; at most an hour.
-    pub fn busy_delay(mut self, delay: Duration) -> Self {
-        self.busy_delay = delay;
-        self
+        /// After what time an entry whose lock is taken is delivered again, with 25 % jitter. It uses no attempt. Default 500 ms; at most an hour.
+        pub fn busy_delay(delay: Duration) => busy_delay = delay;
     }
 
     /// Rejects invalid settings, with one sentence.

@@ -1,11 +1,12 @@
 //! [`Group`]: how a group handles the entries of a stream.
 
 use super::batch::{Batch, BatchHandled};
-use super::consumer::{Consumer, Handle, HandleBatch, Work};
+use super::consumer::{Consumer, Work};
 use super::entry::Entry;
 #[cfg(feature = "lock")]
 use super::exclusive::PerKeyExclusive;
 use super::handled::Handled;
+use crate::handling::handler::boxed;
 use crate::stream::stream::Stream;
 use evenkeel_link::support::ms;
 use evenkeel_protocol::retry_delay::RetryDelay;
@@ -14,7 +15,6 @@ use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
 use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Opened, Position};
 use std::fmt::Display;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What happens to later entries of a key while an earlier one has failed.
@@ -156,44 +156,28 @@ impl<T: Send + Sync + 'static> Group<T> {
         self.ordering(Ordering::Total)
     }
 
-    /// A group that does not exist yet begins with the next entry that is appended. Default: with the first entry that the log has.
-    pub fn from_end(mut self) -> Self {
-        self.settings.position = Position::End;
-        self
-    }
+    setters! {
+        /// A group that does not exist yet begins with the next entry that is appended. Default: with the first entry that the log has.
+        pub fn from_end() => settings.position = Position::End;
 
-    /// How long an entry, or in an ordered group a partition, stays leased to a consumer that has stopped sending heartbeats. Default 30 s.
-    /// It does not limit how long a handler may run, because a live consumer extends its leases.
-    pub fn lease(mut self, lease: Duration) -> Self {
-        self.settings.lease = lease;
-        self
-    }
+        /// How long an entry, or in an ordered group a partition, stays leased to a consumer that has stopped sending heartbeats. Default 30 s.
+        /// It does not limit how long a handler may run, because a live consumer extends its leases.
+        pub fn lease(lease: Duration) => settings.lease = lease;
 
-    /// How many attempts follow a failed first one, before the entry becomes a dead letter. Default 5.
-    pub fn retries(mut self, retries: u16) -> Self {
-        self.settings.retries = Some(retries);
-        self
-    }
+        /// How many attempts follow a failed first one, before the entry becomes a dead letter. Default 5.
+        pub fn retries(retries: u16) => settings.retries = Some(retries);
 
-    /// Errors never make an entry a dead letter; a permanent error ([`Reaction::Dead`](super::Reaction::Dead)) and crashes do.
-    pub fn retry_forever(mut self) -> Self {
-        self.settings.retries = None;
-        self
-    }
+        /// Errors never make an entry a dead letter; a permanent error ([`Reaction::Dead`](super::Reaction::Dead)) and crashes do.
+        pub fn retry_forever() => settings.retries = None;
 
-    /// The delay between attempts. Default: exponential backoff with full jitter, a random time below a bound of 2 s that doubles with every
-    /// failure, up to an hour. A handler may return a delay of its own.
-    pub fn retry_delay(mut self, delay: RetryDelay) -> Self {
-        self.settings.retry_delay = delay;
-        self
-    }
+        /// The delay between attempts. Default: exponential backoff with full jitter, a random time below a bound of 2 s that doubles with every
+        /// failure, up to an hour. A handler may return a delay of its own.
+        pub fn retry_delay(delay: RetryDelay) => settings.retry_delay = delay;
 
-    /// The number of crashes after which an entry becomes a dead letter. Default 3. A crash is the death of a process, or the loss of its
-    /// lease, while it ran the entry alone. An entry runs alone after two such deaths in a row, so that neighbors of an entry that kills its
-    /// process are not blamed.
-    pub fn crashes_max(mut self, crashes: u8) -> Self {
-        self.settings.crashes_max = crashes;
-        self
+        /// The number of crashes after which an entry becomes a dead letter. Default 3. A crash is the death of a process, or the loss of its
+        /// lease, while it ran the entry alone. An entry runs alone after two such deaths in a row, so that neighbors of an entry that kills its
+        /// process are not blamed.
+        pub fn crashes_max(crashes: u8) => settings.crashes_max = crashes;
     }
 
     /// Begins a consumer. Each call of the handler receives one [`Entry`]; many calls run concurrently. The handler returns `Ok(())`, a
@@ -208,11 +192,7 @@ impl<T: Send + Sync + 'static> Group<T> {
         R: Into<Handled>,
         E: Display + Send + 'static,
     {
-        let handler: Arc<Handle<T, E>> = Arc::new(move |entry| {
-            let handled = handler(entry);
-            Box::pin(async move { handled.await.map(Into::into) })
-        });
-        Consumer::new(self.stream, self.name, self.settings, Work::One(handler), 16)
+        Consumer::new(self.stream, self.name, self.settings, Work::One(boxed(handler)), 16)
     }
 
     /// Begins a consumer whose handler receives up to `size` entries at once, from all partitions, for work whose cost hardly depends on the
@@ -228,11 +208,7 @@ impl<T: Send + Sync + 'static> Group<T> {
         R: Into<BatchHandled<E>>,
         E: Display + Send + 'static,
     {
-        let handler: Arc<HandleBatch<T, E>> = Arc::new(move |batch| {
-            let handled = handler(batch);
-            Box::pin(async move { handled.await.map(Into::into) })
-        });
-        let work = Work::Batch { size, fill: Duration::from_millis(10), handler };
+        let work = Work::Batch { size, fill: Duration::from_millis(10), handler: boxed(handler) };
         Consumer::new(self.stream, self.name, self.settings, work, size.max(16))
     }
 }

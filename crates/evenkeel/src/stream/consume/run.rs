@@ -4,7 +4,7 @@ use super::entry::Entry;
 use super::group::GroupSettings;
 use super::handled::HandlerResult;
 use super::share::Share;
-use crate::handling::gather::Gatherer;
+use crate::handling::handler::Handling;
 use crate::handling::phase::Phase;
 use crate::process::draft::{Draft, Reported};
 use crate::stream::metrics::ConsumerMetrics;
@@ -15,20 +15,10 @@ use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
 use parking_lot::Mutex;
 use std::collections::HashSet;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, RwLock, Semaphore, watch};
-
-/// The user's handler, with its errors mapped to reactions.
-pub(crate) type Handler<T> = Arc<dyn Fn(Entry<T>) -> Pin<Box<dyn Future<Output = HandlerResult> + Send>> + Send + Sync>;
-
-/// The handler of decoded entries.
-pub(crate) enum Handling<T> {
-    One(Handler<T>),
-    Batch(Arc<Gatherer<Entry<T>, HandlerResult>>),
-}
 
 /// What all parts of one running consumer share.
 pub(crate) struct Run<T> {
@@ -37,7 +27,7 @@ pub(crate) struct Run<T> {
     pub(crate) settings: GroupSettings,
     /// This incarnation of the consumer.
     pub(crate) consumer: Token,
-    pub(crate) handling: Handling<T>,
+    pub(crate) handling: Handling<Entry<T>, HandlerResult>,
     pub(crate) metrics: ConsumerMetrics,
     pub(crate) slots: Slots,
     /// Attempts share it; a suspect that runs alone has it exclusively.

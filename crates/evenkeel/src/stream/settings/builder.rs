@@ -48,39 +48,26 @@ impl<T> StreamBuilder<T> {
 }
 
 impl<T, C> StreamBuilder<T, C> {
-    /// The number of partitions: in how many parts the keys are divided, and therefore how many processes can handle entries in order. 1 to
-    /// 256. Default: the number that the stream already has, else 1. It cannot be changed later, because keys would change their
-    /// partition: [`open`](Self::open) fails for another number.
-    pub fn partitions(mut self, partitions: u16) -> Self {
-        self.settings.partitions = Some(partitions);
-        self
-    }
+    setters! {
+        /// The number of partitions: in how many parts the keys are divided, and therefore how many processes can handle entries in order. 1 to
+        /// 256. Default: the number that the stream already has, else 1. It cannot be changed later, because keys would change their
+        /// partition: [`open`](Self::open) fails for another number.
+        pub fn partitions(partitions: u16) => settings.partitions = Some(partitions);
 
-    /// The largest encoded value; larger ones are rejected with [`StreamError::TooLarge`]. Default 1,047,552 bytes, at most 1 MiB together
-    /// with headers and trace context.
-    pub fn value_bytes_max(mut self, bytes: usize) -> Self {
-        self.settings.value_bytes_max = bytes;
-        self
-    }
+        /// The largest encoded value; larger ones are rejected with [`StreamError::TooLarge`]. Default 1,047,552 bytes, at most 1 MiB together
+        /// with headers and trace context.
+        pub fn value_bytes_max(bytes: usize) => settings.value_bytes_max = bytes;
 
-    /// The maximum number of entries of the stream, divided evenly among the partitions; above it an append fails with
-    /// [`StreamError::Full`]. Default: none.
-    pub fn entries_max(mut self, entries: u64) -> Self {
-        self.settings.entries_max = Some(entries);
-        self
-    }
+        /// The maximum number of entries of the stream, divided evenly among the partitions; above it an append fails with
+        /// [`StreamError::Full`]. Default: none.
+        pub fn entries_max(entries: u64) => settings.entries_max = Some(entries);
 
-    /// How long the last number of a producer is stored after its last append. Within this time an append that is repeated is recognized.
-    /// Default 1 h.
-    pub fn producer_window(mut self, window: Duration) -> Self {
-        self.settings.producer_window = window;
-        self
-    }
+        /// How long the last number of a producer is stored after its last append. Within this time an append that is repeated is recognized.
+        /// Default 1 h.
+        pub fn producer_window(window: Duration) => settings.producer_window = window;
 
-    /// How long entries are kept at least, for replays. Consumers remove older ones that every group has settled. Default 24 h.
-    pub fn retention(mut self, age: Duration) -> Self {
-        self.settings.retention = age;
-        self
+        /// How long entries are kept at least, for replays. Consumers remove older ones that every group has settled. Default 24 h.
+        pub fn retention(age: Duration) => settings.retention = age;
     }
 
     /// The codec of the values. Default [`Json`]. Each entry records the codec that encoded it, so the codec of a stream may change. A custom

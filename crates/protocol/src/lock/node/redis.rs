@@ -3,8 +3,9 @@
 use super::{Mark, Node, NodeListener, Standing, Vote};
 use crate::lock::error::{LockError, Unreached};
 use crate::lock::name::{FENCE, Keys, LockName, front};
-use crate::lock::redis::{RedisLock, acquired, arguments, escaped, log_foreign, released, typed};
+use crate::lock::redis::{RedisLock, acquired, arguments, log_foreign, released, typed};
 use crate::lock::steps::{Acquire, FENCE_MAX, LockSteps, Release, Released};
+use crate::pattern::escaped;
 use async_trait::async_trait;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::{Link, LinkError, LinkOptions, Script, Token};

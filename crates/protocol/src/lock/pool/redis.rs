@@ -4,35 +4,26 @@ use super::memory::sort;
 use super::steps::{Kind, PermitReply, PermitRequest, Pool, PoolHolder, PoolState, PoolSteps, check, check_size};
 use crate::lock::error::LockError;
 use crate::lock::name::{LockName, key};
-use crate::lock::redis::names_with;
+use crate::lock::redis::{names_with, unexpected};
 use crate::lock::steps::{Fence, Released, Renewed, WakeListener};
 use crate::lock::wake::TurnMessages;
 use async_trait::async_trait;
-use evenkeel_link::{Link, LinkError, Script, Token};
+use evenkeel_link::{Link, Token};
 
-macro_rules! script {
-    ($name:literal, $flags:literal $(, $shared:literal)*) => {
-        Script::with(
-            $name,
-            $flags,
-            &[include_str!("shared/pool.lua") $(, include_str!($shared))*],
-            include_str!(concat!("scripts/", $name, ".lua")),
-        )
-    };
+scripts! {
+    /// All scripts, to be loaded on every epoch.
+    pub(crate) const SCRIPTS in "";
+
+    // Rejected as a whole by a Redis server that is out of memory.
+    static ACQUIRE = "pool_acquire-1", "", ["pool", "queue"];
+    // Renewals and releases must succeed when Redis is out of memory.
+    static RENEW = "pool_renew-1", "allow-oom", ["pool"];
+    static RELEASE = "pool_release-1", "allow-oom", ["pool"];
+    static RAISE = "pool_raise-1", "allow-oom", ["pool"];
+    static BREAK = "pool_break-1", "allow-oom", ["pool"];
+    static RESIZE = "pool_resize-1", "allow-oom", ["pool"];
+    static INSPECT = "pool_inspect-1", "no-writes", ["pool"];
 }
-
-// Rejected as a whole by a Redis server that is out of memory.
-static ACQUIRE: Script = script!("pool_acquire-1", "", "shared/queue.lua");
-// Renewals and releases must succeed when Redis is out of memory.
-static RENEW: Script = script!("pool_renew-1", "allow-oom");
-static RELEASE: Script = script!("pool_release-1", "allow-oom");
-static RAISE: Script = script!("pool_raise-1", "allow-oom");
-static BREAK: Script = script!("pool_break-1", "allow-oom");
-static RESIZE: Script = script!("pool_resize-1", "allow-oom");
-static INSPECT: Script = script!("pool_inspect-1", "no-writes");
-
-/// All scripts, to be loaded on every epoch.
-pub(crate) const SCRIPTS: [&Script; 7] = [&ACQUIRE, &RENEW, &RELEASE, &RAISE, &BREAK, &RESIZE, &INSPECT];
 
 /// The steps on one Redis server. Cheap to clone.
 #[derive(Clone)]
@@ -178,8 +169,4 @@ fn ending(kind: Kind) -> &'static str {
         Kind::ReadWrite => ":rw",
         Kind::Semaphore => ":permits",
     }
-}
-
-fn unexpected(step: &str) -> LockError {
-    LockError::Link(LinkError::Unexpected(format!("the reply of the script of {step}")))
 }

@@ -1,8 +1,9 @@
 //! Large calls use a dedicated connection, so that small calls do not wait behind them, with a time-out that grows with their size.
 
-use super::call::{self, Args};
+use super::call;
 use super::reply::{self, JobReply};
 use super::{RedisQueue, scripts};
+use crate::args::Args;
 use crate::queue::error::QueueError;
 use crate::queue::job::JobId;
 use crate::queue::steps::{Looked, Shard};

@@ -1,5 +1,6 @@
 //! The arguments of the scripts.
 
+use crate::args::Args;
 use crate::queue::job::{FORGET_MS, Job, JobId, JobSpec, Retention};
 use crate::queue::record::{codec_flags, encode_job, named_codec};
 use crate::queue::steps::{
@@ -11,38 +12,7 @@ use bytes::Bytes;
 /// How long a redrive is stored after its last call.
 const REDRIVE_RETENTION_MS: u64 = 7 * 24 * 3_600_000;
 
-/// The arguments of a script, in one buffer.
-#[derive(Default)]
-pub(crate) struct Args {
-    buffer: Vec<u8>,
-    ends: Vec<usize>,
-}
-
 impl Args {
-    pub(crate) fn slices(&self) -> Vec<&[u8]> {
-        let starts = [0].iter().chain(&self.ends);
-        starts.zip(&self.ends).map(|(start, end)| &self.buffer[*start..*end]).collect()
-    }
-
-    /// Their size in bytes.
-    pub(crate) fn len(&self) -> usize {
-        self.buffer.len()
-    }
-
-    pub(crate) fn bytes(mut self, bytes: impl AsRef<[u8]>) -> Self {
-        self.buffer.extend_from_slice(bytes.as_ref());
-        self.ends.push(self.buffer.len());
-        self
-    }
-
-    pub(crate) fn number(self, number: u64) -> Self {
-        self.bytes(number.to_string())
-    }
-
-    pub(crate) fn size(self, size: usize) -> Self {
-        self.bytes(size.to_string())
-    }
-
     fn when(self, when: When) -> Self {
         self.bytes(match when {
             When::At(at) => at.to_string(),

@@ -1,13 +1,15 @@
 //! The steps of a shard migration, as scripts on Redis.
 
-use super::call::Args;
-use super::reply::{self, FOREVER, array, bulk, job_id, unexpected, unsigned};
+use super::reply::{self, FOREVER, job_id, unexpected};
 use super::{RedisQueue, scripts};
+use crate::args::Args;
+use crate::pattern::escaped;
 use crate::queue::check;
 use crate::queue::error::QueueError;
 use crate::queue::grow::{Close, GrowSteps, Inherited, Item, SendOutcome, Transfer};
 use crate::queue::job::JobId;
 use crate::queue::steps::{ITEMS_MAX, Limits, Shard};
+use crate::reply::{array, bulk, unsigned};
 use async_trait::async_trait;
 use redis::Value;
 
@@ -107,10 +109,4 @@ fn transfers(reply: Value) -> Result<Vec<Transfer>, QueueError> {
         transfers.push(Transfer { sequence: unsigned(&sequence)?, label: bulk(label)?, record: bulk(record)? });
     }
     Ok(transfers)
-}
-
-/// A `MATCH` pattern that matches only this text.
-fn escaped(text: &str) -> String {
-    let special = |letter: char| matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^');
-    text.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
 }

@@ -1,12 +1,13 @@
 //! The replies of the steps that read without bodies, and of `amend`.
 
 use super::bulk::SHARED_BYTES_MAX;
-use super::reply::{array, bulk, count, integer, parts, state, unexpected, unsigned};
+use super::reply::{count, parts, state, unexpected};
 use super::{RedisQueue, call, reply, scripts};
 use crate::queue::error::QueueError;
 use crate::queue::job::{End, JobId};
 use crate::queue::record::{Record, Unreadable};
 use crate::queue::steps::{Amended, Kept, Preview, Shard, Standing};
+use crate::reply::{array, bulk, integer, unsigned};
 use evenkeel_link::Token;
 use redis::Value;
 

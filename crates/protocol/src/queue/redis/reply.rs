@@ -7,7 +7,7 @@ use crate::queue::steps::{
     Claimed, Delivered, Enqueued, Fate, Found, Head, Listed, Looked, Next, PutAnswer, Receipt, RedriveVerdict,
     Redriven, Rescheduled, Rescued, Revoked, Settled, State, Stats, Ticked, Totals, Verdict,
 };
-use bytes::Bytes;
+use crate::reply::{array, bulk, integer, unsigned};
 use evenkeel_link::{LinkError, Token};
 use redis::Value;
 
@@ -163,7 +163,7 @@ pub(crate) fn redrive(reply: Value) -> Parsed<Redriven> {
 }
 
 pub(crate) fn count(reply: &Value) -> Parsed<u64> {
-    unsigned(reply)
+    Ok(unsigned(reply)?)
 }
 
 /// A reply of `jobs` for one id: the job, or the size of a record that did not fit into the reply.
@@ -226,7 +226,7 @@ pub(crate) fn list(reply: Value) -> Parsed<Vec<Listed>> {
 }
 
 pub(crate) fn stats(reply: Value) -> Parsed<Stats> {
-    let figures = array(reply)?.iter().map(integer).collect::<Parsed<Vec<i64>>>()?;
+    let figures = array(reply)?.iter().map(integer).collect::<Result<Vec<i64>, _>>()?;
     let figures: [i64; 26] = figures.try_into().map_err(|_| unexpected("stats"))?;
     let optional = |at: usize| u64::try_from(figures[at]).ok();
     let at = |at: usize| optional(at).unwrap_or(0);
@@ -283,35 +283,6 @@ pub(crate) fn job_id(bytes: &[u8]) -> Parsed<JobId> {
 
 pub(crate) fn parts<const N: usize>(reply: Value) -> Parsed<[Value; N]> {
     array(reply)?.try_into().map_err(|_| unexpected("a reply"))
-}
-
-pub(crate) fn array(reply: Value) -> Parsed<Vec<Value>> {
-    match reply {
-        Value::Array(items) => Ok(items),
-        _ => Err(unexpected("a list")),
-    }
-}
-
-pub(crate) fn bulk(reply: Value) -> Parsed<Bytes> {
-    match reply {
-        Value::BulkString(bytes) => Ok(bytes.into()),
-        _ => Err(unexpected("bytes")),
-    }
-}
-
-/// Scores are text, everything else is a number.
-pub(crate) fn integer(reply: &Value) -> Parsed<i64> {
-    match reply {
-        Value::Int(number) => Ok(*number),
-        Value::BulkString(text) => {
-            std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or_else(|| unexpected("a number"))
-        }
-        _ => Err(unexpected("a number")),
-    }
-}
-
-pub(crate) fn unsigned(reply: &Value) -> Parsed<u64> {
-    u64::try_from(integer(reply)?).map_err(|_| unexpected("a number"))
 }
 
 pub(crate) fn unexpected(what: &str) -> QueueError {

@@ -1,114 +1,45 @@
 //! The scripts, each composed of the shared parts that it uses and its own file.
 
-use evenkeel_link::Script;
+scripts! {
+    /// All scripts, to be loaded on every epoch.
+    pub const SCRIPTS in "../";
 
-macro_rules! part {
-    ($name:literal) => {
-        include_str!(concat!("../shared/", $name, ".lua"))
-    };
+    // Rejected as a whole by a Redis server that is out of memory, because they need memory.
+    pub(crate) static ENQUEUE = "enqueue-1" in "enqueue", "", ["shard", "record", "place", "wake", "accept", "grow"];
+    pub(crate) static PUT = "put-1" in "enqueue", "", ["shard", "record", "place", "wake", "accept", "grow"];
+    pub(crate) static TICK = "tick-1" in "enqueue", "", ["shard", "record", "wake", "accept", "grow"];
+    pub(crate) static RESCHEDULE = "reschedule-1" in "operate", "",
+        ["shard", "record", "consume/lease", "place", "end", "notes", "wake", "accept"];
+    pub(crate) static REDRIVE = "redrive-1" in "operate", "", ["shard", "record", "place", "end", "notes", "wake"];
+    pub(crate) static AMEND = "amend-1" in "operate", "", ["shard", "record", "place", "notes"];
+    pub(crate) static RECEIVE = "adopt-1" in "grow", "", ["shard", "record", "wake"];
+    pub(crate) static SWEEP = "sweep-1" in "operate", "", [];
+    pub(crate) static GROWN = "grown-1" in "grow", "", [];
+
+    // Consumers must be able to drain a queue when Redis is out of memory.
+    pub(crate) static SETTLE_AND_CLAIM = "settle_and_claim-1" in "consume", "allow-oom",
+        ["shard", "record", "consume/lease", "place", "end", "notes",
+         "wake", "consume/settle", "consume/suspects", "consume/claim", "consume/answer"];
+    pub(crate) static HEARTBEAT = "beat-1" in "consume", "allow-oom", ["shard", "record", "consume/lease"];
+    pub(crate) static PROGRESS = "progress-1" in "consume", "allow-oom",
+        ["shard", "record", "consume/lease", "place", "notes"];
+    pub(crate) static REVOKE = "revoke-1" in "operate", "allow-oom",
+        ["shard", "record", "consume/lease", "place", "end"];
+    pub(crate) static RESCUE = "rescue-1" in "consume", "allow-oom",
+        ["shard", "record", "consume/lease", "place", "end", "notes", "wake", "consume/silent"];
+    pub(crate) static FORGET = "forget-1" in "operate", "allow-oom", ["shard", "record"];
+    pub(crate) static DELETE = "delete-1" in "operate", "allow-oom", ["shard", "record", "place", "end"];
+    pub(crate) static PURGE = "purge-1" in "operate", "allow-oom", ["shard", "record", "place", "end"];
+    pub(crate) static RESUME = "resume-1" in "operate", "allow-oom", ["shard", "wake"];
+    pub(crate) static CLOSE = "close-1" in "grow", "allow-oom", ["shard"];
+    pub(crate) static SEND_ITEMS = "give-1" in "grow", "allow-oom", ["shard", "record", "place", "grow", "leaving"];
+    pub(crate) static GONE = "gone-1" in "grow", "allow-oom", ["shard"];
+
+    pub(crate) static JOB = "job-1" in "look", "no-writes", ["shard", "record", "place"];
+    pub(crate) static HEADS = "heads-1" in "look", "no-writes", ["shard", "record", "place"];
+    pub(crate) static LIST = "list-1" in "look", "no-writes", ["shard"];
+    pub(crate) static PREVIEWS = "previews-1" in "look", "no-writes", ["shard", "record", "place", "preview"];
+    pub(crate) static STANDING = "standing-1" in "look", "no-writes", ["shard", "record", "place", "preview"];
+    pub(crate) static STATS = "stats-1" in "look", "no-writes", ["shard", "wake"];
+    pub(crate) static LEAVING = "leaving-1" in "grow", "no-writes", ["shard"];
 }
-
-macro_rules! script {
-    ($folder:literal / $name:literal, $flags:literal, [$($part:expr),* $(,)?]) => {
-        Script::with($name, $flags, &[$($part),*], include_str!(concat!("../scripts/", $folder, "/", $name, ".lua")))
-    };
-}
-
-const SHARD: &str = part!("shard");
-const RECORD: &str = part!("record");
-const LEASE: &str = part!("consume/lease");
-const PLACE: &str = part!("place");
-const END: &str = part!("end");
-const NOTES: &str = part!("notes");
-const WAKE: &str = part!("wake");
-const ACCEPT: &str = part!("accept");
-const GROW: &str = part!("grow");
-const PREVIEW: &str = part!("preview");
-
-// Rejected as a whole by a Redis server that is out of memory, because they need memory.
-pub(crate) static ENQUEUE: Script = script!("enqueue" / "enqueue-1", "", [SHARD, RECORD, PLACE, WAKE, ACCEPT, GROW]);
-pub(crate) static PUT: Script = script!("enqueue" / "put-1", "", [SHARD, RECORD, PLACE, WAKE, ACCEPT, GROW]);
-pub(crate) static TICK: Script = script!("enqueue" / "tick-1", "", [SHARD, RECORD, WAKE, ACCEPT, GROW]);
-pub(crate) static RESCHEDULE: Script =
-    script!("operate" / "reschedule-1", "", [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, ACCEPT]);
-pub(crate) static REDRIVE: Script = script!("operate" / "redrive-1", "", [SHARD, RECORD, PLACE, END, NOTES, WAKE]);
-pub(crate) static AMEND: Script = script!("operate" / "amend-1", "", [SHARD, RECORD, PLACE, NOTES]);
-pub(crate) static RECEIVE: Script = script!("grow" / "adopt-1", "", [SHARD, RECORD, WAKE]);
-pub(crate) static SWEEP: Script = script!("operate" / "sweep-1", "", []);
-pub(crate) static GROWN: Script = script!("grow" / "grown-1", "", []);
-
-// Consumers must be able to drain a queue when Redis is out of memory.
-pub(crate) static SETTLE_AND_CLAIM: Script = script!(
-    "consume" / "settle_and_claim-1",
-    "allow-oom",
-    [
-        SHARD,
-        RECORD,
-        LEASE,
-        PLACE,
-        END,
-        NOTES,
-        WAKE,
-        part!("consume/settle"),
-        part!("consume/suspects"),
-        part!("consume/claim"),
-        part!("consume/answer")
-    ]
-);
-pub(crate) static HEARTBEAT: Script = script!("consume" / "beat-1", "allow-oom", [SHARD, RECORD, LEASE]);
-pub(crate) static PROGRESS: Script =
-    script!("consume" / "progress-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, NOTES]);
-pub(crate) static REVOKE: Script = script!("operate" / "revoke-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, END]);
-pub(crate) static RESCUE: Script = script!(
-    "consume" / "rescue-1",
-    "allow-oom",
-    [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, part!("consume/silent")]
-);
-pub(crate) static FORGET: Script = script!("operate" / "forget-1", "allow-oom", [SHARD, RECORD]);
-pub(crate) static DELETE: Script = script!("operate" / "delete-1", "allow-oom", [SHARD, RECORD, PLACE, END]);
-pub(crate) static PURGE: Script = script!("operate" / "purge-1", "allow-oom", [SHARD, RECORD, PLACE, END]);
-pub(crate) static RESUME: Script = script!("operate" / "resume-1", "allow-oom", [SHARD, WAKE]);
-pub(crate) static CLOSE: Script = script!("grow" / "close-1", "allow-oom", [SHARD]);
-pub(crate) static SEND_ITEMS: Script =
-    script!("grow" / "give-1", "allow-oom", [SHARD, RECORD, PLACE, GROW, part!("leaving")]);
-pub(crate) static GONE: Script = script!("grow" / "gone-1", "allow-oom", [SHARD]);
-
-pub(crate) static JOB: Script = script!("look" / "job-1", "no-writes", [SHARD, RECORD, PLACE]);
-pub(crate) static HEADS: Script = script!("look" / "heads-1", "no-writes", [SHARD, RECORD, PLACE]);
-pub(crate) static LIST: Script = script!("look" / "list-1", "no-writes", [SHARD]);
-pub(crate) static PREVIEWS: Script = script!("look" / "previews-1", "no-writes", [SHARD, RECORD, PLACE, PREVIEW]);
-pub(crate) static STANDING: Script = script!("look" / "standing-1", "no-writes", [SHARD, RECORD, PLACE, PREVIEW]);
-pub(crate) static STATS: Script = script!("look" / "stats-1", "no-writes", [SHARD, WAKE]);
-pub(crate) static LEAVING: Script = script!("grow" / "leaving-1", "no-writes", [SHARD]);
-
-/// All scripts, to be loaded on every epoch.
-pub const SCRIPTS: [&Script; 28] = [
-    &ENQUEUE,
-    &PUT,
-    &TICK,
-    &RESCHEDULE,
-    &REDRIVE,
-    &SETTLE_AND_CLAIM,
-    &HEARTBEAT,
-    &PROGRESS,
-    &REVOKE,
-    &RESCUE,
-    &FORGET,
-    &DELETE,
-    &PURGE,
-    &RESUME,
-    &JOB,
-    &HEADS,
-    &LIST,
-    &PREVIEWS,
-    &STANDING,
-    &AMEND,
-    &STATS,
-    &CLOSE,
-    &SEND_ITEMS,
-    &LEAVING,
-    &RECEIVE,
-    &GONE,
-    &GROWN,
-    &SWEEP,
-];

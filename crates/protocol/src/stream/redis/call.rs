@@ -1,50 +1,15 @@
 //! The arguments of the scripts.
 
+use crate::args::Args;
 use crate::stream::id::EntryId;
 use crate::stream::name::GroupName;
 use crate::stream::steps::{Append, Delivery, GroupSpec, Heartbeat, Mode, Outcome, Position, Reader, Settlement, Trim};
 use evenkeel_link::Token;
-use std::fmt::Display;
-use std::io::Write as _;
-
-/// The arguments of a script, in one buffer.
-#[derive(Default)]
-pub(super) struct Args {
-    buffer: Vec<u8>,
-    ends: Vec<usize>,
-}
 
 impl Args {
     /// The first argument of every step on a group.
     pub(super) fn of(group: &GroupName) -> Self {
         Self::default().bytes(group.as_str())
-    }
-
-    pub(super) fn slices(&self) -> Vec<&[u8]> {
-        let starts = [0].iter().chain(&self.ends);
-        starts.zip(&self.ends).map(|(start, end)| &self.buffer[*start..*end]).collect()
-    }
-
-    pub(super) fn bytes(mut self, bytes: impl AsRef<[u8]>) -> Self {
-        self.buffer.extend_from_slice(bytes.as_ref());
-        self.ends.push(self.buffer.len());
-        self
-    }
-
-    /// Without a buffer of its own: a call has thousands.
-    fn shown(mut self, shown: impl Display) -> Self {
-        // Writing to memory cannot fail.
-        let _ = write!(self.buffer, "{shown}");
-        self.ends.push(self.buffer.len());
-        self
-    }
-
-    pub(super) fn number(self, number: u64) -> Self {
-        self.shown(number)
-    }
-
-    pub(super) fn size(self, size: usize) -> Self {
-        self.shown(size)
     }
 
     pub(super) fn id(self, id: EntryId) -> Self {

@@ -14,9 +14,9 @@ use super::steps::{
     Append, Appended, DeadLetter, Entry, FOREVER_MS, GroupSpec, GroupStats, Heartbeat, ITEMS_MAX, Joined, Opened,
     Position, ReadEntries, Reader, Redriven, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
 };
+use crate::args::Args;
 use crate::foreign::at_key;
 use async_trait::async_trait;
-use call::Args;
 use evenkeel_link::{Link, Script, Token};
 use redis::Value;
 

@@ -1,5 +1,6 @@
 //! Decodes the replies of the scripts.
 
+use crate::reply::{array, bulk, integer, unsigned};
 use crate::stream::error::StreamError;
 use crate::stream::id::EntryId;
 use crate::stream::name::GroupName;
@@ -80,7 +81,7 @@ pub(super) fn nothing(reply: Value) -> Parsed<Reply<()>> {
 }
 
 pub(super) fn sweep(reply: Value) -> Parsed<Reply<u64>> {
-    coded(reply, |mut parts| unsigned(&next(&mut parts)?))
+    coded(reply, |mut parts| Ok(unsigned(&next(&mut parts)?)?))
 }
 
 pub(super) fn take_over(reply: Value) -> Parsed<Reply<TakenOver>> {
@@ -265,20 +266,6 @@ fn numbers<const N: usize>(parts: &mut std::vec::IntoIter<Value>) -> Parsed<[u64
     Ok(numbers)
 }
 
-fn array(reply: Value) -> Parsed<Vec<Value>> {
-    match reply {
-        Value::Array(items) => Ok(items),
-        _ => Err(unexpected("a list")),
-    }
-}
-
-fn bulk(reply: Value) -> Parsed<Bytes> {
-    match reply {
-        Value::BulkString(bytes) => Ok(bytes.into()),
-        _ => Err(unexpected("bytes")),
-    }
-}
-
 fn text(reply: Value) -> Parsed<String> {
     String::from_utf8(bulk(reply)?.to_vec()).map_err(|_| unexpected("text"))
 }
@@ -303,21 +290,6 @@ fn parse_id(text: &[u8]) -> Parsed<EntryId> {
 
 fn token(text: &str) -> Parsed<Token> {
     u128::from_str_radix(text, 16).map(|bits| Token::from(bits.to_be_bytes())).map_err(|_| unexpected("a consumer"))
-}
-
-/// Scores are text, everything else is a number.
-fn integer(reply: &Value) -> Parsed<i64> {
-    match reply {
-        Value::Int(number) => Ok(*number),
-        Value::BulkString(text) => {
-            std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or_else(|| unexpected("a number"))
-        }
-        _ => Err(unexpected("a number")),
-    }
-}
-
-fn unsigned(reply: &Value) -> Parsed<u64> {
-    u64::try_from(integer(reply)?).map_err(|_| unexpected("a number"))
 }
 
 fn count(reply: &Value) -> Parsed<u32> {

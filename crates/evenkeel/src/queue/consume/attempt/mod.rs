@@ -8,11 +8,11 @@ use self::row_check::RowCheck;
 use self::suspects::SuspectPermit;
 use super::delivery::{Delivery, Held, trace_of};
 use super::handled::{Handled, Reaction, delay_ms, is_fence, message_of, outcome};
-use super::shard::{HandlerResult, Handling, ShardWorker};
+use super::shard::{HandlerResult, ShardWorker};
 use crate::handling::cancellation::Cancellation;
+use crate::handling::handler::{Handling, IsRunning};
 use crate::handling::panics::{catch_panic, catch_panic_of_call};
 use crate::queue::consume::shard::heartbeat;
-use crate::queue::metrics::ConsumerMetrics;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::codec::error::CodecError;
@@ -45,7 +45,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
     let (its_worker, its_span) = (Arc::clone(worker), span.clone());
     let run = async move {
         let check = delivered.job.as_ref().ok().map(|job| RowCheck::of(&its_worker, receipt, job));
-        let running = IsRunning::new(&its_worker.run.metrics);
+        let running = IsRunning::new(&its_worker.run.metrics.running);
         let delay = its_worker.run.core.settings.retry_delay;
         let attempt = async {
             tokio::select! {
@@ -246,20 +246,4 @@ fn undecodable<T>(worker: &ShardWorker<T>, receipt: &Receipt, message: &str) -> 
 
 fn retry_delay(job: &Job) -> Option<evenkeel_protocol::queue::retry_delay::RetryDelay> {
     job.spec.notes.iter().find_map(|note| if let Note::RetryDelay(delay) = note { Some(*delay) } else { None })
-}
-
-/// Counts an attempt as running until it is dropped, also if its task is aborted.
-struct IsRunning<'a>(&'a ConsumerMetrics);
-
-impl<'a> IsRunning<'a> {
-    fn new(metrics: &'a ConsumerMetrics) -> Self {
-        metrics.running.increment(1.0);
-        Self(metrics)
-    }
-}
-
-impl Drop for IsRunning<'_> {
-    fn drop(&mut self) {
-        self.0.running.decrement(1.0);
-    }
 }

@@ -10,7 +10,7 @@ use self::running::Running;
 use self::wake_up::WakeUpListener;
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction, message_of};
-use crate::handling::gather::Gatherer;
+use crate::handling::handler::Handling;
 use crate::handling::phase::Phase;
 use crate::process::draft::{Draft, Reported};
 use crate::queue::consume::attempt::body::RecordBudget;
@@ -23,7 +23,6 @@ use evenkeel_protocol::process::report::ConsumerReport;
 use evenkeel_protocol::queue::check;
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Outcome, Receipt, Shard, Worker};
 use parking_lot::Mutex;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SetOnce, mpsc, watch};
@@ -31,22 +30,10 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SetOnce, mpsc, watch}
 /// The result of a handler; of an error, the reaction to it and its message.
 pub(crate) type HandlerResult = Result<Handled, (Reaction, String)>;
 
-/// The user's handler, with its errors mapped to reactions.
-pub(crate) type Handler<T> =
-    Arc<dyn Fn(Delivery<T>) -> Pin<Box<dyn Future<Output = HandlerResult> + Send>> + Send + Sync>;
-
-/// The handler of decoded deliveries.
-pub(crate) enum Handling<T> {
-    /// Each delivery goes to the handler.
-    One(Handler<T>),
-    /// Deliveries go to the handler in batches.
-    Batch(Arc<Gatherer<Delivery<T>, HandlerResult>>),
-}
-
 /// The state that all shard workers of one consumer share.
 pub(crate) struct Run<T> {
     pub(crate) core: Arc<Core<T>>,
-    pub(crate) handling: Handling<T>,
+    pub(crate) handling: Handling<Delivery<T>, HandlerResult>,
     pub(crate) metrics: ConsumerMetrics,
     /// One permit per handler that may run.
     pub(crate) slots: Arc<Semaphore>,

@@ -1,6 +1,7 @@
 //! The loop that settles finished jobs and claims due ones, in one call.
 
-use super::{Handling, Inbox, ShardWorker};
+use super::{Inbox, ShardWorker};
+use crate::handling::handler::Handling;
 use crate::handling::phase::{Phase, reached};
 use crate::queue::consume::attempt;
 use evenkeel_link::clock::{Clock, Moment};

@@ -2,7 +2,8 @@
 
 use super::session::{End, Held, Session};
 use super::{Inbox, REPEAT, Worker};
-use crate::stream::consume::run::{Handling, Slot};
+use crate::handling::handler::Handling;
+use crate::stream::consume::run::Slot;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
