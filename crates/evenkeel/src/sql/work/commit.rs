@@ -78,11 +78,12 @@ pub(super) async fn commit<DB: Database>(
                 crash_point("after_commit");
                 let (committed, is_all) = after.carry_out(work, windows, &pool).await;
                 crash_point("carried_out");
-                // The caller may be gone; the rest concerns only the row.
-                let _ = reply.send(Ok(committed));
+                // Before the reply, so that a caller that then waits for all marks also waits for this one.
                 if is_all && after.has_row {
                     shared.finisher(&pool).done(work);
                 }
+                // The caller may be gone.
+                let _ = reply.send(Ok(committed));
             }
             Err(error) => {
                 shared.metrics().failed(&error);

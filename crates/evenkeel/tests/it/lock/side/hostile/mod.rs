@@ -145,7 +145,9 @@ async fn misbehave(round: &mut Round, site: &Arc<Site>) {
             continue;
         }
         let hold_max = if behavior.needs_time() { Duration::from_secs(round.number(5, 60)) } else { LONG };
-        let request = Request::new(family, &name).terms(|terms| terms.ttl(TTL).max_hold(hold_max));
+        // A row expires on the real clock; what is not released must not be free soon.
+        let ttl = if family == Family::Row { LONG } else { TTL };
+        let request = Request::new(family, &name).terms(|terms| terms.ttl(ttl).max_hold(hold_max));
         let request = if round.chance(40) { request.smallest() } else { request };
         let polls = usize::try_from(round.number(0, 12)).unwrap();
         let process = usize::try_from(round.number(0, 2)).unwrap();

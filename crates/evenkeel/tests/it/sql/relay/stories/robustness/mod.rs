@@ -13,7 +13,7 @@ use evenkeel::cache::{Cache, CacheKey, KeyWriter};
 use evenkeel::queue::{JobId, Queue};
 use evenkeel::sql::relay::operate::Outbox;
 use evenkeel::sql::sink::Sinks;
-use evenkeel::sql::{Relay, WorkId};
+use evenkeel::sql::{Message, Relay, SqlError, WorkId};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize, Serializer};
@@ -25,6 +25,8 @@ use std::time::Duration;
 const PAUSE_MS: u64 = 20_000;
 const MIB: usize = 1 << 20;
 const ROWS: u64 = 3;
+/// Names that a collation may treat as equal, or that a statement must escape.
+const KEYS: [&str; 5] = ["k", "K", "k ", "k\u{e4}", "'\"\\%_\r\n"];
 
 /// A value that panics when it is encoded.
 #[derive(Deserialize)]
@@ -180,6 +182,12 @@ impl Shop {
             work.publish(message).unwrap();
             sent.push(new);
         }
+        for (topic, key) in [("", "k".to_owned()), ("sink0", String::new()), ("sink0", "x".repeat(256))] {
+            if round.chance(10) {
+                let refused = work.publish(Message::new(topic, "refused").key(key));
+                round.result("an invalid name", refused, |error| matches!(error, SqlError::Effect(_)));
+            }
+        }
         let row = round.number(0, 2 * ROWS - 1);
         if row < ROWS {
             // The other process has the row in its cache.
@@ -229,7 +237,7 @@ impl Shop {
         if how != How::Accepts {
             round.misbehaves(format!("{how:?}"));
         }
-        let key = round.chance(60).then(|| format!("k{}", round.number(1, 3)));
+        let key = round.chance(60).then(|| (*round.one(&KEYS)).to_owned());
         let is_large = self.large < 8 && round.chance(10);
         self.large += usize::from(is_large);
         let bytes = if is_large { MIB } else { usize::try_from(round.number(0, 2_000)).unwrap() };
@@ -259,7 +267,7 @@ impl Shop {
         self.stage.sql(&format!("UPDATE evenkeel_outbox_keys {earlier} AND parked_at IS NULL")).await;
         for looked in join_all(self.relays.iter().map(Relay::run_once)).await {
             // The time in which a sink hangs passes for the statements of another relay, too.
-            let is_late = |error: &evenkeel::sql::SqlError| self.relays.len() > 1 && error.is_retryable();
+            let is_late = |error: &SqlError| self.relays.len() > 1 && error.is_retryable();
             round.result("a pass", looked, is_late);
         }
     }
