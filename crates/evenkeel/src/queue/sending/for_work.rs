@@ -5,9 +5,9 @@ use crate::queue::queue::Queue;
 use crate::queue::sharding::router::Router;
 use crate::queue::store::QueueStore;
 use bytes::Bytes;
-use evenkeel_link::support::ms;
+use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::job::{Job, JobId, JobSpec, Retention};
+use evenkeel_protocol::queue::job::{Job, JobId, JobSpec, Retention, TIME_MS_MAX};
 use evenkeel_protocol::queue::record::encode_job;
 use evenkeel_protocol::queue::steps::{Put, PutChange, When};
 
@@ -39,6 +39,16 @@ pub(crate) enum JobOperation {
     Withdraw(Retention),
 }
 
+/// The due time of a job for a call that may be repeated. The longest delay ends after the latest due time that the store accepts, and counts
+/// until that one.
+pub(crate) fn due_at(when: When, now_ms: u64) -> u64 {
+    match when {
+        When::At(due) => due,
+        When::In(delay) if guard("queue_latest_due_time") => now_ms.saturating_add(delay).min(TIME_MS_MAX / 4),
+        When::In(delay) => now_ms.saturating_add(delay),
+    }
+}
+
 /// Encodes a job that the store has not accepted yet.
 pub(crate) fn job_record(spec: &JobSpec, version: u64) -> Bytes {
     encode_job(&Job::accepted(JobSpec { version: Some(version), ..spec.clone() }, 0, 0))
@@ -64,11 +74,8 @@ impl<T: Send + Sync + 'static> JobBuilder<'_, T> {
         }
         let job = self.into_job(queue)?;
         let core = queue.core();
-        let due_at = match job.when {
-            When::At(due) => due,
-            // The due time is fixed now, so that a repeated effect does not move it.
-            When::In(delay) => core.store.now_ms().saturating_add(delay),
-        };
+        // The due time is fixed now, so that a repeated effect does not move it.
+        let due_at = due_at(job.when, core.store.now_ms());
         let spec = JobSpec { retention: Retention::AfterEnd(ms(core.settings.id_window)), ..job.spec };
         Ok(JobPut {
             topic: queue.name().to_owned(),

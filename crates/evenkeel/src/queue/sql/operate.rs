@@ -6,12 +6,12 @@
 
 use super::source_of_truth::JobRows;
 use super::table::{JobRow, LIST_MAX, PAGE, Page};
-use crate::queue::sending::for_work::job_record;
+use crate::queue::sending::for_work::{due_at, job_record};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Retention};
 use evenkeel_protocol::queue::steps::Head;
-use evenkeel_protocol::queue::steps::{Listed, Put, PutChange, Reschedule, Rescheduled, Revoked, Shard, State, When};
+use evenkeel_protocol::queue::steps::{Listed, Put, PutChange, Reschedule, Rescheduled, Revoked, Shard, State};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -316,11 +316,7 @@ impl JobRows {
         if let Some(body) = &change.body {
             (job.spec.body, job.spec.codec) = (body.clone(), change.codec);
         }
-        let due_at = match change.when {
-            Some(When::At(due)) => due,
-            Some(When::In(delay)) => now.saturating_add(delay),
-            None => seen.due_at,
-        };
+        let due_at = change.when.map_or(seen.due_at, |when| due_at(when, now));
         let version = seen.version + 1;
         let changed = JobRow { version, due_at, record: job_record(&job.spec, version), ..seen.clone() };
         if guard("sql_operator_row") && !self.ask(self.table.change(&self.topic, change.id, &seen, &changed)).await? {

@@ -2,7 +2,7 @@
 
 use super::metrics::RowMetrics;
 use super::table::{JobRow, JobTable};
-use crate::queue::sending::for_work::{JobOperation, JobPut};
+use crate::queue::sending::for_work::{JobOperation, JobPut, due_at};
 use crate::queue::sharding::router::Router;
 use crate::queue::store::QueueStore;
 use crate::sql::SqlError;
@@ -139,10 +139,7 @@ impl JobRows {
                 self.topic
             )));
         }
-        let due_at = match job.when {
-            When::At(due) => due,
-            When::In(delay) => now.saturating_add(delay),
-        };
+        let due_at = due_at(job.when, now);
         let mut spec = job.spec.clone();
         // A generated id needs no deduplication, but the sweep must distinguish an ended job from a lost one.
         let is_named = spec.retention != Retention::Nothing;

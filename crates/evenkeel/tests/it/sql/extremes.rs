@@ -2,11 +2,14 @@
 //! shortened as documented, or rejected with an error, and the next unit of work commits.
 
 use super::rig::{Rig, Sql, in_time};
+use crate::queue::side::extremes::LONGEST;
 use evenkeel::Keel;
+use evenkeel::queue::Queue;
 use evenkeel::sql::relay::operate::{Outbox, ParkedDecision, WorkState};
 use evenkeel::sql::sink::stream::Limit;
 use evenkeel::sql::sink::{Confirmed, Envelope, Order, Sink, Sinks, StreamSink};
 use evenkeel::sql::{Database, Message, Once, Relay, SqlError};
+use evenkeel_protocol::queue::steps::Rescheduled;
 use std::time::Duration;
 use testkit::park::redis;
 
@@ -15,6 +18,7 @@ on_each! {
     outbox_queries_with_extreme_limits_end
     extreme_row_lock_timeouts_are_accepted
     message_with_the_longest_names_is_processed_once
+    job_with_the_longest_delay_is_in_its_queue
 }
 
 pub(super) const SIZES: [usize; 5] = [0, 1, 255, 256, 1 << 20];
@@ -149,6 +153,21 @@ async fn message_with_the_longest_names_is_processed_once<DB: Sql>(rig: Rig<DB>)
         }
     }
     transaction.commit().await.unwrap();
+}
+
+/// It was due later than a store accepts, so the effect was refused after its commit until it was parked, and so was the job of a row.
+async fn job_with_the_longest_delay_is_in_its_queue<DB: Sql>(rig: Rig<DB>) {
+    let body = "late".to_owned();
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    let id = work.enqueue(rig.mail.job(&body).delay(LONGEST)).unwrap();
+    assert!(work.commit().await.unwrap().carried_out);
+    assert!(rig.mail.find(&id).await.unwrap().is_some());
+    let rows: Queue<String> = rig.keel.queue("rows").sql(&rig.pool).open().await.unwrap();
+    let sent = rows.job(&body).delay(LONGEST).enqueue().await.unwrap();
+    assert_eq!(rows.reschedule_in(&sent.id, LONGEST).await.unwrap(), Rescheduled::Changed);
+    rows.sweep_once().await.unwrap();
+    let (steps, shard) = rows.steps(&sent.id);
+    assert!(steps.job(&shard, sent.id).await.unwrap().is_some(), "the store has it");
 }
 
 fn message(sequence: u64) -> Envelope {

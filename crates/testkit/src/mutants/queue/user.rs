@@ -50,6 +50,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "answers::memory::endless_delay_does_not_block_the_consumer",
     ),
     mutant(
+        "queue_latest_due_time",
+        "The effect of a job with the longest delay is refused after its commit until it is parked.",
+        "sql::extremes::sqlite::job_with_the_longest_delay_is_in_its_queue",
+    ),
+    mutant(
         "queue_settleable",
         "A result that can never be settled blocks every settlement of its consumer.",
         "queue::consume::shard::tests::rejected_outcome_is_dead_with_the_reason",

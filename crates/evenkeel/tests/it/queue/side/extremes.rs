@@ -25,7 +25,7 @@ on_both! {
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// A thousand years are accepted, more is rejected.
-const LONGEST: Duration = Duration::from_millis((1 << 45) - 1);
+pub(crate) const LONGEST: Duration = Duration::from_millis((1 << 45) - 1);
 
 pub(super) fn spans() -> Vec<Duration> {
     let ms = Duration::from_millis(1);

@@ -58,9 +58,8 @@ pub(super) async fn inbox<DB: Sql>(round: &mut Round, rig: &Rig<DB>) {
             let (expected, after) = match next.get(&(group.clone(), name.clone())) {
                 Some(Known::Seen) => (Once::Seen, Known::Seen),
                 Some(Known::Parked) => (Once::Parked, Known::Parked),
-                Some(Known::Released) => (Once::Fresh, Known::Seen),
                 None if is_old => (Once::Parked, Known::Parked),
-                None => (Once::Fresh, Known::Seen),
+                Some(Known::Released) | None => (Once::Fresh, Known::Seen),
             };
             assert_eq!(once, expected, "{call} with a retention of {retention:?}");
             next.insert((group, name), after);
@@ -147,7 +146,8 @@ pub(super) async fn row_locks<DB: Sql>(round: &mut Round, rig: &Rig<DB>) {
     // Leases end by the clock of the database, so the processes follow the real one.
     let (locks, other) = (Keel::memory().row_locks(&rig.pool), Keel::memory().row_locks(&rig.pool));
     for _ in 0..16 {
-        let (name, (terms, what)) = (text(round), terms(round));
+        // The error of a lock that is held has its name as it is, and must be one line.
+        let (name, (terms, what)) = (text(round).replace("\r\n", " "), terms(round));
         let call = format!("lock {}: {what}", shown(&name));
         // The grant of a lease of 50 ms may come too late, or its release.
         let is_short = what.contains("50ms");
