@@ -115,7 +115,7 @@ impl HostileSink {
 
     async fn behave(&self, message: &Envelope, how: How) -> Result<Confirmed, SinkError> {
         // Too long for a column, and with a byte that PostgreSQL does not store.
-        let words = if message.payload.len() % 2 == 0 { "never".to_owned() } else { "\0ü".repeat(100_000) };
+        let words = if message.payload.len().is_multiple_of(2) { "never".to_owned() } else { "\0ü".repeat(100_000) };
         match how {
             How::Accepts => Ok(self.take(message)),
             How::Panics | How::PanicsAtOnce => panic!("on purpose"),

@@ -189,8 +189,8 @@ impl Hostile {
         match behavior {
             PanicsBetweenLocks if request.family == Family::Exclusive => return self.panics_between_locks().await,
             DropsAcquire => return drop(polled(site.ask(process, &request), polls).await),
-            IsAborted => return self.is_aborted(false).await,
-            IsAbortedWhileHolding => return self.is_aborted(true).await,
+            IsAborted => return self.be_aborted(false).await,
+            IsAbortedWhileHolding => return self.be_aborted(true).await,
             _ => {}
         }
         let held = site.acquire(process, &request).await;
@@ -247,7 +247,7 @@ impl Hostile {
     }
 
     /// A task of its own hangs in `run`, and is aborted.
-    async fn is_aborted(self, while_holding: bool) {
+    async fn be_aborted(self, while_holding: bool) {
         let polls = self.polls;
         let (holds, is_held) = oneshot::channel();
         let task = tokio::spawn(async move {

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// How much time passes before each pass of the relays: more than a gate stays closed.
 const PAUSE_MS: u64 = 20_000;
 const MIB: usize = 1 << 20;
-const ROWS: u64 = 3;
+const ROWS: usize = 3;
 /// Names that a collation may treat as equal, or that a statement must escape.
 const KEYS: [&str; 5] = ["k", "K", "k ", "k\u{e4}", "'\"\\%_\r\n"];
 
@@ -92,7 +92,7 @@ struct Shop {
     seen_stock: Cache<u64, u64>,
     seen_mail: Queue<u64>,
     /// The rows in the database that the caches are for.
-    rows: [u64; ROWS as usize],
+    rows: [u64; ROWS],
     jobs: Vec<JobId>,
     sent: Vec<Sent>,
     /// Of messages, also of those that were rolled back.
@@ -157,7 +157,7 @@ impl Shop {
             keyed: keel.cache("keyed").ttl(Duration::from_secs(60)).open().await.unwrap(),
             seen_stock: stock(&elsewhere).await,
             seen_mail: elsewhere.queue("mail").open().await.unwrap(),
-            rows: [1; ROWS as usize],
+            rows: [1; ROWS],
             jobs: Vec::new(),
             sent: Vec::new(),
             numbers: 0,
@@ -188,8 +188,8 @@ impl Shop {
                 round.result("an invalid name", refused, |error| matches!(error, SqlError::Effect(_)));
             }
         }
-        let row = round.number(0, 2 * ROWS - 1);
-        if row < ROWS {
+        let row = round.number(0, 2 * ROWS as u64 - 1);
+        if row < ROWS as u64 {
             // The other process has the row in its cache.
             self.seen(row).await;
             work.invalidate(&self.stock, &row).unwrap();
@@ -215,7 +215,8 @@ impl Shop {
                     let _work = work;
                     panic!("on purpose")
                 });
-                assert!(FutureExt::catch_unwind(code).await.map(|()| ()).is_err());
+                let end: std::thread::Result<()> = FutureExt::catch_unwind(code).await;
+                assert!(end.is_err());
             }
             _ => {
                 if let Some(row) = self.rows.get_mut(usize::try_from(row).unwrap()) {
