@@ -24,7 +24,8 @@ use std::time::Duration;
 /// How much time passes before each pass of the relays: more than a gate stays closed.
 const PAUSE_MS: u64 = 20_000;
 const MIB: usize = 1 << 20;
-const ROWS: usize = 3;
+const ROWS: u64 = ROW_COUNT as u64;
+const ROW_COUNT: usize = 3;
 /// Names that a collation may treat as equal, or that a statement must escape.
 const KEYS: [&str; 5] = ["k", "K", "k ", "k\u{e4}", "'\"\\%_\r\n"];
 
@@ -92,7 +93,7 @@ struct Shop {
     seen_stock: Cache<u64, u64>,
     seen_mail: Queue<u64>,
     /// The rows in the database that the caches are for.
-    rows: [u64; ROWS],
+    rows: [u64; ROW_COUNT],
     jobs: Vec<JobId>,
     sent: Vec<Sent>,
     /// Of messages, also of those that were rolled back.
@@ -157,7 +158,7 @@ impl Shop {
             keyed: keel.cache("keyed").ttl(Duration::from_secs(60)).open().await.unwrap(),
             seen_stock: stock(&elsewhere).await,
             seen_mail: elsewhere.queue("mail").open().await.unwrap(),
-            rows: [1; ROWS],
+            rows: [1; ROW_COUNT],
             jobs: Vec::new(),
             sent: Vec::new(),
             numbers: 0,
@@ -188,8 +189,8 @@ impl Shop {
                 round.result("an invalid name", refused, |error| matches!(error, SqlError::Effect(_)));
             }
         }
-        let row = round.number(0, 2 * ROWS as u64 - 1);
-        if row < ROWS as u64 {
+        let row = round.number(0, 2 * ROWS - 1);
+        if row < ROWS {
             // The other process has the row in its cache.
             self.seen(row).await;
             work.invalidate(&self.stock, &row).unwrap();
