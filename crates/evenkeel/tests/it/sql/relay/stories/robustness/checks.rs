@@ -11,7 +11,7 @@ type Name = (String, String);
 
 /// Whether a failed message uses an attempt.
 fn counts(how: How) -> bool {
-    !matches!(how, How::Accepts | How::Held | How::Away | How::Busy)
+    !matches!(how, How::Accepts | How::Held)
 }
 
 impl Shop {
