@@ -13,7 +13,7 @@ pub enum LockError {
     #[error(transparent)]
     Link(#[from] LinkError),
     /// Another holder had the lock for as long as the call was allowed to wait. Retry later, or reject your own caller.
-    #[error("the lock {name} is held{}", for_more(*free_in))]
+    #[error("the lock {} is held{}", on_one_line(name), for_more(*free_in))]
     Busy {
         /// The lock.
         name: String,
@@ -38,8 +38,9 @@ pub enum LockError {
     /// Programs use different numbers for the same name, so that they would not exclude each other. Nothing was done. Use the same
     /// number in all of them; to change it, change the stored one when no program uses the old one any more.
     #[error(
-        "the {what} {name} has {stored} {}, this program requests {asked}: use the same number in every program, \
+        "the {what} {} has {stored} {}, this program requests {asked}: use the same number in every program, \
          or change the stored one ({}) when no program uses the old one any more",
+        on_one_line(name),
         if *what == "semaphore" { "permits" } else { "stripes" },
         if *what == "semaphore" { "`resize`" } else { "`restripe`" }
     )]
@@ -95,6 +96,15 @@ impl LockError {
             Self::Database { outcome_unknown, .. } => *outcome_unknown,
         }
     }
+}
+
+/// A name may have line breaks, an error has none.
+fn on_one_line(name: &str) -> String {
+    let mut line = String::with_capacity(name.len());
+    for c in name.chars() {
+        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
 }
 
 fn for_more(free_in: Duration) -> String {
@@ -154,5 +164,20 @@ impl LossReason {
             Self::Gone => "gone",
             Self::Fenced => "fenced",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LockError;
+    use std::time::Duration;
+
+    #[test]
+    fn error_of_a_name_with_line_breaks_is_one_line() {
+        let name = "Müller's\r\n\"till\"".to_owned();
+        let busy = LockError::Busy { name: name.clone(), free_in: Duration::from_millis(5) }.to_string();
+        assert!(busy.starts_with(r#"the lock Müller's\r\n"till" is held, for 5 ms"#), "{busy}");
+        let differs = LockError::Differs { what: "semaphore", name, asked: 2, stored: 3 }.to_string();
+        assert!(differs.starts_with(r#"the semaphore Müller's\r\n"till" has 3 permits"#), "{differs}");
     }
 }

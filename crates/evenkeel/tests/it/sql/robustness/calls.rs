@@ -147,7 +147,7 @@ pub(super) async fn row_locks<DB: Sql>(round: &mut Round, rig: &Rig<DB>) {
     let (locks, other) = (Keel::memory().row_locks(&rig.pool), Keel::memory().row_locks(&rig.pool));
     for _ in 0..16 {
         // The error of a lock that is held has its name as it is, and must be one line.
-        let (name, (terms, what)) = (text(round).replace("\r\n", " "), terms(round));
+        let (name, (terms, what)) = (text(round), terms(round));
         let call = format!("lock {}: {what}", shown(&name));
         // The grant of a lease of 50 ms may come too late, or its release.
         let is_short = what.contains("50ms");
