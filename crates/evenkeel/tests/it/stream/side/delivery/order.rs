@@ -16,6 +16,7 @@ on_both! {
     full_buffer_of_a_blocked_key_is_not_exceeded
     appended_entry_wakes_a_waiting_consumer
     group_in_another_order_is_rejected
+    group_from_the_end_skips_earlier_entries
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -175,4 +176,25 @@ async fn group_in_another_order_is_rejected(rig: Rig) {
     open(desk.consumer(per_key(&orders, OnFailure::Skip))).close().await;
     let refused = desk.consumer(orders.group("billing").unordered()).run(std::future::pending()).await;
     assert!(matches!(&refused, Err(StreamError::Settings { reason, .. }) if reason.contains("billing")), "{refused:?}");
+}
+
+/// Only a new group begins at the end: one that exists loses nothing that was appended while it had no consumer.
+async fn group_from_the_end_skips_earlier_entries(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["before"]).await;
+    let desk = Desk::new();
+    let from_end = || orders.group("billing").from_end().unordered();
+    let office = open(desk.consumer(from_end()));
+    // Entries that are appended before the group exists are also skipped.
+    while !orders.admin().groups().await.unwrap().iter().any(|group| group.partitions[0].is_some()) {
+        tokio::task::yield_now().await;
+    }
+    append(&orders, "a", &["after"]).await;
+    assert_eq!(desk.done().await, "after");
+    all_settled(&orders).await;
+    office.close().await;
+    append(&orders, "a", &["without a consumer"]).await;
+    let office = open(desk.consumer(from_end()));
+    assert_eq!(desk.done().await, "without a consumer");
+    office.close().await;
 }
