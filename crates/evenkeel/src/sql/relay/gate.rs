@@ -25,6 +25,15 @@ impl Gate {
         self.failures > 0
     }
 
+    /// Puts first the row that tests the destinations of these gates: at first the one that is first already, and after each test in
+    /// vain the next one. Otherwise a row for which its sink always reports that it is unavailable would be the only one tested.
+    pub(super) fn next_in_turn<'a, T>(gates: impl Iterator<Item = &'a Self>, rows: &mut [T]) {
+        let in_vain = gates.map(|gate| gate.failures.saturating_sub(1)).max().unwrap_or(0);
+        if !rows.is_empty() && guard("relay_tests_in_turn") {
+            rows.rotate_left(usize::try_from(in_vain).unwrap_or(0) % rows.len());
+        }
+    }
+
     /// Closes the gate after a call found the destination unavailable. Returns for how long.
     pub(super) fn close(&mut self, now: Moment) -> Duration {
         let pause = AWAY.delay(self.failures);

@@ -131,6 +131,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::relay::sqlite::attacked::work_without_a_route_is_parked_after_its_time",
     ),
     mutant(
+        "relay_tests_in_turn",
+        "A message for which its sink is unavailable holds all messages that have failed before.",
+        "sql::relay::sqlite::attacked::sink_unavailable_for_one_message_gets_the_others",
+    ),
+    mutant(
         "relay_counts_hangs",
         "A message at which its sink hangs is retried forever.",
         "sql::relay::sqlite::attacked::hanging_or_panicking_sink_parks_only_its_message",

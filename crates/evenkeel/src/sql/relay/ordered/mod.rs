@@ -131,6 +131,7 @@ impl Ordered {
     ) -> Result<(Vec<ClaimedKey>, Vec<Settled>, Vec<OrderedRow>, Looked), SqlError> {
         // The call that tests a sink should not be for the key that may have made it fail.
         claimed.sort_by_key(|key| key.attempts);
+        Gate::next_in_turn(self.gates.values(), claimed);
         let mut ages = HashMap::new();
         for key in claimed.iter().filter(|key| core.sinks.route_of(&key.name.topic).is_none()) {
             ages.insert(key.name.clone(), core.within(keys::age::<DB>(connection, key)).await?);

@@ -144,6 +144,7 @@ impl Delivery {
     ) -> (Vec<(Claimed, UnitOutcome)>, bool) {
         // The call that tests a destination should not be the one that may have made it fail.
         claimed.sort_by_key(|row| row.attempts);
+        Gate::next_in_turn(self.gates.values(), &mut claimed);
         let carrier = Carrier::new(Arc::clone(&core.shared), None);
         let admissions = Admissions { gates: &self.gates, now: core.clock().now(), found: Mutex::default() };
         let progress = &self.progress;

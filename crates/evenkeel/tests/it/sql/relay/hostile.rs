@@ -24,12 +24,15 @@ pub(super) enum How {
     Poison,
     /// Blames an earlier message, although it accepted all of them.
     Held,
+    /// Says of one message that the whole sink is unavailable, or the topic full.
+    Away,
+    Busy,
 }
 
 /// All but `Accepts`.
-pub(super) const BAD: [How; 9] = {
-    use How::{Blocks, Hangs, Held, Panics, PanicsAtOnce, Poison, Retry, SaysNothing, SaysTooMuch};
-    [Panics, PanicsAtOnce, Hangs, Blocks, SaysNothing, SaysTooMuch, Retry, Poison, Held]
+pub(super) const BAD: [How; 11] = {
+    use How::{Away, Blocks, Busy, Hangs, Held, Panics, PanicsAtOnce, Poison, Retry, SaysNothing, SaysTooMuch};
+    [Panics, PanicsAtOnce, Hangs, Blocks, SaysNothing, SaysTooMuch, Retry, Poison, Held, Away, Busy]
 };
 
 /// What the sink does with all messages.
@@ -124,6 +127,8 @@ impl HostileSink {
             }
             How::Poison => Err(SinkError::Poison(words)),
             How::Held => Err(SinkError::Held),
+            How::Away => Err(SinkError::Away(words)),
+            How::Busy => Err(SinkError::Busy(words)),
             How::Retry | How::SaysNothing | How::SaysTooMuch => Err(SinkError::Retry(words)),
         }
     }

@@ -221,6 +221,36 @@ async fn hanging_or_panicking_sink_parks_only_its_message() {
     }
 }
 
+/// A sink called itself unavailable because of one message, and was then tested with that message alone: those that had failed before
+/// were never sent again, and never parked.
+#[tokio::test]
+async fn sink_unavailable_for_one_message_gets_the_others() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    sink.answer(|envelope| match &envelope.payload[..] {
+        b"sick" => Err(SinkError::Retry("no".to_owned())),
+        _ => Err(SinkError::Away("gone fishing".to_owned())),
+    });
+    let hour = Duration::from_secs(3600);
+    let relay = stage.relay(&sink).attempts_max(3).backoff(hour, hour);
+    stage.publish("a", "sick").await;
+    stage.publish_unordered("sick").await;
+    stage.due().await;
+    assert_eq!(relay.run_once().await.unwrap().failed, 2);
+    // The others are not due yet.
+    stage.publish("b", "away").await;
+    stage.publish_unordered("away").await;
+    stage.sql("UPDATE evenkeel_outbox SET due_at = 1 WHERE state = 1 AND attempts = 0").await;
+    assert_eq!(relay.run_once().await.unwrap().waiting, 2);
+    for _ in 0..8 {
+        stage.clock.advance(Duration::from_secs(10));
+        stage.due().await;
+        relay.run_once().await.unwrap();
+    }
+    let parked = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL AND message_key = 'a'";
+    assert_eq!((stage.works(4).await, stage.works(1).await, stage.number(parked).await), (1, 1, 1));
+}
+
 /// Rows that this program does not know, left by another program or by hand: each is reported, none stops the rest.
 #[tokio::test]
 async fn unreadable_rows_do_not_delay_other_rows() {
