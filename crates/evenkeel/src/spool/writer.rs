@@ -109,6 +109,10 @@ impl Writer {
         }
         // The lock is released before `close` returns.
         drop(self);
+        // A receiver that is only dropped may leave a message of a call at the same time in the channel, where it waits for its reply as long
+        // as a handle of the spool exists. Dropped here, the call returns that the spool is closed.
+        messages.close();
+        while messages.blocking_recv().is_some() {}
         if let Some(closed) = closing {
             let _ = closed.send(());
         }

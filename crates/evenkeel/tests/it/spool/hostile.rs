@@ -2,11 +2,12 @@
 //! and other callers are served.
 
 use super::{TOPIC, numbers, open, small, write};
-use evenkeel::spool::{Fsync, Spool};
+use evenkeel::spool::{Fsync, Spool, SpoolError};
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 /// Begins an append without waiting for it.
 async fn begin(append: impl Future<Output: std::fmt::Debug>) {
@@ -78,4 +79,30 @@ async fn panic_of_a_consumer_leaves_its_records_pending() {
     assert_eq!(numbers(&spool), [2, 3, 4]);
     spool.close().await.unwrap();
     assert_eq!(numbers(&open(folder.path()).await), [2, 3, 4]);
+}
+
+/// A call that reached the channel while its receiver was dropped waited for as long as a handle of the spool existed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn calls_during_a_close_are_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..3_000 {
+        let spool = open(folder.path()).await;
+        let calls: Vec<_> = (0..6).map(|caller| tokio::spawn(calls_until_closed(spool.clone(), caller))).collect();
+        spool.close().await.unwrap();
+        for call in calls {
+            let ended = tokio::time::timeout(Duration::from_secs(60), call).await;
+            ended.unwrap_or_else(|_| panic!("close {number} leaves a call without a reply")).unwrap();
+        }
+    }
+}
+
+async fn calls_until_closed(spool: Spool, caller: u32) {
+    loop {
+        let answer = if caller % 2 == 0 { spool.sync().await } else { spool.append(write(caller)).await.map(drop) };
+        match answer {
+            Ok(()) | Err(SpoolError::Full { .. }) => {}
+            Err(SpoolError::Closed) => return,
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
