@@ -98,7 +98,8 @@ async fn calls_during_a_close_are_answered() {
 
 async fn calls_until_closed(spool: Spool, caller: u32) {
     loop {
-        let answer = if caller % 2 == 0 { spool.sync().await } else { spool.append(write(caller)).await.map(drop) };
+        let answer =
+            if caller.is_multiple_of(2) { spool.sync().await } else { spool.append(write(caller)).await.map(drop) };
         match answer {
             Ok(()) | Err(SpoolError::Full { .. }) => {}
             Err(SpoolError::Closed) => return,
