@@ -78,12 +78,14 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
 
 async fn serve(serving: Serving, redis: &Address, database: Option<&Address>) -> Result<()> {
     let console = Console::bind(serving).await?;
+    // Before the first connection, whose failure it reports.
+    let telemetry = console.start_telemetry()?;
     let addresses = [redis].into_iter().chain(database).cloned();
     let database = database.map(Database::open).transpose()?;
     // A console has nothing to report that its own pages do not show.
     let keel = Keel::builder().process_reports(false).connect_lazy_with(LinkOptions::from_url(&redis.url)?).await?;
     let source = Source::new(keel, database).at(addresses);
-    console.serve(source, STEP).await
+    console.serve(source, STEP, telemetry).await
 }
 
 fn table(app: &App) -> Table {

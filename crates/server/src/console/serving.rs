@@ -76,24 +76,27 @@ pub(crate) struct Console {
     listen: SocketAddr,
     login: Option<Login>,
     prometheus: PrometheusHandle,
-    telemetry: Telemetry,
 }
 
 impl Console {
-    /// Binds the socket, reads the tokens, and installs the log and the recorder of metrics.
+    /// Binds the socket, reads the tokens, and installs the recorder of metrics.
     pub(crate) async fn bind(serving: Serving) -> Result<Self> {
         let login = serving.tokens.as_deref().map(Login::open).transpose()?;
         let listen = serving.listen.as_deref().unwrap_or(LISTEN);
         let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
         let listen = listener.local_addr()?;
         check_exposure(listen, serving.public_url.as_ref(), login.is_some())?;
-        let (telemetry, prometheus) = (telemetry::start("evenkeel", serving.otlp.as_deref())?, web::install_metrics()?);
-        Ok(Self { serving, listener, listen, login, prometheus, telemetry })
+        Ok(Self { serving, listener, listen, login, prometheus: web::install_metrics()? })
+    }
+
+    /// Starts the log and the export of spans.
+    pub(crate) fn start_telemetry(&self) -> Result<Telemetry> {
+        telemetry::start("evenkeel", self.serving.otlp.as_deref())
     }
 
     /// Serves until the program is asked to stop. `step` is the time between two points of the charts.
-    pub(crate) async fn serve(self, source: Source, step: Duration) -> Result<()> {
-        let Self { serving, listener, listen, login, prometheus, telemetry } = self;
+    pub(crate) async fn serve(self, source: Source, step: Duration, telemetry: Telemetry) -> Result<()> {
+        let Self { serving, listener, listen, login, prometheus } = self;
         let source = Arc::new(source);
         let clock = Clock::system();
         let (stop_sender, stopping) = watch::channel(false);

@@ -1,4 +1,4 @@
-//! [`OnTopic`]: the topic that a path names, and who asks.
+//! [`OnTopic`]: the topic in a path, and who sent the request.
 
 use crate::console::kind::{NOT_CONFIRMED, UNKNOWN_JOB};
 use crate::console::on::On;
