@@ -53,7 +53,7 @@ class Peer:
         return pairs / (time.perf_counter() - start)
 
     async def hand_over(self, clients):
-        """From the release until the last one who waits has had it, for each of them, in ms."""
+        """From the release until the last waiter has had it, for each of them, in ms."""
         first = self.lock(clients[0], "peer/hot")
         await first.acquire()
 

@@ -3,7 +3,7 @@
 //! `leave`: the first version leaves entries, jobs and locks, and dies. `meet`: the second version checks them and changes them.
 //! `back`: the first version checks what the second one made of them.
 
-use crate::version::JobState;
+use crate::version::{JobState, metadata};
 use anyhow::{Result, bail, ensure};
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, CacheBuilder, CacheError, Freshness, Tier, WhileWriting};
@@ -100,7 +100,7 @@ async fn meet(keel: &Keel) -> Result<()> {
 
     let held = keel.lock("exclusive").inspect().await?;
     let Some(held) = held else { bail!("the lock is not held") };
-    ensure!(held.words[..] == *b"left by the first", "the holder's metadata is {:?}", held.words);
+    ensure!(metadata(&held) == b"left by the first", "the holder's metadata is {:?}", metadata(&held));
     ensure!(keel.lock("exclusive").try_acquire().await?.is_none(), "two processes hold the lock");
     keel.lock("exclusive").break_lock(Some(held.fence)).await?;
     let guard = keel.lock("exclusive").ttl(HOUR).metadata("left by the second").acquire().await?;
@@ -130,7 +130,7 @@ async fn back(keel: &Keel) -> Result<()> {
 
     let held = keel.lock("exclusive").inspect().await?;
     let Some(held) = held else { bail!("the lock is not held") };
-    ensure!(held.words[..] == *b"left by the second", "the holder's metadata is {:?}", held.words);
+    ensure!(metadata(&held) == b"left by the second", "the holder's metadata is {:?}", metadata(&held));
     ensure!(keel.lock("exclusive").try_acquire().await?.is_none(), "two processes hold the lock");
     ensure!(keel.rw_lock("rows").write().try_acquire().await?.is_none(), "a writer ignores two readers");
     ensure!(keel.semaphore("permits", 2).take(1).try_acquire().await?.is_none(), "there are three permits");

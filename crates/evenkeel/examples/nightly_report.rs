@@ -13,7 +13,7 @@ async fn instance(lock: LockBuilder, name: &str, all_asked: &Barrier) -> Result<
     let lock = lock.ttl(Duration::from_secs(30)).max_hold(Duration::from_secs(600)).metadata(name);
     let guard = lock.clone().try_acquire().await?;
     let Some(guard) = guard else {
-        let holder = lock.inspect().await?.map(|holder| String::from_utf8_lossy(&holder.words).into_owned());
+        let holder = lock.inspect().await?.map(|holder| String::from_utf8_lossy(&holder.metadata).into_owned());
         println!("{name} goes home, {} is at it", holder.unwrap_or_default());
         all_asked.wait().await;
         return Ok(());

@@ -48,12 +48,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     pay(&timeouts, 1).await?;
 
     let cancelled = Arc::new(Notify::new());
-    let tell = Arc::clone(&cancelled);
+    let notify = Arc::clone(&cancelled);
     let consumer = timeouts.consume(move |job: Delivery<u32>| {
-        let tell = Arc::clone(&tell);
+        let notify = Arc::clone(&notify);
         async move {
             println!("order {} is canceled, not paid in time", job.body);
-            tell.notify_one();
+            notify.notify_one();
             Ok::<_, Infallible>(())
         }
     });

@@ -26,12 +26,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("moved to now: {:?}", reminders.reschedule_in(&id, Duration::from_millis(50)).await?);
 
     let done = Arc::new(Notify::new());
-    let tell = Arc::clone(&done);
+    let notify = Arc::clone(&done);
     let consumer = reminders.consume(move |job: Delivery<String>| {
-        let tell = Arc::clone(&tell);
+        let notify = Arc::clone(&notify);
         async move {
             println!("reminder: {} (attempt {})", job.body, job.attempt);
-            tell.notify_one();
+            notify.notify_one();
             Ok::<_, Infallible>(())
         }
     });

@@ -38,10 +38,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     spool.close().await?; // a crash would do as well
 
-    // The next process carries it out: what takes something away comes first.
+    // The next process carries it out: withdrawals come first.
     let spool = open(&folder).await?;
     for pending in spool.pending(PARTNER, 100) {
-        let verb = if pending.effect.kind == Kind::Delete { "withdraw" } else { "tell" };
+        let verb = if pending.effect.kind == Kind::Delete { "withdraw" } else { "notify" };
         println!("{verb} {}", String::from_utf8_lossy(&pending.effect.key));
         // It may be carried out twice, if the process dies right here: the receiver must bear that.
         spool.done(&[pending.sequence]);

@@ -141,8 +141,8 @@ pub(super) fn outbox_summary(row: &Value) -> String {
         format!(
             "| ordered messages, by key | {} | {} of {} keys |",
             number("ordered"),
-            number("lanes_wrong"),
-            number("lanes")
+            number("ordering_keys_wrong"),
+            number("ordering_keys")
         ),
         format!("| unordered messages | {} | {} |", number("loose"), number("loose_lost") + number("loose_strange")),
         String::new(),

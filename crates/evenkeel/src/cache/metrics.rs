@@ -24,9 +24,9 @@ metrics! {
         pub(crate) woken: Counter = counter!("evenkeel_cache_wakes_total", "cache" => cache());
         pub(crate) refreshes: Counter = counter!("evenkeel_cache_refreshes_total", "cache" => cache());
         pub(crate) rescued_failed: Counter =
-            counter!("evenkeel_cache_rescues_total", "cache" => cache(), "because" => "failed");
+            counter!("evenkeel_cache_rescues_total", "cache" => cache(), "reason" => "failed");
         pub(crate) rescued_slow: Counter =
-            counter!("evenkeel_cache_rescues_total", "cache" => cache(), "because" => "slow");
+            counter!("evenkeel_cache_rescues_total", "cache" => cache(), "reason" => "slow");
         pub(crate) loaded: Counted =
             Counted::new(counter!("evenkeel_cache_loads_total", "cache" => cache(), "outcome" => "value"));
         pub(crate) loaded_absent: Counted =
@@ -130,7 +130,7 @@ impl CacheMetrics {
 
 /// Why a loaded value was not stored.
 const REFUSALS: &[&str] =
-    &["superseded", "below_floor", "gone", "over_budget", "epoch", "codec", "store_away", "bypassed"];
+    &["superseded", "below_floor", "gone", "over_budget", "epoch", "codec", "store_unavailable", "bypassed"];
 
 /// Outcomes of invalidations that have not been applied yet.
 const UNDONE: &[&str] = &["failed", "unknown", "deferred"];
@@ -140,7 +140,7 @@ const WINDOWS: &[&str] = &["closed", "expired", "unconfirmed", "abandoned", "bus
 
 /// Why a load bypasses the store.
 const BYPASSES: &[&str] = &[
-    "store_away",
+    "store_unavailable",
     "invalidation_pending",
     "other_schema",
     "undecodable",

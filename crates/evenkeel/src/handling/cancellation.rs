@@ -1,4 +1,4 @@
-//! [`Cancellation`]: tells a handler that it should end.
+//! [`Cancellation`]: signals a handler to end.
 
 use std::sync::Arc;
 use tokio::sync::SetOnce;

@@ -7,6 +7,7 @@ pub(crate) mod gather;
 pub(crate) mod handler;
 pub(crate) mod panics;
 pub(crate) mod phase;
+pub(crate) mod work;
 
 use bytes::Bytes;
 

@@ -139,8 +139,8 @@ impl RedisCache {
         key: &[u8],
         invalidation: &Invalidation,
     ) -> Result<(), CacheError> {
-        let Encoded { generation, floor, keep, lag } = encode(invalidation);
-        let args = [&generation[..], &floor, &keep, &lag];
+        let Encoded { generation, floor, retain, lag } = encode(invalidation);
+        let args = [&generation[..], &floor, &retain, &lag];
         let _existed: i64 = self.run_via(&self.link, epoch, &INVALIDATE, key, &args).await?;
         Ok(())
     }
@@ -207,8 +207,8 @@ impl CacheSteps for RedisCache {
     }
 
     async fn end_write(&self, key: &[u8], token: Token, invalidation: &Invalidation) -> Result<Ended, CacheError> {
-        let Encoded { generation, floor, keep, lag } = encode(invalidation);
-        let args = [token.as_bytes(), &generation[..], &floor, &keep, &lag];
+        let Encoded { generation, floor, retain, lag } = encode(invalidation);
+        let args = [token.as_bytes(), &generation[..], &floor, &retain, &lag];
         let closed: i64 = self.run(&END_WRITE, key, &args).await?;
         Ok(if closed == 1 { Ended::Closed } else { Ended::Expired })
     }
@@ -253,7 +253,7 @@ impl CacheSteps for RedisCache {
 struct Encoded {
     generation: [u8; 8],
     floor: Vec<u8>,
-    keep: Vec<u8>,
+    retain: Vec<u8>,
     lag: Vec<u8>,
 }
 
@@ -261,7 +261,7 @@ fn encode(invalidation: &Invalidation) -> Encoded {
     Encoded {
         generation: invalidation.generation.0,
         floor: invalidation.floor.map(|floor| floor.to_be_bytes().to_vec()).unwrap_or_default(),
-        keep: match invalidation.mode {
+        retain: match invalidation.mode {
             Mode::Expire { retain_ms } => span(retain_ms),
             Mode::Purge => Vec::new(),
         },
@@ -270,9 +270,9 @@ fn encode(invalidation: &Invalidation) -> Encoded {
 }
 
 fn begin_arguments(begin: &BeginWrite) -> [Vec<u8>; 8] {
-    let Encoded { generation, floor, keep, lag } = encode(&begin.invalidation);
+    let Encoded { generation, floor, retain, lag } = encode(&begin.invalidation);
     let (window, suspect, schema) = (span(begin.window_ms), span(begin.suspect_ms), number(begin.schema));
-    [begin.token.as_bytes().to_vec(), generation.to_vec(), floor, keep, lag, window, suspect, schema]
+    [begin.token.as_bytes().to_vec(), generation.to_vec(), floor, retain, lag, window, suspect, schema]
 }
 
 fn begun(reply: &[Value]) -> Result<Begun, CacheError> {

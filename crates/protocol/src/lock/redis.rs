@@ -167,7 +167,7 @@ impl Numbers {
     pub(crate) fn slices<'a>(&'a self, call: &'a Acquire) -> [&'a [u8]; 8] {
         let [lease, cooling, hold, floor] = self.0.each_ref().map(|number| number.as_bytes());
         let (owner, process) = (call.owner.as_bytes(), call.process.as_bytes());
-        [owner, process, lease, cooling, hold, floor, flag(call.waits), &call.words]
+        [owner, process, lease, cooling, hold, floor, flag(call.waits), &call.metadata]
     }
 }
 
@@ -226,10 +226,10 @@ fn holder(reply: Value) -> Result<Option<Holder>, LockError> {
     if reply == Value::Nil {
         return Ok(None);
     }
-    let (owner, fence, lease_left_ms, free_in_ms, held_ms, waiting, words): Fields = typed(reply)?;
+    let (owner, fence, lease_left_ms, free_in_ms, held_ms, waiting, metadata): Fields = typed(reply)?;
     let owner: [u8; 16] = owner.try_into().map_err(|_| unexpected("inspect"))?;
-    let (owner, fence, words) = (Token::from(owner), Fence(fence), words.into());
-    Ok(Some(Holder { owner, fence, lease_left_ms, free_in_ms, held_ms, waiting, words }))
+    let (owner, fence, metadata) = (Token::from(owner), Fence(fence), metadata.into());
+    Ok(Some(Holder { owner, fence, lease_left_ms, free_in_ms, held_ms, waiting, metadata }))
 }
 
 pub(crate) fn typed<T: redis::FromRedisValue>(reply: Value) -> Result<T, LockError> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The maximum length of a holder's metadata.
-pub const WORDS_BYTES_MAX: usize = 1024;
+pub const METADATA_BYTES_MAX: usize = 1024;
 
 /// The highest fencing token that a backend may issue: Lua's numbers are exact up to this.
 pub const FENCE_MAX: u64 = (1 << 53) - 1;
@@ -53,7 +53,7 @@ pub struct Acquire {
     /// Whether the process waits if the request is not granted.
     pub waits: bool,
     /// The holder's metadata.
-    pub words: Bytes,
+    pub metadata: Bytes,
 }
 
 /// The reply to an [`Acquire`].
@@ -131,7 +131,7 @@ pub struct Holder {
     /// The number of waiting processes.
     pub waiting: u64,
     /// The holder's metadata.
-    pub words: Bytes,
+    pub metadata: Bytes,
 }
 
 type Reply<T> = Result<T, LockError>;
@@ -225,8 +225,8 @@ pub fn check(call: &Acquire) -> Reply<()> {
             call.lease_ms, call.cooling_ms
         ));
     }
-    if call.words.len() > WORDS_BYTES_MAX {
-        return refuse(format!("{} bytes of metadata; the limit is {WORDS_BYTES_MAX}", call.words.len()));
+    if call.metadata.len() > METADATA_BYTES_MAX {
+        return refuse(format!("{} bytes of metadata; the limit is {METADATA_BYTES_MAX}", call.metadata.len()));
     }
     check_floor(call.fence_floor)
 }

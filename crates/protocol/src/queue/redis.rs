@@ -14,9 +14,9 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Amend, Amended, Enqueued, Found, Head, Heartbeat, Kept, Limits, Listed, Looked, NewJob, Preview, Put, PutAnswer,
-    PutChange, QueueSteps, Receipt, Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked,
-    SettleAndClaim, Settled, Shard, Standing, State, Stats, Tick, Ticked, Worker,
+    Amend, Amended, Enqueued, Found, Head, Heartbeat, JobPosition, Kept, Limits, Listed, Looked, NewJob, Preview, Put,
+    PutAnswer, PutChange, QueueSteps, Receipt, Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked,
+    SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked, Worker,
 };
 use crate::args::Args;
 use async_trait::async_trait;
@@ -244,9 +244,9 @@ impl QueueSteps for RedisQueue {
         look::previews(self, shard, ids, bytes).await
     }
 
-    async fn standing(&self, shard: &Shard, id: JobId, bytes: usize) -> Result<Standing, QueueError> {
+    async fn position(&self, shard: &Shard, id: JobId, bytes: usize) -> Result<JobPosition, QueueError> {
         check::previews(1, bytes)?;
-        look::standing(self.run(&scripts::STANDING, shard, call::standing(id, bytes)).await?)
+        look::position(self.run(&scripts::STANDING, shard, call::position(id, bytes)).await?)
     }
 
     async fn kept(&self, shard: &Shard, worker: Worker) -> Result<Option<Kept>, QueueError> {

@@ -44,14 +44,14 @@ impl Servers {
         // A Redis user without rights for streams still has the figures of the queues.
         let streams = read_within(&self.clock, self.streams()).await;
         add(&mut reading, streams, &OF_STREAMS, "The streams on Redis", &mut errors);
-        add_state(&mut reading, &self.clock, Figure::RedisAway, "redis", is_read, self.redis_read_at);
+        add_state(&mut reading, &self.clock, Figure::RedisUnreachable, "redis", is_read, self.redis_read_at);
         if self.database.is_some() {
             let outbox = read_within(&self.clock, self.outbox()).await;
             let is_read = add(&mut reading, outbox, &OF_DATABASE, "The database", &mut errors);
             if is_read {
                 self.database_read_at = self.clock.now();
             }
-            let figure = Figure::DatabaseAway;
+            let figure = Figure::DatabaseUnreachable;
             add_state(&mut reading, &self.clock, figure, "database", is_read, self.database_read_at);
         }
         (reading, errors)

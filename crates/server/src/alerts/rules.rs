@@ -28,9 +28,9 @@ pub(super) enum Figure {
     /// Seconds since the last reading of a server.
     DataAge,
     /// 1 while Redis answers, otherwise 0.
-    RedisAway,
+    RedisUnreachable,
     /// 1 while the database answers, otherwise 0.
-    DatabaseAway,
+    DatabaseUnreachable,
     /// Seconds for which the oldest due job of a topic has waited.
     QueueLate,
     /// Due jobs of a topic.
@@ -132,7 +132,7 @@ pub(super) const RULES: &[Rule] = &[
         comparison: Comparison::Below,
         limit: 1.0,
         hold_s: 30,
-        figure: Some(Figure::RedisAway),
+        figure: Some(Figure::RedisUnreachable),
         meaning: "Reads come from the database, and invalidations wait.",
         page: "/link",
         action: "The log of the service has the reason; run `evenkeel doctor REDIS`; watch the load of the database.",
@@ -144,7 +144,7 @@ pub(super) const RULES: &[Rule] = &[
         comparison: Comparison::Below,
         limit: 1.0,
         hold_s: 30,
-        figure: Some(Figure::DatabaseAway),
+        figure: Some(Figure::DatabaseUnreachable),
         meaning: "The outbox and the rows of durable queues cannot be read.",
         page: "/",
         action: "Run `evenkeel doctor DATABASE`.",

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use url::Url;
 use web::telemetry::{self, Telemetry};
 
-/// Where a console listens, unless it is told otherwise.
+/// The default address of a console.
 const LISTEN: &str = "127.0.0.1:8420";
 /// How long a shutdown waits for requests in flight.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);

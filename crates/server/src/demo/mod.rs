@@ -44,7 +44,7 @@ async fn demo(arguments: &Arguments) -> Result<()> {
     // Before the shop opens: handles of metrics are registered when a cache or a queue is opened.
     let console = Console::bind(Serving::on(&arguments.listen, arguments.tokens.clone())).await?;
     let shop = Arc::new(Shop::open().await?);
-    // After the shop has opened: how its tables are created is no news for whoever looks at it.
+    // After the shop has opened, so that the log does not begin with the creation of its tables.
     let telemetry = console.start_telemetry()?;
     let source = Source::named("demo", shop.keel.clone(), Some(Database::Sqlite(shop.db.clone())));
     eprintln!("A made-up shop is at work. Open the address in a browser; Ctrl-C ends it, and nothing is kept.");

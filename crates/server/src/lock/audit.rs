@@ -9,7 +9,7 @@ pub(super) fn line(name: &str, holder: &Holder, reason: &str) {
     let mut line = head("lock", name, reason);
     line["fence"] = holder.fence.0.into();
     line["held_ms"] = holder.held_ms.into();
-    line["holder"] = String::from_utf8_lossy(&holder.words).into();
+    line["holder"] = String::from_utf8_lossy(&holder.metadata).into();
     eprintln!("{line}");
 }
 
@@ -19,7 +19,7 @@ pub(super) fn permits_line(kind: &str, name: &str, holder: &PoolHolder, reason: 
     line["owner"] = format!("{:?}", holder.owner).into();
     line["permits"] = holder.permits.into();
     line["held_ms"] = holder.held_ms.into();
-    line["holder"] = String::from_utf8_lossy(&holder.words).into();
+    line["holder"] = String::from_utf8_lossy(&holder.metadata).into();
     eprintln!("{line}");
 }
 

@@ -92,11 +92,13 @@ impl Entry {
 
     pub(super) fn row(&self, name: &str) -> Vec<String> {
         let (fence, held_ms, waiting, metadata) = match self {
-            Self::Lock(holder) => (holder.fence.to_string(), holder.held_ms, holder.waiting, printable(&holder.words)),
+            Self::Lock(holder) => {
+                (holder.fence.to_string(), holder.held_ms, holder.waiting, printable(&holder.metadata))
+            }
             Self::Rw(state) | Self::Semaphore(state) => {
                 let first = state.holders.first();
                 let held_ms = first.map_or(0, |holder| holder.held_ms);
-                let metadata: Vec<String> = state.holders.iter().map(|holder| printable(&holder.words)).collect();
+                let metadata: Vec<String> = state.holders.iter().map(|holder| printable(&holder.metadata)).collect();
                 let fence = if self.kind() == Kind::Rw { state.fence.to_string() } else { String::new() };
                 (fence, held_ms, state.waiting, metadata.join(", "))
             }
@@ -116,7 +118,7 @@ impl Entry {
                     span(holder.held_ms),
                     span(holder.free_in_ms),
                     holder.waiting,
-                    printable(&holder.words),
+                    printable(&holder.metadata),
                 ));
             }
             Self::Rw(state) | Self::Semaphore(state) => {
@@ -131,7 +133,7 @@ impl Entry {
                         holder.permits,
                         span(holder.held_ms),
                         span(holder.lease_left_ms),
-                        printable(&holder.words),
+                        printable(&holder.metadata),
                     ));
                 }
             }
@@ -147,7 +149,7 @@ impl Entry {
                 "free_in_ms": holder.free_in_ms,
                 "held_ms": holder.held_ms,
                 "waiting": holder.waiting,
-                "holder": printable(&holder.words),
+                "holder": printable(&holder.metadata),
             }),
             Self::Rw(state) | Self::Semaphore(state) => json!({
                 "waiting": state.waiting,
@@ -174,7 +176,7 @@ pub(super) fn holders(holders: &[PoolHolder]) -> Value {
             "permits": holder.permits,
             "lease_left_ms": holder.lease_left_ms,
             "held_ms": holder.held_ms,
-            "holder": printable(&holder.words),
+            "holder": printable(&holder.metadata),
         })
     };
     holders.iter().map(holder).collect()

@@ -67,7 +67,7 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Ou
             }
         }
         if arguments.once {
-            return Ok(watches.iter().all(|watch| watch.standing().next().is_none()));
+            return Ok(watches.iter().all(|watch| watch.active().next().is_none()));
         }
         tokio::time::sleep(Duration::from_millis(arguments.every.max(100))).await;
     }

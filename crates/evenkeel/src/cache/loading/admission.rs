@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The limit of loads of different keys (loads of one key are one load, see [`SingleFlight`](super::flight::SingleFlight)).
+/// The limit of loads of different keys (loads of one key are one load, see [`SingleFlight`](super::single_flight::SingleFlight)).
 pub(crate) struct Admission {
     permits: Arc<Semaphore>,
     limit: usize,

@@ -1,8 +1,8 @@
 //! Storing a loaded value. A fill is an optimization: it is dropped whenever it might be wrong, and a metric counts the reason.
 
-use super::flight::Completion;
 use super::lease::HeldLease;
 use super::payload::Packed;
+use super::single_flight::Completion;
 use crate::cache::core::Core;
 use crate::cache::reading::found::Found;
 use crate::cache::settings::freshness::Source;
@@ -69,9 +69,9 @@ impl<V: 'static> Core<V> {
             Ok(Filled::Gone) => self.refused("gone", FillOutcome::Dropped),
             Err(CacheError::Link(LinkError::EpochOver)) => self.refused("epoch", FillOutcome::Dropped),
             Err(CacheError::Link(LinkError::Down { .. } | LinkError::RuntimeEnded | LinkError::NoAnswer { .. })) => {
-                self.refused("store_away", FillOutcome::Unanswered)
+                self.refused("store_unavailable", FillOutcome::Unanswered)
             }
-            Err(_) => self.refused("store_away", FillOutcome::Dropped),
+            Err(_) => self.refused("store_unavailable", FillOutcome::Dropped),
         }
     }
 

@@ -1,9 +1,9 @@
 //! The lease of a load: its request, what to do after the reply, and its end with a fill or a release.
 
 use super::fill::FillOutcome;
-use super::flight::{Completion, Known, Outcome};
 use super::load::Loaded;
 use super::plan::{Bypass, Reader};
+use super::single_flight::{Completion, Known, Outcome};
 use crate::cache::core::Core;
 use crate::cache::metrics::Shed;
 use crate::cache::reading::found::Found;
@@ -99,7 +99,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                 self.log_other_schema(key);
                 LeaseReply::Bypass(Bypass::OtherSchema)
             }
-            Err(_) => LeaseReply::Bypass(Bypass::StoreAway),
+            Err(_) => LeaseReply::Bypass(Bypass::StoreUnavailable),
         }
     }
 

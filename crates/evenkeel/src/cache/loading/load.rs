@@ -3,10 +3,10 @@
 //! The load runs in a task of its own, so a dropped caller does not cancel it for the readers that wait for it. The call is
 //! completed in every case, and the lease of a load without a stored value is released.
 
-use super::flight::{CallHandle, Completion, Joined, Known, Outcome, Tick};
 use super::lease::{HeldLease, LeaseReply, NextStep};
 use super::loader::{self, Loader};
 use super::plan::{Bypass, JOINS_MAX, Plan, Reader};
+use super::single_flight::{CallHandle, Completion, Joined, Known, Outcome, Tick};
 use super::user_code::catch_panic;
 use crate::cache::core::Core;
 use crate::cache::reading::demand::ReadPolicy;
@@ -200,7 +200,7 @@ impl<V: Send + Sync + 'static> Core<V> {
     async fn load_past_store(&self, reason: Bypass, reader: Reader, loader: Loader<V>) -> Outcome<V> {
         self.metrics.bypassed(reason.as_str());
         // Without the store it is unknown which version a replica must have.
-        let needs_primary = reason != Bypass::StoreAway;
+        let needs_primary = reason != Bypass::StoreUnavailable;
         match self.run(loader, self.settings.source(reader.source(), needs_primary)).await {
             Ok(Loaded { found, known }) => Outcome::Found { found, known },
             Err(error) => Outcome::Failed(error),

@@ -7,12 +7,12 @@
 
 pub(crate) mod admission;
 pub(crate) mod fill;
-pub(crate) mod flight;
 pub(crate) mod lease;
 pub(crate) mod load;
 pub(crate) mod loader;
 pub(crate) mod payload;
 pub(crate) mod plan;
 pub(crate) mod rescue;
+pub(crate) mod single_flight;
 pub(crate) mod unreadable;
 pub(crate) mod user_code;

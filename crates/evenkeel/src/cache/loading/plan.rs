@@ -32,7 +32,7 @@ impl Plan {
 /// Why a load bypasses the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bypass {
-    StoreAway,
+    StoreUnavailable,
     InvalidationPending,
     OtherSchema,
     Undecodable,
@@ -45,7 +45,7 @@ pub(crate) enum Bypass {
 impl Bypass {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::StoreAway => "store_away",
+            Self::StoreUnavailable => "store_unavailable",
             Self::InvalidationPending => "invalidation_pending",
             Self::OtherSchema => "other_schema",
             Self::Undecodable => "undecodable",

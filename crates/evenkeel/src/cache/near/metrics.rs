@@ -12,9 +12,9 @@ metrics! {
         pub(super) hits: Striped =
             Striped::new(counter!("evenkeel_cache_hits_total", "cache" => cache(), "tier" => "near", "state" => "fresh"));
         pub(super) misses: Counter =
-            counter!("evenkeel_cache_near_misses_total", "cache" => cache(), "because" => "absent");
+            counter!("evenkeel_cache_near_misses_total", "cache" => cache(), "reason" => "absent");
         pub(super) silent: Counter =
-            counter!("evenkeel_cache_near_misses_total", "cache" => cache(), "because" => "silent");
+            counter!("evenkeel_cache_near_misses_total", "cache" => cache(), "reason" => "silent");
         pub(super) raced: Counter = counter!("evenkeel_cache_near_refused_total", "cache" => cache());
         pub(super) invalidated: Counter =
             counter!("evenkeel_cache_near_evictions_total", "cache" => cache(), "reason" => "invalidated");

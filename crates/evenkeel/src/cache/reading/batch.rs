@@ -11,11 +11,11 @@ use super::wake_up::Wait;
 use crate::cache::core::Core;
 use crate::cache::key::KeyBytes;
 use crate::cache::loading::admission::Admitted;
-use crate::cache::loading::flight::{CallHandle, Completion, Joined, Outcome, Tick};
 use crate::cache::loading::lease::{HeldLease, LeaseReply, NextStep};
 use crate::cache::loading::load::Loaded;
 use crate::cache::loading::loader::{self, BatchLoader, Rows};
 use crate::cache::loading::plan::{Bypass, JOINS_MAX, Plan, Reader};
+use crate::cache::loading::single_flight::{CallHandle, Completion, Joined, Outcome, Tick};
 use crate::cache::settings::freshness::Source;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::{guard, in_groups};
@@ -236,7 +236,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                 }
                 NextStep::LoadPastStore(reason) => {
                     self.core.metrics.bypassed(reason.as_str());
-                    let needs_primary = reason != Bypass::StoreAway;
+                    let needs_primary = reason != Bypass::StoreUnavailable;
                     let source = self.core.settings.source(self.reader(&key).source(), needs_primary);
                     own.push(OwnKey { completion, source, lease: None });
                     handles.push((key.at, handle));

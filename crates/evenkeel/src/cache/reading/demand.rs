@@ -1,7 +1,7 @@
 //! The read policy: decides which values satisfy a read, from the near cache to another reader's load.
 
 use super::found::{Found, Stale};
-use crate::cache::loading::flight::{Known, Tick};
+use crate::cache::loading::single_flight::{Known, Tick};
 use crate::cache::settings::freshness::{Freshness, Source};
 use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::cache::error::CacheError;

@@ -51,7 +51,7 @@ impl<V: 'static> Core<V> {
                 }
                 match (entry_reads.next(), self.bypass_plan(key.as_slice())) {
                     (Some(entry_read), None) => self.decide(key.as_slice(), entry_read, policy),
-                    (_, plan) => Look::Load(plan.unwrap_or(Plan::Bypass(Bypass::StoreAway)), None),
+                    (_, plan) => Look::Load(plan.unwrap_or(Plan::Bypass(Bypass::StoreUnavailable)), None),
                 }
             }));
         }
@@ -93,7 +93,7 @@ impl<V: 'static> Core<V> {
             Ok(None) => return self.miss(policy.why(Why::Miss), None),
             Err(error) => {
                 tracing::debug!(cache = %self.name, %error, "read of the store failed; calling the loader");
-                return Look::Load(Plan::Bypass(Bypass::StoreAway), None);
+                return Look::Load(Plan::Bypass(Bypass::StoreUnavailable), None);
             }
         };
         let Entry { header, payload } = match Entry::parse(bytes) {

@@ -37,12 +37,12 @@ impl<V: 'static> Core<V> {
     pub(crate) async fn invalidate(&self, key: KeyBytes, demand: Demand) -> Result<Invalidated, CacheError> {
         let key = key.as_slice();
         let pending = self.replayer.begin(key, demand);
-        if guard("flight_cut_at_send") {
+        if guard("single_flight_cut_at_send") {
             self.calls.close(key);
         }
         let invalidation = pending.demand().invalidation();
         let answer = self.store.invalidate(key, &invalidation).await;
-        if guard("flight_cut_at_answer") {
+        if guard("single_flight_cut_at_answer") {
             self.calls.close(key);
         }
         match answer {

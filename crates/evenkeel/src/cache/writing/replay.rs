@@ -116,7 +116,7 @@ impl Replayer {
 
     /// Replays all invalidations that a Redis which lost data may be missing, on an epoch that is not published yet.
     pub(crate) async fn replay_before_open(&self, epoch: &Epoch) -> Result<(), LinkError> {
-        if !guard("redrive_before_publish") {
+        if !guard("replay_before_publish") {
             return Ok(());
         }
         for batch in self.ledger.everything(self.clock.now()).chunks(BATCH_MAX) {

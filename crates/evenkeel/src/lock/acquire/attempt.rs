@@ -61,7 +61,7 @@ impl LockRequest {
             hold_ms_max: terms.hold_max.map(|limit| ms(limit).clamp(1, HOLD_MS_MAX)),
             fence_floor,
             waits: terms.wait != Wait::No,
-            words: Bytes::copy_from_slice(terms.metadata.as_bytes()),
+            metadata: Bytes::copy_from_slice(terms.metadata.as_bytes()),
         };
         // Checked before the local queue, so that an invalid call does not wait.
         if guard("lock_refuses_first") {

@@ -67,7 +67,7 @@ impl Mode {
             hold_ms_max: call.hold_ms_max,
             fence_floor: call.fence_floor,
             waits: call.waits,
-            words: call.words.clone(),
+            metadata: call.metadata.clone(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::quorum::{ask, majority};
 use super::servers::Servers;
 use evenkeel_link::support::{Background, guard};
-use evenkeel_protocol::lock::node::{Node, Standing};
+use evenkeel_protocol::lock::node::{Membership, Node};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -42,19 +42,19 @@ pub(super) async fn run_once(servers: &Servers) -> bool {
     let nodes = &servers.nodes;
     ask(nodes.iter().map(|node| node.connect()), |_| false).await;
     let sit_out_ms = servers.sit_out_ms();
-    let standings = servers.all(|node| async move { node.stand(sit_out_ms).await }).await;
+    let memberships = servers.all(|node| async move { node.membership(sit_out_ms).await }).await;
     let members: Vec<&dyn Node> = nodes
         .iter()
-        .zip(&standings)
-        .filter(|(_, standing)| matches!(standing, Ok(Standing::Member)))
+        .zip(&memberships)
+        .filter(|(_, membership)| matches!(membership, Ok(Membership::Member)))
         .map(|(node, _)| &**node)
         .collect();
-    let all_answered = standings.iter().all(Result::is_ok);
+    let all_answered = memberships.iter().all(Result::is_ok);
     let mut count = members.len();
     // No server has a mark: the Redlock is new (or all servers have lost their data, which looks the same).
     let is_new = all_answered && members.is_empty();
-    for (node, standing) in nodes.iter().zip(&standings) {
-        let Ok(Standing::Out { left_ms, mark }) = standing else { continue };
+    for (node, membership) in nodes.iter().zip(&memberships) {
+        let Ok(Membership::Out { left_ms, mark }) = membership else { continue };
         if *left_ms > 0 && !is_new && guard("redlock_sit_out") {
             continue;
         }

@@ -121,8 +121,8 @@ mod tests {
         let rounds = Rounds::new(Clock::system(), Duration::from_secs(60));
         let (owner, process) = (Token::random(), Token::random());
         let (lease_ms, cooling_ms, hold_ms_max, fence_floor) = (1_000, 0, None, 0);
-        let words = Bytes::new();
-        let call = Acquire { owner, process, lease_ms, cooling_ms, hold_ms_max, fence_floor, waits: false, words };
+        let metadata = Bytes::new();
+        let call = Acquire { owner, process, lease_ms, cooling_ms, hold_ms_max, fence_floor, waits: false, metadata };
         let first = rounds.begin(&call);
         assert_eq!((first, rounds.begin(&call)), (owner, owner), "a repeat is the same round");
         rounds.renew_owner(owner);

@@ -67,7 +67,7 @@ struct Seen {
     cooling_ms: i64,
     held_ms: u64,
     lease_ms: i64,
-    words: Vec<u8>,
+    metadata: Vec<u8>,
 }
 
 impl<DB: Database> RowLock<DB> {
@@ -87,7 +87,7 @@ impl<DB: Database> RowLock<DB> {
             lease,
             Value::count(call.cooling_ms),
             Value::count(hold_ms),
-            Value::Bytes(&call.words),
+            Value::Bytes(&call.metadata),
             lease,
             Value::Text(name.as_str()),
         ];
@@ -157,7 +157,7 @@ async fn see<DB: Database>(connection: &mut DB::Connection, name: &LockName) -> 
         cooling_ms: row.int(3)?,
         held_ms: row.count(4)?,
         lease_ms: row.int(5)?,
-        words: row.bytes(6)?,
+        metadata: row.bytes(6)?,
     }))
 }
 
@@ -252,7 +252,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
                 free_in_ms: seen.free_in_ms()?,
                 held_ms: seen.held_ms,
                 waiting: 0,
-                words: seen.words.into(),
+                metadata: seen.metadata.into(),
             })
         }))
     }

@@ -1,15 +1,12 @@
 //! [`Batch`]: several deliveries for one call of a handler.
 
-use super::consumer::{Consumer, Work};
+use super::consumer::Consumer;
 use super::delivery::Delivery;
 use super::handled::Handled;
 use crate::handling::handler::boxed;
+use crate::handling::work::{self, FILL, Work};
 use crate::queue::queue::Queue;
 use std::fmt::Display;
-use std::time::Duration;
-
-/// The default time for which the first delivery of a batch waits for others.
-const FILL: Duration = Duration::from_millis(10);
 
 /// Several deliveries for one call of a handler: each has its own lease, fence, attempt and cancellation.
 ///
@@ -22,29 +19,11 @@ pub struct Batch<T> {
 }
 
 /// The result of a batch handler.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BatchHandled<E> {
-    /// The same result for all deliveries.
-    All(Handled),
-    /// One result per delivery, in the order of the batch. A delivery without a result is retried, as after an error.
-    Each(Vec<Result<Handled, E>>),
-}
-
-impl<E> From<()> for BatchHandled<E> {
-    fn from((): ()) -> Self {
-        Self::All(Handled::Done)
-    }
-}
+pub type BatchHandled<E> = work::BatchHandled<Handled, E>;
 
 impl<E> From<Handled> for BatchHandled<E> {
     fn from(handled: Handled) -> Self {
         Self::All(handled)
-    }
-}
-
-impl<E> From<Vec<Result<Handled, E>>> for BatchHandled<E> {
-    fn from(each: Vec<Result<Handled, E>>) -> Self {
-        Self::Each(each)
     }
 }
 
@@ -65,6 +44,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         R: Into<BatchHandled<E>>,
         E: Display + Send + 'static,
     {
-        Consumer::new(self.clone(), Work::Batch { size, fill: FILL, handler: boxed(handler) }, size.max(16))
+        let handler = boxed(move |deliveries| handler(Batch { deliveries }));
+        Consumer::new(self.clone(), Work::Batch { size, fill: FILL, handler }, size.max(16))
     }
 }

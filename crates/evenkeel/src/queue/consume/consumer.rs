@@ -1,12 +1,11 @@
 //! [`Consumer`]: a handler and the settings under which it runs.
 
-use super::batch::{Batch, BatchHandled};
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction};
-use super::shard::{HandlerResult, Run, ShardWorker};
-use crate::handling::gather::Gatherer;
-use crate::handling::handler::{Handler, Handling, OnError, boxed, reaction, with_reaction};
+use super::shard::{Run, ShardWorker};
+use crate::handling::handler::{OnError, boxed};
 use crate::handling::phase::{Phase, closed, drain};
+use crate::handling::work::Work;
 use crate::queue::consume::attempt::body::RecordBudget;
 use crate::queue::consume::attempt::suspects::Suspects;
 use crate::queue::consume::shard::{heartbeat, rescue, work};
@@ -14,7 +13,6 @@ use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::{Core, Queue};
 use crate::queue::sharding::shards::Shards;
 use crate::queue::topic::carry_left_behind;
-use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, guard, ms};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::CRASH_DELAY_MS_MAX;
@@ -28,23 +26,11 @@ use tokio::sync::{Notify, Semaphore, watch};
 /// How often a consumer checks whether its topic has grown, with 25 % jitter.
 const KEEP_UP: Duration = Duration::from_secs(5);
 
-/// A handler of one delivery.
-pub(super) type Handle<T, E> = Handler<Delivery<T>, Result<Handled, E>>;
-
-/// A handler of several deliveries.
-pub(super) type HandleBatch<T, E> = Handler<Batch<T>, Result<BatchHandled<E>, E>>;
-
-/// The user's handler: of single deliveries or of batches.
-pub(super) enum Work<T, E> {
-    One(Handle<T, E>),
-    Batch { size: usize, fill: Duration, handler: HandleBatch<T, E> },
-}
-
 /// A handler and the settings under which it runs. Nothing happens until [`run`](Self::run).
 #[must_use = "nothing is consumed until `run`"]
 pub struct Consumer<T, E> {
     queue: Queue<T>,
-    pub(super) work: Work<T, E>,
+    pub(super) work: Work<Delivery<T>, Handled, E>,
     reaction: OnError<E, Reaction>,
     /// The caller has set `on_error`.
     pub(super) reacts: bool,
@@ -75,7 +61,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
 }
 
 impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
-    pub(super) fn new(queue: Queue<T>, work: Work<T, E>, concurrency: usize) -> Self {
+    pub(super) fn new(queue: Queue<T>, work: Work<Delivery<T>, Handled, E>, concurrency: usize) -> Self {
         Self {
             queue,
             work,
@@ -93,7 +79,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     #[cfg(feature = "tower")]
     pub(super) fn with_work<F: Display + Send + 'static>(
         self,
-        work: Work<T, F>,
+        work: Work<Delivery<T>, Handled, F>,
         fault: Option<&'static str>,
     ) -> Consumer<T, F> {
         Consumer {
@@ -114,9 +100,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
 
     /// How long the first delivery of a batch waits for others. Default 10 ms. No effect on a handler of single deliveries.
     pub fn fill(mut self, time: Duration) -> Self {
-        if let Work::Batch { fill, .. } = &mut self.work {
-            *fill = time;
-        }
+        self.work.set_fill(time);
         self
     }
 
@@ -190,15 +174,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         if let Some(fault) = self.fault {
             return refuse(fault);
         }
-        if let Work::Batch { size, .. } = self.work
-            && !(1..=self.concurrency).contains(&size)
-        {
-            return refuse("the size of a batch must be between 1 and `concurrency`: a larger batch never fills");
-        }
-        match u32::try_from(self.concurrency).ok().filter(|slots| (1..=10_000).contains(slots)) {
-            Some(slots) => Ok(slots),
-            None => refuse("`concurrency` must be between 1 and 10,000"),
-        }
+        self.work.slots(self.concurrency).or_else(refuse)
     }
 
     fn into_run(self, slots_max: u32, phases: watch::Receiver<Phase>) -> Arc<Run<T>> {
@@ -211,7 +187,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             suspects: Suspects::new(slots_max, core.settings.visibility, core.clock.clone()),
             workers: Mutex::default(),
             backlogged: AtomicUsize::new(0),
-            handling: handling(self.work, self.reaction, &core.clock, &phases),
+            handling: self.work.into_handling(self.reaction, &core.clock, &phases),
             phases,
             bodies: RecordBudget::default(),
             crash_max: self.crash_max,
@@ -221,48 +197,6 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         run.core.queues.reporter.add(&run);
         run
     }
-}
-
-fn handling<T: Send + Sync + 'static, E: Display + Send + 'static>(
-    work: Work<T, E>,
-    on_error: OnError<E, Reaction>,
-    clock: &Clock,
-    phases: &watch::Receiver<Phase>,
-) -> Handling<Delivery<T>, HandlerResult> {
-    match work {
-        Work::One(handler) => Handling::One(with_reaction(handler, on_error)),
-        Work::Batch { size, fill, handler } => Handling::Batch(Gatherer::new(
-            size,
-            fill,
-            each_with_reaction(handler, on_error),
-            clock.clone(),
-            phases.clone(),
-        )),
-    }
-}
-
-/// Wraps the batch handler: maps its errors to reactions, and returns one result for each delivery.
-fn each_with_reaction<T: 'static, E: Display + Send + 'static>(
-    handler: HandleBatch<T, E>,
-    on_error: OnError<E, Reaction>,
-) -> Handler<Vec<Delivery<T>>, Vec<HandlerResult>> {
-    Arc::new(move |deliveries| {
-        let size = deliveries.len();
-        let handled = handler(Batch { deliveries });
-        let on_error = Arc::clone(&on_error);
-        Box::pin(async move {
-            let react = |error: E| reaction(&on_error, &error);
-            match handled.await {
-                Ok(BatchHandled::All(handled)) => vec![Ok(handled); size],
-                Ok(BatchHandled::Each(each)) => {
-                    let none = || Err((Reaction::Retry, "the handler returned no result for this delivery".to_owned()));
-                    let given = each.into_iter().map(|answer| answer.map_err(react));
-                    given.chain(std::iter::repeat_with(none)).take(size).collect()
-                }
-                Err(error) => vec![Err(react(error)); size],
-            }
-        })
-    })
 }
 
 /// The loops of one shard worker, each restarted if it panics.

@@ -1,8 +1,10 @@
 //! Tower layers around a handler: timeouts, rate limits, tracing and other layers of a `Service`.
 
-use super::consumer::{Consumer, Handle, Work};
+use super::consumer::Consumer;
 use super::delivery::Delivery;
 use super::handled::Handled;
+use crate::handling::handler::Handler;
+use crate::handling::work::Work;
 use std::fmt::Display;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,7 +14,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 /// A consumer's handler as a `Service`, which the innermost layer wraps.
-pub struct HandlerService<T, E>(Handle<T, E>);
+pub struct HandlerService<T, E>(Handler<Delivery<T>, Result<Handled, E>>);
 
 impl<T, E> Clone for HandlerService<T, E> {
     fn clone(&self) -> Self {
@@ -87,7 +89,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             Work::Batch { .. } => (None, Some("a batch handler cannot have layers; wrap the call that it makes")),
         };
         let service = handler.map(|handler| Arc::new(tokio::sync::Mutex::new(layer.layer(HandlerService(handler)))));
-        let layered: Handle<T, _> = Arc::new(move |delivery| {
+        let layered: Handler<Delivery<T>, Result<Handled, _>> = Arc::new(move |delivery| {
             let service = service.clone();
             Box::pin(async move {
                 // `run` fails for a consumer without a service.

@@ -15,8 +15,7 @@ metrics! {
 
 impl RowMetrics {
     /// Counts a delivery whose handler was not started.
-    pub(super) fn not_started(&self, because: &'static str) {
-        counter!("evenkeel_queue_not_begun_total", "queue" => Arc::clone(&self.queue), "because" => because)
-            .increment(1);
+    pub(super) fn not_started(&self, reason: &'static str) {
+        counter!("evenkeel_queue_not_begun_total", "queue" => Arc::clone(&self.queue), "reason" => reason).increment(1);
     }
 }

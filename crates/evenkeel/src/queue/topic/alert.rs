@@ -121,7 +121,7 @@ pub struct Watch {
     topic: Topic,
     limits: AlertLimits,
     /// The alerts that are raised now.
-    standing: BTreeMap<AlertKind, Alert>,
+    active: BTreeMap<AlertKind, Alert>,
     /// The totals at the previous check.
     before: Option<Totals>,
     /// When the topic was last checked, or the watch began.
@@ -133,7 +133,7 @@ impl Watch {
     #[must_use]
     pub fn new(topic: Topic, limits: AlertLimits) -> Self {
         let checked_at = topic.clock.now();
-        Self { topic, limits, standing: BTreeMap::new(), before: None, checked_at }
+        Self { topic, limits, active: BTreeMap::new(), before: None, checked_at }
     }
 
     /// Checks the topic once; returns the alerts that are newly raised or resolved.
@@ -163,11 +163,11 @@ impl Watch {
         let changes = watched.filter_map(|(kind, limit, value, job)| {
             let raised = value > limit;
             let alert = Alert { topic: topic.clone(), kind, raised, value, limit, job, at_ms: stats.total.now };
-            let changed = raised != self.standing.contains_key(&kind);
+            let changed = raised != self.active.contains_key(&kind);
             if raised {
-                self.standing.insert(kind, alert.clone());
+                self.active.insert(kind, alert.clone());
             } else {
-                self.standing.remove(&kind);
+                self.active.remove(&kind);
             }
             changed.then_some(alert)
         });
@@ -191,7 +191,7 @@ impl Watch {
         match looked {
             Ok(mut changes) => {
                 let resolved = alert(false, self.topic.now_ms());
-                if self.standing.remove(&AlertKind::Unreachable).is_some() {
+                if self.active.remove(&AlertKind::Unreachable).is_some() {
                     changes.insert(0, resolved);
                 }
                 self.checked_at = self.topic.clock.now();
@@ -200,15 +200,15 @@ impl Watch {
             Err(error) => {
                 tracing::warn!(topic = self.topic.name(), %error, "the topic could not be checked");
                 let raised = alert(true, self.topic.now_ms());
-                let is_new = self.standing.insert(AlertKind::Unreachable, raised.clone()).is_none();
+                let is_new = self.active.insert(AlertKind::Unreachable, raised.clone()).is_none();
                 if is_new && guard("watch_unreachable") { vec![raised] } else { Vec::new() }
             }
         }
     }
 
     /// The alerts that the latest check left raised.
-    pub fn standing(&self) -> impl Iterator<Item = &Alert> {
-        self.standing.values()
+    pub fn active(&self) -> impl Iterator<Item = &Alert> {
+        self.active.values()
     }
 
     /// [Checks](Self::check) the topic at the interval `every`, forever, and calls `hook` with every change. A panic in `hook` is logged with

@@ -121,11 +121,11 @@ impl Topic {
         let schedules = self.store.schedules(shard).await?;
         let schedules: Vec<Item> = schedules.into_iter().map(Item::Schedule).collect();
         found += self.forward(known, shard, &schedules, grown).await?;
-        for place in [JobState::Waiting, JobState::Leased, JobState::Dead] {
-            for state in place.states() {
+        for state in [JobState::Waiting, JobState::Leased, JobState::Dead] {
+            for stored in state.states_in_store() {
                 let mut after = None;
                 loop {
-                    let page = self.store.list(shard, state, after, ITEMS_MAX).await?;
+                    let page = self.store.list(shard, stored, after, ITEMS_MAX).await?;
                     let Some(last) = page.last() else { break };
                     after = Some(*last);
                     let ids: Vec<JobId> = page.iter().map(|listed| listed.id).collect();

@@ -8,7 +8,7 @@ use evenkeel_protocol::queue::job::{Job, JobId, Priority};
 use evenkeel_protocol::queue::record::Unreadable;
 use evenkeel_protocol::queue::steps::{Found, ITEMS_MAX, Listed, PREVIEW_BYTES_MAX, Preview, Shard, State};
 
-/// The place of jobs in a topic.
+/// The state of jobs in a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobState {
     /// Waiting jobs of all priorities, by due time.
@@ -20,7 +20,8 @@ pub enum JobState {
 }
 
 impl JobState {
-    pub(super) fn states(self) -> Vec<State> {
+    /// The states that such jobs have in the store.
+    pub(super) fn states_in_store(self) -> Vec<State> {
         match self {
             Self::Waiting => Priority::ALL.map(State::Waiting).to_vec(),
             Self::Leased => vec![State::Leased],
@@ -32,7 +33,7 @@ impl JobState {
 /// One page of jobs.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The jobs; a job that left the place while the page was read is omitted.
+    /// The jobs; a job that left the state while the page was read is omitted.
     pub jobs: Vec<Seen>,
     /// The cursor of the next page; `None` after the last one.
     pub next: Option<Listed>,
@@ -54,7 +55,7 @@ pub struct Seen {
 /// One page of jobs without most of their bodies.
 #[derive(Clone, Debug)]
 pub struct PreviewPage {
-    /// The jobs; a job that left the place while the page was read is omitted.
+    /// The jobs; a job that left the state while the page was read is omitted.
     pub jobs: Vec<Previewed>,
     /// The cursor of the next page; `None` after the last one.
     pub next: Option<Listed>,
@@ -63,7 +64,7 @@ pub struct PreviewPage {
 /// One job of a page of previews.
 #[derive(Clone, Debug)]
 pub struct Previewed {
-    /// The job's id, and its place in the page's order.
+    /// The job's id, and its position in the page's order.
     pub listed: Listed,
     /// The job with the beginning of its body, unless this program cannot read its record.
     pub preview: Preview,
@@ -81,8 +82,8 @@ impl Topic {
     ///
     /// # Errors
     /// [`QueueError::TooMany`], [`QueueError::Invalid`] (a limit of 0), [`QueueError::Link`], [`QueueError::Database`].
-    pub async fn list(&self, place: JobState, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
-        self.listed(place, after, limit, false).await
+    pub async fn list(&self, state: JobState, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
+        self.listed(state, after, limit, false).await
     }
 
     /// The same in descending order: up to `limit` ids before a cursor, the newest first.
@@ -91,24 +92,24 @@ impl Topic {
     /// As [`list`](Self::list).
     pub async fn newest(
         &self,
-        place: JobState,
+        state: JobState,
         before: Option<Listed>,
         limit: usize,
     ) -> Result<Vec<Listed>, QueueError> {
-        self.listed(place, before, limit, true).await
+        self.listed(state, before, limit, true).await
     }
 
     async fn listed(
         &self,
-        place: JobState,
+        state: JobState,
         from: Option<Listed>,
         limit: usize,
         descends: bool,
     ) -> Result<Vec<Listed>, QueueError> {
-        let in_store = self.list_of_store(place, from, limit, descends).await?;
+        let in_store = self.list_of_store(state, from, limit, descends).await?;
         #[cfg(feature = "sql")]
-        if let Some(rows) = self.rows.as_ref().filter(|_| place != JobState::Leased && guard("sql_lists_rows")) {
-            return rows.merged(place == JobState::Dead, descends, in_store, from, limit).await;
+        if let Some(rows) = self.rows.as_ref().filter(|_| state != JobState::Leased && guard("sql_lists_rows")) {
+            return rows.merged(state == JobState::Dead, descends, in_store, from, limit).await;
         }
         Ok(in_store)
     }
@@ -121,17 +122,17 @@ impl Topic {
     /// As [`list`](Self::list).
     pub async fn previews(
         &self,
-        place: JobState,
+        state: JobState,
         before: Option<Listed>,
         limit: usize,
     ) -> Result<PreviewPage, QueueError> {
         const { assert!(PREVIEW_BYTES <= PREVIEW_BYTES_MAX, "the store rejects longer previews") };
-        let listed = self.newest(place, before, limit).await?;
+        let listed = self.newest(state, before, limit).await?;
         let next = if listed.len() < limit { None } else { listed.last().copied() };
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.previews(&shard, &ids, PREVIEW_BYTES).await };
         let found = self.router.route(&ids, |id| *id, ask, Option::is_none).await?;
-        let (mut jobs, states) = (Vec::with_capacity(listed.len()), place.states());
+        let (mut jobs, states) = (Vec::with_capacity(listed.len()), state.states_in_store());
         for (listed, preview) in listed.into_iter().zip(found) {
             let is_here = |preview: &Preview| match preview {
                 Preview::Live { state, .. } => states.contains(state),
@@ -141,7 +142,7 @@ impl Topic {
             let preview = preview.filter(is_here);
             #[cfg(feature = "sql")]
             let preview = match (&self.rows, preview) {
-                (Some(rows), None) if place != JobState::Leased => {
+                (Some(rows), None) if state != JobState::Leased => {
                     Preview::of(Ok(rows.find(listed.id, None).await?), PREVIEW_BYTES).filter(is_here)
                 }
                 (_, preview) => preview,
@@ -154,17 +155,17 @@ impl Topic {
     /// The same page with only the jobs in the store.
     pub(super) async fn list_of_store(
         &self,
-        place: JobState,
+        state: JobState,
         from: Option<Listed>,
         limit: usize,
         descends: bool,
     ) -> Result<Vec<Listed>, QueueError> {
         let mut all = Vec::new();
         for shard in self.router.look().await?.iter() {
-            for state in place.states() {
+            for stored in state.states_in_store() {
                 all.extend(match descends {
-                    true => self.store.newest(shard, state, from, limit).await?,
-                    false => self.store.list(shard, state, from, limit).await?,
+                    true => self.store.newest(shard, stored, from, limit).await?,
+                    false => self.store.list(shard, stored, from, limit).await?,
                 });
             }
         }
@@ -180,21 +181,21 @@ impl Topic {
     ///
     /// # Errors
     /// As [`list`](Self::list).
-    pub async fn peek(&self, place: JobState, after: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
-        let listed = self.list(place, after, limit).await?;
-        let jobs = self.seen(place, &listed).await?;
+    pub async fn peek(&self, state: JobState, after: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
+        let listed = self.list(state, after, limit).await?;
+        let jobs = self.seen(state, &listed).await?;
         let next = if listed.len() < limit { None } else { listed.last().copied() };
         Ok(Page { jobs, next })
     }
 
     /// Reads the listed jobs that are still there.
-    pub(super) async fn seen(&self, place: JobState, listed: &[Listed]) -> Result<Vec<Seen>, QueueError> {
+    pub(super) async fn seen(&self, state: JobState, listed: &[Listed]) -> Result<Vec<Seen>, QueueError> {
         debug_assert!(listed.len() <= ITEMS_MAX, "a page is one call a shard");
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
         let answers = self.router.jobs(&ids).await?;
         #[cfg(feature = "sql")]
-        let answers = self.seen_in_rows(place, &ids, answers).await?;
-        let states = place.states();
+        let answers = self.seen_in_rows(state, &ids, answers).await?;
+        let states = state.states_in_store();
         let seen = listed.iter().zip(answers).filter_map(|(listed, looked)| match looked {
             Ok(Some(Found::Live { state, score, job })) => {
                 states.contains(&state).then_some(Seen { id: listed.id, state, score, job: Ok(job) })
@@ -212,19 +213,19 @@ impl Topic {
     #[cfg(feature = "sql")]
     async fn seen_in_rows(
         &self,
-        place: JobState,
+        state: JobState,
         ids: &[JobId],
         answers: Vec<evenkeel_protocol::queue::steps::Looked>,
     ) -> Result<Vec<evenkeel_protocol::queue::steps::Looked>, QueueError> {
         let Some(rows) = &self.rows else { return Ok(answers) };
         let mut all = Vec::with_capacity(answers.len());
-        let states = place.states();
+        let states = state.states_in_store();
         for (id, looked) in ids.iter().zip(answers) {
             all.push(match looked {
                 Ok(Some(Found::Live { state, score, job })) if states.contains(&state) => {
                     Ok(Some(Found::Live { state, score, job }))
                 }
-                Ok(found) if place != JobState::Leased => Ok(rows.find(*id, found).await?),
+                Ok(found) if state != JobState::Leased => Ok(rows.find(*id, found).await?),
                 looked => looked,
             });
         }

@@ -1,4 +1,4 @@
-//! Purges a place of a topic.
+//! Purges the jobs of a state.
 
 use super::{JobState, Topic};
 use evenkeel_protocol::queue::error::QueueError;
@@ -15,30 +15,30 @@ impl Topic {
     /// # Errors
     /// [`QueueError::Invalid`] with a wrong name, or for running jobs; [`QueueError::NeedsDatabase`]: nothing was deleted.
     /// [`QueueError::Link`], [`QueueError::Database`]: some jobs were deleted; repeat the call.
-    pub async fn purge(&self, place: JobState, topic_again: &str) -> Result<u64, QueueError> {
+    pub async fn purge(&self, state: JobState, topic_again: &str) -> Result<u64, QueueError> {
         if topic_again != &*self.name {
             return Err(QueueError::Invalid(format!(
                 "a purge deletes jobs permanently; to confirm, repeat the topic's name: {}",
                 self.name
             )));
         }
-        if place == JobState::Leased {
+        if state == JobState::Leased {
             let message = "running jobs cannot be purged; pause the topic and wait until they have ended";
             return Err(QueueError::Invalid(message.to_owned()));
         }
         self.check_rows()?;
         #[cfg(feature = "sql")]
         if self.rows.is_some() {
-            return self.purge_rows(place).await;
+            return self.purge_rows(state).await;
         }
         let mut deleted = 0;
         for shard in self.router.look().await?.iter() {
             let stats = self.store.stats(shard).await?;
-            for state in place.states() {
-                let mut left = super::stats::count(&stats, state);
+            for stored in state.states_in_store() {
+                let mut left = super::stats::count(&stats, stored);
                 while left > 0 {
                     let limit = usize::try_from(left).unwrap_or(ITEMS_MAX).min(ITEMS_MAX);
-                    let some = self.store.purge(shard, state, limit).await?;
+                    let some = self.store.purge(shard, stored, limit).await?;
                     deleted += some;
                     left = left.saturating_sub(some);
                     if some == 0 {
@@ -52,25 +52,25 @@ impl Topic {
 
     /// The same where rows decide: each row ends before its job leaves the store. Waiting jobs include those that are not in the store.
     #[cfg(feature = "sql")]
-    async fn purge_rows(&self, place: JobState) -> Result<u64, QueueError> {
+    async fn purge_rows(&self, state: JobState) -> Result<u64, QueueError> {
         let Some(rows) = &self.rows else { return Ok(0) };
-        let mut deleted = if place == JobState::Waiting { rows.purge_waiting().await? } else { 0 };
+        let mut deleted = if state == JobState::Waiting { rows.purge_waiting().await? } else { 0 };
         let stats = self.stats_of_store().await?.total;
-        let mut left: u64 = place.states().into_iter().map(|state| super::stats::count(&stats, state)).sum();
-        if place == JobState::Dead {
+        let mut left: u64 = state.states_in_store().into_iter().map(|stored| super::stats::count(&stats, stored)).sum();
+        if state == JobState::Dead {
             // Includes dead letters that exist only as rows; counting others twice only raises the bound.
             left += rows.count_dead().await?;
         }
         let mut after = None;
         while left > 0 {
-            let listed = match place {
-                JobState::Dead => self.list(place, after, ITEMS_MAX).await?,
-                _ => self.list_of_store(place, after, ITEMS_MAX, false).await?,
+            let listed = match state {
+                JobState::Dead => self.list(state, after, ITEMS_MAX).await?,
+                _ => self.list_of_store(state, after, ITEMS_MAX, false).await?,
             };
             let Some(last) = listed.last() else { break };
             after = Some(*last);
             left = left.saturating_sub(listed.len() as u64);
-            if place == JobState::Dead {
+            if state == JobState::Dead {
                 for listed in listed {
                     deleted += u64::from(rows.delete_dead(listed.id).await?);
                 }

@@ -3,7 +3,7 @@
 use super::Topic;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, ErrorNote, Job, JobId};
-use evenkeel_protocol::queue::steps::{PREVIEW_BYTES_MAX, PUT_OFF_MS, Preview, Shard, Standing, State};
+use evenkeel_protocol::queue::steps::{JobPosition, PREVIEW_BYTES_MAX, PUT_OFF_MS, Preview, Shard, State};
 use std::fmt;
 use std::time::Duration;
 
@@ -158,48 +158,48 @@ fn ended_as(end: End) -> &'static str {
 impl Why {
     /// The reason that follows from what a shard says.
     #[must_use]
-    pub fn of(standing: &Standing) -> Self {
-        match &standing.job {
+    pub fn of(position: &JobPosition) -> Self {
+        match &position.job {
             None => Self::Unknown,
             Some(Preview::Unreadable(_)) => Self::Unreadable,
             Some(Preview::Ended(completion)) => Self::Ended { end: completion.end, at: Some(completion.ended_at) },
             Some(Preview::Live { state: State::Dead, score, job, .. }) => {
                 Self::Dead { at: *score, errors: job.errors, error: last_error(job) }
             }
-            Some(Preview::Live { state: State::Leased, score, job, .. }) => Self::of_leased(standing, *score, job),
-            Some(Preview::Live { state: State::Waiting(_), score, job, .. }) => Self::of_waiting(standing, *score, job),
+            Some(Preview::Live { state: State::Leased, score, job, .. }) => Self::of_leased(position, *score, job),
+            Some(Preview::Live { state: State::Waiting(_), score, job, .. }) => Self::of_waiting(position, *score, job),
         }
     }
 
-    fn of_leased(standing: &Standing, deadline: u64, job: &Job) -> Self {
-        if deadline <= standing.lease_now {
-            return Self::Silent { for_ms: standing.lease_now - deadline, workers: standing.workers };
+    fn of_leased(position: &JobPosition, deadline: u64, job: &Job) -> Self {
+        if deadline <= position.lease_now {
+            return Self::Silent { for_ms: position.lease_now - deadline, workers: position.workers };
         }
         // A delivery's fence is the time of its claim in us, unless SQL had a higher fence.
-        let for_ms = standing.now.saturating_sub(job.fence / 1_000);
+        let for_ms = position.now.saturating_sub(job.fence / 1_000);
         if job.started { Self::Running { for_ms } } else { Self::Claimed { for_ms } }
     }
 
-    fn of_waiting(standing: &Standing, due: u64, job: &Job) -> Self {
+    fn of_waiting(position: &JobPosition, due: u64, job: &Job) -> Self {
         let level = job.suspicion();
         // A claim delays a suspect for which the worker has no free slot.
-        let is_put_off = level > 0 && due <= standing.now.saturating_add(PUT_OFF_MS) && standing.workers > 0;
-        if due > standing.now && !(is_put_off && standing.paused_until.is_none()) {
-            let in_ms = due - standing.now;
+        let is_put_off = level > 0 && due <= position.now.saturating_add(PUT_OFF_MS) && position.workers > 0;
+        if due > position.now && !(is_put_off && position.paused_until.is_none()) {
+            let in_ms = due - position.now;
             return match job.errors {
                 0 => Self::NotDue { in_ms },
                 errors => Self::Retrying { attempt: u32::from(errors) + 1, in_ms, error: last_error(job) },
             };
         }
-        if job.expires_at.is_some_and(|expires_at| standing.now > expires_at) {
+        if job.expires_at.is_some_and(|expires_at| position.now > expires_at) {
             return Self::Expired;
         }
-        match (standing.paused_until, standing.workers, level, standing.before) {
+        match (position.paused_until, position.workers, level, position.before) {
             (Some(u64::MAX), ..) => Self::Paused { in_ms: None },
-            (Some(until), ..) => Self::Paused { in_ms: Some(until.saturating_sub(standing.now)) },
+            (Some(until), ..) => Self::Paused { in_ms: Some(until.saturating_sub(position.now)) },
             (None, 0, ..) => Self::NoConsumer,
             (None, _, 1.., _) => Self::Suspect { level },
-            (None, _, 0, 1..) => Self::Behind { jobs: standing.before },
+            (None, _, 0, 1..) => Self::Behind { jobs: position.before },
             (None, _, 0, 0) => Self::Next,
         }
     }
@@ -219,12 +219,12 @@ impl Topic {
         let ask = |shard: Shard, ids: Vec<JobId>| async move {
             let mut answers = Vec::with_capacity(ids.len());
             for id in ids {
-                answers.push(self.store.standing(&shard, id, PREVIEW_BYTES_MAX).await?);
+                answers.push(self.store.position(&shard, id, PREVIEW_BYTES_MAX).await?);
             }
             Ok(answers)
         };
-        let standing = self.router.route(&[id], |id| *id, ask, |standing| standing.job.is_none()).await?.pop();
-        let why = standing.as_ref().map_or(Why::Unknown, Why::of);
+        let position = self.router.route(&[id], |id| *id, ask, |position| position.job.is_none()).await?.pop();
+        let why = position.as_ref().map_or(Why::Unknown, Why::of);
         #[cfg(feature = "sql")]
         if let Some(rows) = &self.rows {
             return rows.why(id, why).await;
@@ -241,7 +241,7 @@ mod tests {
     use super::Why;
     use bytes::Bytes;
     use evenkeel_protocol::queue::job::{CompletionRecord, End, ErrorClass, ErrorNote, Job, JobSpec, Note, Priority};
-    use evenkeel_protocol::queue::steps::{Preview, Standing, State};
+    use evenkeel_protocol::queue::steps::{JobPosition, Preview, State};
 
     const NOW: u64 = 1_000_000;
     const WAITS: State = State::Waiting(Priority::Normal);
@@ -256,13 +256,13 @@ mod tests {
         Job { errors, spec, ..job() }
     }
 
-    fn standing(state: State, score: u64, job: Job) -> Standing {
+    fn position(state: State, score: u64, job: Job) -> JobPosition {
         let job = Some(Preview::Live { state, score, job: Box::new(job), body_bytes: 0 });
-        Standing { now: NOW, lease_now: NOW + 7, paused_until: None, workers: 2, before: 0, job }
+        JobPosition { now: NOW, lease_now: NOW + 7, paused_until: None, workers: 2, before: 0, job }
     }
 
-    fn waiting(score: u64, job: Job) -> Standing {
-        standing(WAITS, score, job)
+    fn waiting(score: u64, job: Job) -> JobPosition {
+        position(WAITS, score, job)
     }
 
     /// Each row of the table, and that the first one that holds is the answer.
@@ -273,32 +273,32 @@ mod tests {
         let claimed = Job { started: false, ..started.clone() };
         let suspect = Job { crashes: 2, ..job() };
         let late = Job { expires_at: Some(NOW - 1), ..job() };
-        let paused = |until| Standing { paused_until: Some(until), workers: 0, ..waiting(NOW, suspect.clone()) };
-        let ended = Standing { job: Some(Preview::Ended(completion)), ..waiting(NOW, job()) };
+        let paused = |until| JobPosition { paused_until: Some(until), workers: 0, ..waiting(NOW, suspect.clone()) };
+        let ended = JobPosition { job: Some(Preview::Ended(completion)), ..waiting(NOW, job()) };
         let dead = Why::Dead { at: 9, errors: 6, error: "smtp refused".to_owned() };
         let retrying = Why::Retrying { attempt: 3, in_ms: 30, error: "smtp refused".to_owned() };
-        let behind = Standing { before: 1_911, ..waiting(NOW, job()) };
+        let behind = JobPosition { before: 1_911, ..waiting(NOW, job()) };
         let cases = [
-            (Standing { job: None, ..waiting(NOW, job()) }, Why::Unknown),
+            (JobPosition { job: None, ..waiting(NOW, job()) }, Why::Unknown),
             (ended, Why::Ended { end: End::Done, at: Some(5) }),
-            (standing(State::Dead, 9, failed(6)), dead),
-            (standing(State::Leased, NOW + 7, started.clone()), Why::Silent { for_ms: 0, workers: 2 }),
-            (standing(State::Leased, NOW + 8, started), Why::Running { for_ms: 40 }),
-            (standing(State::Leased, NOW + 8, claimed), Why::Claimed { for_ms: 40 }),
+            (position(State::Dead, 9, failed(6)), dead),
+            (position(State::Leased, NOW + 7, started.clone()), Why::Silent { for_ms: 0, workers: 2 }),
+            (position(State::Leased, NOW + 8, started), Why::Running { for_ms: 40 }),
+            (position(State::Leased, NOW + 8, claimed), Why::Claimed { for_ms: 40 }),
             (waiting(NOW + 30, failed(2)), retrying),
             (waiting(NOW + 30, job()), Why::NotDue { in_ms: 30 }),
-            (Standing { workers: 0, ..waiting(NOW, late) }, Why::Expired),
+            (JobPosition { workers: 0, ..waiting(NOW, late) }, Why::Expired),
             (paused(u64::MAX), Why::Paused { in_ms: None }),
             (paused(NOW + 3), Why::Paused { in_ms: Some(3) }),
-            (Standing { workers: 0, ..waiting(NOW, suspect.clone()) }, Why::NoConsumer),
+            (JobPosition { workers: 0, ..waiting(NOW, suspect.clone()) }, Why::NoConsumer),
             (waiting(NOW, suspect.clone()), Why::Suspect { level: 2 }),
             (waiting(NOW + 100, suspect.clone()), Why::Suspect { level: 2 }),
             (waiting(NOW + 101, suspect), Why::NotDue { in_ms: 101 }),
             (behind, Why::Behind { jobs: 1_911 }),
             (waiting(NOW, job()), Why::Next),
         ];
-        for (standing, why) in cases {
-            assert_eq!(Why::of(&standing), why, "{standing:?}");
+        for (position, why) in cases {
+            assert_eq!(Why::of(&position), why, "{position:?}");
         }
     }
 

@@ -49,7 +49,7 @@ pub(crate) enum CarryError {
         /// The error message of the sink.
         reason: String,
         /// Whether the sink is unavailable, so that the message is not the cause.
-        is_away: bool,
+        is_unavailable: bool,
     },
     /// This process has no sink.
     #[error("this process has no sink for messages")]
@@ -59,13 +59,13 @@ pub(crate) enum CarryError {
 #[allow(dead_code, reason = "called by the relay")]
 impl CarryError {
     /// Whether the destination is unavailable, so that the effect is not the cause: such a failure uses no attempt.
-    pub(crate) fn is_away(&self) -> bool {
+    pub(crate) fn is_unavailable(&self) -> bool {
         match self {
             #[cfg(feature = "cache")]
             Self::Cache(error) => error.is_retryable(),
             #[cfg(feature = "queue")]
             Self::Queue(error) => error.is_retryable(),
-            Self::Sink { is_away, .. } => *is_away,
+            Self::Sink { is_unavailable, .. } => *is_unavailable,
             Self::NoSink => true,
         }
     }

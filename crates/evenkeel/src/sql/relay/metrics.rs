@@ -40,9 +40,13 @@ impl RelayMetrics {
 
     /// Counts rows that were not carried out, by reason.
     pub(super) fn not_done(&self, worker: Worker, looked: &Looked) {
-        let away = looked.waiting.saturating_sub(looked.unrouted);
-        let reasons =
-            [("away", away), ("no_route", looked.unrouted), ("failed", looked.failed), ("parked", looked.parked)];
+        let unavailable = looked.waiting.saturating_sub(looked.unrouted);
+        let reasons = [
+            ("unavailable", unavailable),
+            ("no_route", looked.unrouted),
+            ("failed", looked.failed),
+            ("parked", looked.parked),
+        ];
         for (reason, rows) in reasons {
             if rows > 0 {
                 counter!("evenkeel_outbox_failures_total", "worker" => worker.name(), "reason" => reason)

@@ -18,9 +18,11 @@ impl Publisher for Sinks {
             match self.publish_all(std::slice::from_ref(&envelope)).await.pop() {
                 Some(Ok(_)) => Ok(()),
                 Some(Err(error)) => {
-                    Err(CarryError::Sink { reason: error.to_string(), is_away: !error.counts_as_attempt() })
+                    Err(CarryError::Sink { reason: error.to_string(), is_unavailable: !error.counts_as_attempt() })
                 }
-                None => Err(CarryError::Sink { reason: "the sink returned no result".to_owned(), is_away: false }),
+                None => {
+                    Err(CarryError::Sink { reason: "the sink returned no result".to_owned(), is_unavailable: false })
+                }
             }
         })
     }

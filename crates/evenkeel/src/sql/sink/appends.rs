@@ -213,7 +213,7 @@ fn entry(message: &Envelope) -> Result<NewEntry, SinkError> {
 fn refused(error: &StreamError) -> SinkError {
     match error {
         StreamError::Link(_) | StreamError::Database { .. } if error.is_retryable() => {
-            SinkError::Away(error.to_string())
+            SinkError::Unavailable(error.to_string())
         }
         StreamError::TooLarge { .. } | StreamError::Invalid(_) => SinkError::Poison(error.to_string()),
         _ => SinkError::Retry(error.to_string()),

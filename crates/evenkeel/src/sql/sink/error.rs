@@ -7,7 +7,7 @@ pub enum SinkError {
     /// The sink cannot be reached, or accepts no messages at all now. The message is not the cause: no attempt is counted, and all
     /// other messages for this sink wait as well.
     #[error("the sink is unavailable: {0}")]
-    Away(String),
+    Unavailable(String),
     /// The topic accepts no more messages for now, as a stream that is full. No attempt is counted; the message is sent again after a
     /// delay.
     #[error("the topic accepts no more messages for now: {0}")]
@@ -45,7 +45,7 @@ impl SinkError {
 
     /// Whether the sink as a whole is unavailable.
     #[must_use]
-    pub fn is_away(&self) -> bool {
-        matches!(self, Self::Away(_))
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
     }
 }

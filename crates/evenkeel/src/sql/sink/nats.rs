@@ -39,10 +39,10 @@ impl NatsSink {
     /// Connects to `address` (`nats://[user:password@]host:port`), and keeps trying in the background if that fails.
     ///
     /// # Errors
-    /// [`SinkError::Away`] if the address cannot be parsed.
+    /// [`SinkError::Unavailable`] if the address cannot be parsed.
     pub async fn connect(address: &str) -> Result<Self, SinkError> {
         let options = async_nats::ConnectOptions::new().retry_on_initial_connect();
-        let client = options.connect(address).await.map_err(|error| SinkError::Away(error.to_string()))?;
+        let client = options.connect(address).await.map_err(|error| SinkError::Unavailable(error.to_string()))?;
         Ok(Self::new(client))
     }
 
@@ -133,7 +133,7 @@ fn refused(error: &PublishError) -> SinkError {
         PublishErrorKind::MaxPayloadExceeded => SinkError::Poison(words),
         PublishErrorKind::StreamNotFound => SinkError::Busy(format!("{words}; create a stream for the subject")),
         PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe | PublishErrorKind::MaxAckPending => {
-            SinkError::Away(words)
+            SinkError::Unavailable(words)
         }
         _ => SinkError::Retry(words),
     }

@@ -2,6 +2,7 @@
 
 use super::entry::Entry;
 use super::handled::Handled;
+use crate::handling::work;
 
 /// Several entries for one call of a handler.
 ///
@@ -14,28 +15,10 @@ pub struct Batch<T> {
 }
 
 /// The result of a batch handler.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BatchHandled<E> {
-    /// The same result for all entries.
-    All(Handled),
-    /// One result per entry, in the order of the batch. An entry without a result is retried, as after an error.
-    Each(Vec<Result<Handled, E>>),
-}
-
-impl<E> From<()> for BatchHandled<E> {
-    fn from((): ()) -> Self {
-        Self::All(Handled::Done)
-    }
-}
+pub type BatchHandled<E> = work::BatchHandled<Handled, E>;
 
 impl<E> From<Handled> for BatchHandled<E> {
     fn from(handled: Handled) -> Self {
         Self::All(handled)
-    }
-}
-
-impl<E> From<Vec<Result<Handled, E>>> for BatchHandled<E> {
-    fn from(each: Vec<Result<Handled, E>>) -> Self {
-        Self::Each(each)
     }
 }

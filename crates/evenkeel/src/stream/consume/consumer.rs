@@ -1,16 +1,15 @@
 //! [`Consumer`]: a handler and the settings under which it runs.
 
-use super::batch::{Batch, BatchHandled};
 use super::entry::Entry;
 use super::group::{self, GroupSettings, Ordering};
-use super::handled::{Handled, HandlerResult, Reaction};
+use super::handled::{Handled, Reaction};
 use super::partition::{Worker, work};
 use super::run::{InFlight, Run, Slots};
 use super::share::{Share, keep_attending, stop_attending};
 use super::upkeep::keep_up;
-use crate::handling::gather::Gatherer;
-use crate::handling::handler::{Handler, Handling, OnError, reaction, with_reaction};
+use crate::handling::handler::OnError;
 use crate::handling::phase::{FAREWELL, Phase, closed, drain};
+use crate::handling::work::Work;
 use crate::stream::metrics::ConsumerMetrics;
 use crate::stream::stream::Stream;
 use evenkeel_link::Token;
@@ -25,25 +24,13 @@ use tokio::sync::{RwLock, watch};
 /// The most entries of a partition that may wait in a process.
 const BUFFER_MAX: usize = 100_000;
 
-/// A handler of one entry.
-pub(super) type Handle<T, E> = Handler<Entry<T>, Result<Handled, E>>;
-
-/// A handler of several entries.
-pub(super) type HandleBatch<T, E> = Handler<Batch<T>, Result<BatchHandled<E>, E>>;
-
-/// The user's handler: of single entries or of batches.
-pub(super) enum Work<T, E> {
-    One(Handle<T, E>),
-    Batch { size: usize, fill: Duration, handler: HandleBatch<T, E> },
-}
-
 /// A handler and the settings under which it runs. Nothing happens until [`run`](Self::run).
 #[must_use = "nothing is consumed until `run`"]
 pub struct Consumer<T, E> {
     stream: Stream<T>,
     group: String,
     settings: GroupSettings,
-    work: Work<T, E>,
+    work: Work<Entry<T>, Handled, E>,
     reaction: OnError<E, Reaction>,
     concurrency: usize,
     buffer: usize,
@@ -56,7 +43,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         stream: Stream<T>,
         group: String,
         settings: GroupSettings,
-        work: Work<T, E>,
+        work: Work<Entry<T>, Handled, E>,
         concurrency: usize,
     ) -> Self {
         Self {
@@ -85,9 +72,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
 
     /// How long the first entry of a batch waits for others. Default 10 ms. Without effect on a handler of single entries.
     pub fn fill(mut self, time: Duration) -> Self {
-        if let Work::Batch { fill, .. } = &mut self.work {
-            *fill = time;
-        }
+        self.work.set_fill(time);
         self
     }
 
@@ -156,13 +141,8 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         if let Err(reason) = self.settings.check(base.record.partitions) {
             return base.refuse(reason);
         }
-        if let Work::Batch { size, .. } = self.work
-            && !(1..=self.concurrency).contains(&size)
-        {
-            return base.refuse("the size of a batch must be between 1 and `concurrency`: a larger batch never fills");
-        }
-        if !(1..=10_000).contains(&self.concurrency) {
-            return base.refuse("`concurrency` must be between 1 and 10,000");
+        if let Err(reason) = self.work.slots(self.concurrency) {
+            return base.refuse(reason);
         }
         if self.handler_timeout.is_some_and(|limit| limit < Duration::from_millis(1)) {
             return base.refuse("`handler_timeout` must be at least 1 ms, or no handler could end in time");
@@ -176,21 +156,11 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     fn into_run(self, group: GroupName, phases: watch::Receiver<Phase>) -> Arc<Run<T>> {
         let core = Arc::clone(self.stream.core());
         let is_ordered = self.settings.ordering != Ordering::Unordered;
-        let handling = match self.work {
-            Work::One(handler) => Handling::One(with_reaction(handler, self.reaction)),
-            Work::Batch { size, fill, handler } => Handling::Batch(Gatherer::new(
-                size,
-                fill,
-                each_with_reaction(handler, self.reaction),
-                core.base.clock.clone(),
-                phases.clone(),
-            )),
-        };
         let run = Arc::new(Run {
             metrics: ConsumerMetrics::register(&core.base.name, &group.as_str().into()),
             group,
             consumer: Token::random(),
-            handling,
+            handling: self.work.into_handling(self.reaction, &core.base.clock, &phases),
             slots: Slots::new(self.concurrency),
             gate: Arc::new(RwLock::new(())),
             in_flight: Arc::<InFlight>::default(),
@@ -222,28 +192,4 @@ fn loops<T: Send + Sync + 'static>(run: &Arc<Run<T>>, workers: &[Arc<Worker<T>>]
         all.push(Background::spawn("stream share", clock.clone(), move || keep_attending(Arc::clone(&attending))));
     }
     all
-}
-
-/// Wraps the batch handler: maps its errors to reactions, and returns one result for each entry.
-fn each_with_reaction<T: Send + Sync + 'static, E: Display + Send + 'static>(
-    handler: HandleBatch<T, E>,
-    on_error: OnError<E, Reaction>,
-) -> Handler<Vec<Entry<T>>, Vec<HandlerResult>> {
-    Arc::new(move |entries| {
-        let size = entries.len();
-        let handled = handler(Batch { entries });
-        let on_error = Arc::clone(&on_error);
-        Box::pin(async move {
-            let react = |error: E| reaction(&on_error, &error);
-            match handled.await {
-                Ok(BatchHandled::All(handled)) => vec![Ok(handled); size],
-                Ok(BatchHandled::Each(each)) => {
-                    let none = || Err((Reaction::Retry, "the handler returned no result for this entry".to_owned()));
-                    let given = each.into_iter().map(|answer| answer.map_err(react));
-                    given.chain(std::iter::repeat_with(none)).take(size).collect()
-                }
-                Err(error) => vec![Err(react(error)); size],
-            }
-        })
-    })
 }

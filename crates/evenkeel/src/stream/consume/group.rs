@@ -1,12 +1,13 @@
 //! [`Group`]: how a group handles the entries of a stream.
 
 use super::batch::{Batch, BatchHandled};
-use super::consumer::{Consumer, Work};
+use super::consumer::Consumer;
 use super::entry::Entry;
 #[cfg(feature = "lock")]
 use super::exclusive::PerKeyExclusive;
 use super::handled::Handled;
 use crate::handling::handler::boxed;
+use crate::handling::work::{FILL, Work};
 use crate::stream::stream::Stream;
 use evenkeel_link::support::ms;
 use evenkeel_protocol::retry_delay::RetryDelay;
@@ -208,7 +209,8 @@ impl<T: Send + Sync + 'static> Group<T> {
         R: Into<BatchHandled<E>>,
         E: Display + Send + 'static,
     {
-        let work = Work::Batch { size, fill: Duration::from_millis(10), handler: boxed(handler) };
+        let handler = boxed(move |entries| handler(Batch { entries }));
+        let work = Work::Batch { size, fill: FILL, handler };
         Consumer::new(self.stream, self.name, self.settings, work, size.max(16))
     }
 }

@@ -37,7 +37,7 @@ enum Action {
 struct Consumer {
     reader: Option<Reader>,
     has_taken_over: bool,
-    lane: Vec<(Delivery, bool)>,
+    queue: Vec<(Delivery, bool)>,
     has_worked: bool,
 }
 
@@ -123,7 +123,7 @@ impl System {
                 continue;
             }
             actions.push(if consumer.has_taken_over { Action::Read(number) } else { Action::TakeOver(number) });
-            match consumer.lane.first() {
+            match consumer.queue.first() {
                 Some((_, false)) if consumer.has_worked => actions.push(Action::Done(number)),
                 Some((_, false)) => {
                     actions.push(Action::Work(number));
@@ -169,7 +169,7 @@ impl System {
                     return;
                 }
                 self.seen = fence.max(self.seen);
-                self.effects.push(self.consumers[number].lane[0].0.id);
+                self.effects.push(self.consumers[number].queue[0].0.id);
                 self.consumers[number].has_worked = true;
             }
             Action::Done(number) => self.settle(number, Outcome::Done).await,
@@ -189,7 +189,7 @@ impl System {
     }
 
     async fn settle(&mut self, number: usize, outcome: Outcome) {
-        let (reader, delivery) = (self.reader(number), self.consumers[number].lane[0].0);
+        let (reader, delivery) = (self.reader(number), self.consumers[number].queue[0].0);
         let is_done = outcome == Outcome::Done;
         let settlement = [Settlement { delivery, outcome }];
         match self.streams.settle(&partition(), &group(), reader, &settlement).await.unwrap() {
@@ -198,11 +198,11 @@ impl System {
                 self.is_stolen |= others.map(|other| other.fence).max() > Some(reader.fence);
                 let consumer = &mut self.consumers[number];
                 if is_done {
-                    consumer.lane.remove(0);
+                    consumer.queue.remove(0);
                     consumer.has_worked = false;
                     self.settled.insert(delivery.id);
                 } else {
-                    consumer.lane[0].1 = true;
+                    consumer.queue[0].1 = true;
                 }
             }
             other => self.end(number, &other),
@@ -213,14 +213,14 @@ impl System {
         self.consumers[number].reader.unwrap()
     }
 
-    /// Adds entries to the lane, in the order of the log.
+    /// Adds entries to the queue, in the order of the log.
     fn receive(&mut self, number: usize, entries: Vec<Delivered>) {
-        let lane = &mut self.consumers[number].lane;
+        let queue = &mut self.consumers[number].queue;
         for delivered in entries {
-            lane.retain(|(delivery, _)| delivery.id != delivered.id);
-            lane.push((Delivery { id: delivered.id, count: delivered.count }, delivered.due.is_some()));
+            queue.retain(|(delivery, _)| delivery.id != delivered.id);
+            queue.push((Delivery { id: delivered.id, count: delivered.count }, delivered.due.is_some()));
         }
-        lane.sort_by_key(|(delivery, _)| delivery.id);
+        queue.sort_by_key(|(delivery, _)| delivery.id);
     }
 
     /// The consumer has lost the partition.

@@ -36,7 +36,7 @@ enum Step {
     Resume,
     Close,
     Give,
-    Adopt,
+    Receive,
     DropReceived,
 }
 
@@ -60,7 +60,7 @@ const NEEDS: &[(Step, bool, &[&str])] = &[
     (Step::Resume, true, &["wake"]),
     (Step::Close, false, &[]),
     (Step::Give, true, &["schedules", "leaving:1"]),
-    (Step::Adopt, true, &["wake", "schedules"]),
+    (Step::Receive, true, &["wake", "schedules"]),
     (Step::DropReceived, false, &["leaving:1"]),
 ];
 
@@ -77,7 +77,7 @@ struct Scene {
     shard: Shard,
     consumer: Consumer,
     leased: [Receipt; 2],
-    adopted: Vec<Transfer>,
+    received: Vec<Transfer>,
 }
 
 const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "new", "tick"];
@@ -111,8 +111,8 @@ impl Scene {
             rig.queue.close(shard, Close { shards: 2, before: 1, inherits: None }).await?;
         }
         rig.queue.send_items(&other, &[Item::Job(job("f").id)]).await?;
-        let adopted = rig.queue.leaving(&other, 0, 10).await?;
-        ensure!(adopted.len() == 1);
+        let received = rig.queue.leaving(&other, 0, 10).await?;
+        ensure!(received.len() == 1);
         if step == Step::DropReceived {
             rig.queue.send_items(&shard, &[Item::Job(of_the_other("g").id)]).await?;
         }
@@ -121,7 +121,7 @@ impl Scene {
         }
         // So that a written time differs from the one before, and leases have expired where that matters.
         rig.time.advance(if step == Step::Rescue { 30_000 } else { 1 }).await?;
-        Ok(Self { shard, consumer, leased: [a.receipt, b.receipt], adopted })
+        Ok(Self { shard, consumer, leased: [a.receipt, b.receipt], received })
     }
 
     fn settling(&self) -> SettleAndClaim {
@@ -173,7 +173,7 @@ impl Scene {
                     [Item::Job(of_the_other("e").id), Item::Schedule(SCHEDULE), Item::Job(of_the_other("g").id)];
                 queue.send_items(shard, &items).await.map(drop)
             }
-            Step::Adopt => queue.receive(shard, 1, &self.adopted).await.map(drop),
+            Step::Receive => queue.receive(shard, 1, &self.received).await.map(drop),
             Step::DropReceived => queue.drop_received(shard, 1, 1).await.map(drop),
         }
     }

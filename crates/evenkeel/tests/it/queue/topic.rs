@@ -261,7 +261,7 @@ async fn alerts_are_raised_and_cleared_once() -> Result<()> {
     assert!(changes[3].job.is_some());
     assert_eq!(changes[1].to_string(), "queue mail: 2 dead letters, the limit is 0");
     assert_eq!(changes[0].to_string(), "resolved: queue mail: 0 jobs wait, the limit is 3");
-    assert_eq!(watch.standing().count(), 2);
+    assert_eq!(watch.active().count(), 2);
     topic.purge(JobState::Dead, "mail").await?;
     assert_eq!(kinds(&watch.look().await?), [(AlertKind::DeadLetters, false)]);
     Ok(())
@@ -280,13 +280,13 @@ async fn watch_reports_an_unreachable_redis_once() -> Result<()> {
     assert!(matches!(&raised[..], [alert] if alert.kind == AlertKind::Unreachable && alert.raised), "{raised:?}");
     assert!(raised[0].to_string().starts_with("queue mail: its store could not be read"), "{}", raised[0]);
     assert_eq!(watch.check().await, [], "reported once");
-    assert_eq!(watch.standing().count(), 1);
+    assert_eq!(watch.active().count(), 1);
     redis.restart().await?;
     let link = keel.link().context("on Redis")?;
     link.state().wait_for(|state| state.is_up()).await?;
     let resolved = watch.check().await;
     assert!(matches!(&resolved[..], [alert] if alert.kind == AlertKind::Unreachable && !alert.raised), "{resolved:?}");
-    assert_eq!(watch.standing().count(), 0);
+    assert_eq!(watch.active().count(), 0);
     Ok(())
 }
 

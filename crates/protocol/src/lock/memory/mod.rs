@@ -225,8 +225,8 @@ mod tests {
     async fn take(locks: &MemoryLock, number: usize) -> (Token, Fence) {
         let (owner, process) = (Token::random(), Token::random());
         let (lease_ms, cooling_ms, hold_ms_max, fence_floor, waits) = (30_000, 0, None, 0, false);
-        let words = Bytes::new();
-        let call = Acquire { owner, process, lease_ms, cooling_ms, hold_ms_max, fence_floor, waits, words };
+        let metadata = Bytes::new();
+        let call = Acquire { owner, process, lease_ms, cooling_ms, hold_ms_max, fence_floor, waits, metadata };
         match locks.acquire(&name(number), &call).await {
             Ok(Acquired::Granted { fence, .. }) => (owner, fence),
             other => unreachable!("{other:?}"),

@@ -35,7 +35,7 @@ pub(super) struct Record {
     cooling: u64,
     since: u64,
     limit: Option<u64>,
-    words: Bytes,
+    metadata: Bytes,
 }
 
 /// The state of a name that outlives a lease.
@@ -129,7 +129,7 @@ impl State {
             cooling: call.cooling_ms,
             since: now,
             limit: call.hold_ms_max.map(|hold| now + hold),
-            words: call.words.clone(),
+            metadata: call.metadata.clone(),
         });
         Acquired::Granted { fence: Fence(fence), lease_left_ms: lease }
     }
@@ -202,7 +202,7 @@ impl State {
             free_in_ms: held.free_at() - now,
             held_ms: now.saturating_sub(held.since),
             waiting: self.waiters.values().filter(|until| **until > now).count() as u64,
-            words: held.words,
+            metadata: held.metadata,
         })
     }
 

@@ -1,6 +1,6 @@
 //! A server of a Redlock as a model in this process: the model of the exclusive lock, and its membership.
 
-use super::{Mark, Node, NodeListener, Standing, Vote};
+use super::{Mark, Membership, Node, NodeListener, Vote};
 use crate::lock::error::LockError;
 use crate::lock::memory::MemoryLock;
 use crate::lock::name::LockName;
@@ -67,15 +67,15 @@ impl Node for MemoryNode {
         locks.release(name, call).await
     }
 
-    async fn stand(&self, sit_out_ms: u64) -> Result<Standing, LockError> {
+    async fn membership(&self, sit_out_ms: u64) -> Result<Membership, LockError> {
         let now = self.clock.unix_ms();
         let mut state = self.state();
         let since = state.since.filter(|since| *since <= now).unwrap_or(now);
         state.since = Some(since);
         if state.is_member {
-            return Ok(Standing::Member);
+            return Ok(Membership::Member);
         }
-        Ok(Standing::Out { left_ms: (since + sit_out_ms).saturating_sub(now), mark: Mark(since) })
+        Ok(Membership::Out { left_ms: (since + sit_out_ms).saturating_sub(now), mark: Mark(since) })
     }
 
     async fn admit(&self, mark: Mark, floor: u64) -> Result<bool, LockError> {
@@ -121,7 +121,7 @@ mod tests {
     fn call(owner: Token) -> Acquire {
         let process = Token::from([9; 16]);
         let (lease_ms, cooling_ms, hold_ms_max, fence_floor) = (30_000, 0, None, 0);
-        Acquire { owner, process, lease_ms, cooling_ms, hold_ms_max, fence_floor, waits: false, words: Bytes::new() }
+        Acquire { owner, process, lease_ms, cooling_ms, hold_ms_max, fence_floor, waits: false, metadata: Bytes::new() }
     }
 
     /// Without the tombstone, a rejoin that was delayed in the network would hold the lock for a whole lease after its release.

@@ -23,7 +23,7 @@ pub enum Vote {
 
 /// The membership of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Membership {
     /// It is a member.
     Member,
     /// It is excluded.
@@ -49,7 +49,7 @@ pub trait Node: Send + Sync {
     /// Releases the lock here. `tombstone_ms`: a delayed rejoin of this owner is rejected for so many ms.
     async fn release(&self, name: &LockName, call: Release, tombstone_ms: Option<u64>) -> Reply<Released>;
     /// Its membership; creates its mark if it has none.
-    async fn stand(&self, sit_out_ms: u64) -> Reply<Standing>;
+    async fn membership(&self, sit_out_ms: u64) -> Reply<Membership>;
     /// Makes it a member whose fencing tokens are above `floor`; `false` if its mark has changed.
     async fn admit(&self, mark: Mark, floor: u64) -> Reply<bool>;
     /// The highest fencing token of all names that the server has stored.

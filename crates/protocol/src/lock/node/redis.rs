@@ -1,6 +1,6 @@
 //! A Redis server of a Redlock: the scripts of the exclusive lock, preceded by a check of the server's membership.
 
-use super::{Mark, Node, NodeListener, Standing, Vote};
+use super::{Mark, Membership, Node, NodeListener, Vote};
 use crate::lock::error::{LockError, Unreached};
 use crate::lock::name::{FENCE, Keys, LockName, front};
 use crate::lock::redis::{RedisLock, acquired, arguments, log_foreign, released, typed};
@@ -117,12 +117,12 @@ impl Node for RedisNode {
         released(verdict, waiting)
     }
 
-    async fn stand(&self, sit_out_ms: u64) -> Result<Standing, LockError> {
+    async fn membership(&self, sit_out_ms: u64) -> Result<Membership, LockError> {
         let epoch = self.link()?.epoch().ok_or_else(|| self.down())?;
         let sit_out_ms = sit_out_ms.to_string();
         let args: [&[u8]; 2] = [epoch.run_id().as_bytes(), sit_out_ms.as_bytes()];
         let (is_member, left_ms, since): (u8, u64, u64) = epoch.run(&STAND, &[&self.mark()], &args).await?;
-        Ok(if is_member == 1 { Standing::Member } else { Standing::Out { left_ms, mark: Mark(since) } })
+        Ok(if is_member == 1 { Membership::Member } else { Membership::Out { left_ms, mark: Mark(since) } })
     }
 
     async fn admit(&self, mark: Mark, floor: u64) -> Result<bool, LockError> {

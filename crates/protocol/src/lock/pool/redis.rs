@@ -73,7 +73,7 @@ impl PoolSteps for RedisPool {
             hold.as_bytes(),
             floor.as_bytes(),
             waits.as_bytes(),
-            &request.words,
+            &request.metadata,
             fenced.as_bytes(),
         ];
         let (verdict, number, fence, signer): (i8, u64, u64, Vec<u8>) =
@@ -151,8 +151,8 @@ impl PoolSteps for RedisPool {
 type Holder = (Vec<u8>, u32, u64, u64, Vec<u8>);
 
 fn holders(found: Vec<Holder>) -> Result<Vec<PoolHolder>, LockError> {
-    let holder = |(owner, permits, lease_left_ms, held_ms, words): Holder| {
-        Ok(PoolHolder { owner: token(owner)?, permits, lease_left_ms, held_ms, words: words.into() })
+    let holder = |(owner, permits, lease_left_ms, held_ms, metadata): Holder| {
+        Ok(PoolHolder { owner: token(owner)?, permits, lease_left_ms, held_ms, metadata: metadata.into() })
     };
     let mut holders = found.into_iter().map(holder).collect::<Result<Vec<_>, LockError>>()?;
     sort(&mut holders);

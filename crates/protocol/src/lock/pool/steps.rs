@@ -3,7 +3,7 @@
 
 use crate::lock::error::LockError;
 use crate::lock::name::LockName;
-use crate::lock::steps::{Fence, Released, Renewed, WORDS_BYTES_MAX, WakeListener, check_floor};
+use crate::lock::steps::{Fence, METADATA_BYTES_MAX, Released, Renewed, WakeListener, check_floor};
 use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_link::Token;
@@ -59,7 +59,7 @@ pub struct PermitRequest {
     /// Whether the caller takes a place in the queue if the request is not granted.
     pub waits: bool,
     /// The holder's metadata.
-    pub words: Bytes,
+    pub metadata: Bytes,
 }
 
 /// The reply to an [`PermitRequest`].
@@ -98,7 +98,7 @@ pub struct PoolHolder {
     /// How long they have been held.
     pub held_ms: u64,
     /// The holder's metadata.
-    pub words: Bytes,
+    pub metadata: Bytes,
 }
 
 /// The state of a pool.
@@ -168,8 +168,8 @@ pub fn check(request: &PermitRequest) -> Reply<()> {
             request.lease_ms
         ));
     }
-    if request.words.len() > WORDS_BYTES_MAX {
-        return refuse(format!("{} bytes of metadata; the limit is {WORDS_BYTES_MAX}", request.words.len()));
+    if request.metadata.len() > METADATA_BYTES_MAX {
+        return refuse(format!("{} bytes of metadata; the limit is {METADATA_BYTES_MAX}", request.metadata.len()));
     }
     check_floor(request.fence_floor)
 }

@@ -29,7 +29,7 @@ fence = math.max(fence, now * 1000) -- guard: lock_fence_time
 fence = math.max(fence, tonumber(ARGV[6]) + 1) -- guard: lock_fence_floor
 strange(ask('ZREM', KEYS[3], ARGV[2]))
 note(KEYS[2], fence, NO_OWNER, 0)
-local taken = { words = ARGV[8] }
+local taken = { metadata = ARGV[8] }
 taken.owner, taken.fence, taken.ends, taken.lease = ARGV[1], fence, now + lease, lease
 taken.cooling, taken.since, taken.limit = tonumber(ARGV[4]), now, limit
 place(KEYS[1], taken)

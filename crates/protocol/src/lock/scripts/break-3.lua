@@ -12,5 +12,5 @@ note(KEYS[2], math.max(held.fence, (ledger(KEYS[2]))), NO_OWNER, 0)
 call('SPUBLISH', ARGV[2], '')
 return {
   held.owner, held.fence, math.max(held.ends - now, 0), held.ends + held.cooling - now,
-  math.max(now - held.since, 0), others(KEYS[3], ''), held.words,
+  math.max(now - held.since, 0), others(KEYS[3], ''), held.metadata,
 }

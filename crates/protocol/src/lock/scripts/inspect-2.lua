@@ -6,5 +6,5 @@ local held = open(KEYS[1])
 if not held then return nil end
 return {
   held.owner, held.fence, math.max(held.ends - now, 0), held.ends + held.cooling - now,
-  math.max(now - held.since, 0), others(KEYS[2], ''), held.words,
+  math.max(now - held.since, 0), others(KEYS[2], ''), held.metadata,
 }

@@ -30,7 +30,7 @@ end
 local function open(key)
   local raw = read(key, RECORD_BYTES, 17)
   if not raw then return nil end
-  local r = { words = string.sub(raw, 51) }
+  local r = { metadata = string.sub(raw, 51) }
   r.owner, r.fence, r.ends, r.lease, r.cooling, r.since, r.limit = struct.unpack(RECORD, raw)
   r.from_future = r.ends > now + r.lease
   if r.from_future then r.ends = now + r.lease end -- guard: lock_lease_from_future
@@ -40,7 +40,7 @@ end
 
 local function place(key, r)
   local head = struct.pack(RECORD, r.owner, r.fence, r.ends, r.lease, r.cooling, r.since, r.limit)
-  call('SET', key, head .. r.words, 'PX', r.ends + r.cooling - now)
+  call('SET', key, head .. r.metadata, 'PX', r.ends + r.cooling - now)
 end
 
 -- The last fence, the process that released last, and until when it lets other processes acquire first.

@@ -75,7 +75,7 @@ impl ShardState {
     }
 
     fn send(&mut self, keeper: u16, label: Bytes, record: Bytes) -> SendOutcome {
-        let sequence = self.last_given.entry(keeper).or_default();
+        let sequence = self.last_sent.entry(keeper).or_default();
         *sequence += 1;
         self.leaving.entry(keeper).or_default().insert(*sequence, Transfer { sequence: *sequence, label, record });
         SendOutcome::Sent

@@ -1,8 +1,8 @@
-//! Read-only steps for operators: `list`, `previews`, `standing`, `kept`, `stats`.
+//! Read-only steps for operators: `list`, `previews`, `position`, `kept`, `stats`.
 
 use super::state::{Index, ShardState};
 use crate::queue::job::{JobId, Priority};
-use crate::queue::steps::{Found, Kept, Listed, Preview, Standing, State, Stats, WORKER_COUNTED_MS, Worker};
+use crate::queue::steps::{Found, JobPosition, Kept, Listed, Preview, State, Stats, WORKER_COUNTED_MS, Worker};
 use evenkeel_link::support::guard;
 use std::ops::Bound;
 
@@ -28,7 +28,7 @@ impl ShardState {
         Preview::of(Ok(self.found(now, id)), bytes)
     }
 
-    pub(crate) fn standing(&self, now: u64, id: JobId, bytes: usize) -> Standing {
+    pub(crate) fn position(&self, now: u64, id: JobId, bytes: usize) -> JobPosition {
         let job = self.preview(now, id, bytes);
         let before = match job {
             Some(Preview::Live { state: State::Waiting(priority), score, .. }) if score <= now => {
@@ -38,7 +38,7 @@ impl ShardState {
             }
             _ => 0,
         };
-        Standing {
+        JobPosition {
             now,
             lease_now: self.lease_now(now),
             paused_until: self.paused(now),

@@ -13,9 +13,9 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Amend, Amended, Enqueued, Found, Heartbeat, Kept, Limits, Listed, NewJob, Preview, Put, PutAnswer, QueueSteps,
-    Receipt, Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard,
-    Standing, State, Stats, Tick, Ticked, Worker,
+    Amend, Amended, Enqueued, Found, Heartbeat, JobPosition, Kept, Limits, Listed, NewJob, Preview, Put, PutAnswer,
+    QueueSteps, Receipt, Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled,
+    Shard, State, Stats, Tick, Ticked, Worker,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -215,9 +215,9 @@ impl QueueSteps for MemoryQueue {
         Ok(self.step(shard, |state, now| ids.iter().map(|id| state.preview(now, *id, bytes)).collect()))
     }
 
-    async fn standing(&self, shard: &Shard, id: JobId, bytes: usize) -> Result<Standing, QueueError> {
+    async fn position(&self, shard: &Shard, id: JobId, bytes: usize) -> Result<JobPosition, QueueError> {
         check::previews(1, bytes)?;
-        Ok(self.step(shard, |state, now| state.standing(now, id, bytes)))
+        Ok(self.step(shard, |state, now| state.position(now, id, bytes)))
     }
 
     async fn kept(&self, shard: &Shard, worker: Worker) -> Result<Option<Kept>, QueueError> {

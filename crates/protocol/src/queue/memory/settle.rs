@@ -98,7 +98,7 @@ impl ShardState {
                 continue;
             }
             let level = job.suspicion();
-            if level > 0 && !room.has_place(level) {
+            if level > 0 && !room.has_room(level) {
                 if put_off == PUT_OFF_MAX {
                     break;
                 }

@@ -56,7 +56,7 @@ pub(crate) struct ShardState {
     /// Items that were sent to other shards and are not known to have been received yet.
     pub(crate) leaving: BTreeMap<u16, BTreeMap<u64, Transfer>>,
     /// The last sequence number sent to each other shard, and received from each.
-    pub(crate) last_given: HashMap<u16, u64>,
+    pub(crate) last_sent: HashMap<u16, u64>,
     pub(crate) last_received: HashMap<u16, u64>,
 }
 

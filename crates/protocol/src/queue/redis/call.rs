@@ -170,7 +170,7 @@ pub(crate) fn previews(ids: &[JobId], bytes: usize) -> Args {
     ids.iter().fold(Args::default().size(bytes), |args, id| args.bytes(id.0))
 }
 
-pub(crate) fn standing(id: JobId, bytes: usize) -> Args {
+pub(crate) fn position(id: JobId, bytes: usize) -> Args {
     Args::default().bytes(id.0).size(bytes)
 }
 

@@ -6,7 +6,7 @@ use super::{RedisQueue, call, reply, scripts};
 use crate::queue::error::QueueError;
 use crate::queue::job::{End, JobId};
 use crate::queue::record::{Record, Unreadable};
-use crate::queue::steps::{Amended, Kept, Preview, Shard, Standing};
+use crate::queue::steps::{Amended, JobPosition, Kept, Preview, Shard};
 use crate::reply::{array, bulk, integer, unsigned};
 use evenkeel_link::Token;
 use redis::Value;
@@ -51,10 +51,10 @@ fn preview(reply: Value) -> Result<Option<Preview>, QueueError> {
     }))
 }
 
-pub(crate) fn standing(reply: Value) -> Result<Standing, QueueError> {
+pub(crate) fn position(reply: Value) -> Result<JobPosition, QueueError> {
     let [now, lease_now, paused, workers, before, job] = parts(reply)?;
     let until = |until: u64| if until >= reply::FOREVER { u64::MAX } else { until };
-    Ok(Standing {
+    Ok(JobPosition {
         now: unsigned(&now)?,
         lease_now: unsigned(&lease_now)?,
         paused_until: u64::try_from(integer(&paused)?).ok().map(until),

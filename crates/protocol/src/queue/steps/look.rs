@@ -1,4 +1,4 @@
-//! What operators read without reading bodies: [`Preview`], [`Standing`], [`Kept`].
+//! What operators read without reading bodies: [`Preview`], [`JobPosition`], [`Kept`].
 
 use super::{Found, Looked, State};
 use crate::queue::job::{CompletionRecord, Job, Note};
@@ -67,7 +67,7 @@ fn cut(bytes: &Bytes, most: usize) -> Bytes {
 
 /// Everything in a shard that decides about the next delivery of a job, from one atomic read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct JobPosition {
     /// The server's time.
     pub now: u64,
     /// The same on the lease clock.

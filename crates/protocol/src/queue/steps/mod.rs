@@ -18,7 +18,7 @@ pub use consume::{
 };
 pub use enqueue::{Enqueued, NewJob, Put, PutAnswer, PutChange, Restored, Tick, Ticked, When};
 pub use head::Head;
-pub use look::{Kept, Preview, Standing};
+pub use look::{JobPosition, Kept, Preview};
 pub use operate::{
     Amend, Amended, Found, Limits, Listed, Looked, Redrive, RedriveVerdict, Redriven, Reschedule, Rescheduled, Revoked,
     State,
@@ -153,7 +153,7 @@ pub trait QueueSteps: Send + Sync {
     /// Some jobs with the first `bytes` bytes of their bodies (at most [`PREVIEW_BYTES_MAX`]); `None` for an unknown id.
     async fn previews(&self, shard: &Shard, ids: &[JobId], bytes: usize) -> Reply<Vec<Option<Preview>>>;
     /// Everything that decides about the next delivery of a job, with a preview of it.
-    async fn standing(&self, shard: &Shard, id: JobId, bytes: usize) -> Reply<Standing>;
+    async fn position(&self, shard: &Shard, id: JobId, bytes: usize) -> Reply<JobPosition>;
     /// The latest call of a worker, whose reply is kept until the next one; `None`: the worker is unknown, or was inactive for
     /// [`WORKER_SILENT_MS`].
     async fn kept(&self, shard: &Shard, worker: Worker) -> Reply<Option<Kept>>;

@@ -3,7 +3,7 @@
 use evenkeel_link::support::guard;
 
 /// A worker's capacity for suspects ([`Job::suspicion`](crate::queue::job::Job::suspicion)): they must be of one level at a time, and at most
-/// [`Room::places`] of them run at once. A claim delays those without a free slot by [`PUT_OFF_MS`](super::PUT_OFF_MS).
+/// [`Room::suspects_max`] of them run at once. A claim delays those without a free slot by [`PUT_OFF_MS`](super::PUT_OFF_MS).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// The number of jobs that the process runs at once. 0: it accepts no suspect now.
@@ -17,14 +17,14 @@ pub struct Room {
 impl Room {
     /// The maximum number of suspects of a level that run at once.
     #[must_use]
-    pub fn places(&self, level: u16) -> u32 {
+    pub fn suspects_max(&self, level: u16) -> u32 {
         let quarters = 2 * u32::from(level.min(16));
         if self.slots == 0 { 0 } else { self.slots.checked_shr(quarters).unwrap_or(0).max(1) }
     }
 
     /// Whether one more suspect of this level may run.
-    pub(crate) fn has_place(&self, level: u16) -> bool {
-        let is_free = (self.running == 0 || self.level == level) && self.running < self.places(level);
+    pub(crate) fn has_room(&self, level: u16) -> bool {
+        let is_free = (self.running == 0 || self.level == level) && self.running < self.suspects_max(level);
         is_free || !guard("model_suspect_places")
     }
 }

@@ -12,7 +12,7 @@ use crate::console::source::queue_problem;
 use axum::Json;
 use axum::http::{HeaderMap, header};
 use evenkeel::queue::topic::Amended;
-use evenkeel::queue::{Found, Rescheduled, Revoked, State as Standing, When};
+use evenkeel::queue::{Found, Rescheduled, Revoked, State as StoredState, When};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -144,7 +144,7 @@ pub(super) async fn edit(
     }
     let target = json!({ "topic": at.names.topic, "job": id.to_string(), "before": before, "after": after });
     let act = async {
-        if state != Standing::Dead {
+        if state != StoredState::Dead {
             return changed(topic.edit(id, body).await.map_err(queue_problem)?);
         }
         match topic.amend(id, job.spec.body.clone(), body).await.map_err(queue_problem)? {

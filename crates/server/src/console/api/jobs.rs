@@ -15,7 +15,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use evenkeel::queue::topic::{JobState, Preview, Previewed, Topic, Why};
 use evenkeel::queue::{
-    CompletionRecord, End, ErrorClass, Found, Job, JobId, Listed, Note, Priority, State as Standing,
+    CompletionRecord, End, ErrorClass, Found, Job, JobId, Listed, Note, Priority, State as StoredState,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -213,7 +213,7 @@ fn ended(id: JobId, completion: &CompletionRecord) -> JobView {
     JobView { id: id.to_string(), state: "ended", at: Some(Wide(completion.ended_at)), end, ..JobView::default() }
 }
 
-fn live(visitor: &Visitor, id: JobId, state: Standing, score: u64, job: &Job) -> JobView {
+fn live(visitor: &Visitor, id: JobId, state: StoredState, score: u64, job: &Job) -> JobView {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let history = job.error_notes().map(|error| Attempt {
         at: Wide(error.at),
@@ -224,9 +224,9 @@ fn live(visitor: &Visitor, id: JobId, state: Standing, score: u64, job: &Job) ->
     JobView {
         id: id.to_string(),
         state: match state {
-            Standing::Waiting(_) => "waiting",
-            Standing::Leased => "running",
-            Standing::Dead => "dead",
+            StoredState::Waiting(_) => "waiting",
+            StoredState::Leased => "running",
+            StoredState::Dead => "dead",
         },
         sender_id: sender_id(job),
         at: Some(Wide(score)),

@@ -107,7 +107,7 @@ pub(super) async fn acquire(at: OnSource, JsonBody(call): JsonBody<Acquisition>)
         fence_floor: call.fence_above.0,
         // A place among the waiters would reserve the lock for a client that may have gone.
         waits: false,
-        words: Bytes::from(call.metadata),
+        metadata: Bytes::from(call.metadata),
     };
     let arrived = at.app.api.clock.now();
     let until = arrived + Duration::from_millis(call.wait_ms.into());

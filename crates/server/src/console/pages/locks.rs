@@ -76,7 +76,7 @@ fn table(visitor: &Visitor, held: &[(String, Holder)]) -> Markup {
             thead { tr { th scope="col" { "Lock" } th scope="col" { "Holder" } th.number scope="col" { "Held for" } th.number scope="col" { "Lease left" } th.number scope="col" { "Processes waiting" } th.number scope="col" { "Fencing token" } } }
             tbody { @for (name, holder) in held { tr {
                 td { (name) }
-                td data-label="Holder" { @if visitor.sees_bodies() { (truncated(&printable(&holder.words), 80)) } @else { "-" } }
+                td data-label="Holder" { @if visitor.sees_bodies() { (truncated(&printable(&holder.metadata), 80)) } @else { "-" } }
                 td.number data-label="Held for" { (span(holder.held_ms)) }
                 td.number data-label="Lease left" { @if holder.lease_left_ms == 0 { "expired; free in " (span(holder.free_in_ms)) } @else { (span(holder.lease_left_ms)) } }
                 td.number data-label="Processes waiting" { (number(holder.waiting)) }

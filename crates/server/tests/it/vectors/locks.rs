@@ -62,7 +62,7 @@ async fn held(locks: &RedisLock, link: &Link, text: &str) -> Vec<Value> {
         hold_ms_max: Some(3_600_000),
         fence_floor: 0,
         waits: false,
-        words: Bytes::from_static(b"worker-1"),
+        metadata: Bytes::from_static(b"worker-1"),
     };
     hold_time(link, NOW).await;
     let granted = format!("{:?}", locks.acquire(&name, &call).await.unwrap());

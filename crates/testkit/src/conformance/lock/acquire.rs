@@ -4,7 +4,7 @@ use super::rig::{LEASE_MS, Party, Rig};
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel::lock::Fence;
-use evenkeel_protocol::lock::steps::{Acquire, Acquired, FENCE_MAX, LockSteps, WORDS_BYTES_MAX};
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, FENCE_MAX, LockSteps, METADATA_BYTES_MAX};
 
 /// One at a time.
 pub async fn free_lock_is_granted_once<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
@@ -100,7 +100,7 @@ pub async fn invalid_arguments_are_rejected<L: LockSteps>(rig: &Rig<L>) -> Resul
         Acquire { lease_ms: u64::from(u32::MAX) + 1, ..call.clone() },
         Acquire { cooling_ms: u64::MAX, ..call.clone() },
         Acquire { fence_floor: FENCE_MAX, ..call.clone() },
-        Acquire { words: Bytes::from(vec![b'x'; WORDS_BYTES_MAX + 1]), ..call.clone() },
+        Acquire { metadata: Bytes::from(vec![b'x'; METADATA_BYTES_MAX + 1]), ..call.clone() },
     ] {
         assert!(rig.locks.acquire(&rig.name, &wrong).await.is_err(), "{wrong:?}");
     }

@@ -35,8 +35,8 @@ pub async fn raise_requires_the_owner<L: LockSteps>(rig: &Rig<L>) -> Result<()> 
 pub async fn inspect_returns_the_holder<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     assert_eq!(rig.locks.inspect(&rig.name).await?, None);
     let ann = Party::new(1);
-    let words: bytes::Bytes = "counter 7".into();
-    let fence = rig.take_with(&Acquire { words: words.clone(), cooling_ms: 500, ..ann.call() }).await?;
+    let metadata: bytes::Bytes = "counter 7".into();
+    let fence = rig.take_with(&Acquire { metadata: metadata.clone(), cooling_ms: 500, ..ann.call() }).await?;
     rig.taken_for(&Party::new(2).waiting_call()).await?;
     rig.time.advance(1_000).await?;
     let (owner, waiting) = (ann.owner, 1);
@@ -47,7 +47,7 @@ pub async fn inspect_returns_the_holder<L: LockSteps>(rig: &Rig<L>) -> Result<()
         free_in_ms: LEASE_MS - 500,
         held_ms: 1_000,
         waiting,
-        words,
+        metadata,
     };
     assert_eq!(rig.locks.inspect(&rig.name).await?, Some(seen.clone()));
     rig.time.advance(LEASE_MS - 900).await?;

@@ -58,7 +58,7 @@ impl Party {
             hold_ms_max: None,
             fence_floor: 0,
             waits: false,
-            words: Bytes::new(),
+            metadata: Bytes::new(),
         }
     }
 

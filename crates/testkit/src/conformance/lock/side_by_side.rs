@@ -140,7 +140,7 @@ fn next(floor: &mut u64, random: &mut StdRng) -> Call {
                 hold_ms_max: random.random_bool(0.3).then(|| random.random_range(1..60_000)),
                 fence_floor: if random.random_bool(0.1) { *floor } else { 0 },
                 waits: random.random_bool(0.5),
-                words: Bytes::from(vec![b'w'; random.random_range(0..4)]),
+                metadata: Bytes::from(vec![b'w'; random.random_range(0..4)]),
                 ..party.call()
             })
         }

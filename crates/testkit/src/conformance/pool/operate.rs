@@ -10,14 +10,14 @@ use evenkeel_protocol::lock::steps::{Released, Renewed};
 /// `inspect` returns all holders, their metadata, and the number of waiters.
 pub async fn inspect_returns_all_holders<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
     assert_eq!(rig.pools.inspect(&rig.desks).await?, None);
-    let words: bytes::Bytes = "counter 7".into();
-    rig.sit(&PermitRequest { words: words.clone(), ..permits(2, 2) }).await?;
+    let metadata: bytes::Bytes = "counter 7".into();
+    rig.sit(&PermitRequest { metadata: metadata.clone(), ..permits(2, 2) }).await?;
     rig.time.advance(1_000).await?;
     rig.sit(&permits(1, 1)).await?;
     rig.full_for(&waiting(permits(3, 1))).await?;
-    let first = PoolHolder { owner: owner(2), permits: 2, lease_left_ms: LEASE_MS - 1_000, held_ms: 1_000, words };
+    let first = PoolHolder { owner: owner(2), permits: 2, lease_left_ms: LEASE_MS - 1_000, held_ms: 1_000, metadata };
     let second =
-        PoolHolder { owner: owner(1), permits: 1, lease_left_ms: LEASE_MS, held_ms: 0, words: bytes::Bytes::new() };
+        PoolHolder { owner: owner(1), permits: 1, lease_left_ms: LEASE_MS, held_ms: 0, metadata: bytes::Bytes::new() };
     let holders = vec![first, second];
     let seen = PoolState { permits_in_all: PERMITS, fence: Fence(0), holders, waiting: 1 };
     assert_eq!(rig.pools.inspect(&rig.desks).await?, Some(seen));

@@ -5,7 +5,7 @@ use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel_protocol::lock::pool::steps::{LEASE_MS_MAX, PERMITS_MAX, PermitReply, PermitRequest, PoolSteps};
-use evenkeel_protocol::lock::steps::{FENCE_MAX, Released, WORDS_BYTES_MAX};
+use evenkeel_protocol::lock::steps::{FENCE_MAX, METADATA_BYTES_MAX, Released};
 
 /// The next one waits for the first lease that ends.
 pub async fn permits_never_exceed_their_number<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
@@ -79,7 +79,7 @@ pub async fn invalid_pool_arguments_are_rejected<P: PoolSteps>(rig: &Rig<P>) -> 
         PermitRequest { lease_ms: 0, ..call.clone() },
         PermitRequest { lease_ms: LEASE_MS_MAX + 1, ..call.clone() },
         PermitRequest { fence_floor: FENCE_MAX, ..call.clone() },
-        PermitRequest { words: Bytes::from(vec![b'x'; WORDS_BYTES_MAX + 1]), ..call.clone() },
+        PermitRequest { metadata: Bytes::from(vec![b'x'; METADATA_BYTES_MAX + 1]), ..call.clone() },
     ] {
         assert!(rig.pools.acquire(&rig.desks, &wrong).await.is_err(), "{wrong:?}");
     }

@@ -58,7 +58,7 @@ pub fn permits(number: u8, permits: u32) -> PermitRequest {
         hold_ms_max: None,
         fence_floor: 0,
         waits: false,
-        words: Bytes::new(),
+        metadata: Bytes::new(),
     }
 }
 

@@ -149,7 +149,7 @@ fn ask(kind: Kind, number: u8, near: Fence, random: &mut StdRng) -> PermitReques
         hold_ms_max: random.random_bool(0.3).then(|| random.random_range(1..60_000)),
         fence_floor: if random.random_bool(0.1) { near.0 } else { 0 },
         waits: random.random_bool(0.6),
-        words: Bytes::from(vec![b'w'; random.random_range(0..4)]),
+        metadata: Bytes::from(vec![b'w'; random.random_range(0..4)]),
     }
 }
 

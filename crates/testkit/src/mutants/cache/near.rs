@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "near_own_step",
         "A writer reads what it has just replaced, because the notifying connection is blocked.",
-        "cache::reads::near::lanes::own_write_drops_near_value_without_notification",
+        "cache::reads::near::connections::own_write_drops_near_value_without_notification",
     ),
     mutant(
         "near_empty_push",

@@ -5,12 +5,12 @@ use crate::mutants::{Mutant, mutant};
 /// In the order of the sources.
 pub(super) const ROWS: &[Mutant] = &[
     mutant(
-        "flight_cut_at_send",
+        "single_flight_cut_at_send",
         "A reader that starts when an invalidation was sent joins the load that read the row before the write.",
         "single_flight::memory::read_during_invalidation_does_not_join_earlier_load",
     ),
     mutant(
-        "flight_cut_at_answer",
+        "single_flight_cut_at_answer",
         "A reader joins a load that found an older value while the invalidation was in flight.",
         "single_flight::memory::read_after_invalidation_reply_does_not_join_older_load",
     ),
@@ -85,7 +85,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "single_flight::memory::failed_invalidation_is_replayed_and_blocks_hits",
     ),
     mutant(
-        "redrive_before_publish",
+        "replay_before_publish",
         "A Redis restarted from a snapshot serves values that were invalidated since.",
         "outage::lost_invalidation_is_replayed_before_hits",
     ),

@@ -103,7 +103,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "relay_retention",
         "Rows are deleted that are not carried out, or that still decide on a commit.",
-        "sql::relay::sqlite::lanes::done_rows_are_deleted_after_the_retention",
+        "sql::relay::sqlite::loops::done_rows_are_deleted_after_the_retention",
     ),
     mutant(
         "relay_gates_are_separate",

@@ -45,17 +45,17 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::delivery::order::memory::unordered_consumer_reads_no_more_than_its_free_slots",
     ),
     mutant(
-        "stream_lane_per_key",
+        "stream_queue_per_key",
         "Entries of a key run at the same time.",
         "stream::side::delivery::order::memory::entries_of_a_key_run_one_after_the_other",
     ),
     mutant(
-        "stream_lane_one_at_a_time",
+        "stream_key_one_at_a_time",
         "Entries of a key run at the same time.",
         "stream::side::delivery::order::memory::entries_of_a_key_run_one_after_the_other",
     ),
     mutant(
-        "stream_lane_waits",
+        "stream_key_waits",
         "Later entries of a key overtake one that is retried, although the group blocks the key.",
         "stream::side::delivery::order::memory::blocked_key_waits_for_its_failed_entry",
     ),

@@ -160,7 +160,7 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
                 call.lease_ms
             )));
         }
-        if call.cooling_ms > 0 || !call.words.is_empty() {
+        if call.cooling_ms > 0 || !call.metadata.is_empty() {
             return Err(LockError::Invalid("an advisory lock does not support a lock delay or metadata".to_owned()));
         }
         Ok(())

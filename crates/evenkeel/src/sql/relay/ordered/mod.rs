@@ -225,7 +225,7 @@ impl Ordered {
                     self.one_by_one.insert(route);
                 }
                 let hangs = guard("relay_counts_hangs");
-                let error = if hangs { SinkError::Retry(words) } else { SinkError::Away(words) };
+                let error = if hangs { SinkError::Retry(words) } else { SinkError::Unavailable(words) };
                 for place in places {
                     answers[place] = is_alone.then(|| vec![Err(error.clone())]);
                 }
@@ -234,7 +234,8 @@ impl Ordered {
             let duplicates = answer.iter().filter(|answer| **answer == Ok(Confirmed::Duplicate)).count();
             core.metrics.duplicates.increment(duplicates as u64);
             let known = answer.iter().filter(|answer| **answer != Err(SinkError::Held));
-            let takes = known.fold(false, |takes, answer| takes | !answer.as_ref().is_err_and(SinkError::is_away));
+            let takes =
+                known.fold(false, |takes, answer| takes | !answer.as_ref().is_err_and(SinkError::is_unavailable));
             *taken.entry(route).or_default() |= takes;
             let mut answer = answer.into_iter();
             for place in places {
@@ -286,7 +287,7 @@ impl Ordered {
         };
         let words = short(&error.to_string());
         let then = match error {
-            SinkError::Away(_) | SinkError::Busy(_) | SinkError::Held if guard("relay_away_is_no_attempt") => {
+            SinkError::Unavailable(_) | SinkError::Busy(_) | SinkError::Held if guard("relay_away_is_no_attempt") => {
                 looked.waiting += 1;
                 Then::Wait { pause_ms: ms(AWAY.delay(3)), error: format!("{WAITS}{words}") }
             }

@@ -43,7 +43,7 @@ pub(super) enum Destination {
 pub(super) enum UnitOutcome {
     Done,
     /// These destinations are unavailable: no attempt is counted.
-    Away(BTreeSet<Destination>, String),
+    Unavailable(BTreeSet<Destination>, String),
     /// No sink of this program accepts this topic.
     Unrouted(String),
     Failed(String),
@@ -69,7 +69,7 @@ struct Admission {
     in_doubt: bool,
     places: Semaphore,
     taken: AtomicBool,
-    away: AtomicBool,
+    is_unavailable: AtomicBool,
 }
 
 /// The destination is not tried.
@@ -84,7 +84,7 @@ impl Admission {
             // One call finds out whether a destination is available again.
             places: Semaphore::new(if in_doubt { 1 } else { CONCURRENCY }),
             taken: AtomicBool::new(false),
-            away: AtomicBool::new(false),
+            is_unavailable: AtomicBool::new(false),
         }
     }
 
@@ -94,13 +94,13 @@ impl Admission {
         }
         // The semaphore is never closed.
         let permit = self.places.acquire().await.map_err(|_| Closed)?;
-        let is_away = self.away.load(Ordering::Relaxed) && !self.taken.load(Ordering::Relaxed);
-        if is_away { Err(Closed) } else { Ok(permit) }
+        let is_unavailable = self.is_unavailable.load(Ordering::Relaxed) && !self.taken.load(Ordering::Relaxed);
+        if is_unavailable { Err(Closed) } else { Ok(permit) }
     }
 
-    fn answered(&self, is_away: bool) {
-        if is_away {
-            self.away.store(true, Ordering::Relaxed);
+    fn answered(&self, is_unavailable: bool) {
+        if is_unavailable {
+            self.is_unavailable.store(true, Ordering::Relaxed);
         } else if !self.taken.swap(true, Ordering::Relaxed) && self.in_doubt {
             self.places.add_permits(CONCURRENCY - 1);
         }
@@ -181,7 +181,7 @@ impl Delivery {
         for (destination, admission) in found {
             if admission.taken.load(Ordering::Relaxed) {
                 has_opened |= self.gates.remove(&destination).is_some();
-            } else if admission.away.load(Ordering::Relaxed) {
+            } else if admission.is_unavailable.load(Ordering::Relaxed) {
                 let gate = self.gates.entry(destination.clone()).or_default();
                 if !gate.is_in_doubt() {
                     tracing::warn!(to = ?destination, "destination unavailable; its effects wait in the outbox");
@@ -216,7 +216,7 @@ struct UnitDelivery<'a, DB: Database> {
 /// The failures of the effects of a unit of work.
 #[derive(Default)]
 struct Parts {
-    away: BTreeMap<Destination, String>,
+    unavailable: BTreeMap<Destination, String>,
     failed: Option<String>,
     unrouted: Option<String>,
 }
@@ -255,7 +255,7 @@ impl<DB: Database> UnitDelivery<'_, DB> {
         }
         let admission = self.admissions.to(&Destination::Store);
         let Ok(_place) = admission.enter().await else {
-            parts.record(PartFailure::Away(Destination::Store, "Redis is unavailable".to_owned()));
+            parts.record(PartFailure::Unavailable(Destination::Store, "Redis is unavailable".to_owned()));
             return false;
         };
         if self.is_late() {
@@ -265,16 +265,16 @@ impl<DB: Database> UnitDelivery<'_, DB> {
         let step = self.carrier.carry_out_in_store(self.work, effects);
         let answer = self.core.clock().timeout(self.core.settings.deadline, step).await;
         admission.answered(match &answer {
-            Ok(answer) => answer.as_ref().is_err_and(|error| error.is_away()),
+            Ok(answer) => answer.as_ref().is_err_and(|error| error.is_unavailable()),
             Err(_) => true,
         });
         parts.record(match answer {
             Ok(Ok(())) => return true,
-            Ok(Err(error)) if error.is_away() && guard("relay_away_is_no_attempt") => {
-                PartFailure::Away(Destination::Store, error.to_string())
+            Ok(Err(error)) if error.is_unavailable() && guard("relay_away_is_no_attempt") => {
+                PartFailure::Unavailable(Destination::Store, error.to_string())
             }
             Ok(Err(error)) => PartFailure::Failed(error.to_string()),
-            Err(_) => PartFailure::Away(Destination::Store, "Redis did not reply in time".to_owned()),
+            Err(_) => PartFailure::Unavailable(Destination::Store, "Redis did not reply in time".to_owned()),
         });
         false
     }
@@ -287,15 +287,16 @@ impl<DB: Database> UnitDelivery<'_, DB> {
         let topic = self.admissions.gates.contains_key(&of_topic).then(|| self.admissions.to(&of_topic));
         let _turn = match &topic {
             Some(admission) => {
-                let closed =
-                    |_| PartFailure::Away(of_topic.clone(), "the topic accepts no more messages for now".to_owned());
+                let closed = |_| {
+                    PartFailure::Unavailable(of_topic.clone(), "the topic accepts no more messages for now".to_owned())
+                };
                 Some(admission.enter().await.map_err(closed)?)
             }
             None => None,
         };
         let of_sink = Destination::Sink(route);
         let sink = self.admissions.to(&of_sink);
-        let closed = |_| PartFailure::Away(of_sink.clone(), "the sink is unavailable".to_owned());
+        let closed = |_| PartFailure::Unavailable(of_sink.clone(), "the sink is unavailable".to_owned());
         let _place = sink.enter().await.map_err(closed)?;
         if self.is_late() {
             return Err(PartFailure::late(of_sink));
@@ -307,7 +308,7 @@ impl<DB: Database> UnitDelivery<'_, DB> {
             sink.answered(true);
             let error = format!("the sink did not reply within {deadline:?}; the call was dropped");
             let hangs = guard("relay_counts_hangs");
-            return Err(if hangs { PartFailure::Failed(error) } else { PartFailure::Away(of_sink, error) });
+            return Err(if hangs { PartFailure::Failed(error) } else { PartFailure::Unavailable(of_sink, error) });
         };
         let error = match answers.pop() {
             Some(Ok(_)) => {
@@ -320,7 +321,7 @@ impl<DB: Database> UnitDelivery<'_, DB> {
             Some(Err(error)) => error,
             None => SinkError::Retry("the sink returned no result".to_owned()),
         };
-        sink.answered(error.is_away());
+        sink.answered(error.is_unavailable());
         let is_busy = matches!(error, SinkError::Busy(_));
         if is_busy {
             self.admissions.to(&of_topic).answered(true);
@@ -329,8 +330,8 @@ impl<DB: Database> UnitDelivery<'_, DB> {
         let words = error.to_string();
         Err(match counts_as_attempt {
             true => PartFailure::Failed(words),
-            false if is_busy => PartFailure::Away(of_topic, words),
-            false => PartFailure::Away(of_sink, words),
+            false if is_busy => PartFailure::Unavailable(of_topic, words),
+            false => PartFailure::Unavailable(of_sink, words),
         })
     }
 
@@ -342,21 +343,21 @@ impl<DB: Database> UnitDelivery<'_, DB> {
 
 /// Why an effect was not carried out.
 enum PartFailure {
-    Away(Destination, String),
+    Unavailable(Destination, String),
     Unrouted(String),
     Failed(String),
 }
 
 impl PartFailure {
     fn late(destination: Destination) -> Self {
-        Self::Away(destination, "the claim expired before it was sent".to_owned())
+        Self::Unavailable(destination, "the claim expired before it was sent".to_owned())
     }
 }
 
 impl Parts {
     fn record(&mut self, failure: PartFailure) {
         match failure {
-            PartFailure::Away(destination, error) => drop(self.away.insert(destination, error)),
+            PartFailure::Unavailable(destination, error) => drop(self.unavailable.insert(destination, error)),
             PartFailure::Unrouted(topic) => self.unrouted = Some(topic),
             PartFailure::Failed(error) => self.failed = Some(error),
         }
@@ -367,8 +368,8 @@ impl Parts {
         if let Some(error) = self.failed {
             return UnitOutcome::Failed(error);
         }
-        if let Some(error) = self.away.values().next().cloned() {
-            return UnitOutcome::Away(self.away.into_keys().collect(), error);
+        if let Some(error) = self.unavailable.values().next().cloned() {
+            return UnitOutcome::Unavailable(self.unavailable.into_keys().collect(), error);
         }
         self.unrouted.map_or(UnitOutcome::Done, UnitOutcome::Unrouted)
     }

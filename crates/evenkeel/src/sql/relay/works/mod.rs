@@ -98,7 +98,7 @@ impl Works {
         for (row, outcome) in outcomes {
             match outcome {
                 UnitOutcome::Done => settlement.done.push(row.work),
-                UnitOutcome::Away(destinations, error) => {
+                UnitOutcome::Unavailable(destinations, error) => {
                     let pause = self.delivery.closed_for(&destinations, now).max(AWAY.delay_min);
                     let reason = rows::short(&format!("{WAITS}{error}"));
                     settlement.waiting.entry((pause, reason)).or_default().push(row.work);

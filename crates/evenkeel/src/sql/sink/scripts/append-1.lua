@@ -17,16 +17,16 @@ local function last_of(key)
   return last and tonumber(until_ms) > now and tonumber(last) or nil
 end
 
-local function append(lane, sequence, from, to)
-  local key = KEYS[1] .. ':last:' .. lane
-  local last = lane ~= '' and last_of(key)
+local function append(ordering_key, sequence, from, to)
+  local key = KEYS[1] .. ':last:' .. ordering_key
+  local last = ordering_key ~= '' and last_of(key)
   local seen = last and tonumber(sequence) <= last
   if seen then return 'seen' end -- guard: stream_sink_sequence
   full = rule == 'refuse' and redis.call('XLEN', KEYS[1]) >= tonumber(length) -- guard: stream_sink_full
   if full then return 'full' end
   local id = rule == 'trim' and redis.call('XADD', KEYS[1], 'MAXLEN', '~', length, '*', unpack(ARGV, from, to))
   id = id or redis.call('XADD', KEYS[1], '*', unpack(ARGV, from, to))
-  if lane ~= '' then redis.call('SET', key, string.format('%s %.0f', sequence, now + window_ms), 'PX', window_ms) end
+  if ordering_key ~= '' then redis.call('SET', key, string.format('%s %.0f', sequence, now + window_ms), 'PX', window_ms) end
   return id
 end
 

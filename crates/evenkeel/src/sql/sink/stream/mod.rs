@@ -161,5 +161,5 @@ fn confirmed(appended: &Appended) -> Result<Confirmed, SinkError> {
 
 /// A permanent error is specific to the topic (another type under its key, no permission); any other error concerns the server.
 fn refused(error: &LinkError) -> SinkError {
-    if error.is_retryable() { SinkError::Away(error.to_string()) } else { SinkError::Retry(error.to_string()) }
+    if error.is_retryable() { SinkError::Unavailable(error.to_string()) } else { SinkError::Retry(error.to_string()) }
 }

@@ -56,7 +56,7 @@ impl<T: Send + Sync + 'static> Session<T> {
             }
         }
         if !self.is_ordered() {
-            self.beat_at = self.now();
+            self.heartbeat_at = self.now();
         }
         Ok(true)
     }
@@ -72,13 +72,13 @@ impl<T: Send + Sync + 'static> Session<T> {
             if delivered.count > 1 {
                 self.worker.run.metrics.redelivered.increment(1);
             }
-            return self.lanes.push(delivered, false);
+            return self.queues.push(delivered, false);
         };
         let is_due = due <= now_ms + CLOCKS_DIFFER_MS;
         if self.is_ordered() && (is_due || self.worker.run.settings.ordering.blocks()) {
             let due_at = self.now() + Duration::from_millis(due.saturating_sub(now_ms));
             self.due_at = Some(self.due_at.map_or(due_at, |first| first.min(due_at)));
-            self.lanes.push(delivered, true);
+            self.queues.push(delivered, true);
         }
     }
 
@@ -111,9 +111,9 @@ impl<T: Send + Sync + 'static> Session<T> {
         let run = Arc::clone(&self.worker.run);
         let mut slots = Vec::new();
         let want = if self.is_ordered() {
-            let room = run.buffer.saturating_sub(self.lanes.held());
+            let room = run.buffer.saturating_sub(self.queues.held());
             // Those that are delivered again have room already.
-            let due = if self.due_at.is_some_and(|due_at| due_at <= self.now()) { self.lanes.delayed() } else { 0 };
+            let due = if self.due_at.is_some_and(|due_at| due_at <= self.now()) { self.queues.delayed() } else { 0 };
             room.max(due).min(ITEMS_MAX)
         } else {
             slots = run.slots.take_share(self.is_backlogged, ITEMS_MAX);
@@ -143,7 +143,7 @@ impl<T: Send + Sync + 'static> Session<T> {
         self.take_in(read, room.want);
         self.note_blocked();
         for slot in room.slots {
-            let Some(delivered) = self.lanes.next() else { break };
+            let Some(delivered) = self.queues.next() else { break };
             self.start(delivered, slot);
         }
         Ok(())
@@ -155,7 +155,7 @@ impl<T: Send + Sync + 'static> Session<T> {
         let again = read.entries.iter().filter(|delivered| delivered.count > 1).count();
         self.worker.run.metrics.redelivered.increment(again as u64);
         for delivered in read.entries {
-            self.lanes.push(delivered, false);
+            self.queues.push(delivered, false);
         }
         self.tail = read.tail;
         self.look_again(read.next_in_ms);
@@ -173,7 +173,7 @@ impl<T: Send + Sync + 'static> Session<T> {
                 stream = %self.worker.run.core.base.name, group = %self.worker.run.group, %id,
                 "a pending entry was deleted from the log by another program; the group cannot handle it"
             );
-            self.lanes.forget(*id);
+            self.queues.forget(*id);
         }
     }
 
@@ -239,7 +239,7 @@ impl<T: Send + Sync + 'static> Session<T> {
         let mut heartbeats: Vec<Heartbeat> =
             running.map(|(delivery, held)| Heartbeat { delivery: *delivery, alone: held.alone }).collect();
         if !self.is_ordered() {
-            heartbeats.extend(self.lanes.waiting().into_iter().map(|delivery| Heartbeat { delivery, alone: false }));
+            heartbeats.extend(self.queues.waiting().into_iter().map(|delivery| Heartbeat { delivery, alone: false }));
         }
         let mut lost = Vec::new();
         let empty: &[Heartbeat] = &[];
@@ -263,12 +263,12 @@ impl<T: Send + Sync + 'static> Session<T> {
                 Err(error) => {
                     run.metrics.failed("heartbeat", &error);
                     // After a failure the shorter interval leaves time for several attempts before a lease expires.
-                    self.beat_at = self.now() + lease / 12;
+                    self.heartbeat_at = self.now() + lease / 12;
                     return self.expire();
                 }
             }
         }
-        self.beat_at = sent + lease / 3;
+        self.heartbeat_at = sent + lease / 3;
         self.ends = self.ends.map(|_| sent + lease);
         for held in self.running.values_mut() {
             held.until = sent + lease;
@@ -301,7 +301,7 @@ impl<T: Send + Sync + 'static> Session<T> {
 
     /// Returns what has not run, and the partition.
     pub(super) async fn leave(&mut self) {
-        let waiting = self.lanes.waiting();
+        let waiting = self.queues.waiting();
         self.settlements.extend(waiting.into_iter().map(given_back));
         let worker = Arc::clone(&self.worker);
         let run = &worker.run;

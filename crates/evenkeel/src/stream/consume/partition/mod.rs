@@ -1,7 +1,7 @@
 //! The worker of one partition: a single task that makes all calls for it, so that no two of them race.
 
 mod calls;
-mod lanes;
+mod key_queues;
 mod session;
 pub(crate) mod wake_up;
 

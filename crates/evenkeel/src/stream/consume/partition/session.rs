@@ -1,6 +1,6 @@
 //! A session: the time for which a worker is current in its partition, from joining to leaving or losing it.
 
-use super::lanes::Lanes;
+use super::key_queues::KeyQueues;
 use super::{Inbox, LOOK_AGAIN, Message, REPEAT, Worker};
 use crate::handling::cancellation::Cancellation;
 use crate::handling::phase::Phase;
@@ -40,7 +40,7 @@ pub(super) struct Session<T> {
     pub(super) reader: Reader,
     /// When the lease of the partition ends; `None` if entries are leased.
     pub(super) ends: Option<Moment>,
-    pub(super) lanes: Lanes,
+    pub(super) queues: KeyQueues,
     /// Deliveries that run, or whose outcome is not recorded yet.
     pub(super) running: HashMap<Delivery, Held>,
     pub(super) settlements: Vec<Settlement>,
@@ -51,7 +51,7 @@ pub(super) struct Session<T> {
     pub(super) look_at: Moment,
     /// When an entry is due that this worker waits for.
     pub(super) due_at: Option<Moment>,
-    pub(super) beat_at: Moment,
+    pub(super) heartbeat_at: Moment,
     pub(super) settle_at: Moment,
     pub(super) failures: u32,
     /// The reply of a read was lost: its entries are found by a take-over.
@@ -68,7 +68,7 @@ pub(super) struct Held {
     /// When its lease ends, if entries are leased.
     pub(super) until: Moment,
     pub(super) alone: bool,
-    /// Whether the store must be told that it no longer runs alone.
+    /// Whether the store must be notified that it no longer runs alone.
     pub(super) was_alone: bool,
     pub(super) ended: bool,
     cancellation: Cancellation,
@@ -96,7 +96,7 @@ impl<T: Send + Sync + 'static> Session<T> {
     pub(super) fn new(worker: Arc<Worker<T>>, number: u64, reader: Reader, ends: Option<Moment>) -> Self {
         let now = worker.run.core.base.clock.now();
         Self {
-            lanes: Lanes::new(worker.run.settings.ordering),
+            queues: KeyQueues::new(worker.run.settings.ordering),
             number,
             reader,
             ends,
@@ -106,7 +106,7 @@ impl<T: Send + Sync + 'static> Session<T> {
             tail: EntryId::MIN,
             look_at: now,
             due_at: None,
-            beat_at: now + worker.run.settings.lease / 3,
+            heartbeat_at: now + worker.run.settings.lease / 3,
             settle_at: now,
             failures: 0,
             must_recover: false,
@@ -163,18 +163,18 @@ impl<T: Send + Sync + 'static> Session<T> {
             if phase == Phase::Working && self.leave_by.is_some_and(|by| by <= self.now()) {
                 return End::Expires(run.settings.lease);
             }
-            let (beat_at, settle_at) = (self.beat_at, self.settle_at);
+            let (heartbeat_at, settle_at) = (self.heartbeat_at, self.settle_at);
             let leave_by = self.leave_by.filter(|_| phase == Phase::Working);
             let end_at = self.ends.into_iter().chain(leave_by).min();
-            let (has_ready, has_settlements) = (self.lanes.has_ready(), !self.settlements.is_empty());
+            let (has_ready, has_settlements) = (self.queues.has_ready(), !self.settlements.is_empty());
             tokio::select! {
                 biased;
                 message = inbox.recv() => self.on(message),
                 _ = phases.changed() => continue,
                 _ = share.changed() => continue,
                 () = clock.sleep_until(settle_at), if has_settlements => {}
-                () = clock.sleep_until(beat_at) => {}
-                () = async { clock.sleep_until(end_at.unwrap_or(beat_at)).await }, if end_at.is_some() => {}
+                () = clock.sleep_until(heartbeat_at) => {}
+                () = async { clock.sleep_until(end_at.unwrap_or(heartbeat_at)).await }, if end_at.is_some() => {}
                 () = run.slots.available(), if !is_draining && has_ready => {}
                 () = self.readable(), if !is_draining => self.look_at = self.now(),
             }
@@ -191,9 +191,9 @@ impl<T: Send + Sync + 'static> Session<T> {
     }
 
     /// Starts entries whose turn it is, and takes the outcomes of handlers that end at once: one call settles them all, where otherwise a
-    /// lane would wait for a call after each of its entries. Returns as soon as no handler has ended, and in time for the next heartbeat.
+    /// queue would wait for a call after each of its entries. Returns as soon as no handler has ended, and in time for the next heartbeat.
     async fn gather(&mut self, inbox: &mut Inbox) {
-        let until = (self.now() + GATHER).min(self.beat_at);
+        let until = (self.now() + GATHER).min(self.heartbeat_at);
         let mut ended = usize::MAX;
         while ended != self.settlements.len() && self.settlements.len() < ITEMS_MAX {
             ended = self.settlements.len();
@@ -214,7 +214,7 @@ impl<T: Send + Sync + 'static> Session<T> {
         let clock = &run.core.base.clock;
         if !self.is_ordered() {
             run.slots.available().await;
-        } else if self.lanes.held() >= run.buffer {
+        } else if self.queues.held() >= run.buffer {
             return match self.due_at {
                 Some(due_at) => clock.sleep_until(due_at).await,
                 None => std::future::pending().await,
@@ -237,7 +237,7 @@ impl<T: Send + Sync + 'static> Session<T> {
         if !self.settlements.is_empty() && self.settle_at <= self.now() {
             self.settle().await?;
         }
-        if self.beat_at <= self.now() {
+        if self.heartbeat_at <= self.now() {
             self.heartbeat().await?;
         }
         if self.ends.is_some_and(|ends| ends <= self.now()) && guard("stream_lease_ends_here") {
@@ -270,15 +270,15 @@ impl<T: Send + Sync + 'static> Session<T> {
     fn is_busy(&self) -> bool {
         let now = self.now();
         let settles = !self.settlements.is_empty() && self.settle_at <= now;
-        let is_current = self.beat_at > now && self.ends.is_none_or(|ends| ends > now);
+        let is_current = self.heartbeat_at > now && self.ends.is_none_or(|ends| ends > now);
         settles && is_current && !self.must_recover && self.must_read(now)
     }
 
     /// Starts entries whose turn it is, as far as there are slots.
     fn start_ready(&mut self) {
-        while self.lanes.has_ready() {
+        while self.queues.has_ready() {
             let Some(slot) = self.worker.run.slots.take() else { return };
-            let Some(delivered) = self.lanes.next() else { return };
+            let Some(delivered) = self.queues.next() else { return };
             self.start(delivered, slot);
         }
     }
@@ -320,7 +320,7 @@ impl<T: Send + Sync + 'static> Session<T> {
                     held.was_alone |= held.alone && !alone;
                     held.alone = alone;
                     self.reports.push((delivery, reply));
-                    self.beat_at = self.now();
+                    self.heartbeat_at = self.now();
                 }
             }
             _ => {}
@@ -333,15 +333,15 @@ impl<T: Send + Sync + 'static> Session<T> {
         let delivered = held.delivered.clone();
         let Some(outcome) = outcome else {
             self.running.remove(&delivery);
-            self.lanes.ended(delivered, false);
+            self.queues.ended(delivered, false);
             return;
         };
         held.ended = true;
         if matches!(outcome, Outcome::Dead { parks_key: true, .. }) {
-            self.lanes.park(&delivered.key);
+            self.queues.park(&delivered.key);
         }
         let is_retried = matches!(outcome, Outcome::Retry { .. } | Outcome::Snooze { .. });
-        self.lanes.ended(delivered, is_retried);
+        self.queues.ended(delivered, is_retried);
         self.settlements.push(Settlement { delivery, outcome });
     }
 
@@ -357,17 +357,17 @@ impl<T: Send + Sync + 'static> Session<T> {
             stream = %run.core.base.name, group = %run.group, id = %delivery.id,
             "a lease was lost while its handler ran; the handler is canceled, another consumer may run the entry"
         );
-        self.lanes.ended(held.delivered.clone(), false);
+        self.queues.ended(held.delivered.clone(), false);
     }
 
     /// Notes an entry whose keys wait for it, when it becomes known that nothing can be read before.
     pub(super) fn note_blocked(&mut self) {
-        let is_blocked = self.is_ordered() && self.lanes.held() >= self.worker.run.buffer && self.lanes.delayed() > 0;
+        let is_blocked = self.is_ordered() && self.queues.held() >= self.worker.run.buffer && self.queues.delayed() > 0;
         if is_blocked && !self.is_blocked {
             self.worker.run.metrics.blocked.increment(1);
             tracing::warn!(
                 stream = %self.worker.run.core.base.name, group = %self.worker.run.group, partition = self.worker.number,
-                delayed = self.lanes.delayed(),
+                delayed = self.queues.delayed(),
                 "entries that wait for a retry block so many others that the partition is not read until one is done"
             );
         }

@@ -125,7 +125,7 @@ async fn inspect_returns_the_holder(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = one.lock(NAME).ttl(TTL).metadata("counter 7").acquire().await.unwrap();
     let holder = two.lock(NAME).inspect().await.unwrap().unwrap();
-    assert_eq!((&holder.words[..], holder.fence >= guard.fence()), (&b"counter 7"[..], true));
+    assert_eq!((&holder.metadata[..], holder.fence >= guard.fence()), (&b"counter 7"[..], true));
     let names: Vec<String> = two.locks_held().await.unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(names, [NAME]);
     guard.release().await.unwrap();

@@ -177,5 +177,5 @@ async fn inspect_returns_the_held_lock(rig: Rig) {
     let names: Vec<String> = two.locks_held().await.unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(names, ["stock/42", "}a%[*?]"]);
     let holder = two.lock("}a%[*?]").inspect().await.unwrap().unwrap();
-    assert_eq!((holder.fence, &holder.words[..]), (guard.fence(), &b"counter 7"[..]));
+    assert_eq!((holder.fence, &holder.metadata[..]), (guard.fence(), &b"counter 7"[..]));
 }

@@ -127,7 +127,7 @@ impl HostileSink {
             }
             How::Poison => Err(SinkError::Poison(words)),
             How::Held => Err(SinkError::Held),
-            How::Away => Err(SinkError::Away(words)),
+            How::Away => Err(SinkError::Unavailable(words)),
             How::Busy => Err(SinkError::Busy(words)),
             How::Retry | How::SaysNothing | How::SaysTooMuch => Err(SinkError::Retry(words)),
         }
@@ -172,7 +172,7 @@ impl Sink for HostileSink {
             match self.0.mode {
                 _ if self.is_mended() => {}
                 Mode::ByMessage => {}
-                Mode::Away => return vec![Err(SinkError::Away("gone fishing".to_owned())); messages.len()],
+                Mode::Away => return vec![Err(SinkError::Unavailable("gone fishing".to_owned())); messages.len()],
                 Mode::Busy => return vec![Err(SinkError::Busy("full".to_owned())); messages.len()],
             }
             let (mut answers, mut failed) = (Vec::new(), HashSet::new());

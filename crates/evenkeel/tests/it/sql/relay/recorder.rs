@@ -50,7 +50,7 @@ impl Recorder {
 
     /// Is away from now on.
     pub(super) fn go_away(&self) {
-        self.answer(|_| Err(SinkError::Away("gone fishing".to_owned())));
+        self.answer(|_| Err(SinkError::Unavailable("gone fishing".to_owned())));
     }
 
     /// Takes everything from now on.

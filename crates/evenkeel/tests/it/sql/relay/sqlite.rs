@@ -31,8 +31,8 @@ mod attacked;
 mod json;
 #[path = "stories/killed.rs"]
 mod killed;
-#[path = "stories/lanes.rs"]
-mod lanes;
+#[path = "stories/loops.rs"]
+mod loops;
 #[path = "stories/operate.rs"]
 mod operate;
 #[path = "stories/order.rs"]

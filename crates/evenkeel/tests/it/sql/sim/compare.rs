@@ -27,8 +27,8 @@ pub(super) struct Findings {
     pub(super) jobs_wrong: u64,
     jobs_strange: u64,
     /// Keys of ordered messages, those that missed one or had them out of order, and all such messages.
-    pub(super) lanes: u64,
-    pub(super) lanes_wrong: u64,
+    pub(super) ordering_keys: u64,
+    pub(super) ordering_keys_wrong: u64,
     pub(super) ordered: u64,
     ordered_copies: u64,
     pub(super) loose: u64,
@@ -67,7 +67,7 @@ impl Findings {
         let named = servers.pairs("SELECT name, COALESCE(body, -1) FROM jobs").await;
         let nameless = servers.pairs("SELECT id, body FROM nameless").await;
         findings.compare_jobs(&named, &nameless, &held::jobs(&shop).await);
-        let said = servers.pairs("SELECT lane, number FROM said ORDER BY lane, place").await;
+        let said = servers.pairs("SELECT ordering_key, number FROM said ORDER BY ordering_key, place").await;
         let loose = servers.pairs("SELECT topic, number FROM loose").await;
         findings.compare_messages(&said, &loose, held::messages(servers, &shop).await);
         findings
@@ -80,7 +80,7 @@ impl Findings {
             + self.stale
             + self.jobs_wrong
             + self.jobs_strange
-            + self.lanes_wrong
+            + self.ordering_keys_wrong
             + self.loose_lost
             + self.loose_strange
             + self.copies.unexplained
@@ -122,15 +122,19 @@ impl Findings {
     }
 
     fn compare_messages(&mut self, said: &[(String, i64)], loose: &[(String, i64)], sent: Sent) {
-        let mut lanes: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
-        for (lane, number) in said {
-            lanes.entry(lane).or_default().push(*number);
+        let mut ordering_keys: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+        for (ordering_key, number) in said {
+            ordering_keys.entry(ordering_key).or_default().push(*number);
         }
-        self.lanes = lanes.len() as u64;
+        self.ordering_keys = ordering_keys.len() as u64;
         self.ordered = said.len() as u64;
-        self.lanes_wrong =
-            lanes.iter().filter(|(lane, expected)| sent.lanes.get(**lane) != Some(expected)).count() as u64;
-        self.lanes_wrong += sent.lanes.keys().filter(|lane| !lanes.contains_key(lane.as_str())).count() as u64;
+        self.ordering_keys_wrong = ordering_keys
+            .iter()
+            .filter(|(ordering_key, expected)| sent.ordering_keys.get(**ordering_key) != Some(expected))
+            .count() as u64;
+        self.ordering_keys_wrong +=
+            sent.ordering_keys.keys().filter(|ordering_key| !ordering_keys.contains_key(ordering_key.as_str())).count()
+                as u64;
         self.ordered_copies = sent.ordered_copies;
         let expected: HashSet<i64> = loose.iter().map(|(_, number)| *number).collect();
         self.loose = expected.len() as u64;

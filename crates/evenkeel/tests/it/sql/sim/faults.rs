@@ -16,7 +16,7 @@ pub(super) struct Scale {
     /// Named jobs.
     pub(super) jobs: u64,
     /// Keys of ordered messages.
-    pub(super) lanes: u64,
+    pub(super) ordering_keys: u64,
     /// A process reports its progress after this many transactions.
     pub(super) report_every: u64,
     kills: u64,
@@ -45,7 +45,7 @@ impl Scale {
             tasks: 2,
             accounts: 24,
             jobs: 12,
-            lanes: 6,
+            ordering_keys: 6,
             report_every: 5,
             kills: 3,
             redis_restarts: 1,
@@ -62,7 +62,7 @@ impl Scale {
             tasks: 4,
             accounts: 2_000,
             jobs: 2_000,
-            lanes: 200,
+            ordering_keys: 200,
             report_every: 50,
             kills: (transactions / 1_500).max(3),
             redis_restarts: (transactions / 15_000).max(1),

@@ -20,7 +20,7 @@ const PAGE: usize = 500;
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     /// Of each key, the numbers in the order in which a reader that drops duplicates by their sequence sees them.
-    pub(super) lanes: HashMap<String, Vec<i64>>,
+    pub(super) ordering_keys: HashMap<String, Vec<i64>>,
     /// Ordered messages whose sequence their key had already had.
     pub(super) ordered_copies: u64,
     /// Unordered messages, each with its copies.
@@ -33,14 +33,14 @@ impl Sent {
         let number = String::from_utf8_lossy(payload).parse().unwrap();
         match order {
             None => self.loose.entry(number).or_default().push(arrival),
-            Some((lane, sequence)) => {
-                let last = self.last.entry(lane.to_owned()).or_default();
+            Some((ordering_key, sequence)) => {
+                let last = self.last.entry(ordering_key.to_owned()).or_default();
                 if sequence <= *last {
                     self.ordered_copies += 1;
                     return;
                 }
                 *last = sequence;
-                self.lanes.entry(lane.to_owned()).or_default().push(number);
+                self.ordering_keys.entry(ordering_key.to_owned()).or_default().push(number);
             }
         }
     }

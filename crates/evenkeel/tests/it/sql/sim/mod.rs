@@ -44,7 +44,11 @@ async fn comparison_finds_differences<DB: Sql>(servers: &Servers<DB>) {
     }
     let found = Findings::of(servers).await;
     assert_eq!(found.stale, found.entries_held, "{found:?}");
-    assert_eq!((found.jobs_wrong, found.lanes_wrong), (found.jobs + found.revoked, found.lanes), "{found:?}");
+    assert_eq!(
+        (found.jobs_wrong, found.ordering_keys_wrong),
+        (found.jobs + found.revoked, found.ordering_keys),
+        "{found:?}"
+    );
     assert_eq!((found.loose_lost, found.loose_strange), (found.loose, found.loose), "{found:?}");
 }
 

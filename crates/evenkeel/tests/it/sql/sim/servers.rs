@@ -31,8 +31,8 @@ const TABLES: [&str; 7] = [
     "CREATE TABLE accounts (name VARCHAR(40) NOT NULL PRIMARY KEY, units BIGINT NOT NULL, version BIGINT NOT NULL)",
     "CREATE TABLE jobs (name VARCHAR(40) NOT NULL PRIMARY KEY, body BIGINT NULL)",
     "CREATE TABLE nameless (id VARCHAR(40) NOT NULL PRIMARY KEY, body BIGINT NOT NULL)",
-    "CREATE TABLE lanes (name VARCHAR(40) NOT NULL PRIMARY KEY, last_place BIGINT NOT NULL)",
-    "CREATE TABLE said (lane VARCHAR(40) NOT NULL, place BIGINT NOT NULL, number BIGINT NOT NULL, PRIMARY KEY (lane, place))",
+    "CREATE TABLE ordering_keys (name VARCHAR(40) NOT NULL PRIMARY KEY, last_place BIGINT NOT NULL)",
+    "CREATE TABLE said (ordering_key VARCHAR(40) NOT NULL, place BIGINT NOT NULL, number BIGINT NOT NULL, PRIMARY KEY (ordering_key, place))",
     "CREATE TABLE loose (number BIGINT NOT NULL PRIMARY KEY, topic VARCHAR(40) NOT NULL)",
 ];
 
@@ -48,7 +48,7 @@ pub(super) struct Open {
     pub(super) tasks: u64,
     pub(super) accounts: u64,
     pub(super) jobs: u64,
-    pub(super) lanes: u64,
+    pub(super) ordering_keys: u64,
     pub(super) report_every: u64,
 }
 
@@ -68,7 +68,7 @@ impl<DB: Sql> Servers<DB> {
         let (redis, broker) = (redis.unwrap(), broker.unwrap());
         let pool = pool::<DB>(&database.url, 8).await;
         migrate(&pool).await.unwrap();
-        let Scale { seed, tasks, accounts, jobs, lanes, report_every, .. } = *scale;
+        let Scale { seed, tasks, accounts, jobs, ordering_keys, report_every, .. } = *scale;
         let open = Open {
             database: database.url.clone(),
             redis: redis.url(),
@@ -78,7 +78,7 @@ impl<DB: Sql> Servers<DB> {
             tasks,
             accounts,
             jobs,
-            lanes,
+            ordering_keys,
             report_every,
         };
         let servers = Self { open, pool, redis, broker, _database: database };
@@ -91,11 +91,11 @@ impl<DB: Sql> Servers<DB> {
         for table in TABLES {
             DB::run(&mut connection, table).await.unwrap();
         }
-        let Open { accounts, jobs, lanes, .. } = self.open;
+        let Open { accounts, jobs, ordering_keys, .. } = self.open;
         for (table, columns, values, count) in [
             ("accounts", "name, units, version", "0, 1", accounts),
             ("jobs", "name, body", "NULL", jobs),
-            ("lanes", "name, last_place", "0", lanes),
+            ("ordering_keys", "name, last_place", "0", ordering_keys),
         ] {
             let rows: Vec<String> = (0..count).map(|row| format!("('{}', {values})", name(table, row))).collect();
             let insert = format!("INSERT INTO {table} ({columns}) VALUES {}", rows.join(", "));

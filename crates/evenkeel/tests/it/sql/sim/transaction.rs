@@ -34,7 +34,7 @@ pub(super) struct Transaction {
     /// A named job and its body; without one it is revoked.
     job: Option<(u64, Option<i64>)>,
     nameless: Option<i64>,
-    lanes: Vec<(u64, i64)>,
+    ordering_keys: Vec<(u64, i64)>,
     loose: Option<(&'static str, i64)>,
     pub(super) end: End,
     /// On a transaction of the caller's own.
@@ -54,8 +54,9 @@ impl Transaction {
             _ => How::Invalidate,
         };
         let number = |random: &mut StdRng| i64::try_from(random.random_range(1..u64::MAX >> 2)).unwrap();
-        let mut lanes: Vec<u64> = (0..random.random_range(0..=2)).map(|_| random.random_range(0..open.lanes)).collect();
-        lanes.sort_unstable();
+        let mut ordering_keys: Vec<u64> =
+            (0..random.random_range(0..=2)).map(|_| random.random_range(0..open.ordering_keys)).collect();
+        ordering_keys.sort_unstable();
         Self {
             accounts: accounts.into_iter().map(|account| (account, how(random))).collect(),
             units: random.random_range(1..1_000),
@@ -64,7 +65,7 @@ impl Transaction {
                 (random.random_range(0..open.jobs), body)
             }),
             nameless: random.random_bool(0.15).then(|| number(random)),
-            lanes: lanes.into_iter().map(|lane| (lane, number(random))).collect(),
+            ordering_keys: ordering_keys.into_iter().map(|ordering_key| (ordering_key, number(random))).collect(),
             loose: random.random_bool(0.4).then(|| {
                 let topic = if random.random_bool(0.5) { "loose" } else { "broker.loose" };
                 (topic, number(random))
@@ -101,12 +102,12 @@ impl Transaction {
             let job = format!("UPDATE jobs SET body = {body} WHERE name = '{}'", name("jobs", *job));
             DB::run(connection, &job).await?;
         }
-        for (lane, number) in &self.lanes {
-            let lane = name("lanes", *lane);
-            let next = format!("UPDATE lanes SET last_place = last_place + 1 WHERE name = '{lane}'");
+        for (ordering_key, number) in &self.ordering_keys {
+            let ordering_key = name("ordering_keys", *ordering_key);
+            let next = format!("UPDATE ordering_keys SET last_place = last_place + 1 WHERE name = '{ordering_key}'");
             DB::run(connection, &next).await?;
             let said = format!(
-                "INSERT INTO said (lane, place, number) SELECT name, last_place, {number} FROM lanes WHERE name = '{lane}'"
+                "INSERT INTO said (ordering_key, place, number) SELECT name, last_place, {number} FROM ordering_keys WHERE name = '{ordering_key}'"
             );
             DB::run(connection, &said).await?;
         }
@@ -135,8 +136,10 @@ impl Transaction {
                 None => effects.revoke(&shop.queue, JobId::named(job.as_bytes())).unwrap(),
             }
         }
-        for (lane, number) in &self.lanes {
-            effects.publish(Message::new(topic_of(*lane), number.to_string()).key(name("lanes", *lane)))?;
+        for (ordering_key, number) in &self.ordering_keys {
+            effects.publish(
+                Message::new(topic_of(*ordering_key), number.to_string()).key(name("ordering_keys", *ordering_key)),
+            )?;
         }
         if let Some((topic, number)) = self.loose {
             effects.publish(Message::new(topic, number.to_string()).header(NOTED, now_ms().to_string()))?;
@@ -158,6 +161,6 @@ impl Transaction {
 }
 
 /// Half of the keys are on Redis, half at the broker.
-pub(super) fn topic_of(lane: u64) -> String {
-    if lane.is_multiple_of(2) { "said".to_owned() } else { format!("{BROKER}said") }
+pub(super) fn topic_of(ordering_key: u64) -> String {
+    if ordering_key.is_multiple_of(2) { "said".to_owned() } else { format!("{BROKER}said") }
 }

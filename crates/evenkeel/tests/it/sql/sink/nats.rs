@@ -96,7 +96,7 @@ async fn sink_reconnects_to_a_restarted_broker() -> Result<()> {
     nats.kill()?;
     let sinks = Sinks::to(sink.clone());
     let away = sinks.publish_all(&[ordered("a", 2)]).await;
-    assert!(matches!(away.as_slice(), [Err(error)] if error.is_away()), "{away:?}");
+    assert!(matches!(away.as_slice(), [Err(error)] if error.is_unavailable()), "{away:?}");
     nats.restart().await?;
     let sent = || async { sink.publish(&ordered("a", 2)).await.ok() };
     eventually("the broker takes messages again", sent).await?;

@@ -42,7 +42,7 @@ impl<'a, DB: Sql> Way<'a, DB> {
         let port = url::Url::parse(&rig.database.url).unwrap().port().unwrap();
         let proxy = Proxy::start(port, 1).await.unwrap();
         let pool = pool::<DB>(&proxy.url(&rig.database.url), 1).await;
-        // Nothing but works is to send anything.
+        // Only units of work send anything.
         rig.keel.wake_relays(WakeUp::Never);
         let mut way = Self { rig, proxy, pool, commit_bytes: 0 };
         for _ in 0..3 {

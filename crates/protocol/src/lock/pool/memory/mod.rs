@@ -182,9 +182,9 @@ mod tests {
         let name = LockName::new(&format!("prices/{number}")).unwrap_or_else(|error| unreachable!("{error}"));
         let (pool, owner) = (Pool { kind: Kind::ReadWrite, name }, Token::random());
         let (permits, permits_in_all, lease_ms, hold_ms_max) = (1, 500, 30_000, None);
-        let (fence_floor, waits, words) = (0, false, Bytes::new());
+        let (fence_floor, waits, metadata) = (0, false, Bytes::new());
         let request =
-            PermitRequest { owner, permits, permits_in_all, lease_ms, hold_ms_max, fence_floor, waits, words };
+            PermitRequest { owner, permits, permits_in_all, lease_ms, hold_ms_max, fence_floor, waits, metadata };
         let Ok(PermitReply::Granted { fence, .. }) = pools.acquire(&pool, &request).await else {
             unreachable!("it is free")
         };

@@ -34,7 +34,7 @@ struct Hold {
     lease: u64,
     since: u64,
     limit: Option<u64>,
-    words: Bytes,
+    metadata: Bytes,
 }
 
 /// One place in the queue.
@@ -58,7 +58,7 @@ impl Hold {
 
     fn shown(self, now: u64, owner: Token) -> PoolHolder {
         let (permits, lease_left_ms, held_ms) = (self.permits, self.ends - now, now.saturating_sub(self.since));
-        PoolHolder { owner, permits, lease_left_ms, held_ms, words: self.words }
+        PoolHolder { owner, permits, lease_left_ms, held_ms, metadata: self.metadata }
     }
 }
 
@@ -140,7 +140,7 @@ impl State {
             lease,
             since: now,
             limit,
-            words: request.words.clone(),
+            metadata: request.metadata.clone(),
         };
         self.holds.insert(request.owner, hold);
         self.used(now);

@@ -22,7 +22,7 @@ end
 call('HDEL', KEYS[1], 'w' .. owner)
 if ARGV[9] == '1' then mint(pool, owner, tonumber(ARGV[6])) end
 local lease, hold = tonumber(ARGV[4]), tonumber(ARGV[5])
-local taken = { permits = requested, since = now, limit = 0, words = ARGV[8] }
+local taken = { permits = requested, since = now, limit = 0, metadata = ARGV[8] }
 if hold > 0 then
   taken.limit = now + hold
   lease = math.min(lease, hold)

@@ -18,7 +18,7 @@ end
 -- Returns nil for an expired lease. A lease from the future was written before the clock was set back.
 local function hold_of(raw)
   if not raw or is_strange(raw) or #raw < HOLD_BYTES then return nil end
-  local h = { words = string.sub(raw, 27) }
+  local h = { metadata = string.sub(raw, 27) }
   h.permits, h.ends, h.lease, h.since, h.limit = struct.unpack(HOLD, raw)
   h.from_future = h.ends > now + h.lease
   if h.from_future then h.ends = now + h.lease end -- guard: pool_lease_from_future
@@ -73,7 +73,7 @@ local function save(key, pool)
 end
 
 local function place_hold(key, owner, h)
-  call('HSET', key, 'h' .. owner, struct.pack(HOLD, h.permits, h.ends, h.lease, h.since, h.limit) .. h.words)
+  call('HSET', key, 'h' .. owner, struct.pack(HOLD, h.permits, h.ends, h.lease, h.since, h.limit) .. h.metadata)
 end
 
 -- Notifies the waiters whose turn it is, by their tokens.
@@ -89,5 +89,5 @@ local function notify_waiters(channel, pool)
 end
 
 local function shown(owner, h)
-  return { owner, h.permits, h.ends - now, math.max(now - h.since, 0), h.words }
+  return { owner, h.permits, h.ends - now, math.max(now - h.since, 0), h.metadata }
 end

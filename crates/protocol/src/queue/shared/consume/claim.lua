@@ -51,7 +51,7 @@ local function claim_some(index, limit, lease, out, gone, later)
     local id, key, raw, size = found[at], keys[(at + 1) / 2], nil, 0
     if records then raw = records[(at + 1) / 2] else raw, size = looked_up(key) end
     local is_job, late, level = looked_at(raw)
-    if level > 0 and not has_place(lease.room, level) then
+    if level > 0 and not has_room(lease.room, level) then
       if lease.room.put_off == PUT_OFF_MAX then return true, limit end
       put_off(id, lease.room, later)
     else

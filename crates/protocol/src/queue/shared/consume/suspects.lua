@@ -1,5 +1,5 @@
 -- The number of suspects that a worker's process may run: all of one level, and a quarter as many with each level.
--- A suspect without a place is delayed, so that the jobs after it are claimed. Cost O(1).
+-- A suspect without a free slot is delayed, so that the jobs after it are claimed. Cost O(1).
 local PUT_OFF_MS, PUT_OFF_MAX = 100, 100
 
 -- The slots of the process (0: it accepts no suspect), the level of its running suspects, and their number: three arguments.
@@ -12,10 +12,10 @@ local function suspicion(crashes, lease_expiries)
   return crashes + (lease_expiries > 1 and 1 or 0)
 end
 
-local function has_place(room, level)
+local function has_room(room, level)
   local free = true
-  local places = math.max(1, math.floor(room.slots / 4 ^ math.min(level, 16)))
-  free = room.slots > 0 and (room.running == 0 or room.level == level) and room.running < places -- guard: queue_suspect_places
+  local suspects_max = math.max(1, math.floor(room.slots / 4 ^ math.min(level, 16)))
+  free = room.slots > 0 and (room.running == 0 or room.level == level) and room.running < suspects_max -- guard: queue_suspect_places
   return free
 end
 

@@ -4,7 +4,7 @@ use crate::conformance::queue::rig::{Consumer, Rig, job};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{End, ErrorClass, JobId, JobSpec, Note, Priority, Retention};
-use evenkeel_protocol::queue::steps::{Kept, Listed, NewJob, Preview, QueueSteps, Standing, State, When, Worker};
+use evenkeel_protocol::queue::steps::{JobPosition, Kept, Listed, NewJob, Preview, QueueSteps, State, When, Worker};
 
 const NORMAL: State = State::Waiting(Priority::Normal);
 
@@ -71,33 +71,33 @@ pub async fn preview_has_only_the_beginning_of_a_body<Q: QueueSteps>(rig: &Rig<Q
     Ok(())
 }
 
-async fn standing<Q: QueueSteps>(rig: &Rig<Q>, name: &str) -> Result<Standing> {
-    Ok(rig.queue.standing(&rig.shard, job(name).id, 64).await?)
+async fn position<Q: QueueSteps>(rig: &Rig<Q>, name: &str) -> Result<JobPosition> {
+    Ok(rig.queue.position(&rig.shard, job(name).id, 64).await?)
 }
 
 /// An operator that read counts, pause and job one after the other got a reason that was never true.
 pub async fn standing_shows_why_a_job_waits<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     let with = |name: &str, priority| NewJob { spec: JobSpec { priority, ..job(name).spec }, ..job(name) };
-    let unknown = standing(rig, "a").await?;
+    let unknown = position(rig, "a").await?;
     assert_eq!((unknown.job, unknown.workers, unknown.paused_until, unknown.before), (None, 0, None, 0));
     let later = NewJob { when: When::In(5), ..with("urgent later", Priority::Urgent) };
     let jobs = [job("a"), job("b"), job("c"), with("urgent", Priority::Urgent), with("low", Priority::Low), later];
     rig.given(&jobs).await?;
     for (name, before) in [("urgent", 0), ("a", 1), ("c", 3), ("low", 4), ("urgent later", 0)] {
-        assert_eq!(standing(rig, name).await?.before, before, "{name}");
+        assert_eq!(position(rig, name).await?.before, before, "{name}");
     }
     rig.queue.pause(&rig.shard, Some(rig.time.now() + 10)).await?;
-    assert_eq!(standing(rig, "a").await?.paused_until, Some(rig.time.now() + 10));
+    assert_eq!(position(rig, "a").await?.paused_until, Some(rig.time.now() + 10));
     rig.queue.pause(&rig.shard, None).await?;
-    assert_eq!(standing(rig, "a").await?.paused_until, Some(u64::MAX));
+    assert_eq!(position(rig, "a").await?.paused_until, Some(u64::MAX));
     rig.queue.resume(&rig.shard).await?;
     let mut consumer = Consumer::default();
     rig.claim_one(&mut consumer).await?;
-    let claimed = standing(rig, "urgent").await?;
+    let claimed = position(rig, "urgent").await?;
     assert_eq!((claimed.workers, claimed.now, claimed.lease_now), (1, rig.time.now(), rig.time.now()));
     let Some(Preview::Live { state: State::Leased, score, .. }) = claimed.job else { bail!("{claimed:?}") };
     rig.time.set_back(4).await?;
-    let set_back = standing(rig, "urgent").await?;
+    let set_back = position(rig, "urgent").await?;
     assert_eq!(
         (set_back.now, set_back.lease_now),
         (claimed.now - 4, claimed.lease_now),
@@ -105,7 +105,7 @@ pub async fn standing_shows_why_a_job_waits<Q: QueueSteps>(rig: &Rig<Q>) -> Resu
     );
     assert!(score > set_back.lease_now);
     rig.time.advance(60_004).await?;
-    assert_eq!(standing(rig, "a").await?.workers, 0, "a worker without a call in a minute");
+    assert_eq!(position(rig, "a").await?.workers, 0, "a worker without a call in a minute");
     Ok(())
 }
 

@@ -316,7 +316,7 @@ impl Generator {
         match self.rng.random_range(0..4) {
             0 => Call::Amend(Amend { id: self.id(), seen: self.bytes(1), body: self.bytes(20), codec: self.codec() }),
             1 => Call::Previews(self.many(5, Self::id), bytes),
-            2 => Call::Standing(self.id(), bytes),
+            2 => Call::JobPosition(self.id(), bytes),
             _ => Call::Kept(Worker([u8::try_from(self.rng.random_range(0..WORKERS)).unwrap_or(0); 16])),
         }
     }

@@ -1,8 +1,8 @@
 //! The near cache: which values it serves, which events drop a value, and its guarantees.
 
 mod conformance;
+mod connections;
 mod doubt;
-mod lanes;
 mod permission;
 mod raced;
 mod stand;

@@ -256,8 +256,8 @@ async fn inspect_returns_the_readers(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let _guards = (reader(&one).metadata("counter 7").acquire().await.unwrap(), read(&two).await);
     let seen = two.rw_lock("shelf").inspect().await.unwrap().unwrap();
-    let words: Vec<_> = seen.holders.iter().map(|holder| &holder.words[..]).collect();
-    assert!(words.len() == 2 && words.contains(&&b"counter 7"[..]), "{seen:?}");
+    let metadata: Vec<_> = seen.holders.iter().map(|holder| &holder.metadata[..]).collect();
+    assert!(metadata.len() == 2 && metadata.contains(&&b"counter 7"[..]), "{seen:?}");
     let names: Vec<String> = two.rw_locks_known().await.unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(names, ["shelf"]);
     assert!(two.locks_held().await.unwrap().is_empty() && two.semaphores_known().await.unwrap().is_empty());

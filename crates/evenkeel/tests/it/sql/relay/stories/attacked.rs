@@ -229,7 +229,7 @@ async fn sink_unavailable_for_one_message_gets_the_others() {
     let sink = Recorder::new();
     sink.answer(|envelope| match &envelope.payload[..] {
         b"sick" => Err(SinkError::Retry("no".to_owned())),
-        _ => Err(SinkError::Away("gone fishing".to_owned())),
+        _ => Err(SinkError::Unavailable("gone fishing".to_owned())),
     });
     let hour = Duration::from_secs(3600);
     let relay = stage.relay(&sink).attempts_max(3).backoff(hour, hour);
@@ -325,7 +325,7 @@ async fn relay_works_with_extreme_settings() {
     }
 }
 
-/// Twenty works of a megabyte and twenty messages of keys, with small ones behind them: a relay that reads all of it at once needs the memory
+/// Twenty units of work of a megabyte and twenty messages of keys, with small ones behind them: a relay that reads all of it at once needs the memory
 /// for all of it, and the reply of the database comes too late.
 #[tokio::test]
 async fn claim_is_bounded_by_its_bytes() {

@@ -30,14 +30,14 @@ fn relay(keel: &Keel, pool: &sqlx::Pool<Db>) -> Relay<Db> {
 
 /// The relay loop in which a relay dies. It processes units of work first, so it reaches each point in that loop first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lane {
-    Works,
+enum Loop {
+    Units,
     Keys,
 }
 
 /// Two keys of two messages and a job wait; a relay dies at `point`; another one does the rest.
-async fn dies_at(point: &str, lane: Lane) {
-    let point = if lane == Lane::Works { point.to_owned() } else { format!("{point}:2") };
+async fn dies_at(point: &str, within: Loop) {
+    let point = if within == Loop::Units { point.to_owned() } else { format!("{point}:2") };
     let stage = Stage::set().await;
     let shared: SharedRedis = redis().await.unwrap();
     let open = Open { redis: shared.url.clone(), prefix: shared.prefix.clone(), database: stage.database.url.clone() };
@@ -58,7 +58,7 @@ async fn dies_at(point: &str, lane: Lane) {
     let mut worker = Worker::start_with(&path, &[("EVENKEEL_CRASH_AT", &point)]).unwrap();
     worker.say(&open).unwrap();
     worker.process().wait().await.unwrap();
-    assert_eq!(stage.works(1).await, i64::from(lane == Lane::Works), "it died before it could write this down");
+    assert_eq!(stage.works(1).await, i64::from(within == Loop::Units), "it died before it could write this down");
     assert_eq!((stage.sent("a").await, stage.sent("b").await), (0, 0), "nor this");
 
     stage.due().await;
@@ -86,23 +86,23 @@ async fn dies_at(point: &str, lane: Lane) {
 
 #[tokio::test]
 async fn relay_killed_during_a_claim_loses_nothing() {
-    Box::pin(dies_at("relay_claimed", Lane::Works)).await;
+    Box::pin(dies_at("relay_claimed", Loop::Units)).await;
 }
 
 #[tokio::test]
 async fn relay_killed_during_a_claim_of_keys_loses_nothing() {
-    Box::pin(dies_at("relay_claimed", Lane::Keys)).await;
+    Box::pin(dies_at("relay_claimed", Loop::Keys)).await;
 }
 
 #[tokio::test]
 async fn relay_killed_after_carrying_out_loses_nothing() {
-    Box::pin(dies_at("relay_published", Lane::Works)).await;
+    Box::pin(dies_at("relay_published", Loop::Units)).await;
 }
 
 /// The first form of this test let the relay die in the other loop, before it had published anything.
 #[tokio::test]
 async fn relay_killed_after_publishing_repeats_no_ordered_message() {
-    Box::pin(dies_at("relay_published", Lane::Keys)).await;
+    Box::pin(dies_at("relay_published", Loop::Keys)).await;
 }
 
 /// A process that runs both loops until it dies.

@@ -15,7 +15,7 @@ fn counts(how: How) -> bool {
 }
 
 /// Whether its sink calls itself unavailable because of this message. Then the other messages of the same unit of work may wait, too.
-fn is_away(how: How) -> bool {
+fn is_unavailable(how: How) -> bool {
     matches!(how, How::Away | How::Busy)
 }
 
@@ -52,7 +52,7 @@ impl Shop {
 
     /// Units of work that wait for a sink that calls itself unavailable because of one of their messages.
     fn away_works(&self) -> BTreeSet<[u8; 16]> {
-        let away = self.by_message().filter(|sent| sent.key.is_none() && is_away(sent.how));
+        let away = self.by_message().filter(|sent| sent.key.is_none() && is_unavailable(sent.how));
         away.map(|sent| sent.work.0).collect()
     }
 
@@ -101,11 +101,11 @@ impl Shop {
             assert!(key.error.is_some() && key.parked_ms.is_some() && key.due_ms.is_none(), "{key:?}");
         }
         // An unavailable sink uses no attempts.
-        let is_away = |key: &&SeenKey| {
+        let is_unavailable = |key: &&SeenKey| {
             let sink = self.sent.iter().find(|sent| sent.topic() == key.topic).map(|sent| sent.sink);
             sink.is_some_and(|sink| self.sinks[sink].mode() != Mode::ByMessage)
         };
-        for key in self.keys(false).await.iter().filter(is_away) {
+        for key in self.keys(false).await.iter().filter(is_unavailable) {
             assert!(key.attempts == 0 && key.parked_ms.is_none(), "{key:?}");
         }
         let stats = self.outbox.stats().await.unwrap();
