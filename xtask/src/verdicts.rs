@@ -59,7 +59,7 @@ const POINTS: &[Point] = &[
         test: "sql::work::killed::{}::kill_after_the_fast_path_repeats_the_effects",
     },
     Point {
-        description: "inside the relay, works claimed",
+        description: "inside the relay, units of work claimed",
         verdict: EVERYTHING,
         test: "sql::relay::{}::killed::relay_killed_during_a_claim_loses_nothing",
     },

@@ -44,8 +44,8 @@ impl Default for SpoolOptions {
 
 impl SpoolOptions {
     setters! {
-        /// The maximum size of all pending effects in bytes. Default 64 MiB. They are also held in memory. The files take up to
-        /// twice this and two segments, because space is freed by whole segments.
+        /// The maximum size of all pending effects in bytes. Default 64 MiB. They are also held in memory. After each write the
+        /// files take up to twice this and two segments, because space is freed by whole segments.
         pub fn bytes_max(bytes: u64) => bytes_max = bytes;
 
         /// The size from which a new segment (file) is started. Default 4 MiB. A single effect may not be larger than this.

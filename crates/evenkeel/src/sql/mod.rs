@@ -36,9 +36,9 @@
 //! runs a relay needs the features of all effects in its database.
 //!
 //! docs/spec/unit-of-work.md specifies the tables, states and steps. The modules: `work/` has the public interface and the commit,
-//! `outbox/` the rows and how their effects are carried out, `relay/` the relay, `inbox/` the idempotent consumer, `contention/`
-//! conflicts between transactions and row locks, `database/` the differences between the three databases, and `migrate` creates the
-//! tables.
+//! `outbox/` the rows and how their effects are carried out, `relay/` the relay, `sink/` the destinations of messages, `inbox/` the
+//! idempotent consumer, `contention/` conflicts between transactions and row locks, `database/` the differences between the three
+//! databases, and `migrate` creates the tables.
 
 mod contention;
 pub(crate) mod database;

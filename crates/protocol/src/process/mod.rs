@@ -1,4 +1,4 @@
-//! Process reports: what each program says about itself, for operators. docs/spec/console.md has their states and bounds.
+//! Process reports: what each program says about itself, for operators. docs/spec/process.md has their states and bounds.
 
 pub mod fit;
 pub mod memory;

@@ -71,7 +71,7 @@ pub(super) const ROWS: &[Mutant] = &[
     ),
     mutant(
         "fill_known_grant",
-        "A loader whose lease a failover lost is taken for the next one with its grant number.",
+        "A loader whose lease a failover lost is taken for the next one with its ordinal.",
         "cache::conformance::redis::fences::fill_with_grant_lost_in_failover_is_rejected",
     ),
     mutant(

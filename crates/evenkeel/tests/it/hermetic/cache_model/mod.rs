@@ -69,7 +69,7 @@ fn fill_into_missing_entry_admits_old_load() {
 
 /// Two loaders hold grants of one generation because the first lease expired; the earlier one must not undo the later one.
 #[test]
-fn missing_grant_number_lets_earlier_load_overwrite() {
+fn missing_ordinal_lets_earlier_load_overwrite() {
     assert!(broken(System::eventual(Some(Rule::Grant))).contains(&system::FORWARD));
 }
 

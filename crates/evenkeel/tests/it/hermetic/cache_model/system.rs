@@ -21,7 +21,7 @@ pub(super) enum Rule {
     FreshCreation,
     /// A fill needs an entry.
     Presence,
-    /// A fill needs a higher grant number than the last one.
+    /// A fill needs a higher ordinal than the last one.
     Grant,
     /// Acknowledged invalidations are replayed after a failover, before the next read.
     Redrive,
