@@ -85,8 +85,8 @@ pub(crate) fn heartbeat(heartbeat: &Heartbeat) -> Checked {
     span(heartbeat.lease_ms)
 }
 
-pub(crate) fn progress(words: &[u8]) -> Checked {
-    text(words)
+pub(crate) fn progress(progress: &[u8]) -> Checked {
+    text(progress)
 }
 
 pub(crate) fn piece(bytes: u64) -> Checked {

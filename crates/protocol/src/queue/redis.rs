@@ -134,9 +134,9 @@ impl QueueSteps for RedisQueue {
         reply::flags(self.run(&scripts::HEARTBEAT, shard, call::heartbeat(heartbeat)).await?)
     }
 
-    async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Result<bool, QueueError> {
-        check::progress(&words)?;
-        Ok(reply::count(&self.run(&scripts::PROGRESS, shard, call::progress(receipt, &words)).await?)? == 1)
+    async fn progress(&self, shard: &Shard, receipt: &Receipt, progress: Bytes) -> Result<bool, QueueError> {
+        check::progress(&progress)?;
+        Ok(reply::count(&self.run(&scripts::PROGRESS, shard, call::progress(receipt, &progress)).await?)? == 1)
     }
 
     async fn piece(&self, shard: &Shard, id: JobId, from: u64, bytes: u64) -> Result<Bytes, QueueError> {
@@ -246,7 +246,7 @@ impl QueueSteps for RedisQueue {
 
     async fn position(&self, shard: &Shard, id: JobId, bytes: usize) -> Result<JobPosition, QueueError> {
         check::previews(1, bytes)?;
-        look::position(self.run(&scripts::STANDING, shard, call::position(id, bytes)).await?)
+        look::position(self.run(&scripts::POSITION, shard, call::position(id, bytes)).await?)
     }
 
     async fn kept(&self, shard: &Shard, worker: Worker) -> Result<Option<Kept>, QueueError> {

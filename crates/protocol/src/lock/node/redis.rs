@@ -28,11 +28,11 @@ macro_rules! before {
 static ACQUIRE: Script = before!("acquire-3", "redlock-acquire-4", "", "member");
 static REJOIN: Script = before!("acquire-3", "redlock-rejoin-5", "", "member", "rejoin");
 static RELEASE: Script = before!("release-3", "redlock-release-4", "allow-oom", "tombstone");
-static STAND: Script = Script::with("stand-1", "allow-oom", &[], include_str!("scripts/stand-1.lua"));
+static MEMBERSHIP: Script = Script::with("membership-1", "allow-oom", &[], include_str!("scripts/membership-1.lua"));
 static ADMIT: Script = Script::with("admit-1", "allow-oom", &[], include_str!("scripts/admit-1.lua"));
 
 /// All scripts, to be loaded on every epoch.
-pub(crate) const SCRIPTS: [&Script; 5] = [&ACQUIRE, &REJOIN, &RELEASE, &STAND, &ADMIT];
+pub(crate) const SCRIPTS: [&Script; 5] = [&ACQUIRE, &REJOIN, &RELEASE, &MEMBERSHIP, &ADMIT];
 
 /// Keys examined by one `SCAN` call.
 const SCAN_COUNT: usize = 500;
@@ -121,7 +121,7 @@ impl Node for RedisNode {
         let epoch = self.link()?.epoch().ok_or_else(|| self.down())?;
         let sit_out_ms = sit_out_ms.to_string();
         let args: [&[u8]; 2] = [epoch.run_id().as_bytes(), sit_out_ms.as_bytes()];
-        let (is_member, left_ms, since): (u8, u64, u64) = epoch.run(&STAND, &[&self.mark()], &args).await?;
+        let (is_member, left_ms, since): (u8, u64, u64) = epoch.run(&MEMBERSHIP, &[&self.mark()], &args).await?;
         Ok(if is_member == 1 { Membership::Member } else { Membership::Out { left_ms, mark: Mark(since) } })
     }
 

@@ -120,9 +120,9 @@ impl QueueSteps for MemoryQueue {
         Ok(self.step(shard, |state, now| state.heartbeat(now, heartbeat)))
     }
 
-    async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Result<bool, QueueError> {
-        check::progress(&words)?;
-        Ok(self.step(shard, |state, _| state.progress(receipt, words)))
+    async fn progress(&self, shard: &Shard, receipt: &Receipt, progress: Bytes) -> Result<bool, QueueError> {
+        check::progress(&progress)?;
+        Ok(self.step(shard, |state, _| state.progress(receipt, progress)))
     }
 
     async fn piece(&self, shard: &Shard, id: JobId, from: u64, bytes: u64) -> Result<Bytes, QueueError> {

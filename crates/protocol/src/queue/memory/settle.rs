@@ -162,14 +162,14 @@ impl ShardState {
         record.slice(place(from)..place(from.saturating_add(bytes)))
     }
 
-    pub(crate) fn progress(&mut self, receipt: &Receipt, words: Bytes) -> bool {
+    pub(crate) fn progress(&mut self, receipt: &Receipt, progress: Bytes) -> bool {
         if !self.is_current(receipt) {
             return false;
         }
         let Some((_, state, score)) = self.live(receipt.id) else { return false };
         let Some(mut job) = self.take(receipt.id) else { return false };
         job.spec.notes.retain(|note| !matches!(note, Note::Progress(_)));
-        job.spec.notes.push(Note::Progress(words));
+        job.spec.notes.push(Note::Progress(progress));
         self.place(receipt.id, job, state, score);
         true
     }

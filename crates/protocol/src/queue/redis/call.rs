@@ -114,8 +114,8 @@ pub(crate) fn heartbeat(heartbeat: &Heartbeat) -> Args {
     })
 }
 
-pub(crate) fn progress(receipt: &Receipt, words: &[u8]) -> Args {
-    Args::default().bytes(delivery(receipt)).bytes(words)
+pub(crate) fn progress(receipt: &Receipt, progress: &[u8]) -> Args {
+    Args::default().bytes(delivery(receipt)).bytes(progress)
 }
 
 pub(crate) fn reschedule(changes: &[Reschedule]) -> Args {

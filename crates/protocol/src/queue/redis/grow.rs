@@ -54,7 +54,7 @@ impl GrowSteps for RedisQueue {
             2 => Ok(SendOutcome::Leased),
             _ => Err(unexpected("send_items")),
         };
-        bulk(self.run(&scripts::SEND_ITEMS, shard, args).await?)?.iter().map(given).collect()
+        bulk(self.run(&scripts::SEND, shard, args).await?)?.iter().map(given).collect()
     }
 
     async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Result<Vec<Transfer>, QueueError> {

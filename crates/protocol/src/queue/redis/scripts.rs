@@ -12,7 +12,7 @@ scripts! {
         ["shard", "record", "consume/lease", "place", "end", "notes", "wake", "accept"];
     pub(crate) static REDRIVE = "redrive-1" in "operate", "", ["shard", "record", "place", "end", "notes", "wake"];
     pub(crate) static AMEND = "amend-1" in "operate", "", ["shard", "record", "place", "notes"];
-    pub(crate) static RECEIVE = "adopt-1" in "grow", "", ["shard", "record", "wake"];
+    pub(crate) static RECEIVE = "receive-1" in "grow", "", ["shard", "record", "wake"];
     pub(crate) static SWEEP = "sweep-1" in "operate", "", [];
     pub(crate) static GROWN = "grown-1" in "grow", "", [];
 
@@ -20,7 +20,7 @@ scripts! {
     pub(crate) static SETTLE_AND_CLAIM = "settle_and_claim-1" in "consume", "allow-oom",
         ["shard", "record", "consume/lease", "place", "end", "notes",
          "wake", "consume/settle", "consume/suspects", "consume/claim", "consume/answer"];
-    pub(crate) static HEARTBEAT = "beat-1" in "consume", "allow-oom", ["shard", "record", "consume/lease"];
+    pub(crate) static HEARTBEAT = "heartbeat-1" in "consume", "allow-oom", ["shard", "record", "consume/lease"];
     pub(crate) static PROGRESS = "progress-1" in "consume", "allow-oom",
         ["shard", "record", "consume/lease", "place", "notes"];
     pub(crate) static REVOKE = "revoke-1" in "operate", "allow-oom",
@@ -32,14 +32,14 @@ scripts! {
     pub(crate) static PURGE = "purge-1" in "operate", "allow-oom", ["shard", "record", "place", "end"];
     pub(crate) static RESUME = "resume-1" in "operate", "allow-oom", ["shard", "wake"];
     pub(crate) static CLOSE = "close-1" in "grow", "allow-oom", ["shard"];
-    pub(crate) static SEND_ITEMS = "give-1" in "grow", "allow-oom", ["shard", "record", "place", "grow", "leaving"];
+    pub(crate) static SEND = "send-1" in "grow", "allow-oom", ["shard", "record", "place", "grow", "leaving"];
     pub(crate) static GONE = "gone-1" in "grow", "allow-oom", ["shard"];
 
     pub(crate) static JOB = "job-1" in "look", "no-writes", ["shard", "record", "place"];
     pub(crate) static HEADS = "heads-1" in "look", "no-writes", ["shard", "record", "place"];
     pub(crate) static LIST = "list-1" in "look", "no-writes", ["shard"];
     pub(crate) static PREVIEWS = "previews-1" in "look", "no-writes", ["shard", "record", "place", "preview"];
-    pub(crate) static STANDING = "standing-1" in "look", "no-writes", ["shard", "record", "place", "preview"];
+    pub(crate) static POSITION = "position-1" in "look", "no-writes", ["shard", "record", "place", "preview"];
     pub(crate) static STATS = "stats-1" in "look", "no-writes", ["shard", "wake"];
     pub(crate) static LEAVING = "leaving-1" in "grow", "no-writes", ["shard"];
 }

@@ -51,10 +51,10 @@ pub enum Outcome {
 
 impl Outcome {
     /// The handler's message, if it failed.
-    pub fn words(&self) -> Cow<'_, str> {
+    pub fn message(&self) -> Cow<'_, str> {
         match self {
             Self::Failed { .. } | Self::Dead { .. } if !guard("queue_reason_as_text") => format!("{self:?}").into(),
-            Self::Failed { error: words, .. } | Self::Dead { reason: words } => String::from_utf8_lossy(words),
+            Self::Failed { error: message, .. } | Self::Dead { reason: message } => String::from_utf8_lossy(message),
             Self::Done | Self::Snoozed { .. } | Self::Released => Cow::Borrowed(""),
         }
     }

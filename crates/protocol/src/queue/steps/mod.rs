@@ -103,7 +103,7 @@ pub trait QueueSteps: Send + Sync {
     /// Extends leases; returns for each delivery whether it is still held.
     async fn heartbeat(&self, shard: &Shard, heartbeat: &Heartbeat) -> Reply<Vec<bool>>;
     /// Stores a delivery's progress in place of the previous one; returns whether the delivery is still held.
-    async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Reply<bool>;
+    async fn progress(&self, shard: &Shard, receipt: &Receipt, progress: Bytes) -> Reply<bool>;
     /// Reads some bytes of a record, regardless of its delivery: fewer at its end, none of an unknown id.
     async fn piece(&self, shard: &Shard, id: JobId, from: u64, bytes: u64) -> Reply<Bytes>;
     /// Revokes jobs that are not running.

@@ -16,7 +16,7 @@ scripts! {
     pub(super) static TAKE_OVER = "stream_take_over-1" in "consume", "allow-oom", ["log", "group", "delivery"];
     pub(super) static READ = "stream_read-1" in "consume", "allow-oom", ["log", "group", "delivery", "read"];
     pub(super) static SETTLE = "stream_settle-1" in "consume", "allow-oom", ["log", "group", "delivery", "outcome"];
-    pub(super) static HEARTBEAT = "stream_beat-1" in "consume", "allow-oom", ["log", "group", "delivery"];
+    pub(super) static HEARTBEAT = "stream_heartbeat-1" in "consume", "allow-oom", ["log", "group", "delivery"];
     pub(super) static DISCARD = "stream_discard-1" in "operate", "allow-oom", ["log", "group"];
     pub(super) static SEEK = "stream_seek-1" in "operate", "allow-oom", ["log", "group"];
     pub(super) static PAUSE = "stream_pause-1" in "operate", "allow-oom", ["log", "group"];

@@ -229,10 +229,10 @@ fn record_verdicts<T>(worker: &ShardWorker<T>, settlements: &Settlements, verdic
                 tracing::warn!(%queue, id = %receipt.id, "a delivery was settled too late; the job belongs to another worker");
             }
             Verdict::Died => {
-                tracing::error!(%queue, id = %receipt.id, reason = %outcome.words(), "a job has become a dead letter");
+                tracing::error!(%queue, id = %receipt.id, reason = %outcome.message(), "a job has become a dead letter");
             }
             Verdict::Discarded => {
-                tracing::error!(%queue, id = %receipt.id, reason = %outcome.words(), "a job out of retries was discarded");
+                tracing::error!(%queue, id = %receipt.id, reason = %outcome.message(), "a job out of retries was discarded");
             }
         }
     }
