@@ -11,9 +11,10 @@ use super::core::{Core, Looked};
 use super::settings::unrouted_pause;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
+use crate::sql::outbox::Effect;
 use crate::sql::work::Joined;
 use evenkeel_link::support::{crash_point, guard};
-use ready::{NotReady, Ready, Topics};
+use ready::{NotReady, Topics};
 use rows::Inserted;
 use sqlx::Transaction;
 use sqlx::pool::PoolConnection;
@@ -33,7 +34,7 @@ pub(super) struct Intake {
 
 /// What happens to a row.
 enum Plan {
-    Move(Vec<Ready>),
+    Move(Vec<Effect>),
     /// This relay cannot move it now.
     Wait(String),
     /// No relay can move it.
@@ -116,13 +117,13 @@ async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics
             Err(NotReady::Unavailable(error)) => return Plan::Park(error),
         }
     }
-    let ready = requests.into_iter().enumerate().map(|(index, request)| {
+    let effects = requests.into_iter().enumerate().map(|(index, request)| {
         let what = request.name();
         let of = |error| format!("effect {} ({what}): {error}", index + 1);
         ready::of(core, row, request, topics).map_err(of)
     });
-    match ready.collect() {
-        Ok(ready) => Plan::Move(ready),
+    match effects.collect() {
+        Ok(effects) => Plan::Move(effects),
         Err(error) => Plan::Park(error),
     }
 }
@@ -155,7 +156,9 @@ async fn move_all<DB: Database>(
                 waiting.await.map_err(SqlError::of::<DB>)?;
                 looked.unrouted += 1;
             }
-            Plan::Move(ready) => looked.parked += usize::from(!move_row(core, &mut transaction, row, Ok(ready)).await?),
+            Plan::Move(effects) => {
+                looked.parked += usize::from(!move_row(core, &mut transaction, row, Ok(effects)).await?);
+            }
             Plan::Park(error) => {
                 looked.parked += usize::from(!move_row(core, &mut transaction, row, Err(error)).await?);
             }
@@ -171,7 +174,7 @@ async fn move_row<DB: Database>(
     core: &Core<DB>,
     transaction: &mut Transaction<'_, DB>,
     row: &Inserted,
-    ready: Result<&[Ready], &str>,
+    effects: Result<&[Effect], &str>,
 ) -> Result<bool, SqlError> {
     let of = SqlError::of::<DB>;
     if !rows::delete::<DB>(transaction, row.id).await.map_err(of)? {
@@ -180,8 +183,8 @@ async fn move_row<DB: Database>(
     }
     let mut joined = Joined::join(&core.shared, transaction).await?;
     let work = joined.id();
-    let recorded = ready.map_err(str::to_owned).and_then(|ready| {
-        ready.iter().try_for_each(|effect| effect.clone().record(&mut joined).map_err(|error| error.to_string()))
+    let recorded = effects.map_err(str::to_owned).and_then(|effects| {
+        effects.iter().try_for_each(|effect| joined.record(effect.clone()).map_err(|error| error.to_string()))
     });
     let error = match recorded {
         Ok(()) => match joined.seal(transaction).await {
