@@ -56,8 +56,6 @@ pub use contention::{
     Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, LockingTransaction, OptimisticError, Stale,
 };
 pub use database::Database;
-#[cfg(feature = "stream")]
-pub(crate) use database::SqlErrorClass;
 #[cfg(any(feature = "lock", feature = "stream"))]
 pub(crate) use database::{Kind, Row, Statement, Value};
 pub use error::SqlError;

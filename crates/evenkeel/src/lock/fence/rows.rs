@@ -41,7 +41,7 @@ pub(super) async fn store<DB: Database>(
         (true, true) => &STORE,
     };
     let values = [number, owner, Value::Text(name.as_str()), number, number, owner];
-    Ok(DB::execute(connection, statement.text::<DB>(), &values).await.map_err(SqlError::of::<DB>)? == 1)
+    Ok(DB::execute(connection, statement.text::<DB>(), &values).await? == 1)
 }
 
 /// The highest stored fence; `None` if there is no row.
@@ -49,7 +49,7 @@ pub(super) async fn seen<DB: Database>(
     connection: &mut DB::Connection,
     name: &LockName,
 ) -> Result<Option<Fence>, SqlError> {
-    let row = Row::<DB>::first(connection, &SEEN, &[Value::Text(name.as_str())]).await.map_err(SqlError::of::<DB>)?;
+    let row = Row::<DB>::first(connection, &SEEN, &[Value::Text(name.as_str())]).await?;
     Ok(row.map(|row| row.count(0)).transpose()?.map(Fence))
 }
 
@@ -57,6 +57,6 @@ pub(super) async fn seen<DB: Database>(
 pub(super) async fn create<DB: Database>(connection: &mut DB::Connection, name: &LockName) -> Result<(), SqlError> {
     let statement = if DB::KIND == Kind::MySql { &CREATE_MYSQL } else { &CREATE };
     let values = [Value::Text(name.as_str())];
-    DB::execute(connection, statement.text::<DB>(), &values).await.map_err(SqlError::of::<DB>)?;
+    DB::execute(connection, statement.text::<DB>(), &values).await?;
     Ok(())
 }

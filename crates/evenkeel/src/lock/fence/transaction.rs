@@ -43,7 +43,7 @@ impl<DB: Database> FencedTransaction<DB> {
     /// the outcome is unknown.
     pub async fn commit(mut self) -> Result<(), FenceError> {
         self.ended().await?.commit().await.map_err(|error| match error {
-            error @ sqlx::Error::Database(_) => FenceError::Sql(SqlError::of::<DB>(error)),
+            error @ sqlx::Error::Database(_) => FenceError::Sql(error.into()),
             error => FenceError::CommitUnknown(Arc::new(error)),
         })
     }
@@ -53,13 +53,13 @@ impl<DB: Database> FencedTransaction<DB> {
     /// # Errors
     /// [`FenceError::Sql`] if the database did not answer; it rolls back when it detects the closed connection.
     pub async fn rollback(mut self) -> Result<(), FenceError> {
-        Ok(self.ended().await?.rollback().await.map_err(SqlError::of::<DB>)?)
+        Ok(self.ended().await?.rollback().await.map_err(SqlError::from)?)
     }
 
     /// Takes the transaction and resets the idle timeout, which must not apply to the connection in its pool.
     async fn ended(&mut self) -> Result<Transaction<'static, DB>, FenceError> {
         if DB::KIND == Kind::MySql {
-            DB::script(self.tx()?, DEFAULT_MYSQL).await.map_err(SqlError::of::<DB>)?;
+            DB::script(self.tx()?, DEFAULT_MYSQL).await.map_err(SqlError::from)?;
         }
         self.transaction.take().ok_or(FenceError::Sql(SqlError::Lost))
     }
@@ -100,15 +100,14 @@ pub(super) async fn open<DB: Database>(
     lease: &Lease,
     fence: Fence,
 ) -> Result<Option<FencedTransaction<DB>>, FenceError> {
-    let of = SqlError::of::<DB>;
-    let mut transaction = pool.begin_with(DB::BEGIN).await.map_err(of)?;
+    let mut transaction = pool.begin_with(DB::BEGIN).await.map_err(SqlError::from)?;
     // The first statement: an earlier read could miss the writes of the last holder.
     if guard("lock_fence_first") && !rows::store::<DB>(&mut transaction, &lease.held.name, lease.signer, fence).await? {
-        transaction.rollback().await.map_err(of)?;
+        transaction.rollback().await.map_err(SqlError::from)?;
         return Ok(None);
     }
     let mut fenced = FencedTransaction { transaction: Some(transaction), fence };
-    end_when_idle::<DB>(fenced.tx()?, lease.length).await.map_err(of)?;
+    end_when_idle::<DB>(fenced.tx()?, lease.length).await.map_err(SqlError::from)?;
     Ok(Some(fenced))
 }
 

@@ -125,17 +125,17 @@ impl<DB: Database> RowLock<DB> {
             let found = DB::execute(&mut connection, statement.text::<DB>(), values).await?;
             Ok((found > 0, see::<DB>(&mut connection, name).await?))
         };
-        bounded::<DB, _>(&self.clock, step).await
+        bounded(&self.clock, step).await
     }
 
     async fn see(&self, name: &LockName) -> Result<Option<Seen>, LockError> {
         let step = async { see::<DB>(&mut *self.pool.acquire().await?, name).await };
-        bounded::<DB, _>(&self.clock, step).await
+        bounded(&self.clock, step).await
     }
 
     async fn send(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<bool, LockError> {
         let step = async { DB::execute(&mut *self.pool.acquire().await?, statement.text::<DB>(), values).await };
-        Ok(bounded::<DB, _>(&self.clock, step).await? > 0)
+        Ok(bounded(&self.clock, step).await? > 0)
     }
 }
 
@@ -268,7 +268,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
 
     async fn held(&self) -> Result<Vec<LockName>, LockError> {
         let step = async { Row::<DB>::all(&mut *self.pool.acquire().await?, &say::HELD, &[]).await };
-        let rows = bounded::<DB, _>(&self.clock, step).await?;
+        let rows = bounded(&self.clock, step).await?;
         let mut names: Vec<LockName> = rows.iter().filter_map(|row| LockName::new(&row.text(0).ok()?).ok()).collect();
         names.sort();
         Ok(names)

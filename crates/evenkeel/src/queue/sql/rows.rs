@@ -42,8 +42,8 @@ pub fn page_by_due<DB: Database>() -> &'static str {
 impl<DB: Database> SqlTable<DB> {
     /// Executes one statement on a connection of its own.
     async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
+        let mut connection = self.0.acquire().await?;
+        Ok(DB::execute(&mut connection, statement.text::<DB>(), values).await?)
     }
 
     /// Checks the size of a record before it is sent.
@@ -51,22 +51,22 @@ impl<DB: Database> SqlTable<DB> {
         if bytes <= UNCHECKED_MAX {
             return Ok(());
         }
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        let mut connection = self.0.acquire().await?;
         fits::<DB>(&mut connection, "a job", bytes).await
     }
 
     /// Reads the number in the first row; `None` if there is no row.
     async fn number(&self, statement: &'static Statement, topic: &str) -> Result<Option<u64>, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        let row = Row::<DB>::first(&mut connection, statement, &[Value::Text(topic)]).await;
-        row.and_then(|row| row.map(|row| row.count(0)).transpose()).map_err(SqlError::of::<DB>)
+        let mut connection = self.0.acquire().await?;
+        let row = Row::<DB>::first(&mut connection, statement, &[Value::Text(topic)]).await?;
+        Ok(row.map(|row| row.count(0)).transpose()?)
     }
 
     /// Reads the rows of some jobs.
     async fn listed(&self, list: &'static Lists, topic: &str, ids: &[JobId]) -> Result<Vec<Row<DB>>, SqlError> {
         let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        list.rows::<DB>(&mut connection, &[Value::Text(topic)], &ids).await.map_err(SqlError::of::<DB>)
+        let mut connection = self.0.acquire().await?;
+        Ok(list.rows::<DB>(&mut connection, &[Value::Text(topic)], &ids).await?)
     }
 
     async fn insert_all(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, sqlx::Error> {
@@ -189,11 +189,11 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
         for attempt in 1.. {
             match self.insert_all(jobs).await {
-                Err(error) if DB::class_of_error(&error) == SqlErrorClass::Contention && attempt < TRIES => {
+                Err(error) if DB::class_of_error(&error).is_contention() && attempt < TRIES => {
                     // The rollback has undone the assigned versions.
                     jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
                 }
-                answer => return answer.map_err(SqlError::of::<DB>),
+                answer => return Ok(answer?),
             }
         }
         Ok(Vec::new())
@@ -228,9 +228,10 @@ impl<DB: Database> JobTable for SqlTable<DB> {
 
     async fn redrive(&self, topic: &str, ids: &[JobId], due_at: u64) -> Result<(), SqlError> {
         let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        let mut connection = self.0.acquire().await?;
         let before = [Value::count(due_at), Value::Text(topic)];
-        REDRIVE.execute::<DB>(&mut connection, &before, &ids).await.map(drop).map_err(SqlError::of::<DB>)
+        REDRIVE.execute::<DB>(&mut connection, &before, &ids).await?;
+        Ok(())
     }
 
     async fn done(&self, topic: &str, id: JobId, version: u64, fence: u64) -> Result<bool, SqlError> {
@@ -245,8 +246,8 @@ impl<DB: Database> JobTable for SqlTable<DB> {
     }
 
     async fn row(&self, topic: &str, id: JobId) -> Result<Option<JobRow>, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        read::<DB>(&mut connection, topic, id).await.map_err(SqlError::of::<DB>)
+        let mut connection = self.0.acquire().await?;
+        Ok(read::<DB>(&mut connection, topic, id).await?)
     }
 
     async fn revoke(&self, topic: &str, id: JobId, seen: &JobRow, end: End) -> Result<bool, SqlError> {
@@ -276,9 +277,8 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let after = after.as_ref().map_or(&[][..], |id| &id[..]);
         let limit = Value::count(page.limit as u64);
         let values = [Value::Text(topic), Value::Bytes(after), Value::count(page.due_before), limit];
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        let rows = Row::<DB>::all(&mut connection, &PAGE_OF_HEADS, &values).await;
-        rows.and_then(job_rows).map_err(SqlError::of::<DB>)
+        let mut connection = self.0.acquire().await?;
+        Ok(job_rows(Row::<DB>::all(&mut connection, &PAGE_OF_HEADS, &values).await?)?)
     }
 
     async fn due(
@@ -297,29 +297,29 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let (mysql, others) = if descends { (&NEWEST_MYSQL, &NEWEST_OTHERS) } else { (&DUE_MYSQL, &DUE_OTHERS) };
         let limit = Value::count(limit as u64);
         let id = Value::Bytes(&id);
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        let mut connection = self.0.acquire().await?;
         let rows = match DB::KIND {
             Kind::MySql if guard("sql_page_reads_index") => {
-                Row::<DB>::all(&mut connection, mysql, &[name, dead, score, score, id, limit]).await
+                Row::<DB>::all(&mut connection, mysql, &[name, dead, score, score, id, limit]).await?
             }
-            _ => Row::<DB>::all(&mut connection, others, &[name, dead, score, id, limit]).await,
+            _ => Row::<DB>::all(&mut connection, others, &[name, dead, score, id, limit]).await?,
         };
-        rows.and_then(job_rows).map_err(SqlError::of::<DB>)
+        Ok(job_rows(rows)?)
     }
 
     async fn heads(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, JobRow)>, SqlError> {
-        job_rows(self.listed(&HEADS, topic, ids).await?).map_err(SqlError::of::<DB>)
+        Ok(job_rows(self.listed(&HEADS, topic, ids).await?)?)
     }
 
     async fn sizes(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, u64)>, SqlError> {
         let rows = self.listed(&SIZES, topic, ids).await?;
         let read = rows.into_iter().map(|row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
-        let read: Vec<_> = read.collect::<Result<_, sqlx::Error>>().map_err(SqlError::of::<DB>)?;
+        let read: Vec<_> = read.collect::<Result<_, sqlx::Error>>()?;
         Ok(read.into_iter().flatten().collect())
     }
 
     async fn bodies(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, JobRow)>, SqlError> {
-        job_rows(self.listed(&BODIES, topic, ids).await?).map_err(SqlError::of::<DB>)
+        Ok(job_rows(self.listed(&BODIES, topic, ids).await?)?)
     }
 
     async fn count(&self, topic: &str) -> Result<u64, SqlError> {
@@ -338,12 +338,13 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         for _ in 0..TRIES {
             self.run(&RESUME, &[Value::Text(topic)]).await?;
             let Some(until) = until else { return Ok(()) };
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let mut connection = self.0.acquire().await?;
             let values = [Value::Text(topic), Value::count(until)];
             match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
                 // Another process paused the topic in between.
                 Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => {}
-                answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
+                Err(error) => return Err(error.into()),
+                Ok(_) => return Ok(()),
             }
         }
         Err(SqlError::Busy("other processes are pausing and resuming the topic; try again"))

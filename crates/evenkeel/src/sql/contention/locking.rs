@@ -90,10 +90,10 @@ impl<DB: Database> LockingTransaction<DB> {
             }
             None => begin.await,
         };
-        let transaction = Some(transaction.map_err(SqlError::of::<DB>)?);
+        let transaction = Some(transaction?);
         let mut locking = Self { transaction, is_limited: wait.is_some() };
         if let Some(limit) = wait {
-            limit_waits::<DB>(locking.tx()?, limit).await.map_err(SqlError::of::<DB>)?;
+            limit_waits::<DB>(locking.tx()?, limit).await?;
         }
         Ok(locking)
     }
@@ -114,9 +114,9 @@ impl<DB: Database> LockingTransaction<DB> {
     pub async fn commit(mut self) -> Result<(), SqlError> {
         let transaction = self.ended().await?;
         transaction.commit().await.map_err(|error| match error {
-            error @ sqlx::Error::Database(_) => SqlError::of::<DB>(error),
+            error @ sqlx::Error::Database(_) => error.into(),
             error if guard("locking_commit_may_have_happened") => SqlError::CommitUnknown(Arc::new(error)),
-            error => SqlError::of::<DB>(error),
+            error => error.into(),
         })
     }
 
@@ -125,14 +125,13 @@ impl<DB: Database> LockingTransaction<DB> {
     /// # Errors
     /// [`SqlError::Database`] if the database did not reply; it rolls the transaction back when it detects the closed connection.
     pub async fn rollback(mut self) -> Result<(), SqlError> {
-        let transaction = self.ended().await?;
-        transaction.rollback().await.map_err(SqlError::of::<DB>)
+        Ok(self.ended().await?.rollback().await?)
     }
 
     /// Resets the limit, so that the connection returns to its pool unchanged, and takes the transaction.
     async fn ended(&mut self) -> Result<Transaction<'static, DB>, SqlError> {
         if self.is_limited && DB::KIND == Kind::MySql {
-            DB::script(self.tx()?, DEFAULT_MYSQL).await.map_err(SqlError::of::<DB>)?;
+            DB::script(self.tx()?, DEFAULT_MYSQL).await?;
         }
         self.transaction.take().ok_or(SqlError::Lost)
     }

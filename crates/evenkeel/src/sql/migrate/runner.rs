@@ -96,7 +96,7 @@ impl Plan<'_> {
         &self,
         connection: &mut DB::Connection,
     ) -> Result<Option<(&Migration<'_>, Option<Stopped>)>, SqlError> {
-        let recorded = self.recorded::<DB>(connection).await.map_err(SqlError::of::<DB>)?;
+        let recorded = self.recorded::<DB>(connection).await?;
         let known = self.migrations.last().map_or(0, |last| last.version);
         for recorded in &recorded {
             let Some(migration) = self.migrations.iter().find(|migration| migration.version == recorded.version) else {

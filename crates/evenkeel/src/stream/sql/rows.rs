@@ -3,7 +3,7 @@
 
 use super::table::{GroupRow, Loss, Placed, StreamTable, Unplaced};
 use crate::sql::relay::begin;
-use crate::sql::{Database, Kind, Row, SqlError, SqlErrorClass, Statement, Value};
+use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
 use async_trait::async_trait;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::id::EntryId;
@@ -106,13 +106,13 @@ pub(crate) struct SqlTable<DB: Database>(pub(crate) Pool<DB>);
 
 impl<DB: Database> SqlTable<DB> {
     async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
+        let mut connection = self.0.acquire().await?;
+        Ok(DB::execute(&mut connection, statement.text::<DB>(), values).await?)
     }
 
     async fn read(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<Vec<Row<DB>>, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        Row::<DB>::all(&mut connection, statement, values).await.map_err(SqlError::of::<DB>)
+        let mut connection = self.0.acquire().await?;
+        Ok(Row::<DB>::all(&mut connection, statement, values).await?)
     }
 
     async fn try_add_group(&self, topic: &str, incarnation: u64, rows: &[GroupRow]) -> Result<bool, sqlx::Error> {
@@ -282,8 +282,8 @@ macro_rules! repeated {
         let mut tries = 1;
         loop {
             match $attempt.await {
-                Err(error) if tries < TRIES && DB::class_of_error(&error) == SqlErrorClass::Contention => tries += 1,
-                answer => break answer.map_err(SqlError::of::<DB>),
+                Err(error) if tries < TRIES && DB::class_of_error(&error).is_contention() => tries += 1,
+                answer => break Ok(answer?),
             }
         }
     }};
@@ -300,13 +300,13 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
         let register = if DB::KIND == Kind::MySql { &REGISTER_MYSQL } else { &REGISTER };
         self.run(register, &[Value::Text(topic), Value::Int(partitions.into())]).await?;
         let rows = self.read(&STREAM, &[Value::Text(topic)]).await?;
-        let stored = rows.first().map_or(Ok(0), |row| row.count(0)).map_err(SqlError::of::<DB>)?;
+        let stored = rows.first().map_or(Ok(0), |row| row.count(0))?;
         Ok(u16::try_from(stored).unwrap_or(u16::MAX))
     }
 
     async fn incarnation(&self, topic: &str) -> Result<Option<u64>, SqlError> {
         let rows = self.read(&STREAM, &[Value::Text(topic)]).await?;
-        rows.first().map(|row| row.count(1)).transpose().map_err(SqlError::of::<DB>)
+        Ok(rows.first().map(|row| row.count(1)).transpose()?)
     }
 
     async fn begin_again(&self, topic: &str, incarnation: u64) -> Result<Option<Loss>, SqlError> {
@@ -315,7 +315,7 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
 
     async fn groups(&self, topic: &str) -> Result<Vec<GroupRow>, SqlError> {
         let rows = self.read(&GROUPS, &[Value::Text(topic)]).await?;
-        rows.iter().map(group_row::<DB>).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+        Ok(rows.iter().map(group_row::<DB>).collect::<Result<_, _>>()?)
     }
 
     async fn add_group(&self, topic: &str, incarnation: u64, rows: &[GroupRow]) -> Result<bool, SqlError> {
@@ -329,7 +329,7 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
     async fn unplaced(&self, topic: &str, limit: usize) -> Result<Vec<Unplaced>, SqlError> {
         let rows = self.read(&UNPLACED, &[Value::Text(topic), Value::count(limit as u64)]).await?;
         let row = |row: Row<DB>| Ok(Unplaced { key: row.text(0)?, until: row.count(1)? });
-        rows.into_iter().map(row).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+        Ok(rows.into_iter().map(row).collect::<Result<_, sqlx::Error>>()?)
     }
 
     async fn save(
@@ -344,7 +344,7 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
 
     async fn kept(&self, topic: &str) -> Result<u64, SqlError> {
         let rows = self.read(&KEPT, &[Value::Text(topic)]).await?;
-        rows.first().map_or(Ok(0), |row| row.count(0)).map_err(SqlError::of::<DB>)
+        Ok(rows.first().map_or(Ok(0), |row| row.count(0))?)
     }
 
     async fn losses(&self, topic: &str, limit: usize) -> Result<Vec<Loss>, SqlError> {
@@ -353,6 +353,6 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
             let (incarnation, at, sent_again) = (row.count(0)?, row.count(1)?, row.count(2)?);
             Ok(Loss { incarnation, at, sent_again, unsettled: row.count(3)?, dead_letters: row.count(4)? })
         };
-        rows.into_iter().map(row).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+        Ok(rows.into_iter().map(row).collect::<Result<_, sqlx::Error>>()?)
     }
 }

@@ -76,7 +76,7 @@ impl Intake {
             planned.push((row, plan));
         }
         let mut connection = core.connection().await?;
-        match move_in_time(core, &mut connection, &planned).await {
+        match core.within(move_all(core, &mut connection, &planned)).await {
             Err(error) if !error.is_retryable() => self.isolate(core, &mut connection, planned, error).await,
             answer => answer,
         }
@@ -93,7 +93,9 @@ impl Intake {
         let is_found = planned.len() == 1;
         self.one_by_one = !is_found;
         match planned.pop() {
-            Some((row, _)) if is_found => move_in_time(core, connection, &[(row, Plan::Park(error.to_string()))]).await,
+            Some((row, _)) if is_found => {
+                core.within(move_all(core, connection, &[(row, Plan::Park(error.to_string()))])).await
+            }
             _ => Err(error),
         }
     }
@@ -129,31 +131,19 @@ async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics
 }
 
 /// Moves rows in one transaction: each is deleted, and inserted as a unit of work.
-async fn move_in_time<DB: Database>(
-    core: &Core<DB>,
-    connection: &mut PoolConnection<DB>,
-    planned: &[(Inserted, Plan)],
-) -> Result<Looked, SqlError> {
-    let moving = move_all(core, connection, planned);
-    match core.clock().timeout(core.settings.deadline, moving).await {
-        Ok(answer) => answer,
-        Err(_) => Err(SqlError::Busy("the database did not reply in time; the relay retries")),
-    }
-}
-
 async fn move_all<DB: Database>(
     core: &Core<DB>,
     connection: &mut PoolConnection<DB>,
     planned: &[(Inserted, Plan)],
 ) -> Result<Looked, SqlError> {
-    let mut transaction = super::rows::begin(connection).await.map_err(SqlError::of::<DB>)?;
+    let mut transaction = super::rows::begin(connection).await?;
     let mut looked = Looked::idle(Duration::ZERO);
     for (row, plan) in planned {
         match plan {
             Plan::Wait(error) => {
                 let error = super::rows::short(error);
                 let waiting = rows::postpone::<DB>(&mut transaction, row.id, unrouted_pause(row.age), &error);
-                waiting.await.map_err(SqlError::of::<DB>)?;
+                waiting.await?;
                 looked.unrouted += 1;
             }
             Plan::Move(effects) => {
@@ -164,7 +154,7 @@ async fn move_all<DB: Database>(
             }
         }
     }
-    transaction.commit().await.map_err(SqlError::of::<DB>)?;
+    transaction.commit().await?;
     crash_point("json_moved");
     Ok(looked)
 }
@@ -176,8 +166,7 @@ async fn move_row<DB: Database>(
     row: &Inserted,
     effects: Result<&[Effect], &str>,
 ) -> Result<bool, SqlError> {
-    let of = SqlError::of::<DB>;
-    if !rows::delete::<DB>(transaction, row.id).await.map_err(of)? {
+    if !rows::delete::<DB>(transaction, row.id).await? {
         // Another relay has moved it.
         return Ok(true);
     }
@@ -190,7 +179,7 @@ async fn move_row<DB: Database>(
         Ok(()) => match joined.seal(transaction).await {
             Ok(_sealed) => {
                 if guard("json_due_at_once") {
-                    rows::due_now::<DB>(transaction, work).await.map_err(of)?;
+                    rows::due_now::<DB>(transaction, work).await?;
                 }
                 return Ok(true);
             }
@@ -201,6 +190,6 @@ async fn move_row<DB: Database>(
     };
     let error = super::rows::short(&format!("row {} of evenkeel_outbox_json: {error}", row.id));
     tracing::error!(%work, row = row.id, error, "effects of evenkeel_outbox_json are parked: see `evenkeel outbox park ls`");
-    rows::park::<DB>(transaction, work, &row.effects, &error).await.map_err(of)?;
+    rows::park::<DB>(transaction, work, &row.effects, &error).await?;
     Ok(false)
 }

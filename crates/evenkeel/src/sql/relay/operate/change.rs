@@ -114,34 +114,32 @@ impl<DB: Database> Outbox<DB> {
 
     async fn execute(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
         let mut connection = self.connection().await?;
-        DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
+        Ok(DB::execute(&mut connection, statement.text::<DB>(), values).await?)
     }
 
     async fn skip(&self, name: &[Value<'_>; 2]) -> Result<bool, SqlError> {
-        let of = SqlError::of::<DB>;
         let mut connection = self.connection().await?;
-        let mut transaction = begin(&mut connection).await.map_err(of)?;
-        let skipped = DB::execute(&mut transaction, SKIP_KEY.text::<DB>(), name).await.map_err(of)?;
-        let row = Row::<DB>::first(&mut transaction, &SENT, name).await.map_err(of)?;
-        let sent = row.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
+        let mut transaction = begin(&mut connection).await?;
+        let skipped = DB::execute(&mut transaction, SKIP_KEY.text::<DB>(), name).await?;
+        let row = Row::<DB>::first(&mut transaction, &SENT, name).await?;
+        let sent = row.map_or(Ok(0), |row| row.count(0))?;
         if skipped > 0 {
             let values = [name[0], name[1], Value::count(sent)];
-            DB::execute(&mut transaction, DELETE_SENT.text::<DB>(), &values).await.map_err(of)?;
+            DB::execute(&mut transaction, DELETE_SENT.text::<DB>(), &values).await?;
         }
-        transaction.commit().await.map_err(of)?;
+        transaction.commit().await?;
         Ok(skipped > 0)
     }
 
     async fn delete(self, age: Duration) -> Result<u64, SqlError> {
-        let of = SqlError::of::<DB>;
         let mut connection = self.connection().await?;
         let mut deleted = 0;
         loop {
             let values = [Value::count(ms(age)), Value::count(LIST_MAX as u64)];
-            let rows = Row::<DB>::all(&mut connection, &OLD, &values).await.map_err(of)?;
-            let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>().map_err(of)?;
+            let rows = Row::<DB>::all(&mut connection, &OLD, &values).await?;
+            let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
             let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
-            deleted += DELETE.execute::<DB>(&mut connection, &[], &list).await.map_err(of)?;
+            deleted += DELETE.execute::<DB>(&mut connection, &[], &list).await?;
             if ids.len() < LIST_MAX {
                 return Ok(deleted);
             }

@@ -33,6 +33,6 @@ impl<DB: Database> Outbox<DB> {
     }
 
     async fn connection(&self) -> Result<PoolConnection<DB>, SqlError> {
-        self.pool.acquire().await.map_err(SqlError::of::<DB>)
+        Ok(self.pool.acquire().await?)
     }
 }
