@@ -64,6 +64,9 @@ impl<DB: Database> SqlTable<DB> {
 
     /// Reads the rows of some jobs.
     async fn listed(&self, list: &'static Lists, topic: &str, ids: &[JobId]) -> Result<Vec<Row<DB>>, SqlError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
         let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
         let mut connection = self.0.acquire().await?;
         Ok(list.rows::<DB>(&mut connection, &[Value::Text(topic)], &ids).await?)
@@ -227,6 +230,9 @@ impl<DB: Database> JobTable for SqlTable<DB> {
     }
 
     async fn redrive(&self, topic: &str, ids: &[JobId], due_at: u64) -> Result<(), SqlError> {
+        if ids.is_empty() {
+            return Ok(());
+        }
         let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
         let mut connection = self.0.acquire().await?;
         let before = [Value::count(due_at), Value::Text(topic)];

@@ -96,18 +96,21 @@ impl Lists {
         Self { source, ready: [const { [const { OnceLock::new() }; 3] }; LIST_SIZES.len()] }
     }
 
-    /// Sends the statement with at most [`LIST_MAX`] values in the list; returns the number of affected rows.
+    /// Sends the statement, once for each [`LIST_MAX`] values of the list; returns the number of affected rows.
     pub(crate) async fn execute<DB: Database>(
         &'static self,
         connection: &mut DB::Connection,
         before: &[Value<'_>],
         list: &[Value<'_>],
     ) -> Result<u64, sqlx::Error> {
-        let Some((size, list)) = padded(list) else { return Ok(0) };
-        DB::execute(connection, self.text::<DB>(size), &[before, &list].concat()).await
+        let mut affected = 0;
+        for (size, part) in list.chunks(LIST_MAX).filter_map(padded) {
+            affected += DB::execute(connection, self.text::<DB>(size), &[before, &part].concat()).await?;
+        }
+        Ok(affected)
     }
 
-    /// Sends the statement with at most [`LIST_MAX`] values in the list; returns its rows.
+    /// Sends the statement, once for each [`LIST_MAX`] values of the list; returns its rows.
     #[cfg(feature = "queue")]
     pub(crate) async fn rows<DB: Database>(
         &'static self,
@@ -115,8 +118,10 @@ impl Lists {
         before: &[Value<'_>],
         list: &[Value<'_>],
     ) -> Result<Vec<Row<DB>>, sqlx::Error> {
-        let Some((size, list)) = padded(list) else { return Ok(Vec::new()) };
-        let rows = DB::rows(connection, self.text::<DB>(size), &[before, &list].concat()).await?;
+        let mut rows = Vec::new();
+        for (size, part) in list.chunks(LIST_MAX).filter_map(padded) {
+            rows.extend(DB::rows(connection, self.text::<DB>(size), &[before, &part].concat()).await?);
+        }
         Ok(rows.into_iter().map(Row).collect())
     }
 
