@@ -4,12 +4,13 @@
 //! over several values.
 
 use super::Database;
-#[cfg(feature = "queue")]
 use super::Row;
 use super::dialect::{Dialect, Kind};
+use crate::sql::error::SqlError;
+use sqlx::Pool;
 use std::sync::OnceLock;
 
-/// The text of a statement, translated once per database. Store it in a `static`.
+/// The text of a statement, translated once per database, so the translations are leaked. Store it in a `static`.
 pub(crate) struct Statement {
     source: &'static str,
     ready: [OnceLock<&'static str>; 3],
@@ -49,10 +50,30 @@ impl Statement {
     pub(crate) fn text<DB: Dialect>(&'static self) -> &'static str {
         self.ready[DB::KIND as usize].get_or_init(|| translate::<DB>(self.source).leak())
     }
+
+    /// Executes the statement on a connection of the pool; returns the number of affected rows.
+    pub(crate) async fn run<DB: Database>(
+        &'static self,
+        pool: &Pool<DB>,
+        values: &[Value<'_>],
+    ) -> Result<u64, SqlError> {
+        let mut connection = pool.acquire().await?;
+        Ok(DB::execute(&mut connection, self.text::<DB>(), values).await?)
+    }
+
+    /// Executes the statement on a connection of the pool; returns its rows.
+    pub(crate) async fn read<DB: Database>(
+        &'static self,
+        pool: &Pool<DB>,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row<DB>>, SqlError> {
+        let mut connection = pool.acquire().await?;
+        Ok(Row::<DB>::all(&mut connection, self, values).await?)
+    }
 }
 
-/// Called once per statement and database, so the result may be leaked.
-fn translate<DB: Dialect>(source: &str) -> String {
+/// The text of a statement for this database.
+pub(crate) fn translate<DB: Dialect>(source: &str) -> String {
     let (greatest, least) = if DB::KIND == Kind::Sqlite { ("MAX", "MIN") } else { ("GREATEST", "LEAST") };
     let text = source.replace("{now}", DB::NOW_MS).replace("{skip locked}", DB::SKIP_LOCKED);
     let text = text.replace("{greatest}", greatest).replace("{least}", least);

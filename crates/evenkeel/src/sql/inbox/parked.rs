@@ -41,8 +41,7 @@ impl<DB: Database> Inbox<DB> {
     /// # Errors
     /// [`SqlError::Database`], [`SqlError::NotMigrated`].
     pub async fn parked(&self, limit: u32) -> Result<Vec<Parked>, SqlError> {
-        let mut connection = self.pool.acquire().await?;
-        let rows = Row::<DB>::all(&mut connection, &LIST, &[Value::Int(i64::from(limit))]).await?;
+        let rows = LIST.read(&self.pool, &[Value::Int(i64::from(limit))]).await?;
         let read = |row: Row<DB>| {
             Ok(Parked {
                 group: row.text(0)?,
@@ -70,7 +69,6 @@ impl<DB: Database> Inbox<DB> {
             ParkedMessageDecision::Skip => SEEN,
         };
         let values = [Value::Int(state), Value::Text(group), Value::Bytes(&message.name), Value::Int(PARKED)];
-        let mut connection = self.pool.acquire().await?;
-        Ok(DB::execute(&mut connection, RELEASE.text::<DB>(), &values).await? == 1)
+        Ok(RELEASE.run(&self.pool, &values).await? == 1)
     }
 }

@@ -105,16 +105,6 @@ static LOSSES: Statement = Statement::new(
 pub(crate) struct SqlTable<DB: Database>(pub(crate) Pool<DB>);
 
 impl<DB: Database> SqlTable<DB> {
-    async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
-        let mut connection = self.0.acquire().await?;
-        Ok(DB::execute(&mut connection, statement.text::<DB>(), values).await?)
-    }
-
-    async fn read(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<Vec<Row<DB>>, SqlError> {
-        let mut connection = self.0.acquire().await?;
-        Ok(Row::<DB>::all(&mut connection, statement, values).await?)
-    }
-
     async fn try_add_group(&self, topic: &str, incarnation: u64, rows: &[GroupRow]) -> Result<bool, sqlx::Error> {
         let mut connection = self.0.acquire().await?;
         let mut transaction = begin::<DB>(&mut connection).await?;
@@ -298,14 +288,14 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
 
     async fn register(&self, topic: &str, partitions: u16) -> Result<u16, SqlError> {
         let register = if DB::KIND == Kind::MySql { &REGISTER_MYSQL } else { &REGISTER };
-        self.run(register, &[Value::Text(topic), Value::Int(partitions.into())]).await?;
-        let rows = self.read(&STREAM, &[Value::Text(topic)]).await?;
+        register.run(&self.0, &[Value::Text(topic), Value::Int(partitions.into())]).await?;
+        let rows = STREAM.read(&self.0, &[Value::Text(topic)]).await?;
         let stored = rows.first().map_or(Ok(0), |row| row.count(0))?;
         Ok(u16::try_from(stored).unwrap_or(u16::MAX))
     }
 
     async fn incarnation(&self, topic: &str) -> Result<Option<u64>, SqlError> {
-        let rows = self.read(&STREAM, &[Value::Text(topic)]).await?;
+        let rows = STREAM.read(&self.0, &[Value::Text(topic)]).await?;
         Ok(rows.first().map(|row| row.count(1)).transpose()?)
     }
 
@@ -314,7 +304,7 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
     }
 
     async fn groups(&self, topic: &str) -> Result<Vec<GroupRow>, SqlError> {
-        let rows = self.read(&GROUPS, &[Value::Text(topic)]).await?;
+        let rows = GROUPS.read(&self.0, &[Value::Text(topic)]).await?;
         Ok(rows.iter().map(group_row::<DB>).collect::<Result<_, _>>()?)
     }
 
@@ -323,11 +313,11 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
     }
 
     async fn remove_group(&self, topic: &str, group: &GroupName) -> Result<bool, SqlError> {
-        Ok(self.run(&REMOVE, &[Value::Text(topic), Value::Text(group.as_str())]).await? > 0)
+        Ok(REMOVE.run(&self.0, &[Value::Text(topic), Value::Text(group.as_str())]).await? > 0)
     }
 
     async fn unplaced(&self, topic: &str, limit: usize) -> Result<Vec<Unplaced>, SqlError> {
-        let rows = self.read(&UNPLACED, &[Value::Text(topic), Value::count(limit as u64)]).await?;
+        let rows = UNPLACED.read(&self.0, &[Value::Text(topic), Value::count(limit as u64)]).await?;
         let row = |row: Row<DB>| Ok(Unplaced { key: row.text(0)?, until: row.count(1)? });
         Ok(rows.into_iter().map(row).collect::<Result<_, sqlx::Error>>()?)
     }
@@ -343,12 +333,12 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
     }
 
     async fn kept(&self, topic: &str) -> Result<u64, SqlError> {
-        let rows = self.read(&KEPT, &[Value::Text(topic)]).await?;
+        let rows = KEPT.read(&self.0, &[Value::Text(topic)]).await?;
         Ok(rows.first().map_or(Ok(0), |row| row.count(0))?)
     }
 
     async fn losses(&self, topic: &str, limit: usize) -> Result<Vec<Loss>, SqlError> {
-        let rows = self.read(&LOSSES, &[Value::Text(topic), Value::count(limit as u64)]).await?;
+        let rows = LOSSES.read(&self.0, &[Value::Text(topic), Value::count(limit as u64)]).await?;
         let row = |row: Row<DB>| {
             let (incarnation, at, sent_again) = (row.count(0)?, row.count(1)?, row.count(2)?);
             Ok(Loss { incarnation, at, sent_again, unsettled: row.count(3)?, dead_letters: row.count(4)? })

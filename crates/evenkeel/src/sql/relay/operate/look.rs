@@ -161,7 +161,7 @@ impl<DB: Database> Outbox<DB> {
     }
 
     async fn count(self) -> Result<OutboxStats, SqlError> {
-        let mut connection = self.connection().await?;
+        let mut connection = self.pool.acquire().await?;
         let mut stats = OutboxStats::default();
         for row in Row::<DB>::all(&mut connection, &WORKS, &[]).await? {
             let count = row.count(1)?;
@@ -195,8 +195,7 @@ impl<DB: Database> Outbox<DB> {
     async fn list(self, place: WorkState, after: Option<WorkId>, limit: usize) -> Result<Vec<SeenWork>, SqlError> {
         let after = after.map_or([0; 16], |work| work.0);
         let values = [Value::Int(place.state() as i64), Value::Bytes(&after), Value::count(limit as u64)];
-        let mut connection = self.connection().await?;
-        let rows = Row::<DB>::all(&mut connection, &LIST, &values).await?;
+        let rows = LIST.read(&self.pool, &values).await?;
         Ok(rows.iter().map(seen_work).collect::<Result<_, _>>()?)
     }
 
@@ -208,8 +207,7 @@ impl<DB: Database> Outbox<DB> {
     ) -> Result<Vec<SeenKey>, SqlError> {
         let topic = Value::Text(&topic);
         let values = [Value::Int(i64::from(only_parked)), topic, topic, Value::Text(&key), Value::count(limit as u64)];
-        let mut connection = self.connection().await?;
-        let rows = Row::<DB>::all(&mut connection, &LIST_KEYS, &values).await?;
+        let rows = LIST_KEYS.read(&self.pool, &values).await?;
         Ok(rows.iter().map(seen_key).collect::<Result<_, _>>()?)
     }
 }
