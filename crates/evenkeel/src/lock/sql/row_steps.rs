@@ -2,7 +2,7 @@
 //! after it.
 
 use super::{bounded, row_statements as say};
-use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
+use crate::sql::{Database, Row, SqlError, Statement, Value};
 use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
@@ -98,8 +98,7 @@ impl<DB: Database> RowLock<DB> {
         };
         let mut seen = self.then_see(name, statement, &values).await?.1;
         if seen.is_none() {
-            let create = if DB::KIND == Kind::MySql { &say::CREATE_MYSQL } else { &say::CREATE };
-            self.send(create, &[Value::Text(name.as_str())]).await?;
+            self.send(&say::CREATE, &[Value::Text(name.as_str())]).await?;
             seen = self.then_see(name, statement, &values).await?.1;
         }
         // The row was deleted in between twice: try later.

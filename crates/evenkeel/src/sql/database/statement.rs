@@ -1,7 +1,8 @@
 //! Statements for all databases. Their placeholders: `?` for a value, `{now}` for the database's current time, `{skip locked}` for
 //! the clause that makes a claim skip locked rows, `{values}` and `{if marked}` around the values of a row that is inserted only if
-//! the marker of its unit of work exists (on databases whose statements can check it), `{greatest}` and `{least}` for the functions
-//! over several values.
+//! the marker of its unit of work exists (on databases whose statements can check it), `{insert}` and `{or ignore}` around a row that is
+//! inserted unless its key exists, `{for share}` for the clause that locks the rows that are read against changes, `{greatest}` and
+//! `{least}` for the functions over several values.
 
 use super::Database;
 use super::Row;
@@ -77,6 +78,12 @@ pub(crate) fn translate<DB: Dialect>(source: &str) -> String {
     let (greatest, least) = if DB::KIND == Kind::Sqlite { ("MAX", "MIN") } else { ("GREATEST", "LEAST") };
     let text = source.replace("{now}", DB::NOW_MS).replace("{skip locked}", DB::SKIP_LOCKED);
     let text = text.replace("{greatest}", greatest).replace("{least}", least);
+    let (insert, or_ignore, for_share) = match DB::KIND {
+        Kind::MySql => ("INSERT IGNORE INTO", "", "LOCK IN SHARE MODE"),
+        Kind::Postgres => ("INSERT INTO", "ON CONFLICT DO NOTHING", "FOR SHARE"),
+        Kind::Sqlite => ("INSERT INTO", "ON CONFLICT DO NOTHING", ""),
+    };
+    let text = text.replace("{insert}", insert).replace("{or ignore}", or_ignore).replace("{for share}", for_share);
     // An `INSERT .. SELECT` without a table is slower.
     let (before, after) = if DB::IF_MARKED.is_empty() { ("VALUES (", ")") } else { ("SELECT ", DB::IF_MARKED) };
     let text = text.replace("{values}", before).replace("{if marked}", after);

@@ -3,7 +3,7 @@
 
 use super::table::{GroupRow, Loss, Placed, StreamTable, Unplaced};
 use crate::sql::relay::begin;
-use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
+use crate::sql::{Database, Row, SqlError, Statement, Value};
 use async_trait::async_trait;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::id::EntryId;
@@ -15,27 +15,18 @@ use std::collections::BTreeMap;
 /// How often a transaction is tried that the database aborts because of a conflict.
 const TRIES: u32 = 5;
 
-static REGISTER_MYSQL: Statement = Statement::new(
-    "INSERT IGNORE INTO evenkeel_streams (topic, partitions, incarnation, saved_at) VALUES (?, ?, 0, {now})",
-);
 static REGISTER: Statement = Statement::new(
-    "INSERT INTO evenkeel_streams (topic, partitions, incarnation, saved_at) VALUES (?, ?, 0, {now}) \
-     ON CONFLICT DO NOTHING",
+    "{insert} evenkeel_streams (topic, partitions, incarnation, saved_at) VALUES (?, ?, 0, {now}) {or ignore}",
 );
 static STREAM: Statement = Statement::new("SELECT partitions, incarnation FROM evenkeel_streams WHERE topic = ?");
 static GROUPS: Statement = Statement::new(
     "SELECT consumer_group, part, lease_mode, checkpoint_ms, checkpoint_seq, unsettled, dead_letters \
      FROM evenkeel_stream_groups WHERE topic = ? ORDER BY consumer_group, part",
 );
-static ADD_MYSQL: Statement = Statement::new(
-    "INSERT IGNORE INTO evenkeel_stream_groups \
-     (topic, consumer_group, part, lease_mode, checkpoint_ms, checkpoint_seq, unsettled, dead_letters) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-);
 static ADD: Statement = Statement::new(
-    "INSERT INTO evenkeel_stream_groups \
+    "{insert} evenkeel_stream_groups \
      (topic, consumer_group, part, lease_mode, checkpoint_ms, checkpoint_seq, unsettled, dead_letters) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?) {or ignore}",
 );
 static REMOVE: Statement = Statement::new("DELETE FROM evenkeel_stream_groups WHERE topic = ? AND consumer_group = ?");
 static UNPLACED: Statement = Statement::new(
@@ -111,7 +102,6 @@ impl<DB: Database> SqlTable<DB> {
         if !is_current(&mut transaction, topic, incarnation).await? {
             return Ok(false);
         }
-        let add = if DB::KIND == Kind::MySql { &ADD_MYSQL } else { &ADD };
         for row in rows {
             let [group, part] = name_of(row);
             let values = [
@@ -124,7 +114,7 @@ impl<DB: Database> SqlTable<DB> {
                 Value::count(row.unsettled),
                 Value::count(row.dead_letters),
             ];
-            DB::execute(&mut transaction, add.text::<DB>(), &values).await?;
+            DB::execute(&mut transaction, ADD.text::<DB>(), &values).await?;
         }
         transaction.commit().await?;
         Ok(true)
@@ -287,8 +277,7 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
     }
 
     async fn register(&self, topic: &str, partitions: u16) -> Result<u16, SqlError> {
-        let register = if DB::KIND == Kind::MySql { &REGISTER_MYSQL } else { &REGISTER };
-        register.run(&self.0, &[Value::Text(topic), Value::Int(partitions.into())]).await?;
+        REGISTER.run(&self.0, &[Value::Text(topic), Value::Int(partitions.into())]).await?;
         let rows = STREAM.read(&self.0, &[Value::Text(topic)]).await?;
         let stored = rows.first().map_or(Ok(0), |row| row.count(0))?;
         Ok(u16::try_from(stored).unwrap_or(u16::MAX))
