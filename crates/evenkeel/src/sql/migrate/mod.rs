@@ -24,8 +24,8 @@ macro_rules! migration {
 }
 
 /// The library's migrations in the order in which they are run: version, name, and the scripts for MySQL, PostgreSQL and SQLite, in the
-/// order of the kinds of databases. A released one is never changed; changes are added as new ones. Each statement for MySQL can be repeated: it has `IF NOT EXISTS`, or the server's error
-/// says that the object exists already.
+/// order of the kinds of databases. A released one is never changed; changes are added as new ones. Each statement for MySQL can be
+/// repeated: it has `IF NOT EXISTS`, or the server's error says that the object exists already.
 const MIGRATIONS: &[(i64, &str, [&str; 3])] = &[
     migration!(1, "0001_outbox"),
     migration!(2, "0002_source"),

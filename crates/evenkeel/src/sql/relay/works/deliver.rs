@@ -319,15 +319,12 @@ impl<DB: Database> UnitDelivery<'_, DB> {
             let hangs = guard("relay_counts_hangs");
             return Err(if hangs { UnitOutcome::Failed(error) } else { UnitOutcome::unavailable(of_sink, error) });
         };
-        let error = match answer {
-            Ok(_) => {
-                sink.answered(false);
-                if let Some(admission) = &topic {
-                    admission.answered(false);
-                }
-                return Ok(());
+        let Err(error) = answer else {
+            sink.answered(false);
+            if let Some(admission) = &topic {
+                admission.answered(false);
             }
-            Err(error) => error,
+            return Ok(());
         };
         sink.answered(error.is_unavailable());
         let is_busy = matches!(error, SinkError::Busy(_));
