@@ -11,6 +11,7 @@ use crate::sql::{
 use sqlx::{Pool, SqlSafeStr, Transaction};
 use std::error::Error;
 use std::future::Future;
+#[cfg(feature = "stream")]
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ impl Keel {
     /// Sets the sinks of this keel's fast path: unordered messages are sent right after their commit. [`Relay::sinks`] sets
     /// them too; this method is for a program that runs no relay. Without sinks, messages wait for a relay.
     pub fn publish_to(&self, sinks: &Sinks) {
-        self.0.sql.set_publisher(Arc::new(sinks.clone()));
+        self.0.sql.set_sinks(sinks);
     }
 
     /// The inbox in the database of `pool`. [`migrate`](crate::sql::migrate) must have run before.

@@ -68,7 +68,7 @@ impl Spool {
         let (segments, opened) = opening.await.map_err(|error| SpoolError::Broken { reason: error.to_string() })??;
         let shared = Arc::new(Shared::new(opened.live, clock.clone()));
         shared.metrics.torn.increment(opened.torn_bytes);
-        shared.figures().torn_bytes = opened.torn_bytes;
+        shared.figures.lock().torn_bytes = opened.torn_bytes;
         let writer = Writer::new(segments, Arc::clone(&shared), options.clone());
         let (messages, inbox) = unbounded_channel();
         let thread = std::thread::Builder::new().name("evenkeel spool".to_owned());
@@ -121,7 +121,7 @@ impl Spool {
     /// The pending effects of `topic`, at most `limit`: deletes first, then writes, each in the order of their arrival.
     #[must_use]
     pub fn pending(&self, topic: &str, limit: usize) -> Vec<Spooled> {
-        self.0.shared.live().pending(topic, limit)
+        self.0.shared.live.lock().pending(topic, limit)
     }
 
     /// Its folder. It may contain other files, unless their names end in `.spool`.
@@ -133,7 +133,7 @@ impl Spool {
     /// The topics with pending effects, and how many each has.
     #[must_use]
     pub fn topics(&self) -> BTreeMap<Arc<str>, usize> {
-        self.0.shared.live().topics()
+        self.0.shared.live.lock().topics()
     }
 
     /// Marks these as done; they are not returned again. Never waits: if the process dies before the mark is written, they are
@@ -165,8 +165,8 @@ impl Spool {
     /// Statistics.
     #[must_use]
     pub fn stats(&self) -> SpoolStats {
-        let figures = *self.0.shared.figures();
-        let live = self.0.shared.live();
+        let figures = *self.0.shared.figures.lock();
+        let live = self.0.shared.live.lock();
         SpoolStats {
             pending: live.count(),
             bytes: live.bytes(),

@@ -9,7 +9,7 @@ use super::options::{Fsync, SpoolOptions};
 use super::segments::Segments;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{crash_point, guard};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -23,7 +23,7 @@ const TOPIC_BYTES_MAX: u64 = 255;
 
 /// State shared by the handles and the thread.
 pub(super) struct Shared {
-    live: Mutex<Live>,
+    pub(super) live: Mutex<Live>,
     pub(super) metrics: SpoolMetrics,
     pub(super) clock: Clock,
     /// Changes whenever an effect is done, for callers that wait for space.
@@ -73,14 +73,6 @@ impl Shared {
             dirty: Notify::new(),
             figures: Mutex::default(),
         }
-    }
-
-    pub(super) fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock()
-    }
-
-    pub(super) fn figures(&self) -> MutexGuard<'_, Figures> {
-        self.figures.lock()
     }
 }
 
@@ -132,7 +124,7 @@ impl Writer {
                 match message {
                     Message::Append(effect, answer) => match self.admit(&effect, bytes) {
                         Ok(()) => {
-                            let sequence = self.shared.live().next_sequence() + answers.len() as u64;
+                            let sequence = self.shared.live.lock().next_sequence() + answers.len() as u64;
                             bytes += frame_bytes(&effect);
                             entries.push(Entry::Put { sequence, effect });
                             answers.push((sequence, answer));
@@ -140,7 +132,7 @@ impl Writer {
                         Err(error) => self.reject(answer, error),
                     },
                     Message::Done(sequences) => {
-                        let live = self.shared.live();
+                        let live = self.shared.live.lock();
                         let known = sequences.into_iter().filter(|sequence| live.contains(*sequence));
                         entries.extend(known.map(Entry::Done));
                     }
@@ -170,7 +162,7 @@ impl Writer {
         if bytes > self.options.segment_bytes {
             return Err(SpoolError::TooLarge { bytes, bytes_max: self.options.segment_bytes });
         }
-        let waiting = self.shared.live().bytes() + bytes_before;
+        let waiting = self.shared.live.lock().bytes() + bytes_before;
         if waiting + bytes > bytes_max && guard("spool_bound") {
             return Err(SpoolError::Full { bytes: waiting, bytes_max });
         }
@@ -224,7 +216,7 @@ impl Writer {
             self.shared.dirty.notify_one();
         }
         let done = entries.iter().filter(|entry| matches!(entry, Entry::Done(_))).count();
-        let mut live = self.shared.live();
+        let mut live = self.shared.live.lock();
         entries.into_iter().for_each(|entry| live.apply(segment, entry));
         drop(live);
         if done > 0 {
@@ -245,7 +237,7 @@ impl Writer {
 
     fn try_tidy_up(&mut self) -> Result<(), SpoolError> {
         let active = self.segments.active_bytes();
-        let is_idle = self.shared.live().count() == 0 && active > self.options.segment_bytes / 16;
+        let is_idle = self.shared.live.lock().count() == 0 && active > self.options.segment_bytes / 16;
         if active >= self.options.segment_bytes || is_idle {
             self.roll()?;
         }
@@ -254,7 +246,7 @@ impl Writer {
         let both = self.options.bytes_max.saturating_add(self.options.segment_bytes);
         let most = if guard("spool_sizes_saturate") { both.saturating_mul(2) } else { both * 2 };
         while self.segments.bytes() > most {
-            let Some((_, copies)) = self.shared.live().oldest() else { return Ok(()) };
+            let Some((_, copies)) = self.shared.live.lock().oldest() else { return Ok(()) };
             if self.segments.active_bytes() >= self.options.segment_bytes {
                 self.roll()?;
             }
@@ -263,7 +255,7 @@ impl Writer {
                 // The copies must be on the disk before the originals are removed.
                 self.sync()?;
                 crash_point("spool_copied");
-                let mut live = self.shared.live();
+                let mut live = self.shared.live.lock();
                 copies.into_iter().for_each(|entry| live.apply(segment, entry));
             }
             self.remove_unneeded()?;
@@ -272,18 +264,18 @@ impl Writer {
     }
 
     fn roll(&mut self) -> Result<(), SpoolError> {
-        let next_sequence = self.shared.live().next_sequence();
+        let next_sequence = self.shared.live.lock().next_sequence();
         let number = self.run_checked(|segments| segments.roll(next_sequence))?;
         self.is_dirty = false;
-        self.shared.live().begin(number, next_sequence);
+        self.shared.live.lock().begin(number, next_sequence);
         Ok(())
     }
 
     fn remove_unneeded(&mut self) -> Result<(), SpoolError> {
         loop {
-            let Some(number) = self.shared.live().unneeded() else { return Ok(()) };
+            let Some(number) = self.shared.live.lock().unneeded() else { return Ok(()) };
             self.segments.remove(number)?;
-            self.shared.live().end(number);
+            self.shared.live.lock().end(number);
         }
     }
 
@@ -294,7 +286,7 @@ impl Writer {
         self.run_checked(Segments::sync)?;
         self.is_dirty = false;
         self.shared.metrics.syncs.increment(1);
-        self.shared.figures().syncs += 1;
+        self.shared.figures.lock().syncs += 1;
         Ok(())
     }
 
@@ -309,10 +301,10 @@ impl Writer {
 
     #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
     fn update_gauges(&self) {
-        let live = self.shared.live();
+        let live = self.shared.live.lock();
         self.shared.metrics.records.set(live.count() as f64);
         self.shared.metrics.bytes.set(self.segments.bytes() as f64);
-        self.shared.figures().file_bytes = self.segments.bytes();
+        self.shared.figures.lock().file_bytes = self.segments.bytes();
     }
 }
 
@@ -333,7 +325,7 @@ mod tests {
         let (reply, answers) = std::sync::mpsc::channel();
         for key in 0..100_u8 {
             let (reply, shared) = (reply.clone(), Arc::clone(&shared));
-            let answer: Answer = Box::new(move |answered| _ = reply.send((answered, shared.figures().syncs)));
+            let answer: Answer = Box::new(move |answered| _ = reply.send((answered, shared.figures.lock().syncs)));
             let _ = messages.send(Message::Append(PendingEffect::write("topic", vec![key], vec![0; 10]), answer));
         }
         drop((messages, reply));

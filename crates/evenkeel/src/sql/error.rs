@@ -1,6 +1,6 @@
 //! The errors of the SQL side, and how the caller can react to each.
 
-use super::database::{Database, SqlErrorClass, class_of_any_error};
+use super::database::{SqlErrorClass, class_of_any_error};
 use evenkeel_link::support::guard;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::error::CacheError;
@@ -102,21 +102,6 @@ pub enum SqlError {
 }
 
 impl SqlError {
-    /// Converts an error of the database.
-    pub(crate) fn of<DB: Database>(error: sqlx::Error) -> Self {
-        let class = DB::class_of_error(&error);
-        Self::of_class(class, error)
-    }
-
-    fn of_class(class: SqlErrorClass, error: sqlx::Error) -> Self {
-        if class == SqlErrorClass::NoTable {
-            return Self::NotMigrated;
-        }
-        let is_retryable = matches!(class, SqlErrorClass::Contention | SqlErrorClass::Connection)
-            || matches!(error, sqlx::Error::PoolTimedOut);
-        Self::Database { error: Arc::new(error), is_retryable }
-    }
-
     /// Whether the same unit of work may succeed if it is repeated from its beginning. Never true after an unknown outcome, because a
     /// repetition might apply it twice.
     #[must_use]
@@ -139,12 +124,17 @@ impl SqlError {
     }
 }
 
-/// Converts an error of the driver as the library converts its own: for every database, a deadlock is retryable, and a missing table
+/// Converts an error of the driver: for every database, a deadlock is retryable, and a missing table
 /// of the library is [`SqlError::NotMigrated`].
 impl From<sqlx::Error> for SqlError {
     fn from(error: sqlx::Error) -> Self {
         let class = if guard("question_mark_classifies") { class_of_any_error(&error) } else { SqlErrorClass::Other };
-        Self::of_class(class, error)
+        if class == SqlErrorClass::NoTable {
+            return Self::NotMigrated;
+        }
+        let is_retryable = matches!(class, SqlErrorClass::Contention(_) | SqlErrorClass::Connection)
+            || matches!(error, sqlx::Error::PoolTimedOut);
+        Self::Database { error: Arc::new(error), is_retryable }
     }
 }
 

@@ -51,15 +51,17 @@ mod shared;
 pub mod sink;
 mod work;
 
+#[cfg(feature = "lock")]
+pub(crate) use contention::SettingTransaction;
 pub(crate) use contention::retry_adaptively;
 pub use contention::{
     Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, LockingTransaction, OptimisticError, Stale,
 };
 pub use database::Database;
-#[cfg(feature = "stream")]
-pub(crate) use database::SqlErrorClass;
+#[cfg(feature = "lock")]
+pub(crate) use database::Kind;
 #[cfg(any(feature = "lock", feature = "stream"))]
-pub(crate) use database::{Kind, Row, Statement, Value};
+pub(crate) use database::{Row, Statement, Value};
 pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, ParkedMessageDecision};
 pub use migrate::{migrate, run_migrations};

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::process::reporter::Reporter;
 #[cfg(feature = "queue")]
 use crate::queue::Queues;
-use crate::sql::outbox::carry::Publisher;
+use crate::sql::sink::Sinks;
 #[cfg(feature = "stream")]
 use crate::stream::Streams;
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -28,8 +28,8 @@ pub(crate) struct Shared {
         expect(dead_code, reason = "without them it is empty")
     )]
     pub(crate) destinations: Destinations,
-    /// The sink of the fast path; without one, messages are left to the relay.
-    publisher: ArcSwapOption<Arc<dyn Publisher>>,
+    /// The sinks of the fast path; without them, messages are left to the relay.
+    sinks: ArcSwapOption<Sinks>,
     /// Notified after every commit that left effects for a relay of this process.
     committed: Arc<Notify>,
     /// When relays of other processes are notified.
@@ -55,7 +55,7 @@ impl Shared {
             clock: context.clock.clone(),
             reporter: Arc::clone(&context.reporter),
             destinations,
-            publisher: ArcSwapOption::empty(),
+            sinks: ArcSwapOption::empty(),
             committed: Arc::default(),
             wake_up: ArcSwap::default(),
             metrics: OnceLock::new(),
@@ -63,13 +63,13 @@ impl Shared {
         }
     }
 
-    /// Sets the sink of the fast path.
-    pub(crate) fn set_publisher(&self, publisher: Arc<dyn Publisher>) {
-        self.publisher.store(Some(Arc::new(publisher)));
+    /// Sets the sinks of the fast path.
+    pub(crate) fn set_sinks(&self, sinks: &Sinks) {
+        self.sinks.store(Some(Arc::new(sinks.clone())));
     }
 
-    pub(crate) fn publisher(&self) -> Option<Arc<dyn Publisher>> {
-        self.publisher.load().as_ref().map(|publisher| Arc::clone(&**publisher))
+    pub(crate) fn sinks(&self) -> Option<Arc<Sinks>> {
+        self.sinks.load_full()
     }
 
     /// Notified after every commit that left effects for a relay.

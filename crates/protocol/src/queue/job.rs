@@ -146,6 +146,31 @@ pub enum Retention {
     UntilForgotten,
 }
 
+impl Retention {
+    /// The number of the rule, and its window in ms: as stored, and as sent to the scripts.
+    #[must_use]
+    pub fn rule(self) -> (u8, u64) {
+        match self {
+            Self::Nothing => (0, 0),
+            Self::AfterEnd(window) => (1, window),
+            Self::FromEnqueue(window) => (2, window),
+            Self::UntilForgotten => (3, FORGET_MS),
+        }
+    }
+
+    /// The retention with this rule; `None`: the rule is unknown.
+    #[must_use]
+    pub fn of_rule(rule: u8, window_ms: u64) -> Option<Self> {
+        Some(match rule {
+            0 => Self::Nothing,
+            1 => Self::AfterEnd(window_ms),
+            2 => Self::FromEnqueue(window_ms),
+            3 => Self::UntilForgotten,
+            _ => return None,
+        })
+    }
+}
+
 /// What the sender requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobSpec {

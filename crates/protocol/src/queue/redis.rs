@@ -14,7 +14,7 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Amend, Amended, Enqueued, Found, Head, Heartbeat, JobPosition, Kept, Limits, Listed, Looked, NewJob, Preview, Put,
+    Amend, Amended, Enqueued, Head, Heartbeat, JobPosition, Kept, Limits, Listed, Looked, NewJob, Preview, Put,
     PutAnswer, PutChange, QueueSteps, Receipt, Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked,
     SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked, Worker,
 };
@@ -197,11 +197,6 @@ impl QueueSteps for RedisQueue {
 
     async fn set_limits(&self, shard: &Shard, limits: Limits) -> Result<(), QueueError> {
         self.set(shard, &[("jobs_max", limits.jobs_max), ("bytes_max", limits.bytes_max)]).await
-    }
-
-    async fn job(&self, shard: &Shard, id: JobId) -> Result<Option<Found>, QueueError> {
-        let looked = self.jobs(shard, &[id]).await?.pop();
-        Ok(looked.transpose()?.flatten())
     }
 
     async fn jobs(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {

@@ -6,7 +6,7 @@ use crate::queue::redis::scripts::GROWN;
 use async_trait::async_trait;
 use evenkeel_link::support::guard;
 use evenkeel_link::{Link, LinkError};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use redis::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -97,13 +97,17 @@ impl RedisTopics {
         Self { link, key: topics, grown, schedules }
     }
 
-    async fn command(&self, cmd: &redis::Cmd) -> Result<Value, QueueError> {
-        self.at(&self.key, cmd).await
-    }
-
     /// Sends a command for one of the registers.
     async fn at(&self, key: &str, cmd: &redis::Cmd) -> Result<Value, QueueError> {
         Ok(self.link.command(key.as_bytes(), cmd).await.map_err(|error| at_key(error, key))?)
+    }
+
+    async fn field(&self, key: &str, field: &str) -> Result<Option<Vec<u8>>, QueueError> {
+        match self.at(key, redis::cmd("HGET").arg(key).arg(field)).await? {
+            Value::Nil => Ok(None),
+            Value::BulkString(text) => Ok(Some(text)),
+            other => Err(unexpected(&other)),
+        }
     }
 }
 
@@ -111,53 +115,41 @@ impl RedisTopics {
 impl TopicRegister for RedisTopics {
     async fn register(&self, topic: &str, record: &TopicRecord) -> Result<TopicRecord, QueueError> {
         let text = write(record)?;
-        self.command(redis::cmd("HSETNX").arg(&self.key).arg(topic).arg(&text)).await?;
+        self.at(&self.key, redis::cmd("HSETNX").arg(&self.key).arg(topic).arg(&text)).await?;
         let held = self.get(topic).await?.unwrap_or_else(|| record.clone());
         let requested = record.over(&held);
         if requested != held {
-            self.command(redis::cmd("HSET").arg(&self.key).arg(topic).arg(write(&requested)?)).await?;
+            self.at(&self.key, redis::cmd("HSET").arg(&self.key).arg(topic).arg(write(&requested)?)).await?;
         }
         Ok(requested)
     }
 
     async fn get(&self, topic: &str) -> Result<Option<TopicRecord>, QueueError> {
-        match self.command(redis::cmd("HGET").arg(&self.key).arg(topic)).await? {
-            Value::Nil => Ok(None),
-            Value::BulkString(text) => read(topic, &text).map(Some),
-            other => Err(unexpected(&other)),
-        }
+        self.field(&self.key, topic).await?.map(|text| read(topic, &text)).transpose()
     }
 
     async fn all(&self) -> Result<Vec<(String, TopicRecord)>, QueueError> {
-        let answer = self.command(redis::cmd("HGETALL").arg(&self.key)).await?;
+        let answer = self.at(&self.key, redis::cmd("HGETALL").arg(&self.key)).await?;
         let rows: BTreeMap<String, Vec<u8>> =
             redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("HGETALL: {error}")))?;
         rows.into_iter().map(|(topic, text)| read(&topic, &text).map(|record| (topic, record))).collect()
     }
 
     async fn schedule(&self, topic: &str, name: &str) -> Result<Option<ScheduleRecord>, QueueError> {
-        let cmd = redis::cmd("HGET").arg(&self.schedules).arg(format!("{topic}/{name}")).clone();
-        match self.at(&self.schedules, &cmd).await? {
-            Value::Nil => Ok(None),
-            // An entry that cannot be decoded is defined again.
-            Value::BulkString(text) => Ok(serde_json::from_slice(&text).ok()),
-            other => Err(unexpected(&other)),
-        }
+        let text = self.field(&self.schedules, &format!("{topic}/{name}")).await?;
+        // An entry that cannot be decoded is defined again.
+        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
     async fn define(&self, topic: &str, name: &str, record: &ScheduleRecord) -> Result<(), QueueError> {
-        let text = serde_json::to_string(record).map_err(|error| QueueError::Invalid(error.to_string()))?;
-        let cmd = redis::cmd("HSET").arg(&self.schedules).arg(format!("{topic}/{name}")).arg(text).clone();
-        self.at(&self.schedules, &cmd).await?;
+        let field = format!("{topic}/{name}");
+        self.at(&self.schedules, redis::cmd("HSET").arg(&self.schedules).arg(field).arg(write(record)?)).await?;
         Ok(())
     }
 
     async fn grown(&self, topic: &str) -> Result<Option<String>, QueueError> {
-        match self.at(&self.grown, redis::cmd("HGET").arg(&self.grown).arg(topic)).await? {
-            Value::Nil => Ok(None),
-            Value::BulkString(entry) => Ok(Some(String::from_utf8_lossy(&entry).into_owned())),
-            other => Err(unexpected(&other)),
-        }
+        let entry = self.field(&self.grown, topic).await?;
+        Ok(entry.map(|entry| String::from_utf8_lossy(&entry).into_owned()))
     }
 
     async fn grow(&self, topic: &str, seen: &str, next: &str) -> Result<String, QueueError> {
@@ -170,7 +162,7 @@ impl TopicRegister for RedisTopics {
     }
 }
 
-fn write(record: &TopicRecord) -> Result<String, QueueError> {
+fn write(record: &impl Serialize) -> Result<String, QueueError> {
     serde_json::to_string(record).map_err(|error| QueueError::Invalid(error.to_string()))
 }
 
@@ -198,18 +190,18 @@ pub struct MemoryTopics {
 #[async_trait]
 impl TopicRegister for MemoryTopics {
     async fn register(&self, topic: &str, record: &TopicRecord) -> Result<TopicRecord, QueueError> {
-        let mut topics = self.topics();
+        let mut topics = self.topics.lock();
         let record = topics.get(topic).map_or_else(|| record.clone(), |held| record.over(held));
         topics.insert(topic.to_owned(), record.clone());
         Ok(record)
     }
 
     async fn get(&self, topic: &str) -> Result<Option<TopicRecord>, QueueError> {
-        Ok(self.topics().get(topic).cloned())
+        Ok(self.topics.lock().get(topic).cloned())
     }
 
     async fn all(&self) -> Result<Vec<(String, TopicRecord)>, QueueError> {
-        Ok(self.topics().iter().map(|(topic, record)| (topic.clone(), record.clone())).collect())
+        Ok(self.topics.lock().iter().map(|(topic, record)| (topic.clone(), record.clone())).collect())
     }
 
     async fn schedule(&self, topic: &str, name: &str) -> Result<Option<ScheduleRecord>, QueueError> {
@@ -234,11 +226,5 @@ impl TopicRegister for MemoryTopics {
             next.clone_into(held);
         }
         Ok(held.clone())
-    }
-}
-
-impl MemoryTopics {
-    fn topics(&self) -> MutexGuard<'_, BTreeMap<String, TopicRecord>> {
-        self.topics.lock()
     }
 }

@@ -93,7 +93,7 @@ impl Guard {
     async fn heal<DB: Database>(&self, pool: &Pool<DB>, fence: Fence) -> Result<(), FenceError> {
         let lease = self.lease();
         let held = &lease.held;
-        let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
+        let mut connection = pool.acquire().await.map_err(SqlError::from)?;
         let seen = rows::seen::<DB>(&mut connection, &held.name).await?;
         let is_new = !lease.is_stored() || !guard("lock_heal_before_reading");
         match seen {

@@ -1,6 +1,6 @@
 //! The rows of `evenkeel_guards`: one per lock name, created outside of the caller's transactions.
 
-use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
+use crate::sql::{Database, Row, SqlError, Statement, Value};
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::name::LockName;
@@ -22,10 +22,8 @@ static STORE_UNCHECKED: Statement = Statement::new(
      WHERE name = ? AND (fence < ? OR ? > 0 OR owner = ?)",
 );
 static SEEN: Statement = Statement::new("SELECT fence FROM evenkeel_guards WHERE name = ?");
-static CREATE_MYSQL: Statement =
-    Statement::new("INSERT IGNORE INTO evenkeel_guards (name, fence, writes) VALUES (?, 0, 0)");
 static CREATE: Statement =
-    Statement::new("INSERT INTO evenkeel_guards (name, fence, writes) VALUES (?, 0, 0) ON CONFLICT (name) DO NOTHING");
+    Statement::new("{insert} evenkeel_guards (name, fence, writes) VALUES (?, 0, 0) {or ignore}");
 
 /// Stores a fence, unless another owner has stored one that is as high. Locks the row until the transaction ends.
 pub(super) async fn store<DB: Database>(
@@ -41,7 +39,7 @@ pub(super) async fn store<DB: Database>(
         (true, true) => &STORE,
     };
     let values = [number, owner, Value::Text(name.as_str()), number, number, owner];
-    Ok(DB::execute(connection, statement.text::<DB>(), &values).await.map_err(SqlError::of::<DB>)? == 1)
+    Ok(DB::execute(connection, statement.text::<DB>(), &values).await? == 1)
 }
 
 /// The highest stored fence; `None` if there is no row.
@@ -49,14 +47,12 @@ pub(super) async fn seen<DB: Database>(
     connection: &mut DB::Connection,
     name: &LockName,
 ) -> Result<Option<Fence>, SqlError> {
-    let row = Row::<DB>::first(connection, &SEEN, &[Value::Text(name.as_str())]).await.map_err(SqlError::of::<DB>)?;
+    let row = Row::<DB>::first(connection, &SEEN, &[Value::Text(name.as_str())]).await?;
     Ok(row.map(|row| row.count(0)).transpose()?.map(Fence))
 }
 
 /// Creates the row, if it does not exist.
 pub(super) async fn create<DB: Database>(connection: &mut DB::Connection, name: &LockName) -> Result<(), SqlError> {
-    let statement = if DB::KIND == Kind::MySql { &CREATE_MYSQL } else { &CREATE };
-    let values = [Value::Text(name.as_str())];
-    DB::execute(connection, statement.text::<DB>(), &values).await.map_err(SqlError::of::<DB>)?;
+    DB::execute(connection, CREATE.text::<DB>(), &[Value::Text(name.as_str())]).await?;
     Ok(())
 }

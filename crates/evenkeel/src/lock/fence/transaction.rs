@@ -3,21 +3,19 @@
 use super::error::FenceError;
 use super::rows;
 use crate::lock::hold::lease::Lease;
-use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
+use crate::sql::{Database, Kind, Row, SettingTransaction, SqlError, Statement, Value};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::steps::Fence;
-use sqlx::{Pool, Transaction};
+use sqlx::Pool;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 
 /// A transaction whose first statement has stored the fence of a guard; created by [`Guard::begin`](crate::lock::Guard::begin). Dropping
 /// it rolls it back.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct FencedTransaction<DB: Database> {
-    /// `None` once the transaction has ended.
-    transaction: Option<Transaction<'static, DB>>,
+    transaction: SettingTransaction<DB>,
     fence: Fence,
 }
 
@@ -27,7 +25,7 @@ impl<DB: Database> FencedTransaction<DB> {
     /// # Errors
     /// [`SqlError::Lost`] if the transaction has ended, which does not happen in practice.
     pub fn tx(&mut self) -> Result<&mut DB::Connection, FenceError> {
-        self.transaction.as_deref_mut().ok_or(FenceError::Sql(SqlError::Lost))
+        Ok(self.transaction.tx()?)
     }
 
     /// The stored fence.
@@ -41,9 +39,9 @@ impl<DB: Database> FencedTransaction<DB> {
     /// # Errors
     /// [`FenceError::Sql`]: the transaction was not committed; repeat the work if the error is retryable. [`FenceError::CommitUnknown`]:
     /// the outcome is unknown.
-    pub async fn commit(mut self) -> Result<(), FenceError> {
-        self.ended().await?.commit().await.map_err(|error| match error {
-            error @ sqlx::Error::Database(_) => FenceError::Sql(SqlError::of::<DB>(error)),
+    pub async fn commit(self) -> Result<(), FenceError> {
+        self.transaction.end().await?.commit().await.map_err(|error| match error {
+            error @ sqlx::Error::Database(_) => FenceError::Sql(error.into()),
             error => FenceError::CommitUnknown(Arc::new(error)),
         })
     }
@@ -52,33 +50,8 @@ impl<DB: Database> FencedTransaction<DB> {
     ///
     /// # Errors
     /// [`FenceError::Sql`] if the database did not answer; it rolls back when it detects the closed connection.
-    pub async fn rollback(mut self) -> Result<(), FenceError> {
-        Ok(self.ended().await?.rollback().await.map_err(SqlError::of::<DB>)?)
-    }
-
-    /// Takes the transaction and resets the idle timeout, which must not apply to the connection in its pool.
-    async fn ended(&mut self) -> Result<Transaction<'static, DB>, FenceError> {
-        if DB::KIND == Kind::MySql {
-            DB::script(self.tx()?, DEFAULT_MYSQL).await.map_err(SqlError::of::<DB>)?;
-        }
-        self.transaction.take().ok_or(FenceError::Sql(SqlError::Lost))
-    }
-}
-
-impl<DB: Database> Drop for FencedTransaction<DB> {
-    fn drop(&mut self) {
-        // Without a runtime the pool does not take the connection back, so nothing needs to be reset.
-        if let Some(mut transaction) = self.transaction.take()
-            && DB::KIND == Kind::MySql
-            && let Ok(runtime) = Handle::try_current()
-        {
-            runtime.spawn(async move {
-                if let Err(error) = DB::script(&mut transaction, DEFAULT_MYSQL).await {
-                    tracing::debug!(%error, "the idle timeout of a connection could not be reset");
-                }
-                drop(transaction);
-            });
-        }
+    pub async fn rollback(self) -> Result<(), FenceError> {
+        Ok(self.transaction.end().await?.rollback().await.map_err(SqlError::from)?)
     }
 }
 
@@ -100,16 +73,15 @@ pub(super) async fn open<DB: Database>(
     lease: &Lease,
     fence: Fence,
 ) -> Result<Option<FencedTransaction<DB>>, FenceError> {
-    let of = SqlError::of::<DB>;
-    let mut transaction = pool.begin_with(DB::BEGIN).await.map_err(of)?;
+    let mut transaction = pool.begin_with(DB::BEGIN).await.map_err(SqlError::from)?;
     // The first statement: an earlier read could miss the writes of the last holder.
     if guard("lock_fence_first") && !rows::store::<DB>(&mut transaction, &lease.held.name, lease.signer, fence).await? {
-        transaction.rollback().await.map_err(of)?;
+        transaction.rollback().await.map_err(SqlError::from)?;
         return Ok(None);
     }
-    let mut fenced = FencedTransaction { transaction: Some(transaction), fence };
-    end_when_idle::<DB>(fenced.tx()?, lease.length).await.map_err(of)?;
-    Ok(Some(fenced))
+    let mut transaction = SettingTransaction::new(transaction, (DB::KIND == Kind::MySql).then_some(DEFAULT_MYSQL));
+    end_when_idle::<DB>(transaction.tx()?, lease.length).await.map_err(SqlError::from)?;
+    Ok(Some(FencedTransaction { transaction, fence }))
 }
 
 /// Sets an idle timeout, so that a paused process does not keep the row locked for much longer than its lease.
@@ -135,21 +107,11 @@ pub(in crate::lock) async fn end_when_quiet<DB: Database>(
     connection: &mut DB::Connection,
     span: Duration,
 ) -> Result<(), sqlx::Error> {
-    let seconds = span.as_secs_f64().ceil();
-    let (_, text) = WAIT_TIMEOUTS.iter().find(|(at_least, _)| *at_least >= seconds).unwrap_or(&LONGEST);
-    DB::script(connection, text).await
+    let seconds = WAIT_TIMEOUTS.into_iter().find(|seconds| Duration::from_secs(*seconds) >= span);
+    let text = format!("SET SESSION wait_timeout = {}", seconds.unwrap_or(LONGEST));
+    DB::send_text(connection, text, &[]).await.map(drop)
 }
 
-/// Seconds, and the statement that sets them, because MySQL accepts no parameter here.
-const WAIT_TIMEOUTS: [(f64, &str); 9] = [
-    (1.0, "SET SESSION wait_timeout = 1"),
-    (2.0, "SET SESSION wait_timeout = 2"),
-    (5.0, "SET SESSION wait_timeout = 5"),
-    (10.0, "SET SESSION wait_timeout = 10"),
-    (30.0, "SET SESSION wait_timeout = 30"),
-    (60.0, "SET SESSION wait_timeout = 60"),
-    (300.0, "SET SESSION wait_timeout = 300"),
-    (900.0, "SET SESSION wait_timeout = 900"),
-    (3_600.0, "SET SESSION wait_timeout = 3600"),
-];
-const LONGEST: (f64, &str) = (86_400.0, "SET SESSION wait_timeout = 86400");
+/// In seconds. MySQL accepts no parameter here, so there are few different statements.
+const WAIT_TIMEOUTS: [u64; 9] = [1, 2, 5, 10, 30, 60, 300, 900, 3_600];
+const LONGEST: u64 = 86_400;

@@ -12,7 +12,7 @@ pub use row_locks::RowLocks;
 #[cfg(feature = "testing")]
 pub use row_steps::RowLock;
 
-use crate::sql::{Database, SqlError};
+use crate::sql::SqlError;
 use evenkeel_link::clock::Clock;
 use evenkeel_protocol::lock::error::LockError;
 use std::future::Future;
@@ -22,13 +22,10 @@ use std::time::Duration;
 const STEP: Duration = Duration::from_secs(5);
 
 /// Runs a step with a deadline, after which its outcome is unknown.
-async fn bounded<DB: Database, T>(
-    clock: &Clock,
-    step: impl Future<Output = Result<T, sqlx::Error>>,
-) -> Result<T, LockError> {
+async fn bounded<T>(clock: &Clock, step: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, LockError> {
     match clock.timeout(STEP, step).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(LockError::from(SqlError::of::<DB>(error))),
+        Ok(Err(error)) => Err(LockError::from(SqlError::from(error))),
         Err(_) => Err(LockError::from(SqlError::Busy("the database did not answer a lock's statement within 5 s"))),
     }
 }

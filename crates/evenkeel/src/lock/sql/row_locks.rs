@@ -64,7 +64,7 @@ impl<DB: Database> RowLocks<DB> {
     pub async fn prune(&self, unused: Duration) -> Result<u64, LockError> {
         let unused_ms = Value::count(u64::try_from(unused.as_millis()).unwrap_or(u64::MAX >> 2).min(1 << 52));
         let pruned = async { DB::execute(&mut *self.pool.acquire().await?, PRUNE.text::<DB>(), &[unused_ms]).await };
-        pruned.await.map_err(|error| LockError::from(SqlError::of::<DB>(error)))
+        pruned.await.map_err(|error| LockError::from(SqlError::from(error)))
     }
 }
 

@@ -88,13 +88,9 @@ pub(super) static SEE: Statement = Statement::new(
     "SELECT owner, fence, ends_at - {now}, cooling_ms, {now} - since_at, lease_ms, words FROM evenkeel_locks WHERE name = ?",
 );
 
-pub(super) static CREATE_MYSQL: Statement = Statement::new(
-    "INSERT IGNORE INTO evenkeel_locks (name, fence, ends_at, lease_ms, cooling_ms, since_at, limit_at) \
-     VALUES (?, 0, 0, 0, 0, 0, 0)",
-);
 pub(super) static CREATE: Statement = Statement::new(
-    "INSERT INTO evenkeel_locks (name, fence, ends_at, lease_ms, cooling_ms, since_at, limit_at) \
-     VALUES (?, 0, 0, 0, 0, 0, 0) ON CONFLICT (name) DO NOTHING",
+    "{insert} evenkeel_locks (name, fence, ends_at, lease_ms, cooling_ms, since_at, limit_at) \
+     VALUES (?, 0, 0, 0, 0, 0, 0) {or ignore}",
 );
 
 pub(super) static HELD: Statement =

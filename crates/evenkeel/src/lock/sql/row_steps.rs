@@ -2,7 +2,7 @@
 //! after it.
 
 use super::{bounded, row_statements as say};
-use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
+use crate::sql::{Database, Row, SqlError, Statement, Value};
 use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
@@ -98,8 +98,7 @@ impl<DB: Database> RowLock<DB> {
         };
         let mut seen = self.then_see(name, statement, &values).await?.1;
         if seen.is_none() {
-            let create = if DB::KIND == Kind::MySql { &say::CREATE_MYSQL } else { &say::CREATE };
-            self.send(create, &[Value::Text(name.as_str())]).await?;
+            self.send(&say::CREATE, &[Value::Text(name.as_str())]).await?;
             seen = self.then_see(name, statement, &values).await?.1;
         }
         // The row was deleted in between twice: try later.
@@ -125,17 +124,17 @@ impl<DB: Database> RowLock<DB> {
             let found = DB::execute(&mut connection, statement.text::<DB>(), values).await?;
             Ok((found > 0, see::<DB>(&mut connection, name).await?))
         };
-        bounded::<DB, _>(&self.clock, step).await
+        bounded(&self.clock, step).await
     }
 
     async fn see(&self, name: &LockName) -> Result<Option<Seen>, LockError> {
         let step = async { see::<DB>(&mut *self.pool.acquire().await?, name).await };
-        bounded::<DB, _>(&self.clock, step).await
+        bounded(&self.clock, step).await
     }
 
     async fn send(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<bool, LockError> {
         let step = async { DB::execute(&mut *self.pool.acquire().await?, statement.text::<DB>(), values).await };
-        Ok(bounded::<DB, _>(&self.clock, step).await? > 0)
+        Ok(bounded(&self.clock, step).await? > 0)
     }
 }
 
@@ -268,7 +267,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
 
     async fn held(&self) -> Result<Vec<LockName>, LockError> {
         let step = async { Row::<DB>::all(&mut *self.pool.acquire().await?, &say::HELD, &[]).await };
-        let rows = bounded::<DB, _>(&self.clock, step).await?;
+        let rows = bounded(&self.clock, step).await?;
         let mut names: Vec<LockName> = rows.iter().filter_map(|row| LockName::new(&row.text(0).ok()?).ok()).collect();
         names.sort();
         Ok(names)

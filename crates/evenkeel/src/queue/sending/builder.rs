@@ -19,9 +19,9 @@ pub struct JobBuilder<'a, T> {
     queue: &'a Queue<T>,
     spec: Result<JobSpec, QueueError>,
     when: When,
-    id: Option<JobId>,
+    pub(super) id: Option<JobId>,
     name: Option<Bytes>,
-    unique: Option<(Bytes, Duration)>,
+    pub(super) unique: Option<(Bytes, Duration)>,
     headers: BTreeMap<String, String>,
 }
 
@@ -149,17 +149,6 @@ impl<'a, T: Send + Sync + 'static> JobBuilder<'a, T> {
     /// The queue of the job.
     pub(crate) fn queue(&self) -> &'a Queue<T> {
         self.queue
-    }
-
-    /// Whether the sender has set an id.
-    pub(crate) fn has_id(&self) -> bool {
-        self.id.is_some()
-    }
-
-    /// Whether the sender has set a unique key.
-    #[cfg(feature = "sql")]
-    pub(crate) fn has_unique(&self) -> bool {
-        self.unique.is_some()
     }
 
     pub(crate) fn into_job(self, queue: &Queue<T>) -> Result<NewJob, QueueError> {

@@ -55,17 +55,12 @@ pub(crate) fn job_record(spec: &JobSpec, version: u64) -> Bytes {
 }
 
 impl<T: Send + Sync + 'static> JobBuilder<'_, T> {
-    /// The queue's name, if its jobs are not in this store.
-    pub(crate) fn name_if_foreign_to(&self, store: &QueueStore) -> Option<&str> {
-        self.queue().name_if_foreign_to(store)
-    }
-
     /// Converts the job into an upsert. A job with a generated id is always new, so its version is 1; a job with a caller's id gets the
     /// next version of that id at the commit.
     pub(crate) fn into_put(self) -> Result<JobPut, QueueError> {
         let queue = self.queue();
-        let (is_named, has_unique) = (self.has_id(), self.has_unique());
-        if has_unique {
+        let is_named = self.id.is_some();
+        if self.unique.is_some() {
             return Err(QueueError::Invalid(format!(
                 "a job of a unit of work cannot have a unique key, because its newest version wins; give the job for {} an id \
                  instead",
@@ -89,9 +84,9 @@ impl<T: Send + Sync + 'static> JobBuilder<'_, T> {
 }
 
 impl<T: Send + Sync + 'static> Queue<T> {
-    /// The queue's name, if its jobs are not in this store.
-    pub(crate) fn name_if_foreign_to(&self, store: &QueueStore) -> Option<&str> {
-        (!self.core().store.is_same(store)).then(|| self.name())
+    /// Whether its jobs are in this store.
+    pub(crate) fn is_in(&self, store: &QueueStore) -> bool {
+        self.core().store.is_same(store)
     }
 
     /// The withdrawal of a job, by version.
@@ -124,7 +119,7 @@ impl QueueStore {
     }
 }
 
-fn as_step(put: &JobPut) -> Put {
+pub(crate) fn as_step(put: &JobPut) -> Put {
     let change = match &put.operation {
         JobOperation::Run { due_at, spec } => PutChange::Job(When::At(*due_at), spec.clone()),
         JobOperation::Withdraw(retention) => PutChange::Withdraw(*retention),

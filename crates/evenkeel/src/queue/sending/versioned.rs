@@ -17,7 +17,7 @@ impl<T: Send + Sync + 'static> JobBuilder<'_, T> {
     /// [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent; [`QueueError::Link`]: repeat the call.
     pub async fn put(self, version: u64) -> Result<PutAnswer, QueueError> {
         let queue = self.queue();
-        if !self.has_id() {
+        if self.id.is_none() {
             return Err(QueueError::Invalid("a versioned job requires an id; set `id(..)` before `put`".to_owned()));
         }
         let job = self.into_job(queue)?;

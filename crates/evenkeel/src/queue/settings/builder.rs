@@ -18,6 +18,7 @@ use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::Retries;
 use evenkeel_protocol::queue::register::TopicRecord;
 use evenkeel_protocol::queue::retry_delay::RetryDelay;
+use evenkeel_protocol::queue::steps::Limits;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -206,7 +207,9 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             );
             return Err(QueueError::Settings { queue: self.name, reason });
         }
-        set_limits(&store, &settings, &shards).await?;
+        if settings.limits != Limits::default() {
+            set_limits(&store, settings.limits, &shards).await?;
+        }
         let name: Arc<str> = self.name.into();
         #[cfg(feature = "sql")]
         let rows = self.table.map(|table| {

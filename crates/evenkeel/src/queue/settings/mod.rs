@@ -127,10 +127,4 @@ impl Settings {
     pub(crate) fn visibility_ms(&self) -> u64 {
         ms(self.visibility)
     }
-
-    /// The limits of one of `shards` shards.
-    pub(crate) fn limits_of_a_shard(&self, shards: u16) -> Limits {
-        let share = |limit: u64| limit.div_ceil(u64::from(shards.max(1)));
-        Limits { jobs_max: self.limits.jobs_max.map(share), bytes_max: self.limits.bytes_max.map(share) }
-    }
 }

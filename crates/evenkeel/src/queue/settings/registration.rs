@@ -1,6 +1,5 @@
 //! Keeps a topic registered: a flush of Redis removes it from the register while programs use it.
 
-use super::Settings;
 use crate::queue::queue::Core;
 use crate::queue::sharding::shards::Shards;
 use crate::queue::store::QueueStore;
@@ -92,19 +91,17 @@ impl<T: Send + Sync + 'static> Core<T> {
         tracing::warn!(queue = %self.name, "the topic is no longer registered (was Redis flushed?); registering it again");
         self.store.topics().register(&self.name, &self.record).await?;
         self.router.look().await?;
-        if guard("queue_limits_again") {
-            set_limits(&self.store, &self.settings, &self.router.shards()).await?;
+        if self.settings.limits != Limits::default() && guard("queue_limits_again") {
+            set_limits(&self.store, self.settings.limits, &self.router.shards()).await?;
         }
         Ok(())
     }
 }
 
-/// Sets the limits of the settings on all shards, if the settings have any.
-pub(crate) async fn set_limits(store: &QueueStore, settings: &Settings, shards: &Shards) -> Result<(), QueueError> {
-    if settings.limits == Limits::default() {
-        return Ok(());
-    }
-    let limits = settings.limits_of_a_shard(shards.count());
+/// Sets the limits of a topic, divided evenly among its shards.
+pub(crate) async fn set_limits(store: &QueueStore, limits: Limits, shards: &Shards) -> Result<(), QueueError> {
+    let share = |limit: u64| limit.div_ceil(u64::from(shards.count()));
+    let limits = Limits { jobs_max: limits.jobs_max.map(share), bytes_max: limits.bytes_max.map(share) };
     for shard in shards.iter() {
         store.set_limits(shard, limits).await?;
     }

@@ -5,7 +5,7 @@
 //! is not the row's.
 
 use super::source_of_truth::JobRows;
-use super::table::{JobRow, LIST_MAX, PAGE, Page};
+use super::table::{JobRow, PAGE, Page};
 use crate::queue::sending::for_work::{due_at, job_record};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
@@ -124,14 +124,10 @@ impl JobRows {
     }
 
     /// Returns the ids without a live row: their row has ended, or they never had one.
-    pub(crate) async fn without_row(&self, listed: &[Listed]) -> Result<Vec<JobId>, QueueError> {
-        let mut live = HashSet::new();
-        let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
-        for part in ids.chunks(LIST_MAX) {
-            let rows = self.ask(self.table.heads(&self.topic, part)).await?;
-            live.extend(rows.into_iter().filter(|(_, row)| row.is_live).map(|(id, _)| id));
-        }
-        Ok(ids.into_iter().filter(|id| !live.contains(id)).collect())
+    pub(crate) async fn without_row(&self, ids: &[JobId]) -> Result<Vec<JobId>, QueueError> {
+        let rows = self.ask(self.table.heads(&self.topic, ids)).await?;
+        let live: HashSet<JobId> = rows.into_iter().filter(|(_, row)| row.is_live).map(|(id, _)| id).collect();
+        Ok(ids.iter().copied().filter(|id| !live.contains(id)).collect())
     }
 
     /// Returns the dead letters that have a live row, or never had a row. The rows of the others have ended, so they are removed from the
@@ -145,8 +141,7 @@ impl JobRows {
         if !guard("sql_redrive_asks_row") {
             return Ok(ids);
         }
-        let listed: Vec<Listed> = ids.iter().map(|id| Listed { score: 0, id: *id }).collect();
-        let gone = self.without_row(&listed).await?;
+        let gone = self.without_row(&ids).await?;
         // A job without a version never had a row.
         let ended: Vec<JobId> = gone
             .iter()
@@ -164,20 +159,15 @@ impl JobRows {
             let sent: Vec<JobId> = ids.iter().filter(|id| timely.contains(id)).copied().collect();
             self.mark_dead_as_in_store(&sent).await?;
             let due_at = self.store.now_ms().saturating_add(delay_ms);
-            for part in sent.chunks(LIST_MAX) {
-                self.ask(self.table.redrive(&self.topic, part, due_at)).await?;
-            }
+            self.ask(self.table.redrive(&self.topic, &sent, due_at)).await?;
         }
         Ok(ids)
     }
 
     /// Marks the rows of jobs dead again that are dead in the store, because the redrive skipped them.
     pub(crate) async fn mark_dead_as_in_store(&self, ids: &[JobId]) -> Result<(), QueueError> {
-        let mut died = Vec::new();
-        for part in ids.chunks(LIST_MAX) {
-            let rows = self.ask(self.table.heads(&self.topic, part)).await?;
-            died.extend(rows.into_iter().filter(|(_, row)| row.is_live && !row.is_dead));
-        }
+        let rows = self.ask(self.table.heads(&self.topic, ids)).await?;
+        let died: Vec<_> = rows.into_iter().filter(|(_, row)| row.is_live && !row.is_dead).collect();
         self.mark_dead(&died).await
     }
 

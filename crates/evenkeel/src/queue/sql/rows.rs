@@ -40,33 +40,29 @@ pub fn page_by_due<DB: Database>() -> &'static str {
 }
 
 impl<DB: Database> SqlTable<DB> {
-    /// Executes one statement on a connection of its own.
-    async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
-    }
-
     /// Checks the size of a record before it is sent.
     async fn fits(&self, bytes: usize) -> Result<(), SqlError> {
         if bytes <= UNCHECKED_MAX {
             return Ok(());
         }
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        let mut connection = self.0.acquire().await?;
         fits::<DB>(&mut connection, "a job", bytes).await
     }
 
     /// Reads the number in the first row; `None` if there is no row.
     async fn number(&self, statement: &'static Statement, topic: &str) -> Result<Option<u64>, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        let row = Row::<DB>::first(&mut connection, statement, &[Value::Text(topic)]).await;
-        row.and_then(|row| row.map(|row| row.count(0)).transpose()).map_err(SqlError::of::<DB>)
+        let rows = statement.read(&self.0, &[Value::Text(topic)]).await?;
+        Ok(rows.first().map(|row| row.count(0)).transpose()?)
     }
 
     /// Reads the rows of some jobs.
     async fn listed(&self, list: &'static Lists, topic: &str, ids: &[JobId]) -> Result<Vec<Row<DB>>, SqlError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
         let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        list.rows::<DB>(&mut connection, &[Value::Text(topic)], &ids).await.map_err(SqlError::of::<DB>)
+        let mut connection = self.0.acquire().await?;
+        Ok(list.rows::<DB>(&mut connection, &[Value::Text(topic)], &ids).await?)
     }
 
     async fn insert_all(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, sqlx::Error> {
@@ -189,11 +185,11 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
         for attempt in 1.. {
             match self.insert_all(jobs).await {
-                Err(error) if DB::class_of_error(&error) == SqlErrorClass::Contention && attempt < TRIES => {
+                Err(error) if DB::class_of_error(&error).is_contention() && attempt < TRIES => {
                     // The rollback has undone the assigned versions.
                     jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
                 }
-                answer => return answer.map_err(SqlError::of::<DB>),
+                answer => return Ok(answer?),
             }
         }
         Ok(Vec::new())
@@ -207,7 +203,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let (errors, dead_below) =
             (Value::count(begin.errors.into()), Value::Int(if guard("sql_death_decides") { 1 } else { 2 }));
         let values = [fence, errors, name, Value::Bytes(&begin.id.0), version, dead_below, fence, name, now];
-        Ok(self.run(&START, &values).await? == 1)
+        Ok(START.run(&self.0, &values).await? == 1)
     }
 
     async fn failed(&self, topic: &str, receipt: &Receipt, version: u64, failed: &Failed) -> Result<bool, SqlError> {
@@ -215,7 +211,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let (version, fence) = (Value::count(version), Value::count(receipt.fence));
         let [errors, failure, at] = failed.values();
         let values = [errors, failure, Value::Int(failed.is_dead.into()), at, name, job, version, fence];
-        Ok(self.run(&FAILED, &values).await? == 1)
+        Ok(FAILED.run(&self.0, &values).await? == 1)
     }
 
     async fn mark_dead(&self, topic: &str, id: JobId, seen: &JobRow, died: &Failed) -> Result<bool, SqlError> {
@@ -223,37 +219,41 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
         let [errors, failure, at] = died.values();
         let values = [errors, failure, at, name, job, version, fence, Value::Int(seen.is_redriven.into())];
-        Ok(self.run(&MARK_DEAD, &values).await? == 1)
+        Ok(MARK_DEAD.run(&self.0, &values).await? == 1)
     }
 
     async fn redrive(&self, topic: &str, ids: &[JobId], due_at: u64) -> Result<(), SqlError> {
+        if ids.is_empty() {
+            return Ok(());
+        }
         let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        let mut connection = self.0.acquire().await?;
         let before = [Value::count(due_at), Value::Text(topic)];
-        REDRIVE.execute::<DB>(&mut connection, &before, &ids).await.map(drop).map_err(SqlError::of::<DB>)
+        REDRIVE.execute::<DB>(&mut connection, &before, &ids).await?;
+        Ok(())
     }
 
     async fn done(&self, topic: &str, id: JobId, version: u64, fence: u64) -> Result<bool, SqlError> {
         let (version, fence, kept) = (Value::count(version), Value::count(fence), Value::count(FORGET_MS));
         let values = [Value::Text(topic), Value::Bytes(&id.0), version, fence, kept];
-        Ok(self.run(&DONE_DELETE, &values).await? == 1 || self.run(&DONE_KEEP, &values).await? == 1)
+        Ok(DONE_DELETE.run(&self.0, &values).await? == 1 || DONE_KEEP.run(&self.0, &values).await? == 1)
     }
 
     async fn end(&self, topic: &str, id: JobId, version: u64, end: End) -> Result<bool, SqlError> {
         let values = [Value::Int(end as i64), Value::Text(topic), Value::Bytes(&id.0), Value::count(version)];
-        Ok(self.run(&ENDED, &values).await? == 1)
+        Ok(ENDED.run(&self.0, &values).await? == 1)
     }
 
     async fn row(&self, topic: &str, id: JobId) -> Result<Option<JobRow>, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        read::<DB>(&mut connection, topic, id).await.map_err(SqlError::of::<DB>)
+        let mut connection = self.0.acquire().await?;
+        Ok(read::<DB>(&mut connection, topic, id).await?)
     }
 
     async fn revoke(&self, topic: &str, id: JobId, seen: &JobRow, end: End) -> Result<bool, SqlError> {
         let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
         let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
         let values = [Value::Int(end as i64), Value::count(FORGET_MS), name, job, version, fence];
-        Ok(self.run(&REVOKE, &values).await? == 1)
+        Ok(REVOKE.run(&self.0, &values).await? == 1)
     }
 
     async fn change(&self, topic: &str, id: JobId, seen: &JobRow, row: &JobRow) -> Result<bool, SqlError> {
@@ -268,7 +268,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
             Value::count(seen.fence),
             Value::Int(seen.is_dead.into()),
         ];
-        Ok(self.run(&CHANGE, &values).await? == 1)
+        Ok(CHANGE.run(&self.0, &values).await? == 1)
     }
 
     async fn page(&self, topic: &str, page: Page) -> Result<Vec<(JobId, JobRow)>, SqlError> {
@@ -276,9 +276,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let after = after.as_ref().map_or(&[][..], |id| &id[..]);
         let limit = Value::count(page.limit as u64);
         let values = [Value::Text(topic), Value::Bytes(after), Value::count(page.due_before), limit];
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        let rows = Row::<DB>::all(&mut connection, &PAGE_OF_HEADS, &values).await;
-        rows.and_then(job_rows).map_err(SqlError::of::<DB>)
+        Ok(job_rows(PAGE_OF_HEADS.read(&self.0, &values).await?)?)
     }
 
     async fn due(
@@ -297,29 +295,28 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let (mysql, others) = if descends { (&NEWEST_MYSQL, &NEWEST_OTHERS) } else { (&DUE_MYSQL, &DUE_OTHERS) };
         let limit = Value::count(limit as u64);
         let id = Value::Bytes(&id);
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
         let rows = match DB::KIND {
             Kind::MySql if guard("sql_page_reads_index") => {
-                Row::<DB>::all(&mut connection, mysql, &[name, dead, score, score, id, limit]).await
+                mysql.read(&self.0, &[name, dead, score, score, id, limit]).await?
             }
-            _ => Row::<DB>::all(&mut connection, others, &[name, dead, score, id, limit]).await,
+            _ => others.read(&self.0, &[name, dead, score, id, limit]).await?,
         };
-        rows.and_then(job_rows).map_err(SqlError::of::<DB>)
+        Ok(job_rows(rows)?)
     }
 
     async fn heads(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, JobRow)>, SqlError> {
-        job_rows(self.listed(&HEADS, topic, ids).await?).map_err(SqlError::of::<DB>)
+        Ok(job_rows(self.listed(&HEADS, topic, ids).await?)?)
     }
 
     async fn sizes(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, u64)>, SqlError> {
         let rows = self.listed(&SIZES, topic, ids).await?;
         let read = rows.into_iter().map(|row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
-        let read: Vec<_> = read.collect::<Result<_, sqlx::Error>>().map_err(SqlError::of::<DB>)?;
+        let read: Vec<_> = read.collect::<Result<_, sqlx::Error>>()?;
         Ok(read.into_iter().flatten().collect())
     }
 
     async fn bodies(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, JobRow)>, SqlError> {
-        job_rows(self.listed(&BODIES, topic, ids).await?).map_err(SqlError::of::<DB>)
+        Ok(job_rows(self.listed(&BODIES, topic, ids).await?)?)
     }
 
     async fn count(&self, topic: &str) -> Result<u64, SqlError> {
@@ -336,14 +333,15 @@ impl<DB: Database> JobTable for SqlTable<DB> {
 
     async fn pause(&self, topic: &str, until: Option<u64>) -> Result<(), SqlError> {
         for _ in 0..TRIES {
-            self.run(&RESUME, &[Value::Text(topic)]).await?;
+            RESUME.run(&self.0, &[Value::Text(topic)]).await?;
             let Some(until) = until else { return Ok(()) };
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let mut connection = self.0.acquire().await?;
             let values = [Value::Text(topic), Value::count(until)];
             match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
                 // Another process paused the topic in between.
                 Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => {}
-                answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
+                Err(error) => return Err(error.into()),
+                Ok(_) => return Ok(()),
             }
         }
         Err(SqlError::Busy("other processes are pausing and resuming the topic; try again"))
@@ -351,6 +349,6 @@ impl<DB: Database> JobTable for SqlTable<DB> {
 
     async fn forget(&self) -> Result<u64, SqlError> {
         let statement = if DB::KIND == Kind::MySql { &FORGET_MYSQL } else { &FORGET_OTHERS };
-        self.run(statement, &[Value::count(PAGE as u64)]).await
+        statement.run(&self.0, &[Value::count(PAGE as u64)]).await
     }
 }

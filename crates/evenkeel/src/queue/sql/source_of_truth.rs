@@ -2,7 +2,7 @@
 
 use super::metrics::RowMetrics;
 use super::table::{JobRow, JobTable};
-use crate::queue::sending::for_work::{JobOperation, JobPut, due_at};
+use crate::queue::sending::for_work::{JobOperation, JobPut, as_step, due_at};
 use crate::queue::sharding::router::Router;
 use crate::queue::store::QueueStore;
 use crate::sql::SqlError;
@@ -49,7 +49,7 @@ impl JobRows {
         crash_point("job_row_written");
         let until = self.horizon_ms(now);
         let created = puts.iter().zip(&held).filter(|(_, held)| held.is_none()).map(|(put, _)| put);
-        let within_horizon: Vec<Put> = created.filter_map(|put| step_of(put, until)).collect();
+        let within_horizon: Vec<Put> = created.filter(|put| !is_beyond(put, until)).map(as_step).collect();
         if !within_horizon.is_empty()
             && let Err(error) = self.router.put(&within_horizon).await
         {
@@ -176,16 +176,7 @@ fn answer(held: &Option<JobRow>) -> Enqueued {
     }
 }
 
-/// A new job for the store; `None` if it is due beyond the horizon.
-fn step_of(put: &JobPut, until: u64) -> Option<Put> {
-    match &put.operation {
-        JobOperation::Run { due_at, .. } if *due_at >= until && guard("sql_horizon") => None,
-        JobOperation::Run { due_at, spec } => {
-            let change = PutChange::Job(When::At(*due_at), spec.clone());
-            Some(Put { id: put.id, version: put.version.max(1), change })
-        }
-        JobOperation::Withdraw(retention) => {
-            Some(Put { id: put.id, version: put.version.max(1), change: PutChange::Withdraw(*retention) })
-        }
-    }
+/// Whether a new job is due beyond the horizon.
+fn is_beyond(put: &JobPut, until: u64) -> bool {
+    matches!(put.operation, JobOperation::Run { due_at, .. } if due_at >= until) && guard("sql_horizon")
 }

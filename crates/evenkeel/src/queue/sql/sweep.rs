@@ -4,7 +4,7 @@
 //! run, because completions, revocations and deletions are written to the row before the store.
 
 use super::source_of_truth::JobRows;
-use super::table::{Failed, JobRow, LIST_MAX, PAGE, Page};
+use super::table::{Failed, JobRow, PAGE, Page};
 use crate::queue::sending::for_work::job_record;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
@@ -204,11 +204,8 @@ impl JobRows {
         }
         let ids: Vec<JobId> = missing.keys().copied().collect();
         let mut count = 0;
-        for part in ids.chunks(LIST_MAX) {
-            let sizes = self.ask(self.table.sizes(&self.topic, part)).await?;
-            for batch in batches(&sizes) {
-                count += self.put_batch(&batch, missing).await?;
-            }
+        for batch in batches(&self.ask(self.table.sizes(&self.topic, &ids)).await?) {
+            count += self.put_batch(&batch, missing).await?;
         }
         tracing::info!(queue = %self.topic, jobs = count, "jobs that were missing in the store were restored from their rows");
         Ok(count)

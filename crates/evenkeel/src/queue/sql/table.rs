@@ -7,7 +7,6 @@ use bytes::Bytes;
 use evenkeel_protocol::queue::job::{End, JobId};
 use evenkeel_protocol::queue::steps::{Listed, Receipt};
 
-pub(super) use crate::sql::database::LIST_MAX;
 /// The number of rows of one page of the sweep, and of one deletion.
 pub(super) const PAGE: usize = 500;
 
@@ -24,7 +23,7 @@ pub(crate) trait JobTable: Send + Sync {
     async fn failed(&self, topic: &str, receipt: &Receipt, version: u64, failed: &Failed) -> Result<bool, SqlError>;
     /// Marks the row of a job dead that is dead in the store; false: the row has changed since it was read.
     async fn mark_dead(&self, topic: &str, id: JobId, seen: &JobRow, died: &Failed) -> Result<bool, SqlError>;
-    /// Redrives dead letters (at most `LIST_MAX`), due at `due_at`, with all their attempts.
+    /// Redrives dead letters, due at `due_at`, with all their attempts.
     async fn redrive(&self, topic: &str, ids: &[JobId], due_at: u64) -> Result<(), SqlError>;
     /// Ends a live job of this version, by a decision of the store.
     async fn end(&self, topic: &str, id: JobId, version: u64, end: End) -> Result<bool, SqlError>;
@@ -46,11 +45,11 @@ pub(crate) trait JobTable: Send + Sync {
         after: Option<Listed>,
         limit: usize,
     ) -> Result<Vec<(JobId, JobRow)>, SqlError>;
-    /// Reads the rows of some jobs (at most `LIST_MAX`), without their records.
+    /// Reads the rows of some jobs, without their records.
     async fn heads(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, JobRow)>, SqlError>;
-    /// Reads the sizes in bytes of the records of some live jobs (at most `LIST_MAX`).
+    /// Reads the sizes in bytes of the records of some live jobs.
     async fn sizes(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, u64)>, SqlError>;
-    /// Reads some live jobs (at most `LIST_MAX`) with their records.
+    /// Reads some live jobs with their records.
     async fn bodies(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, JobRow)>, SqlError>;
     /// Counts the live jobs.
     async fn count(&self, topic: &str) -> Result<u64, SqlError>;

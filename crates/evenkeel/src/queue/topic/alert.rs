@@ -228,18 +228,9 @@ impl Watch {
 
     /// Whether jobs are due, none is running, and none has changed its state since the previous check.
     fn is_idle(&self, stats: &Stats) -> bool {
-        let Totals { done, retried, lease_expired, crashed, died, expired, discarded, .. } = stats.totals;
-        let moved = |totals: Totals| {
-            [
-                totals.done,
-                totals.retried,
-                totals.lease_expired,
-                totals.crashed,
-                totals.died,
-                totals.expired,
-                totals.discarded,
-            ] != [done, retried, lease_expired, crashed, died, expired, discarded]
-        };
+        // Without the totals that change although no consumer claims a job.
+        let claimed = |totals| Totals { created: 0, revoked: 0, redriven: 0, deleted: 0, ghosts: 0, ..totals };
+        let moved = |before| claimed(before) != claimed(stats.totals);
         let claimable = stats.ready > 0 && stats.paused_until.is_none();
         claimable && stats.leased == stats.lease_expired && !self.before.is_some_and(moved)
     }

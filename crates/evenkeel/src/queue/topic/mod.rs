@@ -38,6 +38,7 @@ pub use why::Why;
 use super::queue::Core;
 use super::store::QueueStore;
 use super::store::queues::Queues;
+use crate::queue::settings::registration::set_limits;
 use crate::queue::sharding::router::Router;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
@@ -238,13 +239,7 @@ impl Topic {
                 self.name
             )));
         }
-        let shards = self.router.look().await?;
-        let share = |limit: u64| limit.div_ceil(u64::from(shards.count()));
-        let limits = Limits { jobs_max: limits.jobs_max.map(share), bytes_max: limits.bytes_max.map(share) };
-        for shard in shards.iter() {
-            self.store.set_limits(shard, limits).await?;
-        }
-        Ok(())
+        set_limits(&self.store, limits, &self.router.look().await?).await
     }
 
     /// The estimated time of the store, in ms since 1970.

@@ -32,9 +32,9 @@ impl JobState {
 
 /// One page of jobs.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct Page<J = Seen> {
     /// The jobs; a job that left the state while the page was read is omitted.
-    pub jobs: Vec<Seen>,
+    pub jobs: Vec<J>,
     /// The cursor of the next page; `None` after the last one.
     pub next: Option<Listed>,
 }
@@ -53,13 +53,7 @@ pub struct Seen {
 }
 
 /// One page of jobs without most of their bodies.
-#[derive(Clone, Debug)]
-pub struct PreviewPage {
-    /// The jobs; a job that left the state while the page was read is omitted.
-    pub jobs: Vec<Previewed>,
-    /// The cursor of the next page; `None` after the last one.
-    pub next: Option<Listed>,
-}
+pub type PreviewPage = Page<Previewed>;
 
 /// One job of a page of previews.
 #[derive(Clone, Debug)]
@@ -149,7 +143,7 @@ impl Topic {
             };
             jobs.extend(preview.map(|preview| Previewed { listed, preview }));
         }
-        Ok(PreviewPage { jobs, next })
+        Ok(Page { jobs, next })
     }
 
     /// The same page with only the jobs in the store.

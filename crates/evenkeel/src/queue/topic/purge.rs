@@ -76,7 +76,8 @@ impl Topic {
                 }
             } else {
                 // Ticks of schedules, and jobs in the store without a live row.
-                for answer in self.revoke(&rows.without_row(&listed).await?).await? {
+                let ids: Vec<_> = listed.iter().map(|listed| listed.id).collect();
+                for answer in self.revoke(&rows.without_row(&ids).await?).await? {
                     deleted += u64::from(matches!(answer, Revoked::Revoked | Revoked::RevokedAfterLeaseExpiry));
                 }
             }

@@ -1,7 +1,7 @@
 //! [`Conflict`]: the kinds of conflict with another transaction, independent of the database.
 
 use crate::sql::SqlError;
-use sqlx::error::DatabaseError;
+use crate::sql::database::{SqlErrorClass, class_of_any_error};
 use std::fmt;
 
 /// A conflict with another transaction. This transaction changed nothing, and the same work may succeed if it is repeated from its
@@ -24,7 +24,10 @@ impl Conflict {
     /// transaction may have been committed.
     #[must_use]
     pub fn of(error: &sqlx::Error) -> Option<Self> {
-        error.as_database_error().and_then(of_database)
+        match class_of_any_error(error) {
+            SqlErrorClass::Contention(conflict) => conflict,
+            _ => None,
+        }
     }
 
     /// The value of the metric's label `conflict`.
@@ -47,45 +50,6 @@ impl fmt::Display for Conflict {
             Self::Stale => "a row changed by another transaction",
         })
     }
-}
-
-#[cfg_attr(
-    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
-    expect(unused_variables, reason = "no database")
-)]
-fn of_database(error: &dyn DatabaseError) -> Option<Conflict> {
-    #[cfg(feature = "mysql")]
-    if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
-        return match error.number() {
-            1213 => Some(Conflict::Deadlock),
-            // MariaDB returns 1205 for `NOWAIT` as well, MySQL 3572.
-            1205 | 3572 => Some(Conflict::NotGranted),
-            // 1020: the row changed since the snapshot. 3101: the transaction failed certification in a cluster.
-            1020 | 3101 => Some(Conflict::Serialization),
-            _ => None,
-        };
-    }
-    #[cfg(feature = "postgres")]
-    if let Some(error) = error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
-        return match error.code() {
-            "40P01" => Some(Conflict::Deadlock),
-            "55P03" => Some(Conflict::NotGranted),
-            "40001" => Some(Conflict::Serialization),
-            _ => None,
-        };
-    }
-    #[cfg(feature = "sqlite")]
-    if error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() {
-        let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
-        return match (code, code & 0xff) {
-            // SQLITE_BUSY_SNAPSHOT: another connection has written since this transaction began to read.
-            (517, _) => Some(Conflict::Serialization),
-            // SQLITE_BUSY and SQLITE_LOCKED.
-            (_, 5 | 6) => Some(Conflict::NotGranted),
-            _ => None,
-        };
-    }
-    None
 }
 
 /// An error of a transaction that [`Keel::retry_on_conflict`](crate::Keel::retry_on_conflict) repeats after a conflict. Implement it

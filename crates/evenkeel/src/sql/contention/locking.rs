@@ -1,14 +1,14 @@
 //! Locking reads: `SELECT .. FOR UPDATE`.
 
+use super::setting::SettingTransaction;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
-use sqlx::{AssertSqlSafe, Pool, Transaction};
+use sqlx::{AssertSqlSafe, Pool};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 
 /// How a `SELECT` locks the rows that it reads, until its transaction ends.
 ///
@@ -43,31 +43,22 @@ impl ForUpdate {
 /// dropped.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct LockingTransaction<DB: Database> {
-    /// `None` after the transaction has ended.
-    transaction: Option<Transaction<'static, DB>>,
-    is_limited: bool,
+    transaction: SettingTransaction<DB>,
 }
 
 static LIMIT_POSTGRES: Statement = Statement::new("SELECT set_config('lock_timeout', ?, true)");
 const DEFAULT_MYSQL: &str = "SET SESSION innodb_lock_wait_timeout = DEFAULT";
-/// MySQL accepts no parameter here: the limits in seconds, and the statements that set them.
-const LIMITS_MYSQL: [(f64, &str); 7] = [
-    (1.0, "SET SESSION innodb_lock_wait_timeout = 1"),
-    (2.0, "SET SESSION innodb_lock_wait_timeout = 2"),
-    (5.0, "SET SESSION innodb_lock_wait_timeout = 5"),
-    (10.0, "SET SESSION innodb_lock_wait_timeout = 10"),
-    (20.0, "SET SESSION innodb_lock_wait_timeout = 20"),
-    (30.0, "SET SESSION innodb_lock_wait_timeout = 30"),
-    (60.0, "SET SESSION innodb_lock_wait_timeout = 60"),
-];
-const LONGEST_MYSQL: (f64, &str) = (600.0, "SET SESSION innodb_lock_wait_timeout = 600");
+/// The limits for MySQL in seconds. It accepts no parameter here, so there are few different statements.
+const LIMITS_MYSQL: [u64; 7] = [1, 2, 5, 10, 20, 30, 60];
+const LONGEST_MYSQL: u64 = 600;
 
 async fn limit_waits<DB: Database>(connection: &mut DB::Connection, limit: Duration) -> Result<(), sqlx::Error> {
     match DB::KIND {
         Kind::MySql => {
-            let seconds = limit.as_secs_f64();
-            let (_, text) = LIMITS_MYSQL.iter().find(|(at_least, _)| *at_least >= seconds).unwrap_or(&LONGEST_MYSQL);
-            DB::script(connection, text).await
+            let seconds = LIMITS_MYSQL.into_iter().find(|seconds| Duration::from_secs(*seconds) >= limit);
+            let seconds = seconds.unwrap_or(LONGEST_MYSQL);
+            let text = format!("SET SESSION innodb_lock_wait_timeout = {seconds}");
+            DB::send_text(connection, text, &[]).await.map(drop)
         }
         Kind::Postgres => {
             // `lock_timeout` is a 32-bit number.
@@ -90,12 +81,12 @@ impl<DB: Database> LockingTransaction<DB> {
             }
             None => begin.await,
         };
-        let transaction = Some(transaction.map_err(SqlError::of::<DB>)?);
-        let mut locking = Self { transaction, is_limited: wait.is_some() };
+        let reset = (wait.is_some() && DB::KIND == Kind::MySql).then_some(DEFAULT_MYSQL);
+        let mut transaction = SettingTransaction::new(transaction?, reset);
         if let Some(limit) = wait {
-            limit_waits::<DB>(locking.tx()?, limit).await.map_err(SqlError::of::<DB>)?;
+            limit_waits::<DB>(transaction.tx()?, limit).await?;
         }
-        Ok(locking)
+        Ok(Self { transaction })
     }
 
     /// The connection in its transaction, on which statements are executed. Do not end the transaction through it.
@@ -103,7 +94,7 @@ impl<DB: Database> LockingTransaction<DB> {
     /// # Errors
     /// [`SqlError::Lost`] if the transaction has ended, which does not happen in practice.
     pub fn tx(&mut self) -> Result<&mut DB::Connection, SqlError> {
-        self.transaction.as_deref_mut().ok_or(SqlError::Lost)
+        self.transaction.tx()
     }
 
     /// Commits the transaction.
@@ -111,12 +102,11 @@ impl<DB: Database> LockingTransaction<DB> {
     /// # Errors
     /// [`SqlError::Database`]: the database returned an error; the transaction was not committed. [`SqlError::CommitUnknown`]: the
     /// connection was lost, and the transaction may have been committed.
-    pub async fn commit(mut self) -> Result<(), SqlError> {
-        let transaction = self.ended().await?;
-        transaction.commit().await.map_err(|error| match error {
-            error @ sqlx::Error::Database(_) => SqlError::of::<DB>(error),
+    pub async fn commit(self) -> Result<(), SqlError> {
+        self.transaction.end().await?.commit().await.map_err(|error| match error {
+            error @ sqlx::Error::Database(_) => error.into(),
             error if guard("locking_commit_may_have_happened") => SqlError::CommitUnknown(Arc::new(error)),
-            error => SqlError::of::<DB>(error),
+            error => error.into(),
         })
     }
 
@@ -124,40 +114,13 @@ impl<DB: Database> LockingTransaction<DB> {
     ///
     /// # Errors
     /// [`SqlError::Database`] if the database did not reply; it rolls the transaction back when it detects the closed connection.
-    pub async fn rollback(mut self) -> Result<(), SqlError> {
-        let transaction = self.ended().await?;
-        transaction.rollback().await.map_err(SqlError::of::<DB>)
-    }
-
-    /// Resets the limit, so that the connection returns to its pool unchanged, and takes the transaction.
-    async fn ended(&mut self) -> Result<Transaction<'static, DB>, SqlError> {
-        if self.is_limited && DB::KIND == Kind::MySql {
-            DB::script(self.tx()?, DEFAULT_MYSQL).await.map_err(SqlError::of::<DB>)?;
-        }
-        self.transaction.take().ok_or(SqlError::Lost)
-    }
-}
-
-impl<DB: Database> Drop for LockingTransaction<DB> {
-    fn drop(&mut self) {
-        // Without a runtime, the pool cannot take its connection back either.
-        if let Some(mut transaction) = self.transaction.take()
-            && self.is_limited
-            && DB::KIND == Kind::MySql
-            && let Ok(runtime) = Handle::try_current()
-        {
-            runtime.spawn(async move {
-                if let Err(error) = DB::script(&mut transaction, DEFAULT_MYSQL).await {
-                    tracing::debug!(%error, "lock wait limit was not reset");
-                }
-                drop(transaction);
-            });
-        }
+    pub async fn rollback(self) -> Result<(), SqlError> {
+        Ok(self.transaction.end().await?.rollback().await?)
     }
 }
 
 impl<DB: Database> fmt::Debug for LockingTransaction<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockingTransaction").field("is_limited", &self.is_limited).finish_non_exhaustive()
+        f.debug_struct("LockingTransaction").finish_non_exhaustive()
     }
 }

@@ -5,9 +5,11 @@ mod conflict;
 mod locking;
 mod policy;
 mod retry;
+mod setting;
 
 pub use conflict::{Conflict, Contended, OptimisticError, Stale};
 pub use locking::{ForUpdate, LockingTransaction};
 pub use policy::ConflictPolicy;
 pub(crate) use retry::retry_adaptively;
 pub use retry::{Approach, ConflictError};
+pub(crate) use setting::SettingTransaction;

@@ -1,6 +1,7 @@
 //! The interface between the library and a database. It is public in name only: it seals the trait that programs see.
 
 use super::statement::Value;
+use crate::sql::Conflict;
 use std::future::Future;
 
 /// The kind of database.
@@ -18,8 +19,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SqlErrorClass {
     /// A deadlock, a lock timeout or a serialization failure: the transaction is lost, and the same unit of work may succeed if it is
-    /// repeated from its beginning.
-    Contention,
+    /// repeated from its beginning. `None`: an earlier statement of the transaction failed.
+    Contention(Option<Conflict>),
     /// A row with this key exists already.
     Duplicate,
     /// The table does not exist: the migrations have not been run.
@@ -30,6 +31,13 @@ pub enum SqlErrorClass {
     Connection,
     /// Anything else.
     Other,
+}
+
+impl SqlErrorClass {
+    /// Whether the same unit of work may succeed if it is repeated.
+    pub(crate) fn is_contention(self) -> bool {
+        matches!(self, Self::Contention(_))
+    }
 }
 
 /// How statements are sent and rows are read.

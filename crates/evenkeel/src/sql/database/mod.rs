@@ -13,7 +13,7 @@ mod statement;
 
 pub(crate) use dialect::{Dialect, Kind, SqlErrorClass, class_of_any_error};
 pub(crate) use row::Row;
-pub(crate) use statement::{LIST_MAX, Lists, Statement, Value};
+pub(crate) use statement::{LIST_MAX, Lists, Statement, Value, translate};
 
 /// A database that supports units of work: `sqlx::MySql` (MySQL 8 and MariaDB 10.6 or newer), `sqlx::Postgres` (14 or newer) and
 /// `sqlx::Sqlite` (3.42 or newer), each behind the cargo feature of its name.

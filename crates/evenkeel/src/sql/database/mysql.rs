@@ -3,6 +3,7 @@
 
 use super::dialect::{Dialect, Kind, SqlErrorClass, same_for};
 use super::{Database, Value};
+use crate::sql::Conflict;
 use evenkeel_link::support::guard;
 use sqlx::AssertSqlSafe;
 use sqlx::error::DatabaseError;
@@ -62,8 +63,11 @@ impl Dialect for sqlx::MySql {
 
     fn class_of_server_error(error: &dyn DatabaseError) -> SqlErrorClass {
         match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
-            // Lock wait timeout, deadlock, `NOWAIT`, failed certification in a cluster, row changed since the snapshot.
-            Some(1205 | 1213 | 3572 | 3101 | 1020) => SqlErrorClass::Contention,
+            Some(1213) => SqlErrorClass::Contention(Some(Conflict::Deadlock)),
+            // MariaDB returns 1205 for `NOWAIT` as well, MySQL 3572.
+            Some(1205 | 3572) => SqlErrorClass::Contention(Some(Conflict::NotGranted)),
+            // 1020: the row changed since the snapshot. 3101: the transaction failed certification in a cluster.
+            Some(1020 | 3101) => SqlErrorClass::Contention(Some(Conflict::Serialization)),
             Some(1062) => SqlErrorClass::Duplicate,
             // Only for tables of the library; a missing table of the program is the program's error.
             Some(1146) if error.message().contains(".evenkeel_") => SqlErrorClass::NoTable,

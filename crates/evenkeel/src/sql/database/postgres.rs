@@ -2,6 +2,7 @@
 
 use super::dialect::{Dialect, Kind, SqlErrorClass, same_for};
 use super::{Database, Statement, Value};
+use crate::sql::Conflict;
 use evenkeel_link::support::guard;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgListener, PgPoolOptions};
@@ -54,8 +55,11 @@ impl Dialect for sqlx::Postgres {
 
     fn class_of_server_error(error: &dyn DatabaseError) -> SqlErrorClass {
         match error.code().as_deref() {
-            // Serialization failure, deadlock, lock not available, and a statement in a failed transaction.
-            Some("40001" | "40P01" | "55P03" | "25P02") => SqlErrorClass::Contention,
+            Some("40P01") => SqlErrorClass::Contention(Some(Conflict::Deadlock)),
+            Some("55P03") => SqlErrorClass::Contention(Some(Conflict::NotGranted)),
+            Some("40001") => SqlErrorClass::Contention(Some(Conflict::Serialization)),
+            // A statement in a failed transaction.
+            Some("25P02") => SqlErrorClass::Contention(None),
             Some("23505") => SqlErrorClass::Duplicate,
             // Only for tables of the library; a missing table of the program is the program's error.
             Some("42P01") if error.message().contains("evenkeel_") => SqlErrorClass::NoTable,

@@ -2,6 +2,7 @@
 
 use super::dialect::{Dialect, Kind, SqlErrorClass, same_for};
 use super::{Database, Value};
+use crate::sql::Conflict;
 use sqlx::error::DatabaseError;
 
 impl Database for sqlx::Sqlite {}
@@ -24,13 +25,16 @@ impl Dialect for sqlx::Sqlite {
         if error.is_unique_violation() {
             return SqlErrorClass::Duplicate;
         }
-        // The low byte is the primary code: 5 is SQLITE_BUSY, 6 SQLITE_LOCKED.
         let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
-        match code & 0xff {
-            5 | 6 => SqlErrorClass::Contention,
+        // The low byte is the primary code.
+        match (code, code & 0xff) {
+            // SQLITE_BUSY_SNAPSHOT: another connection has written since this transaction began to read.
+            (517, _) => SqlErrorClass::Contention(Some(Conflict::Serialization)),
+            // SQLITE_BUSY and SQLITE_LOCKED.
+            (_, 5 | 6) => SqlErrorClass::Contention(Some(Conflict::NotGranted)),
             // SQLite reports both with its general error code.
-            1 if error.message().starts_with("no such savepoint") => SqlErrorClass::NoSavepoint,
-            1 if error.message().contains("no such table: evenkeel_") => SqlErrorClass::NoTable,
+            (_, 1) if error.message().starts_with("no such savepoint") => SqlErrorClass::NoSavepoint,
+            (_, 1) if error.message().contains("no such table: evenkeel_") => SqlErrorClass::NoTable,
             _ => SqlErrorClass::Other,
         }
     }

@@ -1,15 +1,17 @@
 //! Statements for all databases. Their placeholders: `?` for a value, `{now}` for the database's current time, `{skip locked}` for
 //! the clause that makes a claim skip locked rows, `{values}` and `{if marked}` around the values of a row that is inserted only if
-//! the marker of its unit of work exists (on databases whose statements can check it), `{greatest}` and `{least}` for the functions
-//! over several values.
+//! the marker of its unit of work exists (on databases whose statements can check it), `{insert}` and `{or ignore}` around a row that is
+//! inserted unless its key exists, `{for share}` for the clause that locks the rows that are read against changes, `{greatest}` and
+//! `{least}` for the functions over several values.
 
 use super::Database;
-#[cfg(feature = "queue")]
 use super::Row;
 use super::dialect::{Dialect, Kind};
+use crate::sql::error::SqlError;
+use sqlx::Pool;
 use std::sync::OnceLock;
 
-/// The text of a statement, translated once per database. Store it in a `static`.
+/// The text of a statement, translated once per database, so the translations are leaked. Store it in a `static`.
 pub(crate) struct Statement {
     source: &'static str,
     ready: [OnceLock<&'static str>; 3],
@@ -49,13 +51,39 @@ impl Statement {
     pub(crate) fn text<DB: Dialect>(&'static self) -> &'static str {
         self.ready[DB::KIND as usize].get_or_init(|| translate::<DB>(self.source).leak())
     }
+
+    /// Executes the statement on a connection of the pool; returns the number of affected rows.
+    pub(crate) async fn run<DB: Database>(
+        &'static self,
+        pool: &Pool<DB>,
+        values: &[Value<'_>],
+    ) -> Result<u64, SqlError> {
+        let mut connection = pool.acquire().await?;
+        Ok(DB::execute(&mut connection, self.text::<DB>(), values).await?)
+    }
+
+    /// Executes the statement on a connection of the pool; returns its rows.
+    pub(crate) async fn read<DB: Database>(
+        &'static self,
+        pool: &Pool<DB>,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row<DB>>, SqlError> {
+        let mut connection = pool.acquire().await?;
+        Ok(Row::<DB>::all(&mut connection, self, values).await?)
+    }
 }
 
-/// Called once per statement and database, so the result may be leaked.
-fn translate<DB: Dialect>(source: &str) -> String {
+/// The text of a statement for this database.
+pub(crate) fn translate<DB: Dialect>(source: &str) -> String {
     let (greatest, least) = if DB::KIND == Kind::Sqlite { ("MAX", "MIN") } else { ("GREATEST", "LEAST") };
     let text = source.replace("{now}", DB::NOW_MS).replace("{skip locked}", DB::SKIP_LOCKED);
     let text = text.replace("{greatest}", greatest).replace("{least}", least);
+    let (insert, or_ignore, for_share) = match DB::KIND {
+        Kind::MySql => ("INSERT IGNORE INTO", "", "LOCK IN SHARE MODE"),
+        Kind::Postgres => ("INSERT INTO", "ON CONFLICT DO NOTHING", "FOR SHARE"),
+        Kind::Sqlite => ("INSERT INTO", "ON CONFLICT DO NOTHING", ""),
+    };
+    let text = text.replace("{insert}", insert).replace("{or ignore}", or_ignore).replace("{for share}", for_share);
     // An `INSERT .. SELECT` without a table is slower.
     let (before, after) = if DB::IF_MARKED.is_empty() { ("VALUES (", ")") } else { ("SELECT ", DB::IF_MARKED) };
     let text = text.replace("{values}", before).replace("{if marked}", after);
@@ -96,18 +124,21 @@ impl Lists {
         Self { source, ready: [const { [const { OnceLock::new() }; 3] }; LIST_SIZES.len()] }
     }
 
-    /// Sends the statement with at most [`LIST_MAX`] values in the list; returns the number of affected rows.
+    /// Sends the statement, once for each [`LIST_MAX`] values of the list; returns the number of affected rows.
     pub(crate) async fn execute<DB: Database>(
         &'static self,
         connection: &mut DB::Connection,
         before: &[Value<'_>],
         list: &[Value<'_>],
     ) -> Result<u64, sqlx::Error> {
-        let Some((size, list)) = padded(list) else { return Ok(0) };
-        DB::execute(connection, self.text::<DB>(size), &[before, &list].concat()).await
+        let mut affected = 0;
+        for (size, part) in list.chunks(LIST_MAX).filter_map(padded) {
+            affected += DB::execute(connection, self.text::<DB>(size), &[before, &part].concat()).await?;
+        }
+        Ok(affected)
     }
 
-    /// Sends the statement with at most [`LIST_MAX`] values in the list; returns its rows.
+    /// Sends the statement, once for each [`LIST_MAX`] values of the list; returns its rows.
     #[cfg(feature = "queue")]
     pub(crate) async fn rows<DB: Database>(
         &'static self,
@@ -115,8 +146,10 @@ impl Lists {
         before: &[Value<'_>],
         list: &[Value<'_>],
     ) -> Result<Vec<Row<DB>>, sqlx::Error> {
-        let Some((size, list)) = padded(list) else { return Ok(Vec::new()) };
-        let rows = DB::rows(connection, self.text::<DB>(size), &[before, &list].concat()).await?;
+        let mut rows = Vec::new();
+        for (size, part) in list.chunks(LIST_MAX).filter_map(padded) {
+            rows.extend(DB::rows(connection, self.text::<DB>(size), &[before, &part].concat()).await?);
+        }
         Ok(rows.into_iter().map(Row).collect())
     }
 

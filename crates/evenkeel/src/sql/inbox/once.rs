@@ -105,7 +105,7 @@ impl<DB: Database> Inbox<DB> {
             return Err(SqlError::Effect("the name of a consumer group contains a zero byte".to_owned()));
         }
         check_name("message", &message.name)?;
-        let answer = self.ask(connection, group, &message).await.map_err(SqlError::of::<DB>)?;
+        let answer = self.ask(connection, group, &message).await?;
         match answer {
             Once::Fresh => self.metrics.fresh.increment(1),
             Once::Seen => self.metrics.seen.increment(1),

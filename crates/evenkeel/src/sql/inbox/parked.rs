@@ -41,8 +41,7 @@ impl<DB: Database> Inbox<DB> {
     /// # Errors
     /// [`SqlError::Database`], [`SqlError::NotMigrated`].
     pub async fn parked(&self, limit: u32) -> Result<Vec<Parked>, SqlError> {
-        let mut connection = self.pool.acquire().await?;
-        let rows = Row::<DB>::all(&mut connection, &LIST, &[Value::Int(i64::from(limit))]).await;
+        let rows = LIST.read(&self.pool, &[Value::Int(i64::from(limit))]).await?;
         let read = |row: Row<DB>| {
             Ok(Parked {
                 group: row.text(0)?,
@@ -51,7 +50,7 @@ impl<DB: Database> Inbox<DB> {
                 met: row.count(3)?,
             })
         };
-        rows.and_then(|rows| rows.into_iter().map(read).collect()).map_err(SqlError::of::<DB>)
+        Ok(rows.into_iter().map(read).collect::<Result<_, sqlx::Error>>()?)
     }
 
     /// Releases a parked message. Returns false if it is not parked.
@@ -70,8 +69,6 @@ impl<DB: Database> Inbox<DB> {
             ParkedMessageDecision::Skip => SEEN,
         };
         let values = [Value::Int(state), Value::Text(group), Value::Bytes(&message.name), Value::Int(PARKED)];
-        let mut connection = self.pool.acquire().await?;
-        let changed = DB::execute(&mut connection, RELEASE.text::<DB>(), &values).await;
-        Ok(changed.map_err(SqlError::of::<DB>)? == 1)
+        Ok(RELEASE.run(&self.pool, &values).await? == 1)
     }
 }

@@ -34,8 +34,7 @@ impl<DB: Database> Inbox<DB> {
         let values = [Value::count(ms(kept)), Value::Int(BATCH)];
         let statement = if DB::KIND == Kind::MySql { &DELETE_MYSQL } else { &DELETE_OTHERS };
         let mut connection = self.pool.acquire().await?;
-        let deleted =
-            DB::execute(&mut connection, statement.text::<DB>(), &values).await.map_err(SqlError::of::<DB>)?;
+        let deleted = DB::execute(&mut connection, statement.text::<DB>(), &values).await?;
         self.metrics.deleted.increment(deleted);
         self.metrics.last_success.set(Duration::from_millis(self.clock.unix_ms()).as_secs_f64());
         Ok(deleted)

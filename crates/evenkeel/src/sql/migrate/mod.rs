@@ -3,36 +3,30 @@
 mod runner;
 mod text;
 
-use super::database::{Database, Kind};
+use super::database::Database;
 use super::error::SqlError;
 use runner::{Format, Migration, Plan};
 use sqlx::migrate::Migrator;
 use std::future::Future;
 
-/// One migration of the library's schema. A released one is never changed; changes are added as new ones. Each statement for MySQL
-/// can be repeated: it has `IF NOT EXISTS`, or the server's error says that the object exists already.
-struct Own {
-    version: i64,
-    name: &'static str,
-    mysql: &'static str,
-    postgres: &'static str,
-    sqlite: &'static str,
-}
-
 macro_rules! migration {
     ($version:literal, $name:literal) => {
-        Own {
-            version: $version,
-            name: $name,
-            mysql: include_str!(concat!("../migrations/mysql/", $name, ".sql")),
-            postgres: include_str!(concat!("../migrations/postgres/", $name, ".sql")),
-            sqlite: include_str!(concat!("../migrations/sqlite/", $name, ".sql")),
-        }
+        (
+            $version,
+            $name,
+            [
+                include_str!(concat!("../migrations/mysql/", $name, ".sql")),
+                include_str!(concat!("../migrations/postgres/", $name, ".sql")),
+                include_str!(concat!("../migrations/sqlite/", $name, ".sql")),
+            ],
+        )
     };
 }
 
-/// The library's migrations in the order in which they are run.
-const MIGRATIONS: &[Own] = &[
+/// The library's migrations in the order in which they are run: version, name, and the scripts for MySQL, PostgreSQL and SQLite, in the
+/// order of the kinds of databases. A released one is never changed; changes are added as new ones. Each statement for MySQL can be
+/// repeated: it has `IF NOT EXISTS`, or the server's error says that the object exists already.
+const MIGRATIONS: &[(i64, &str, [&str; 3])] = &[
     migration!(1, "0001_outbox"),
     migration!(2, "0002_source"),
     migration!(3, "0003_inbox"),
@@ -76,14 +70,10 @@ const WAIT_MAX_SECONDS: u32 = 600;
 )]
 pub fn migrate<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Result<(), SqlError>> + Send {
     async move {
-        let migrations = MIGRATIONS.iter().map(|own| Migration {
-            version: own.version,
-            name: own.name,
-            script: match DB::KIND {
-                Kind::MySql => own.mysql,
-                Kind::Postgres => own.postgres,
-                Kind::Sqlite => own.sqlite,
-            },
+        let migrations = MIGRATIONS.iter().map(|(version, name, scripts)| Migration {
+            version: *version,
+            name,
+            script: scripts[DB::KIND as usize],
             checksum: &[],
         });
         let plan = Plan {

@@ -1,7 +1,7 @@
 //! Runs migrations, one process at a time, and continues where a killed process had stopped.
 
 use super::text::{changes_rows, statements};
-use crate::sql::database::{Database, Kind, Row, Value};
+use crate::sql::database::{Database, Kind, Row, Value, translate};
 use crate::sql::error::SqlError;
 use evenkeel_link::support::{crash_point, guard};
 use sqlx::Connection;
@@ -96,7 +96,7 @@ impl Plan<'_> {
         &self,
         connection: &mut DB::Connection,
     ) -> Result<Option<(&Migration<'_>, Option<Stopped>)>, SqlError> {
-        let recorded = self.recorded::<DB>(connection).await.map_err(SqlError::of::<DB>)?;
+        let recorded = self.recorded::<DB>(connection).await?;
         let known = self.migrations.last().map_or(0, |last| last.version);
         for recorded in &recorded {
             let Some(migration) = self.migrations.iter().find(|migration| migration.version == recorded.version) else {
@@ -264,22 +264,16 @@ impl Plan<'_> {
     ) -> Result<(), sqlx::Error> {
         let (version, name) = (Value::Int(migration.version), Value::Text(migration.name));
         let table = self.table;
-        let postgres = DB::KIND == Kind::Postgres;
         if self.format == Format::Own {
-            let marks = if postgres { "$1, $2" } else { "?, ?" };
-            let text = format!("INSERT INTO {table} (version, name, run_at) VALUES ({marks}, {})", DB::NOW_MS);
-            return DB::send_text(connection, text, &[version, name]).await.map(drop);
+            let text = format!("INSERT INTO {table} (version, name, run_at) VALUES (?, ?, {{now}})");
+            return DB::send_text(connection, translate::<DB>(&text), &[version, name]).await.map(drop);
         }
-        let marks = if postgres { ["$1", "$2", "$3"] } else { ["?"; 3] };
+        let (success, at) = position.map_or(("TRUE", 0), |position| ("FALSE", position));
         let text = format!(
-            "INSERT INTO {table} (version, description, success, checksum, execution_time) VALUES ({}, {}, {}, {}, {})",
-            marks[0],
-            marks[1],
-            if position.is_some() { "FALSE" } else { "TRUE" },
-            marks[2],
-            position.unwrap_or(0),
+            "INSERT INTO {table} (version, description, success, checksum, execution_time) VALUES (?, ?, {success}, ?, {at})"
         );
-        DB::send_text(connection, text, &[version, name, Value::Bytes(migration.checksum)]).await.map(drop)
+        let values = [version, name, Value::Bytes(migration.checksum)];
+        DB::send_text(connection, translate::<DB>(&text), &values).await.map(drop)
     }
 
     async fn make_table<DB: Database>(&self, connection: &mut DB::Connection) -> Result<(), sqlx::Error> {

@@ -9,7 +9,6 @@ pub(crate) mod effect;
 pub(crate) mod format;
 pub(crate) mod rows;
 
-pub(crate) use carry::Carrier;
 pub(crate) use effect::Effect;
 pub use effect::Message;
 pub(crate) use rows::State;

@@ -1,7 +1,7 @@
 //! The statements on `evenkeel_outbox`: one row per unit of work.
 
 use super::WorkId;
-use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
+use crate::sql::database::{Database, Lists, Row, Statement, Value};
 
 /// How long the relay leaves a committed row to the process that committed it, in ms.
 const FAST_PATH_MS: i64 = 2_000;
@@ -162,10 +162,6 @@ pub(crate) async fn mark_done<DB: Database>(
     connection: &mut DB::Connection,
     works: &[WorkId],
 ) -> Result<u64, sqlx::Error> {
-    let mut marked = 0;
-    for part in works.chunks(LIST_MAX) {
-        let ids: Vec<Value<'_>> = part.iter().map(|work| Value::Bytes(&work.0)).collect();
-        marked += DONE.execute::<DB>(connection, &[], &ids).await?;
-    }
-    Ok(marked)
+    let ids: Vec<Value<'_>> = works.iter().map(|work| Value::Bytes(&work.0)).collect();
+    DONE.execute::<DB>(connection, &[], &ids).await
 }

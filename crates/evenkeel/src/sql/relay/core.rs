@@ -108,12 +108,12 @@ impl<DB: Database> Core<DB> {
     }
 
     /// Runs one database step within the deadline.
-    pub(super) async fn within<T>(
+    pub(super) async fn within<T, E: Into<SqlError>>(
         &self,
-        step: impl Future<Output = Result<T, sqlx::Error>> + Send,
+        step: impl Future<Output = Result<T, E>> + Send,
     ) -> Result<T, SqlError> {
         match self.clock().timeout(self.settings.deadline, step).await {
-            Ok(answer) => answer.map_err(SqlError::of::<DB>),
+            Ok(answer) => answer.map_err(Into::into),
             Err(_) => Err(SqlError::Busy("the database did not reply in time; the relay retries")),
         }
     }

@@ -30,7 +30,7 @@
 //!
 //! The modules: `relay` and `setters` are the public interface; `works` processes units of work, with its statements in `rows` and
 //! the delivery in `works/deliver`; `ordered` processes the keys of ordered messages, with its statements in `ordered/keys`; `gate` is the
-//! back-pressure, `retention` deletes old rows and measures the outbox; `publisher` and `source` connect the outbox to the sinks; `shown` is
+//! back-pressure, `retention` deletes old rows and measures the outbox; `source` connects the outbox to the sinks; `shown` is
 //! its part of the process report. `intake` moves the effects that programs in other languages insert as JSON into the outbox. [`operate`] is for operators.
 
 mod core;
@@ -39,7 +39,6 @@ mod intake;
 mod metrics;
 pub mod operate;
 mod ordered;
-mod publisher;
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]
 mod relay;
 mod retention;

@@ -48,7 +48,7 @@ pub(super) async fn run_once<DB: Database>(core: &Core<DB>) -> Result<u64, SqlEr
         let mut connection = core.connection().await?;
         let values = [Value::Bytes(&bound), Value::count(retention_ms), Value::count(LIST_MAX as u64)];
         let rows = core.within(Row::<DB>::all(&mut connection, statement, &values)).await?;
-        let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>().map_err(SqlError::of::<DB>)?;
+        let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
         let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
         let gone = core.within(DELETE.execute::<DB>(&mut connection, &[], &list)).await?;
         core.metrics.deleted.increment(gone);
@@ -63,23 +63,22 @@ pub(super) async fn run_once<DB: Database>(core: &Core<DB>) -> Result<u64, SqlEr
 /// Updates the gauges.
 pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlError> {
     let mut connection = core.connection().await?;
-    let of = SqlError::of::<DB>;
     let limits = [Value::count(NEVER), Value::count(COUNTED_MAX)];
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &WORKS, &limits)).await? {
-        gauge!("evenkeel_outbox_waiting", "worker" => "units").set(row.count(0).map_err(of)? as f64);
-        let now = row.int(2).map_err(of)?;
-        let oldest = row.maybe_int(1).map_err(of)?.unwrap_or(now);
+        gauge!("evenkeel_outbox_waiting", "worker" => "units").set(row.count(0)? as f64);
+        let now = row.int(2)?;
+        let oldest = row.maybe_int(1)?.unwrap_or(now);
         gauge!("evenkeel_outbox_lag_seconds").set(now.saturating_sub(oldest).max(0) as f64 / 1000.0);
     }
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &KEYS, &limits)).await? {
-        gauge!("evenkeel_outbox_waiting", "worker" => "keys").set(row.count(0).map_err(of)? as f64);
+        gauge!("evenkeel_outbox_waiting", "worker" => "keys").set(row.count(0)? as f64);
     }
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &JSON, &limits[1..])).await? {
-        gauge!("evenkeel_outbox_waiting", "worker" => "json").set(row.count(0).map_err(of)? as f64);
+        gauge!("evenkeel_outbox_waiting", "worker" => "json").set(row.count(0)? as f64);
     }
     for (worker, statement) in [("units", &WORKS_PARKED), ("keys", &KEYS_PARKED)] {
         let row = core.within(Row::<DB>::first(&mut connection, statement, &limits[..1])).await?;
-        let parked = row.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
+        let parked = row.map_or(Ok(0), |row| row.count(0))?;
         gauge!("evenkeel_outbox_parked", "worker" => worker).set(parked as f64);
     }
     Ok(())

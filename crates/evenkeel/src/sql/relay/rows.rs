@@ -162,12 +162,8 @@ pub(super) async fn done<DB: Database>(
     works: &[WorkId],
 ) -> Result<u64, sqlx::Error> {
     let statement = if guard("relay_fence") { &DONE } else { &DONE_UNFENCED };
-    let mut marked = 0;
-    for part in works.chunks(LIST_MAX) {
-        let ids: Vec<Value<'_>> = part.iter().map(|work| Value::Bytes(&work.0)).collect();
-        marked += statement.execute::<DB>(connection, &[Value::Bytes(token.as_bytes())], &ids).await?;
-    }
-    Ok(marked)
+    let ids: Vec<Value<'_>> = works.iter().map(|work| Value::Bytes(&work.0)).collect();
+    statement.execute::<DB>(connection, &[Value::Bytes(token.as_bytes())], &ids).await
 }
 
 /// Gives rows back whose destination was unavailable: they are due again after `pause_ms`, and no attempt is counted.
@@ -178,35 +174,23 @@ pub(super) async fn give_back<DB: Database>(
     pause_ms: u64,
     error: &str,
 ) -> Result<(), sqlx::Error> {
-    for part in works.chunks(LIST_MAX) {
-        let ids: Vec<Value<'_>> = part.iter().map(|work| Value::Bytes(&work.0)).collect();
-        let values = [Value::count(pause_ms), Value::Text(error), Value::Bytes(token.as_bytes())];
-        GIVE_BACK.execute::<DB>(connection, &values, &ids).await?;
-    }
-    Ok(())
+    let ids: Vec<Value<'_>> = works.iter().map(|work| Value::Bytes(&work.0)).collect();
+    let values = [Value::count(pause_ms), Value::Text(error), Value::Bytes(token.as_bytes())];
+    GIVE_BACK.execute::<DB>(connection, &values, &ids).await.map(drop)
 }
 
-/// Records a failed attempt of a row; the next one follows after `pause_ms`.
-pub(super) async fn failed<DB: Database>(
+/// Records a failed attempt of a row; the next one follows after `pause_ms`. `None`: it was the last, and the row is parked for an
+/// operator.
+pub(super) async fn record_failure<DB: Database>(
     connection: &mut DB::Connection,
     token: Token,
     work: WorkId,
-    pause_ms: u64,
+    pause_ms: Option<u64>,
     error: &str,
 ) -> Result<(), sqlx::Error> {
-    let values = [Value::count(pause_ms), Value::Text(error), Value::Bytes(token.as_bytes()), Value::Bytes(&work.0)];
-    DB::execute(connection, FAILED.text::<DB>(), &values).await.map(drop)
-}
-
-/// Parks a row after its last attempt failed: it waits for an operator.
-pub(super) async fn park<DB: Database>(
-    connection: &mut DB::Connection,
-    token: Token,
-    work: WorkId,
-    error: &str,
-) -> Result<(), sqlx::Error> {
-    let values = [Value::count(NEVER), Value::Text(error), Value::Bytes(token.as_bytes()), Value::Bytes(&work.0)];
-    DB::execute(connection, PARK.text::<DB>(), &values).await.map(drop)
+    let (statement, due) = pause_ms.map_or((&PARK, NEVER), |pause_ms| (&FAILED, pause_ms));
+    let values = [Value::count(due), Value::Text(error), Value::Bytes(token.as_bytes()), Value::Bytes(&work.0)];
+    DB::execute(connection, statement.text::<DB>(), &values).await.map(drop)
 }
 
 /// The error, shortened to fit its column.

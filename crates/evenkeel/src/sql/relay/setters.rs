@@ -23,7 +23,7 @@ impl<DB: Database> Relay<DB> {
     pub fn sinks(self, sinks: Sinks) -> Self {
         let core = self.core();
         if sinks.prefixes().next().is_some() {
-            core.shared.set_publisher(Arc::new(sinks.clone()));
+            core.shared.set_sinks(&sinks);
         }
         Self::new(Core::new(Arc::clone(&core.shared), core.pool.clone(), sinks, core.settings))
     }

@@ -1,5 +1,6 @@
 //! The message as a sink receives it.
 
+use crate::sql::outbox::{Message, WorkId};
 use bytes::Bytes;
 
 /// The position of a message among those of its key.
@@ -30,6 +31,19 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// The envelope of an unordered message, the `number`th effect of its unit of work: together they identify the message permanently,
+    /// so that a sink can detect duplicates.
+    pub(crate) fn unordered(work: WorkId, number: usize, message: &Message) -> Self {
+        Self {
+            source: String::new(),
+            id: format!("{work}/{number}"),
+            topic: message.topic.clone(),
+            order: None,
+            payload: message.payload.clone(),
+            headers: message.headers.clone().into_iter().collect(),
+        }
+    }
+
     /// The source, topic and key within which this message is ordered, if any.
     pub(crate) fn ordering_key(&self) -> Option<(&str, &str, &str)> {
         self.order.as_ref().map(|order| (self.source.as_str(), self.topic.as_str(), order.key.as_str()))

@@ -86,7 +86,7 @@ impl Sinks {
                 Err(panic) => resume_unwind(panic),
             };
             // A sink that returns too few results has not confirmed the remaining messages.
-            answers.resize_with(part.len(), || Err(SinkError::Retry("the sink returned no result".to_owned())));
+            answers.resize_with(part.len(), || Err(no_result()));
             places.into_iter().zip(answers)
         });
         for (place, answer) in join_all(sent).await.into_iter().flatten() {
@@ -94,6 +94,16 @@ impl Sinks {
         }
         answers
     }
+
+    /// Sends one message, as [`publish_all`](Self::publish_all).
+    pub(crate) async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
+        let answer = self.publish_all(std::slice::from_ref(message)).await.pop();
+        answer.unwrap_or_else(|| Err(no_result()))
+    }
+}
+
+fn no_result() -> SinkError {
+    SinkError::Retry("the sink returned no result".to_owned())
 }
 
 fn no_route() -> SinkError {

@@ -42,12 +42,12 @@ impl<DB: Database> Work<DB> {
         // Checked once per pool: the commit would detect missing tables too, but late.
         let finisher = shared.finisher(pool);
         if !finisher.has_tables() {
-            let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
-            rows::check_table::<DB>(&mut connection).await.map_err(SqlError::of::<DB>)?;
+            let mut connection = pool.acquire().await?;
+            rows::check_table::<DB>(&mut connection).await?;
             finisher.found_tables();
         }
         let effects = Effects::new(Arc::clone(shared), DB::KIND, work);
-        let transaction = pool.begin_with(marked::<DB>(statement, work)).await.map_err(SqlError::of::<DB>)?;
+        let transaction = pool.begin_with(marked::<DB>(statement, work)).await?;
         Ok(Self { transaction, pool: pool.clone(), effects, poison: None })
     }
 
@@ -68,7 +68,7 @@ impl<DB: Database> Work<DB> {
     /// The error of the statement.
     pub fn watch<T>(&mut self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         if let Err(error) = &answer
-            && DB::class_of_error(error) == crate::sql::database::SqlErrorClass::Contention
+            && DB::class_of_error(error).is_contention()
         {
             self.poison = Some(error.to_string().into());
         }
@@ -106,7 +106,7 @@ impl<DB: Database> Work<DB> {
     /// # Errors
     /// [`SqlError::Database`] if the database did not reply; it rolls the transaction back when it detects the closed connection.
     pub async fn rollback(self) -> Result<(), SqlError> {
-        self.transaction.rollback().await.map_err(SqlError::of::<DB>)
+        Ok(self.transaction.rollback().await?)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::cache::WindowEnd;
 use crate::sql::Shared;
 use crate::sql::database::{Database, Kind};
 use crate::sql::error::SqlError;
-use crate::sql::outbox::{Carrier, Effect, WorkId};
+use crate::sql::outbox::{Effect, WorkId};
 use crate::trace::{self, OutboxOperation};
 use evenkeel_link::support::{crash_point, guard};
 use sqlx::{Pool, Transaction};
@@ -211,8 +211,7 @@ impl PostCommit {
         // The end of a window includes its invalidation.
         let left: Vec<Effect> =
             self.effects.iter().filter(|effect| !(is_closed && effect.has_window())).cloned().collect();
-        let carrier = Carrier::new(Arc::clone(&self.shared), self.shared.publisher());
-        let carried = clock.timeout(FAST_PATH_MAX, carrier.carry_out(work, &left)).await;
+        let carried = clock.timeout(FAST_PATH_MAX, self.shared.carry_out(work, &left)).await;
         let is_all = match carried {
             Ok(Ok(())) => true,
             Ok(Err(error)) => {

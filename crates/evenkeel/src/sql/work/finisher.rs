@@ -1,7 +1,7 @@
 //! Marks the rows of carried-out units of work as done, in batches, so that no caller waits for it.
 
 use super::notifier::Notifier;
-use crate::sql::database::{Database, SqlErrorClass};
+use crate::sql::database::Database;
 use crate::sql::outbox::{WorkId, rows};
 use evenkeel_link::clock::Clock;
 use sqlx::Pool;
@@ -119,7 +119,7 @@ async fn mark<DB: Database>(pool: Pool<DB>, mut gatherer: Gatherer, waiting: wat
             let marked = async { rows::mark_done::<DB>(&mut *pool.acquire().await?, &batch).await };
             let Err(error) = marked.await else { break };
             // A relay that claims some of these rows may be the other side of a deadlock.
-            let is_over = attempt == ATTEMPTS_MAX || DB::class_of_error(&error) != SqlErrorClass::Contention;
+            let is_over = attempt == ATTEMPTS_MAX || !DB::class_of_error(&error).is_contention();
             tracing::debug!(%error, works = batch.len(), is_over, "rows were not marked as done");
             if is_over {
                 // A relay will claim them again.

@@ -40,7 +40,7 @@ pub struct Sealed<DB: Database> {
 impl<DB: Database> Joined<DB> {
     pub(crate) async fn join(shared: &Arc<Shared>, transaction: &mut Transaction<'_, DB>) -> Result<Self, SqlError> {
         let work = WorkId::new(shared.clock.unix_ms());
-        rows::open::<DB>(transaction, work).await.map_err(SqlError::of::<DB>)?;
+        rows::open::<DB>(transaction, work).await?;
         Ok(Self { effects: Effects::new(Arc::clone(shared), DB::KIND, work), database: PhantomData })
     }
 
@@ -86,8 +86,8 @@ impl<DB: Database> Sealed<DB> {
             Ok(Some(row)) if row.state.is_committed() => row,
             _ => match outcome::decide(&shared.clock, pool, work, DECISION_MAX).await {
                 Outcome::Committed => {
-                    let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
-                    let row = rows::read::<DB>(&mut connection, work).await.map_err(SqlError::of::<DB>)?;
+                    let mut connection = pool.acquire().await?;
+                    let row = rows::read::<DB>(&mut connection, work).await?;
                     row.ok_or(SqlError::Lost)?
                 }
                 Outcome::RolledBack => {

@@ -74,11 +74,10 @@ impl RowState {
         let encoded = (!effects.is_row_empty()).then(|| effects.encoded());
         fits::<DB>(connection, "effects", encoded.as_ref().map_or(0, Vec::len)).await?;
         let sealing = Sealing { work: effects.work, effects: encoded.as_deref(), trace: effects.trace.as_deref() };
-        match self {
-            Self::New => sealing.insert::<DB>(connection, is_checked).await,
-            Self::Open => sealing.update::<DB>(connection).await,
-        }
-        .map_err(SqlError::of::<DB>)
+        Ok(match self {
+            Self::New => sealing.insert::<DB>(connection, is_checked).await?,
+            Self::Open => sealing.update::<DB>(connection).await?,
+        })
     }
 }
 
@@ -88,12 +87,11 @@ pub(super) async fn write<DB: Database>(
     effects: &mut Effects,
     row_state: RowState,
 ) -> Result<(), SqlError> {
-    let of = SqlError::of::<DB>;
     // Outside its transaction, each of the statements below would be committed by itself: a message of a transaction that was never
     // committed would be sent, or a sequence would have a gap forever.
     let writes_more = !effects.ordered.is_empty() || effects.has_jobs();
     let is_checked = writes_more && guard("row_before_sequences");
-    if is_checked && !row_state.is_there::<DB>(connection, effects.work).await.map_err(of)? {
+    if is_checked && !row_state.is_there::<DB>(connection, effects.work).await? {
         return Err(SqlError::Lost);
     }
     let largest = effects.ordered.iter().map(|message| {
@@ -104,17 +102,17 @@ pub(super) async fn write<DB: Database>(
     #[cfg(feature = "queue")]
     {
         fits::<DB>(connection, "a job", largest_body(effects.puts.iter().filter(|put| put.row_decides))).await?;
-        take_versions::<DB>(connection, &mut effects.puts).await.map_err(of)?;
+        take_versions::<DB>(connection, &mut effects.puts).await?;
         if guard("sql_row_in_the_work") {
-            upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
+            upsert_jobs::<DB>(connection, &effects.puts).await?;
         }
     }
-    take_sequences::<DB>(connection, effects.work, &effects.ordered).await.map_err(of)?;
+    take_sequences::<DB>(connection, effects.work, &effects.ordered).await?;
     let is_there = row_state.seal::<DB>(connection, effects, is_checked).await?;
     if !is_there && guard("work_row_is_there") {
         return Err(SqlError::Lost);
     }
-    notify::<DB>(connection, effects).await.map_err(of)
+    Ok(notify::<DB>(connection, effects).await?)
 }
 
 /// The limit is queried for larger messages only: no server with default settings has a lower one.
@@ -134,7 +132,7 @@ pub(crate) async fn fits<DB: Database>(
         return Ok(());
     }
     let bytes = bytes as u64;
-    match DB::message_bytes_max(connection).await.map_err(SqlError::of::<DB>)? {
+    match DB::message_bytes_max(connection).await? {
         Some(limit) if bytes.saturating_add(OVERHEAD_MAX) > limit => Err(SqlError::TooLarge { what, bytes, limit }),
         _ => Ok(()),
     }

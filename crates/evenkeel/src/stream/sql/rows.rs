@@ -3,7 +3,7 @@
 
 use super::table::{GroupRow, Loss, Placed, StreamTable, Unplaced};
 use crate::sql::relay::begin;
-use crate::sql::{Database, Kind, Row, SqlError, SqlErrorClass, Statement, Value};
+use crate::sql::{Database, Row, SqlError, Statement, Value};
 use async_trait::async_trait;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::id::EntryId;
@@ -15,27 +15,18 @@ use std::collections::BTreeMap;
 /// How often a transaction is tried that the database aborts because of a conflict.
 const TRIES: u32 = 5;
 
-static REGISTER_MYSQL: Statement = Statement::new(
-    "INSERT IGNORE INTO evenkeel_streams (topic, partitions, incarnation, saved_at) VALUES (?, ?, 0, {now})",
-);
 static REGISTER: Statement = Statement::new(
-    "INSERT INTO evenkeel_streams (topic, partitions, incarnation, saved_at) VALUES (?, ?, 0, {now}) \
-     ON CONFLICT DO NOTHING",
+    "{insert} evenkeel_streams (topic, partitions, incarnation, saved_at) VALUES (?, ?, 0, {now}) {or ignore}",
 );
 static STREAM: Statement = Statement::new("SELECT partitions, incarnation FROM evenkeel_streams WHERE topic = ?");
 static GROUPS: Statement = Statement::new(
     "SELECT consumer_group, part, lease_mode, checkpoint_ms, checkpoint_seq, unsettled, dead_letters \
      FROM evenkeel_stream_groups WHERE topic = ? ORDER BY consumer_group, part",
 );
-static ADD_MYSQL: Statement = Statement::new(
-    "INSERT IGNORE INTO evenkeel_stream_groups \
-     (topic, consumer_group, part, lease_mode, checkpoint_ms, checkpoint_seq, unsettled, dead_letters) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-);
 static ADD: Statement = Statement::new(
-    "INSERT INTO evenkeel_stream_groups \
+    "{insert} evenkeel_stream_groups \
      (topic, consumer_group, part, lease_mode, checkpoint_ms, checkpoint_seq, unsettled, dead_letters) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?) {or ignore}",
 );
 static REMOVE: Statement = Statement::new("DELETE FROM evenkeel_stream_groups WHERE topic = ? AND consumer_group = ?");
 static UNPLACED: Statement = Statement::new(
@@ -105,23 +96,12 @@ static LOSSES: Statement = Statement::new(
 pub(crate) struct SqlTable<DB: Database>(pub(crate) Pool<DB>);
 
 impl<DB: Database> SqlTable<DB> {
-    async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
-    }
-
-    async fn read(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<Vec<Row<DB>>, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        Row::<DB>::all(&mut connection, statement, values).await.map_err(SqlError::of::<DB>)
-    }
-
     async fn try_add_group(&self, topic: &str, incarnation: u64, rows: &[GroupRow]) -> Result<bool, sqlx::Error> {
         let mut connection = self.0.acquire().await?;
         let mut transaction = begin::<DB>(&mut connection).await?;
         if !is_current(&mut transaction, topic, incarnation).await? {
             return Ok(false);
         }
-        let add = if DB::KIND == Kind::MySql { &ADD_MYSQL } else { &ADD };
         for row in rows {
             let [group, part] = name_of(row);
             let values = [
@@ -134,7 +114,7 @@ impl<DB: Database> SqlTable<DB> {
                 Value::count(row.unsettled),
                 Value::count(row.dead_letters),
             ];
-            DB::execute(&mut transaction, add.text::<DB>(), &values).await?;
+            DB::execute(&mut transaction, ADD.text::<DB>(), &values).await?;
         }
         transaction.commit().await?;
         Ok(true)
@@ -282,8 +262,8 @@ macro_rules! repeated {
         let mut tries = 1;
         loop {
             match $attempt.await {
-                Err(error) if tries < TRIES && DB::class_of_error(&error) == SqlErrorClass::Contention => tries += 1,
-                answer => break answer.map_err(SqlError::of::<DB>),
+                Err(error) if tries < TRIES && DB::class_of_error(&error).is_contention() => tries += 1,
+                answer => break Ok(answer?),
             }
         }
     }};
@@ -297,16 +277,15 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
     }
 
     async fn register(&self, topic: &str, partitions: u16) -> Result<u16, SqlError> {
-        let register = if DB::KIND == Kind::MySql { &REGISTER_MYSQL } else { &REGISTER };
-        self.run(register, &[Value::Text(topic), Value::Int(partitions.into())]).await?;
-        let rows = self.read(&STREAM, &[Value::Text(topic)]).await?;
-        let stored = rows.first().map_or(Ok(0), |row| row.count(0)).map_err(SqlError::of::<DB>)?;
+        REGISTER.run(&self.0, &[Value::Text(topic), Value::Int(partitions.into())]).await?;
+        let rows = STREAM.read(&self.0, &[Value::Text(topic)]).await?;
+        let stored = rows.first().map_or(Ok(0), |row| row.count(0))?;
         Ok(u16::try_from(stored).unwrap_or(u16::MAX))
     }
 
     async fn incarnation(&self, topic: &str) -> Result<Option<u64>, SqlError> {
-        let rows = self.read(&STREAM, &[Value::Text(topic)]).await?;
-        rows.first().map(|row| row.count(1)).transpose().map_err(SqlError::of::<DB>)
+        let rows = STREAM.read(&self.0, &[Value::Text(topic)]).await?;
+        Ok(rows.first().map(|row| row.count(1)).transpose()?)
     }
 
     async fn begin_again(&self, topic: &str, incarnation: u64) -> Result<Option<Loss>, SqlError> {
@@ -314,8 +293,8 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
     }
 
     async fn groups(&self, topic: &str) -> Result<Vec<GroupRow>, SqlError> {
-        let rows = self.read(&GROUPS, &[Value::Text(topic)]).await?;
-        rows.iter().map(group_row::<DB>).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+        let rows = GROUPS.read(&self.0, &[Value::Text(topic)]).await?;
+        Ok(rows.iter().map(group_row::<DB>).collect::<Result<_, _>>()?)
     }
 
     async fn add_group(&self, topic: &str, incarnation: u64, rows: &[GroupRow]) -> Result<bool, SqlError> {
@@ -323,13 +302,13 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
     }
 
     async fn remove_group(&self, topic: &str, group: &GroupName) -> Result<bool, SqlError> {
-        Ok(self.run(&REMOVE, &[Value::Text(topic), Value::Text(group.as_str())]).await? > 0)
+        Ok(REMOVE.run(&self.0, &[Value::Text(topic), Value::Text(group.as_str())]).await? > 0)
     }
 
     async fn unplaced(&self, topic: &str, limit: usize) -> Result<Vec<Unplaced>, SqlError> {
-        let rows = self.read(&UNPLACED, &[Value::Text(topic), Value::count(limit as u64)]).await?;
+        let rows = UNPLACED.read(&self.0, &[Value::Text(topic), Value::count(limit as u64)]).await?;
         let row = |row: Row<DB>| Ok(Unplaced { key: row.text(0)?, until: row.count(1)? });
-        rows.into_iter().map(row).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+        Ok(rows.into_iter().map(row).collect::<Result<_, sqlx::Error>>()?)
     }
 
     async fn save(
@@ -343,16 +322,16 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
     }
 
     async fn kept(&self, topic: &str) -> Result<u64, SqlError> {
-        let rows = self.read(&KEPT, &[Value::Text(topic)]).await?;
-        rows.first().map_or(Ok(0), |row| row.count(0)).map_err(SqlError::of::<DB>)
+        let rows = KEPT.read(&self.0, &[Value::Text(topic)]).await?;
+        Ok(rows.first().map_or(Ok(0), |row| row.count(0))?)
     }
 
     async fn losses(&self, topic: &str, limit: usize) -> Result<Vec<Loss>, SqlError> {
-        let rows = self.read(&LOSSES, &[Value::Text(topic), Value::count(limit as u64)]).await?;
+        let rows = LOSSES.read(&self.0, &[Value::Text(topic), Value::count(limit as u64)]).await?;
         let row = |row: Row<DB>| {
             let (incarnation, at, sent_again) = (row.count(0)?, row.count(1)?, row.count(2)?);
             Ok(Loss { incarnation, at, sent_again, unsettled: row.count(3)?, dead_letters: row.count(4)? })
         };
-        rows.into_iter().map(row).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+        Ok(rows.into_iter().map(row).collect::<Result<_, sqlx::Error>>()?)
     }
 }

@@ -1,12 +1,12 @@
 //! The steps of a shard migration.
 
 use super::MemoryQueue;
-use super::state::{Expiring, Record, ShardState, size};
+use super::state::ShardState;
 use crate::queue::check;
 use crate::queue::error::QueueError;
 use crate::queue::grow::{Close, GrowSteps, Inherited, Item, SendOutcome, Transfer};
 use crate::queue::job::{JobId, Priority};
-use crate::queue::record::{self, encode_completion, encode_job};
+use crate::queue::record::{Record, encode_completion, encode_job};
 use crate::queue::steps::{CLAIM_BYTES_MAX, PIECE_BYTES_MAX, Shard, State};
 use async_trait::async_trait;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -107,19 +107,12 @@ impl ShardState {
         if transfer.record.is_empty() || self.live(id).is_some() || self.completion(id, now).is_some() {
             return Ok(());
         }
-        match record::Record::decode(&transfer.record)? {
-            record::Record::Live(job) => {
+        match Record::decode(&transfer.record)? {
+            Record::Live(job) => {
                 let state = Priority::ALL.get(usize::from(place)).map_or(State::Dead, |at| State::Waiting(*at));
-                self.index(state).insert((score, id));
-                self.bytes += size(&job);
-                self.records.insert(id, Record::Live { job, state, score });
+                self.place(id, job, state, score);
             }
-            record::Record::Ended(completion) => {
-                if let Some(until) = completion.until {
-                    self.expiries.insert((until, Expiring::CompletionRecord(id)));
-                }
-                self.records.insert(id, Record::Ended(completion));
-            }
+            Record::Ended(completion) => self.record_completion(id, completion),
         }
         Ok(())
     }
@@ -188,7 +181,7 @@ fn is_large(transfer: &Transfer) -> bool {
 
 /// Drops the record of a completion record that has expired during the migration.
 fn without_expired_completion(transfer: &Transfer, now: u64) -> Transfer {
-    let expired = matches!(record::Record::decode(&transfer.record), Ok(record::Record::Ended(completion)) if completion.until.is_some_and(|until| until <= now));
+    let expired = matches!(Record::decode(&transfer.record), Ok(Record::Ended(completion)) if completion.until.is_some_and(|until| until <= now));
     Transfer { record: if expired { Bytes::new() } else { transfer.record.clone() }, ..transfer.clone() }
 }
 

@@ -13,7 +13,7 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Amend, Amended, Enqueued, Found, Heartbeat, JobPosition, Kept, Limits, Listed, NewJob, Preview, Put, PutAnswer,
+    Amend, Amended, Enqueued, Heartbeat, JobPosition, Kept, Limits, Listed, Looked, NewJob, Preview, Put, PutAnswer,
     QueueSteps, Receipt, Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled,
     Shard, State, Stats, Tick, Ticked, Worker,
 };
@@ -184,8 +184,9 @@ impl QueueSteps for MemoryQueue {
         Ok(())
     }
 
-    async fn job(&self, shard: &Shard, id: JobId) -> Result<Option<Found>, QueueError> {
-        Ok(self.step(shard, |state, now| state.found(now, id)))
+    async fn jobs(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
+        check::items(ids.len())?;
+        Ok(self.step(shard, |state, now| ids.iter().map(|id| Ok(state.found(now, *id))).collect()))
     }
 
     async fn list(

@@ -6,7 +6,7 @@ use super::{
     HAS_EXPIRY, HAS_UNIQUE, HAS_VERSION, HAS_WINDOW, HEADER_BYTES, IS_ALONE, IS_SHIELDED, RETRIES_UNLIMITED, put_u48,
 };
 use crate::codec::{JSON, MESSAGE_PACK};
-use crate::queue::job::{FORGET_MS, Job, Retention, Retries};
+use crate::queue::job::{Job, Retention, Retries};
 use bytes::{BufMut, Bytes, BytesMut};
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
@@ -93,12 +93,7 @@ fn put_header(out: &mut BytesMut, job: &Job) {
             | flag(job.shielded, IS_SHIELDED)
             | flag(job.alone, IS_ALONE),
     );
-    out.put_u8(match spec.retention {
-        Retention::Nothing => 0,
-        Retention::AfterEnd(_) => 1,
-        Retention::FromEnqueue(_) => 2,
-        Retention::UntilForgotten => 3,
-    });
+    out.put_u8(spec.retention.rule().0);
     out.put_u16(job.errors);
     out.put_u16(match spec.retries {
         Retries::Limited(retries) => retries.min(RETRIES_UNLIMITED - 1),
@@ -112,9 +107,5 @@ fn put_header(out: &mut BytesMut, job: &Job) {
 }
 
 fn window_ms(retention: Retention) -> Option<u64> {
-    match retention {
-        Retention::Nothing => None,
-        Retention::AfterEnd(window) | Retention::FromEnqueue(window) => Some(window),
-        Retention::UntilForgotten => Some(FORGET_MS),
-    }
+    (retention != Retention::Nothing).then(|| retention.rule().1)
 }

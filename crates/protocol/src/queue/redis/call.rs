@@ -1,7 +1,7 @@
 //! The arguments of the scripts.
 
 use crate::args::Args;
-use crate::queue::job::{FORGET_MS, Job, JobId, JobSpec, Retention};
+use crate::queue::job::{FORGET_MS, Job, JobId, JobSpec};
 use crate::queue::record::{codec_flags, encode_job, named_codec};
 use crate::queue::steps::{
     Amend, CRASH_DELAY_MS_MAX, Heartbeat, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule,
@@ -49,12 +49,7 @@ pub(crate) fn put(puts: &[Put]) -> Args {
                 args.bytes(record)
             }
             PutChange::Withdraw(retention) => {
-                let (rule, window) = match retention {
-                    Retention::Nothing => (0, 0),
-                    Retention::AfterEnd(window) => (1, *window),
-                    Retention::FromEnqueue(window) => (2, *window),
-                    Retention::UntilForgotten => (3, FORGET_MS),
-                };
+                let (rule, window) = retention.rule();
                 args.bytes("").bytes([&[rule], &window.to_be_bytes()[2..]].concat())
             }
         }

@@ -6,7 +6,7 @@ use crate::queue::error::QueueError;
 use crate::queue::steps::{Enqueued, ITEMS_MAX, NewJob, Shard};
 use evenkeel_link::LinkError;
 use evenkeel_link::support::guard;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -68,7 +68,7 @@ pub(crate) async fn enqueue(queue: &RedisQueue, shard: &Shard, job: &NewJob) -> 
 
 impl Senders {
     fn join(&self, queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Result<Position, QueueError> {
-        let mut shards = self.shards();
+        let mut shards = self.0.lock();
         let gathering = shards.entry(shard.clone()).or_default();
         if gathering.calls < CALLS_MAX && gathering.waiting.is_empty() {
             gathering.calls += 1;
@@ -84,7 +84,7 @@ impl Senders {
 
     /// The jobs of the next call; if there are none, the number of calls in flight is reduced.
     fn next(&self, shard: &Shard) -> Vec<Waiting> {
-        let mut shards = self.shards();
+        let mut shards = self.0.lock();
         let Some(gathering) = shards.get_mut(shard) else { return Vec::new() };
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while let Some(next) = gathering.waiting.front()
@@ -107,10 +107,6 @@ impl Senders {
             }
         }
         batch
-    }
-
-    fn shards(&self) -> MutexGuard<'_, HashMap<Shard, Gathering>> {
-        self.0.lock()
     }
 }
 

@@ -129,19 +129,12 @@ pub trait QueueSteps: Send + Sync {
     /// Sets the shard's limits.
     async fn set_limits(&self, shard: &Shard, limits: Limits) -> Reply<()>;
     /// Reads one job.
-    async fn job(&self, shard: &Shard, id: JobId) -> Reply<Option<Found>>;
-    /// Reads some jobs. One that cannot be decoded does not affect the others.
-    async fn jobs(&self, shard: &Shard, ids: &[JobId]) -> Reply<Vec<Looked>> {
-        let mut looked = Vec::with_capacity(ids.len());
-        for id in ids {
-            looked.push(match self.job(shard, *id).await {
-                Ok(found) => Ok(found),
-                Err(QueueError::Unreadable(unreadable)) => Err(unreadable),
-                Err(error) => return Err(error),
-            });
-        }
-        Ok(looked)
+    async fn job(&self, shard: &Shard, id: JobId) -> Reply<Option<Found>> {
+        let looked = self.jobs(shard, &[id]).await?.pop();
+        Ok(looked.transpose()?.flatten())
     }
+    /// Reads some jobs. One that cannot be decoded does not affect the others.
+    async fn jobs(&self, shard: &Shard, ids: &[JobId]) -> Reply<Vec<Looked>>;
     /// The states and versions of some jobs, without their bodies; `None` for an unknown id.
     async fn heads(&self, shard: &Shard, ids: &[JobId]) -> Reply<Vec<Option<Head>>> {
         Ok(self.jobs(shard, ids).await?.into_iter().map(Head::of).collect())

@@ -66,7 +66,7 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
         let asked = tokio::spawn(async move {
             let mut session = holding.session.lock().await;
             let Some(mut open) = session.take() else { return Ok(false) };
-            let answer = bounded::<DB, _>(&clock, open.is_held(&name)).await;
+            let answer = bounded(&clock, open.is_held(&name)).await;
             if let Err(error) = &answer {
                 tracing::debug!(%name, %error, "the connection of an advisory lock has ended");
             }
@@ -95,7 +95,7 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
         }
         let hold = call.hold_ms_max.map(Duration::from_millis);
         let session = self.session(name, Duration::from_millis(call.lease_ms));
-        let Some(session) = bounded::<DB, _>(&self.clock, session).await? else {
+        let Some(session) = bounded(&self.clock, session).await? else {
             return Ok(Acquired::Taken { free_in_ms: LOOK_MS });
         };
         self.shared.hold(call.owner, session, hold.map(|hold| now + hold));
@@ -117,7 +117,7 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
     async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
         let Some(holding) = self.shared.let_go(call.owner) else { return Ok(Released::Nothing) };
         let Some(mut session) = holding.session.lock().await.take() else { return Ok(Released::Nothing) };
-        match bounded::<DB, _>(&self.clock, session.unlock(name)).await {
+        match bounded(&self.clock, session.unlock(name)).await {
             Ok(was_held) => {
                 tokio::spawn(session.close());
                 Ok(if was_held { Released::Released { others_waiting: 0 } } else { Released::Nothing })

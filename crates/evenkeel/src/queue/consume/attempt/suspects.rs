@@ -8,7 +8,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::Receipt;
 use evenkeel_protocol::queue::steps::{Report, Room};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl Suspects {
     /// The number of suspects that may be claimed; `None` while another shard worker claims suspects.
     pub(crate) fn turn(&self) -> Option<Turn<'_>> {
         let now = self.clock.now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if std::mem::replace(&mut state.is_claiming, true) {
             return None;
         }
@@ -72,19 +72,19 @@ impl Suspects {
     /// Records a claimed suspect.
     pub(crate) fn place(self: &Arc<Self>, receipt: &Receipt, level: u16) -> SuspectPermit {
         let until = self.clock.now() + self.visibility;
-        self.state().running.insert(key(receipt), Suspect { level, until });
+        self.state.lock().running.insert(key(receipt), Suspect { level, until });
         SuspectPermit { suspects: Arc::clone(self), key: key(receipt) }
     }
 
     /// The number of suspects that were about to start so far. A report made after this call includes them.
     pub(crate) fn begun(&self) -> u64 {
-        self.state().begun
+        self.state.lock().begun
     }
 
     /// The reports of these deliveries, each with whether it has been started.
     pub(crate) fn report(&self, deliveries: impl Iterator<Item = (Receipt, bool)>) -> Vec<(Receipt, Report)> {
         let now = self.clock.now();
-        let state = self.state();
+        let state = self.state.lock();
         let placed: Vec<&Key> = state.placed(now).collect();
         // A suspect that has lost its place by running for long is considered only if no suspect has a place.
         let prime = if placed.is_empty() { state.running.keys().collect() } else { placed.clone() };
@@ -96,10 +96,6 @@ impl Suspects {
                 (receipt, Report { is_started, is_shielded, is_alone })
             })
             .collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -115,7 +111,7 @@ impl SuspectPermit {
     /// Records that the suspect is about to start, from which its place lasts. Returns the number of this start.
     pub(crate) fn begins(&self) -> u64 {
         let until = self.suspects.clock.now() + self.suspects.visibility;
-        let mut state = self.suspects.state();
+        let mut state = self.suspects.state.lock();
         if let Some(suspect) = state.running.get_mut(&self.key) {
             suspect.until = until;
         }
@@ -126,13 +122,13 @@ impl SuspectPermit {
 
 impl Drop for SuspectPermit {
     fn drop(&mut self) {
-        self.suspects.state().running.remove(&self.key);
+        self.suspects.state.lock().running.remove(&self.key);
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.suspects.state().is_claiming = false;
+        self.suspects.state.lock().is_claiming = false;
     }
 }
 

@@ -7,7 +7,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::process::report::JobReport;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::Receipt;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use tokio::task::JoinHandle;
 
@@ -30,25 +30,25 @@ struct Held {
 impl Running {
     pub(crate) fn add(&self, receipt: Receipt, attempt: u32, cancellation: Cancellation) {
         let held = Held { receipt, attempt, started: None, ended: false, cancellation, task: None };
-        self.held().insert(key(&receipt), held);
+        self.0.lock().insert(key(&receipt), held);
     }
 
     /// Records the task of a delivery, unless the delivery has ended already.
     pub(crate) fn runs_in(&self, receipt: &Receipt, task: JoinHandle<()>) {
-        if let Some(held) = self.held().get_mut(&key(receipt)) {
+        if let Some(held) = self.0.lock().get_mut(&key(receipt)) {
             held.task = Some(task);
         }
     }
 
     pub(crate) fn started(&self, receipt: &Receipt, now: Moment) {
-        if let Some(held) = self.held().get_mut(&key(receipt)) {
+        if let Some(held) = self.0.lock().get_mut(&key(receipt)) {
             held.started = Some(now);
         }
     }
 
     /// Records that the handler has ended. The lease is extended until the verdict has arrived.
     pub(crate) fn ended(&self, receipt: &Receipt) {
-        if let Some(held) = self.held().get_mut(&key(receipt)) {
+        if let Some(held) = self.0.lock().get_mut(&key(receipt)) {
             held.ended = true;
         }
     }
@@ -56,31 +56,31 @@ impl Running {
     /// Removes the deliveries whose handlers have ended, because a restarted loop has lost their settlements. Settlements that are still in
     /// its channel are sent; the leases of the other deliveries expire.
     pub(crate) fn forget_ended(&self) {
-        self.held().retain(|_, held| !held.ended);
+        self.0.lock().retain(|_, held| !held.ended);
     }
 
     /// Whether the delivery is still held.
     pub(crate) fn holds(&self, receipt: &Receipt) -> bool {
-        self.held().contains_key(&key(receipt))
+        self.0.lock().contains_key(&key(receipt))
     }
 
     pub(crate) fn remove(&self, receipt: &Receipt) {
-        self.held().remove(&key(receipt));
+        self.0.lock().remove(&key(receipt));
     }
 
     /// Whether no delivery is held or being settled.
     pub(crate) fn is_empty(&self) -> bool {
-        self.held().is_empty()
+        self.0.lock().is_empty()
     }
 
     /// The leases to extend, and whether the handler of each was started.
     pub(crate) fn leases(&self) -> Vec<(Receipt, bool)> {
-        self.held().values().map(|held| (held.receipt, held.started.is_some())).collect()
+        self.0.lock().values().map(|held| (held.receipt, held.started.is_some())).collect()
     }
 
     /// Adds the deliveries whose handlers run to a report.
     pub(crate) fn add_to(&self, topic: &str, draft: &mut Draft) {
-        for held in self.held().values().filter(|held| !held.ended) {
+        for held in self.0.lock().values().filter(|held| !held.ended) {
             let Some(since) = held.started else { continue };
             let since_ms = draft.at(since);
             let job = || {
@@ -95,7 +95,7 @@ impl Running {
 
     /// Cancels the handler of a lost delivery, which another worker may have. Returns whether the handler was still running.
     pub(crate) fn lost(&self, receipt: &Receipt) -> bool {
-        let mut all = self.held();
+        let mut all = self.0.lock();
         let Some(held) = all.get(&key(receipt)).filter(|held| !held.ended) else { return false };
         if guard("queue_cancel_lost") {
             held.cancellation.fire();
@@ -106,7 +106,7 @@ impl Running {
 
     /// Removes the deliveries whose handlers have not ended, and returns them with their tasks.
     pub(crate) fn take_unfinished(&self) -> Vec<(Receipt, Option<JoinHandle<()>>)> {
-        let mut all = self.held();
+        let mut all = self.0.lock();
         let unfinished: Vec<(JobId, u64)> = all.iter().filter(|(_, held)| !held.ended).map(|(key, _)| *key).collect();
         let taken = unfinished.iter().filter_map(|key| all.remove(key));
         taken
@@ -115,10 +115,6 @@ impl Running {
                 (held.receipt, held.task.take())
             })
             .collect()
-    }
-
-    fn held(&self) -> MutexGuard<'_, HashMap<(JobId, u64), Held>> {
-        self.0.lock()
     }
 }
 

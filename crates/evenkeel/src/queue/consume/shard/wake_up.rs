@@ -9,7 +9,7 @@ use evenkeel_link::clock::Clock;
 use evenkeel_link::support::Background;
 use evenkeel_link::{Link, LinkError};
 use evenkeel_protocol::queue::steps::Shard;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use redis::Value;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
@@ -48,7 +48,7 @@ impl WakeUpListeners {
         });
         // In the embedded store every worker waits for its markers itself.
         if let Some(link) = store.link() {
-            self.all().push(Arc::downgrade(&listener));
+            self.all.lock().push(Arc::downgrade(&listener));
             let mut task = self.task.lock();
             if task.is_none() {
                 let (listeners, link) = (Arc::downgrade(self), link.clone());
@@ -61,13 +61,9 @@ impl WakeUpListeners {
         listener
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Weak<WakeUpListener>>> {
-        self.all.lock()
-    }
-
     /// The listeners whose workers have a free slot; removes dropped ones.
     fn open_for_work(&self) -> Vec<Arc<WakeUpListener>> {
-        let mut all = self.all();
+        let mut all = self.all.lock();
         all.retain(|listener| listener.strong_count() > 0);
         all.iter().filter_map(Weak::upgrade).filter(|listener| listener.has_room.load(SeqCst)).collect()
     }

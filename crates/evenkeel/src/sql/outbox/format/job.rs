@@ -22,12 +22,7 @@ pub(super) fn encode(out: &mut Vec<u8>, put: &JobPut) {
             put_bytes(out, &crate::queue::job_record(spec, put.version));
         }
         JobOperation::Withdraw(retention) => {
-            let (rule, window) = match retention {
-                Retention::Nothing => (0, 0),
-                Retention::AfterEnd(window) => (1, *window),
-                Retention::FromEnqueue(window) => (2, *window),
-                Retention::UntilForgotten => (3, 0),
-            };
+            let (rule, window) = retention.rule();
             out.put_u8(rule);
             out.put_u64(window);
         }
@@ -54,13 +49,7 @@ pub(super) fn decode_withdrawal(from: &mut Bytes) -> Read<JobPut> {
     let (topic, shards, id, version) = decode_name(from)?;
     let rule = from.try_get_u8().map_err(|_| CUT_OFF)?;
     let window = get_u64(from)?;
-    let retention = match rule {
-        0 => Retention::Nothing,
-        1 => Retention::AfterEnd(window),
-        2 => Retention::FromEnqueue(window),
-        3 => Retention::UntilForgotten,
-        _ => return Err(SqlError::Unreadable("unknown retention rule")),
-    };
+    let retention = Retention::of_rule(rule, window).ok_or(SqlError::Unreadable("unknown retention rule"))?;
     Ok(JobPut { topic, shards, id, version, operation: JobOperation::Withdraw(retention), row_decides: false })
 }
 

@@ -11,9 +11,10 @@ use super::core::{Core, Looked};
 use super::settings::unrouted_pause;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
+use crate::sql::outbox::Effect;
 use crate::sql::work::Joined;
 use evenkeel_link::support::{crash_point, guard};
-use ready::{NotReady, Ready, Topics};
+use ready::{NotReady, Topics};
 use rows::Inserted;
 use sqlx::Transaction;
 use sqlx::pool::PoolConnection;
@@ -33,7 +34,7 @@ pub(super) struct Intake {
 
 /// What happens to a row.
 enum Plan {
-    Move(Vec<Ready>),
+    Move(Vec<Effect>),
     /// This relay cannot move it now.
     Wait(String),
     /// No relay can move it.
@@ -75,7 +76,7 @@ impl Intake {
             planned.push((row, plan));
         }
         let mut connection = core.connection().await?;
-        match move_in_time(core, &mut connection, &planned).await {
+        match core.within(move_all(core, &mut connection, &planned)).await {
             Err(error) if !error.is_retryable() => self.isolate(core, &mut connection, planned, error).await,
             answer => answer,
         }
@@ -92,7 +93,9 @@ impl Intake {
         let is_found = planned.len() == 1;
         self.one_by_one = !is_found;
         match planned.pop() {
-            Some((row, _)) if is_found => move_in_time(core, connection, &[(row, Plan::Park(error.to_string()))]).await,
+            Some((row, _)) if is_found => {
+                core.within(move_all(core, connection, &[(row, Plan::Park(error.to_string()))])).await
+            }
             _ => Err(error),
         }
     }
@@ -116,52 +119,42 @@ async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics
             Err(NotReady::Unavailable(error)) => return Plan::Park(error),
         }
     }
-    let ready = requests.into_iter().enumerate().map(|(index, request)| {
+    let effects = requests.into_iter().enumerate().map(|(index, request)| {
         let what = request.name();
         let of = |error| format!("effect {} ({what}): {error}", index + 1);
         ready::of(core, row, request, topics).map_err(of)
     });
-    match ready.collect() {
-        Ok(ready) => Plan::Move(ready),
+    match effects.collect() {
+        Ok(effects) => Plan::Move(effects),
         Err(error) => Plan::Park(error),
     }
 }
 
 /// Moves rows in one transaction: each is deleted, and inserted as a unit of work.
-async fn move_in_time<DB: Database>(
-    core: &Core<DB>,
-    connection: &mut PoolConnection<DB>,
-    planned: &[(Inserted, Plan)],
-) -> Result<Looked, SqlError> {
-    let moving = move_all(core, connection, planned);
-    match core.clock().timeout(core.settings.deadline, moving).await {
-        Ok(answer) => answer,
-        Err(_) => Err(SqlError::Busy("the database did not reply in time; the relay retries")),
-    }
-}
-
 async fn move_all<DB: Database>(
     core: &Core<DB>,
     connection: &mut PoolConnection<DB>,
     planned: &[(Inserted, Plan)],
 ) -> Result<Looked, SqlError> {
-    let mut transaction = super::rows::begin(connection).await.map_err(SqlError::of::<DB>)?;
+    let mut transaction = super::rows::begin(connection).await?;
     let mut looked = Looked::idle(Duration::ZERO);
     for (row, plan) in planned {
         match plan {
             Plan::Wait(error) => {
                 let error = super::rows::short(error);
                 let waiting = rows::postpone::<DB>(&mut transaction, row.id, unrouted_pause(row.age), &error);
-                waiting.await.map_err(SqlError::of::<DB>)?;
+                waiting.await?;
                 looked.unrouted += 1;
             }
-            Plan::Move(ready) => looked.parked += usize::from(!move_row(core, &mut transaction, row, Ok(ready)).await?),
+            Plan::Move(effects) => {
+                looked.parked += usize::from(!move_row(core, &mut transaction, row, Ok(effects)).await?);
+            }
             Plan::Park(error) => {
                 looked.parked += usize::from(!move_row(core, &mut transaction, row, Err(error)).await?);
             }
         }
     }
-    transaction.commit().await.map_err(SqlError::of::<DB>)?;
+    transaction.commit().await?;
     crash_point("json_moved");
     Ok(looked)
 }
@@ -171,23 +164,22 @@ async fn move_row<DB: Database>(
     core: &Core<DB>,
     transaction: &mut Transaction<'_, DB>,
     row: &Inserted,
-    ready: Result<&[Ready], &str>,
+    effects: Result<&[Effect], &str>,
 ) -> Result<bool, SqlError> {
-    let of = SqlError::of::<DB>;
-    if !rows::delete::<DB>(transaction, row.id).await.map_err(of)? {
+    if !rows::delete::<DB>(transaction, row.id).await? {
         // Another relay has moved it.
         return Ok(true);
     }
     let mut joined = Joined::join(&core.shared, transaction).await?;
     let work = joined.id();
-    let recorded = ready.map_err(str::to_owned).and_then(|ready| {
-        ready.iter().try_for_each(|effect| effect.clone().record(&mut joined).map_err(|error| error.to_string()))
+    let recorded = effects.map_err(str::to_owned).and_then(|effects| {
+        effects.iter().try_for_each(|effect| joined.record(effect.clone()).map_err(|error| error.to_string()))
     });
     let error = match recorded {
         Ok(()) => match joined.seal(transaction).await {
             Ok(_sealed) => {
                 if guard("json_due_at_once") {
-                    rows::due_now::<DB>(transaction, work).await.map_err(of)?;
+                    rows::due_now::<DB>(transaction, work).await?;
                 }
                 return Ok(true);
             }
@@ -198,6 +190,6 @@ async fn move_row<DB: Database>(
     };
     let error = super::rows::short(&format!("row {} of evenkeel_outbox_json: {error}", row.id));
     tracing::error!(%work, row = row.id, error, "effects of evenkeel_outbox_json are parked: see `evenkeel outbox park ls`");
-    rows::park::<DB>(transaction, work, &row.effects, &error).await.map_err(of)?;
+    rows::park::<DB>(transaction, work, &row.effects, &error).await?;
     Ok(false)
 }

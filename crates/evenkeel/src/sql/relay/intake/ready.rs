@@ -1,4 +1,4 @@
-//! [`Ready`]: an effect of a row, checked and complete.
+//! Turns the requests of a row into effects, checked and complete.
 
 use super::requests::{self, EffectRequest};
 use super::rows::Inserted;
@@ -8,10 +8,11 @@ use crate::cache::{Demand, check_key, check_name, check_span};
 use crate::queue::{JobOperation, JobPut};
 use crate::sql::Message;
 use crate::sql::database::Database;
-use crate::sql::error::SqlError;
+use crate::sql::outbox::Effect;
+#[cfg(feature = "cache")]
+use crate::sql::outbox::effect::Invalidate;
 use crate::sql::relay::core::Core;
-use crate::sql::work::Effects;
-#[cfg(any(feature = "cache", feature = "queue"))]
+#[cfg(feature = "queue")]
 use bytes::Bytes;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::steps::Mode;
@@ -24,34 +25,6 @@ use evenkeel_protocol::{
 };
 #[cfg(feature = "queue")]
 use std::collections::HashMap;
-
-/// An effect that a unit of work can record.
-#[derive(Clone, Debug)]
-pub(super) enum Ready {
-    #[cfg(feature = "cache")]
-    Invalidate(String, Bytes, Demand),
-    #[cfg(feature = "queue")]
-    Put(JobPut),
-    Publish(Message),
-}
-
-impl Ready {
-    pub(super) fn record(self, effects: &mut Effects) -> Result<(), SqlError> {
-        match self {
-            #[cfg(feature = "cache")]
-            Self::Invalidate(cache, key, demand) => {
-                effects.invalidate_named(cache, key, demand);
-                Ok(())
-            }
-            #[cfg(feature = "queue")]
-            Self::Put(put) => {
-                effects.put_named(put);
-                Ok(())
-            }
-            Self::Publish(message) => effects.publish(message),
-        }
-    }
-}
 
 /// The entries of topics in the register, each read once per pass.
 #[derive(Default)]
@@ -111,7 +84,7 @@ pub(super) fn of<DB: Database>(
     row: &Inserted,
     request: EffectRequest<'_>,
     topics: &Topics,
-) -> Result<Ready, String> {
+) -> Result<Effect, String> {
     match request {
         #[cfg(feature = "cache")]
         EffectRequest::Invalidate(request) => {
@@ -120,7 +93,7 @@ pub(super) fn of<DB: Database>(
             check_span(request.retain_ms.max(request.lag_ms))?;
             let mode = if request.purge { Mode::Purge } else { Mode::Expire { retain_ms: request.retain_ms } };
             let demand = Demand { floor: request.version, lag_ms_max: request.lag_ms, ..mode.into() };
-            Ok(Ready::Invalidate(request.cache, request.key.into(), demand))
+            Ok(Effect::Invalidate(Invalidate { cache: request.cache, key: request.key.into(), demand, window: false }))
         }
         #[cfg(not(feature = "cache"))]
         EffectRequest::Invalidate(request) => {
@@ -158,13 +131,13 @@ pub(super) fn of<DB: Database>(
             let job = NewJob { id, when: When::At(due_at), spec };
             evenkeel_protocol::queue::check::new_jobs(std::slice::from_ref(&job)).map_err(|error| error.to_string())?;
             let run = JobOperation::Run { due_at, spec: Box::new(job.spec) };
-            Ok(Ready::Put(put(request.topic, record, id, u64::from(name.is_none()), run)))
+            Ok(Effect::Put(put(request.topic, record, id, u64::from(name.is_none()), run)))
         }
         #[cfg(feature = "queue")]
         EffectRequest::Revoke(request) => {
             let record = topics.entry(&request.topic).ok_or("its topic is unknown")?;
             let withdraw = JobOperation::Withdraw(Retention::AfterEnd(record.id_window_ms));
-            Ok(Ready::Put(put(request.topic, record, JobId::named(request.id.as_bytes()), 0, withdraw)))
+            Ok(Effect::Put(put(request.topic, record, JobId::named(request.id.as_bytes()), 0, withdraw)))
         }
         #[cfg(not(feature = "queue"))]
         EffectRequest::Enqueue(_) | EffectRequest::Revoke(_) => {
@@ -173,7 +146,7 @@ pub(super) fn of<DB: Database>(
         EffectRequest::Publish(request) => {
             let payload = requests::content(request.payload, request.payload_base64.as_deref(), "payload")?;
             let message = Message::new(request.topic, payload);
-            Ok(Ready::Publish(
+            Ok(Effect::Publish(
                 request.headers.into_iter().fold(message, |message, (name, value)| message.header(name, value)),
             ))
         }

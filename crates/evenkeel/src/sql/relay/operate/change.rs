@@ -65,7 +65,7 @@ impl<DB: Database> Outbox<DB> {
         let outbox = self.clone();
         async move {
             let statement = if how == ParkedDecision::Resend { &RESEND } else { &SKIP };
-            Ok(outbox.execute(statement, &[Value::Bytes(&work.0)]).await? > 0)
+            Ok(statement.run(&outbox.pool, &[Value::Bytes(&work.0)]).await? > 0)
         }
     }
 
@@ -85,8 +85,8 @@ impl<DB: Database> Outbox<DB> {
             let name = [Value::Text(&topic), Value::Text(&key)];
             match how {
                 ParkedDecision::Resend => {
-                    outbox.execute(&RESEND_MESSAGE, &[name, name].concat()).await?;
-                    Ok(outbox.execute(&RESEND_KEY, &name).await? > 0)
+                    RESEND_MESSAGE.run(&outbox.pool, &[name, name].concat()).await?;
+                    Ok(RESEND_KEY.run(&outbox.pool, &name).await? > 0)
                 }
                 ParkedDecision::Skip => outbox.skip(&name).await,
             }
@@ -100,7 +100,7 @@ impl<DB: Database> Outbox<DB> {
     /// [`SqlError`] of the database.
     pub fn retry(&self) -> impl Future<Output = Result<u64, SqlError>> + Send {
         let outbox = self.clone();
-        async move { Ok(outbox.execute(&RETRY, &[]).await? + outbox.execute(&RETRY_KEYS, &[]).await?) }
+        async move { Ok(RETRY.run(&outbox.pool, &[]).await? + RETRY_KEYS.run(&outbox.pool, &[]).await?) }
     }
 
     /// Deletes units of work that have been done for longer than `age` (at least ten minutes, because a row decides a commit whose
@@ -112,36 +112,29 @@ impl<DB: Database> Outbox<DB> {
         self.clone().delete(age.max(RETENTION_MIN))
     }
 
-    async fn execute(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
-        let mut connection = self.connection().await?;
-        DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
-    }
-
     async fn skip(&self, name: &[Value<'_>; 2]) -> Result<bool, SqlError> {
-        let of = SqlError::of::<DB>;
-        let mut connection = self.connection().await?;
-        let mut transaction = begin(&mut connection).await.map_err(of)?;
-        let skipped = DB::execute(&mut transaction, SKIP_KEY.text::<DB>(), name).await.map_err(of)?;
-        let row = Row::<DB>::first(&mut transaction, &SENT, name).await.map_err(of)?;
-        let sent = row.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
+        let mut connection = self.pool.acquire().await?;
+        let mut transaction = begin(&mut connection).await?;
+        let skipped = DB::execute(&mut transaction, SKIP_KEY.text::<DB>(), name).await?;
+        let row = Row::<DB>::first(&mut transaction, &SENT, name).await?;
+        let sent = row.map_or(Ok(0), |row| row.count(0))?;
         if skipped > 0 {
             let values = [name[0], name[1], Value::count(sent)];
-            DB::execute(&mut transaction, DELETE_SENT.text::<DB>(), &values).await.map_err(of)?;
+            DB::execute(&mut transaction, DELETE_SENT.text::<DB>(), &values).await?;
         }
-        transaction.commit().await.map_err(of)?;
+        transaction.commit().await?;
         Ok(skipped > 0)
     }
 
     async fn delete(self, age: Duration) -> Result<u64, SqlError> {
-        let of = SqlError::of::<DB>;
-        let mut connection = self.connection().await?;
+        let mut connection = self.pool.acquire().await?;
         let mut deleted = 0;
         loop {
             let values = [Value::count(ms(age)), Value::count(LIST_MAX as u64)];
-            let rows = Row::<DB>::all(&mut connection, &OLD, &values).await.map_err(of)?;
-            let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>().map_err(of)?;
+            let rows = Row::<DB>::all(&mut connection, &OLD, &values).await?;
+            let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
             let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
-            deleted += DELETE.execute::<DB>(&mut connection, &[], &list).await.map_err(of)?;
+            deleted += DELETE.execute::<DB>(&mut connection, &[], &list).await?;
             if ids.len() < LIST_MAX {
                 return Ok(deleted);
             }

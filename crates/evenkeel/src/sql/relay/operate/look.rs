@@ -161,15 +161,14 @@ impl<DB: Database> Outbox<DB> {
     }
 
     async fn count(self) -> Result<OutboxStats, SqlError> {
-        let of = SqlError::of::<DB>;
-        let mut connection = self.connection().await?;
+        let mut connection = self.pool.acquire().await?;
         let mut stats = OutboxStats::default();
-        for row in Row::<DB>::all(&mut connection, &WORKS, &[]).await.map_err(of)? {
-            let count = row.count(1).map_err(of)?;
-            match State::from_number(row.int(0).map_err(of)?) {
+        for row in Row::<DB>::all(&mut connection, &WORKS, &[]).await? {
+            let count = row.count(1)?;
+            match State::from_number(row.int(0)?) {
                 Some(State::Pending) => {
                     stats.waiting = count;
-                    stats.oldest_ms = Some(row.count(2).map_err(of)?);
+                    stats.oldest_ms = Some(row.count(2)?);
                 }
                 Some(State::Done) => stats.done = count,
                 Some(State::Aborted) => stats.aborted = count,
@@ -178,27 +177,26 @@ impl<DB: Database> Outbox<DB> {
                 None => stats.unknown += count,
             }
         }
-        if let Some(row) = Row::<DB>::first(&mut connection, &MESSAGES, &[]).await.map_err(of)? {
-            stats.messages = row.count(0).map_err(of)?;
-            stats.oldest_message_ms = row.maybe_int(1).map_err(of)?.and_then(|ms| u64::try_from(ms).ok());
-            stats.now_ms = row.count(2).map_err(of)?;
+        if let Some(row) = Row::<DB>::first(&mut connection, &MESSAGES, &[]).await? {
+            stats.messages = row.count(0)?;
+            stats.oldest_message_ms = row.maybe_int(1)?.and_then(|ms| u64::try_from(ms).ok());
+            stats.now_ms = row.count(2)?;
         }
-        if let Some(row) = Row::<DB>::first(&mut connection, &KEYS, &[]).await.map_err(of)? {
-            stats.keys = row.count(0).map_err(of)?;
-            stats.keys_waiting = row.count(1).map_err(of)?;
-            stats.keys_parked = row.count(2).map_err(of)?;
+        if let Some(row) = Row::<DB>::first(&mut connection, &KEYS, &[]).await? {
+            stats.keys = row.count(0)?;
+            stats.keys_waiting = row.count(1)?;
+            stats.keys_parked = row.count(2)?;
         }
-        let unrouted = Row::<DB>::first(&mut connection, &UNROUTED, &[]).await.map_err(of)?;
-        stats.unrouted = unrouted.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
+        let unrouted = Row::<DB>::first(&mut connection, &UNROUTED, &[]).await?;
+        stats.unrouted = unrouted.map_or(Ok(0), |row| row.count(0))?;
         Ok(stats)
     }
 
     async fn list(self, place: WorkState, after: Option<WorkId>, limit: usize) -> Result<Vec<SeenWork>, SqlError> {
         let after = after.map_or([0; 16], |work| work.0);
         let values = [Value::Int(place.state() as i64), Value::Bytes(&after), Value::count(limit as u64)];
-        let mut connection = self.connection().await?;
-        let rows = Row::<DB>::all(&mut connection, &LIST, &values).await.map_err(SqlError::of::<DB>)?;
-        rows.iter().map(seen_work).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+        let rows = LIST.read(&self.pool, &values).await?;
+        Ok(rows.iter().map(seen_work).collect::<Result<_, _>>()?)
     }
 
     async fn list_keys(
@@ -209,9 +207,8 @@ impl<DB: Database> Outbox<DB> {
     ) -> Result<Vec<SeenKey>, SqlError> {
         let topic = Value::Text(&topic);
         let values = [Value::Int(i64::from(only_parked)), topic, topic, Value::Text(&key), Value::count(limit as u64)];
-        let mut connection = self.connection().await?;
-        let rows = Row::<DB>::all(&mut connection, &LIST_KEYS, &values).await.map_err(SqlError::of::<DB>)?;
-        rows.iter().map(seen_key).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+        let rows = LIST_KEYS.read(&self.pool, &values).await?;
+        Ok(rows.iter().map(seen_key).collect::<Result<_, _>>()?)
     }
 }
 

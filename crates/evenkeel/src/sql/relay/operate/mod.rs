@@ -7,9 +7,7 @@ pub use change::ParkedDecision;
 pub use look::{OutboxStats, SeenKey, SeenWork, WorkState};
 
 use crate::sql::database::Database;
-use crate::sql::error::SqlError;
 use sqlx::Pool;
-use sqlx::pool::PoolConnection;
 
 /// The operator's interface to an outbox: lists, statistics, and the release of parked rows. It carries out no effects.
 ///
@@ -30,9 +28,5 @@ impl<DB: Database> Outbox<DB> {
     #[must_use]
     pub fn new(pool: &Pool<DB>) -> Self {
         Self { pool: pool.clone() }
-    }
-
-    async fn connection(&self) -> Result<PoolConnection<DB>, SqlError> {
-        self.pool.acquire().await.map_err(SqlError::of::<DB>)
     }
 }

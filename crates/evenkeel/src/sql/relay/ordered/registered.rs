@@ -1,15 +1,13 @@
 //! The streams that are registered in this database: the relay keeps their entries until every group has settled them.
 
 use super::keys::{ClaimedKey, Settled};
-use crate::sql::database::{Database, Kind, Row, Statement, Value};
+use crate::sql::database::{Database, Row, Statement, Value};
 use crate::sql::sink::appends::TOPIC_PREFIX;
 use evenkeel_link::support::guard;
 use std::collections::{BTreeMap, BTreeSet};
 
 // A shared lock: a recovery of the stream waits for relays that are recording entries as sent, and they wait for it.
-static SHARE_MYSQL: Statement = Statement::new("SELECT topic FROM evenkeel_streams WHERE topic = ? LOCK IN SHARE MODE");
-static SHARE_POSTGRES: Statement = Statement::new("SELECT topic FROM evenkeel_streams WHERE topic = ? FOR SHARE");
-static SHARE_SQLITE: Statement = Statement::new("SELECT topic FROM evenkeel_streams WHERE topic = ?");
+static SHARE: Statement = Statement::new("SELECT topic FROM evenkeel_streams WHERE topic = ? {for share}");
 
 static INCARNATION: Statement = Statement::new("SELECT incarnation FROM evenkeel_streams WHERE topic = ?");
 
@@ -43,15 +41,10 @@ pub(super) async fn lock<DB: Database>(
     let sent = settled.iter().map(|key| &key.sent).filter(|sent| sent.until > sent.after);
     let topics: BTreeSet<&str> =
         sent.map(|sent| sent.name.topic.as_str()).filter(|topic| topic.starts_with(TOPIC_PREFIX)).collect();
-    let share = match DB::KIND {
-        Kind::MySql => &SHARE_MYSQL,
-        Kind::Postgres => &SHARE_POSTGRES,
-        Kind::Sqlite => &SHARE_SQLITE,
-    };
     let mut registered = BTreeSet::new();
     // In the order of their names, as every other relay does.
     for topic in topics {
-        if Row::<DB>::first(connection, share, &[Value::Text(topic)]).await?.is_some()
+        if Row::<DB>::first(connection, &SHARE, &[Value::Text(topic)]).await?.is_some()
             && guard("stream_entries_kept_when_sent")
         {
             registered.insert(topic.to_owned());

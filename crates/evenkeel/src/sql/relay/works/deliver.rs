@@ -3,18 +3,17 @@
 
 use crate::sql::database::Database;
 use crate::sql::outbox::effect::Message;
-use crate::sql::outbox::{Carrier, Effect, WorkId, format};
+use crate::sql::outbox::{Effect, WorkId, format};
 use crate::sql::relay::core::Core;
 use crate::sql::relay::gate::Gate;
-use crate::sql::relay::publisher::envelope;
 use crate::sql::relay::rows::Claimed;
-use crate::sql::sink::SinkError;
+use crate::sql::sink::{Envelope, SinkError};
 use crate::trace::{self, OutboxOperation};
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -47,6 +46,30 @@ pub(super) enum UnitOutcome {
     /// No sink of this program accepts this topic.
     Unrouted(String),
     Failed(String),
+}
+
+impl UnitOutcome {
+    fn unavailable(destination: Destination, error: impl Into<String>) -> Self {
+        Self::Unavailable(BTreeSet::from([destination]), error.into())
+    }
+
+    fn late(destination: Destination) -> Self {
+        Self::unavailable(destination, "the claim expired before it was sent")
+    }
+
+    /// The outcome of both: a failure takes precedence over an unavailable destination, which takes precedence over a missing route.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (_, failed @ Self::Failed(_)) | (failed @ Self::Failed(_), _) => failed,
+            (Self::Unavailable(mut destinations, error), Self::Unavailable(more, _)) => {
+                destinations.extend(more);
+                Self::Unavailable(destinations, error)
+            }
+            (_, unavailable @ Self::Unavailable(..)) | (unavailable @ Self::Unavailable(..), _) => unavailable,
+            (_, unrouted @ Self::Unrouted(_)) | (unrouted @ Self::Unrouted(_), _) => unrouted,
+            (Self::Done, Self::Done) => Self::Done,
+        }
+    }
 }
 
 /// The state kept between claims.
@@ -145,14 +168,13 @@ impl Delivery {
         // The call that tests a destination should not be the one that may have made it fail.
         claimed.sort_by_key(|row| row.attempts);
         Gate::next_in_turn(self.gates.values(), &mut claimed);
-        let carrier = Carrier::new(Arc::clone(&core.shared), None);
         let admissions = Admissions { gates: &self.gates, now: core.clock().now(), found: Mutex::default() };
         let progress = &self.progress;
         let carried = claimed.into_iter().map(|row| {
             let mut so_far = progress.get(&row.work).cloned().unwrap_or_default();
-            let (carrier, admissions) = (&carrier, &admissions);
+            let admissions = &admissions;
             async move {
-                let delivery = UnitDelivery { core, carrier, admissions, until, work: row.work };
+                let delivery = UnitDelivery { core, admissions, until, work: row.work };
                 let span = trace::outbox(OutboxOperation::Process, row.work, row.trace.as_deref());
                 let outcome = delivery.carry(&row, &mut so_far).instrument(span.clone()).await;
                 if let UnitOutcome::Failed(error) = &outcome {
@@ -207,18 +229,9 @@ impl Delivery {
 /// The delivery of one unit of work.
 struct UnitDelivery<'a, DB: Database> {
     core: &'a Core<DB>,
-    carrier: &'a Carrier,
     admissions: &'a Admissions<'a>,
     until: Moment,
     work: WorkId,
-}
-
-/// The failures of the effects of a unit of work.
-#[derive(Default)]
-struct Parts {
-    unavailable: BTreeMap<Destination, String>,
-    failed: Option<String>,
-    unrouted: Option<String>,
 }
 
 impl<DB: Database> UnitDelivery<'_, DB> {
@@ -227,99 +240,91 @@ impl<DB: Database> UnitDelivery<'_, DB> {
             Ok(effects) => effects,
             Err(error) => return UnitOutcome::Failed(error.to_string()),
         };
-        let mut parts = Parts::default();
         if !so_far.store {
-            so_far.store = self.to_store(&effects, &mut parts).await;
+            // Readers of a message may read the data that it refers to, so it is not sent before the invalidations.
+            if let Err(failure) = self.to_store(&effects).await {
+                return failure;
+            }
+            so_far.store = true;
         }
-        // Readers of a message may read the data that it refers to, so it is not sent before the invalidations.
-        if so_far.store {
-            let messages = effects.iter().enumerate().filter_map(|(number, effect)| match effect {
-                Effect::Publish(message) if !so_far.messages.contains(&number) => Some((number, message)),
-                _ => None,
-            });
-            let sent = join_all(messages.map(async |(number, message)| (number, self.to_sink(number, message).await)));
-            for (number, answer) in sent.await {
-                match answer {
-                    Ok(()) => drop(so_far.messages.insert(number)),
-                    Err(failure) => parts.record(failure),
-                }
+        let messages = effects.iter().enumerate().filter_map(|(number, effect)| match effect {
+            Effect::Publish(message) if !so_far.messages.contains(&number) => Some((number, message)),
+            _ => None,
+        });
+        let sent = join_all(messages.map(async |(number, message)| (number, self.to_sink(number, message).await)));
+        let mut outcome = UnitOutcome::Done;
+        for (number, answer) in sent.await {
+            match answer {
+                Ok(()) => drop(so_far.messages.insert(number)),
+                Err(failure) => outcome = outcome.and(failure),
             }
         }
-        parts.outcome()
+        outcome
     }
 
-    /// Carries out invalidations and jobs; returns whether all succeeded.
-    async fn to_store(&self, effects: &[Effect], parts: &mut Parts) -> bool {
+    /// Carries out invalidations and jobs.
+    async fn to_store(&self, effects: &[Effect]) -> Result<(), UnitOutcome> {
         if effects.iter().all(|effect| matches!(effect, Effect::Publish(_))) {
-            return true;
+            return Ok(());
         }
         let admission = self.admissions.to(&Destination::Store);
-        let Ok(_place) = admission.enter().await else {
-            parts.record(PartFailure::Unavailable(Destination::Store, "Redis is unavailable".to_owned()));
-            return false;
-        };
+        let closed = |_| UnitOutcome::unavailable(Destination::Store, "Redis is unavailable");
+        let _place = admission.enter().await.map_err(closed)?;
         if self.is_late() {
-            parts.record(PartFailure::late(Destination::Store));
-            return false;
+            return Err(UnitOutcome::late(Destination::Store));
         }
-        let step = self.carrier.carry_out_in_store(self.work, effects);
+        let step = self.core.shared.carry_out_in_store(self.work, effects);
         let answer = self.core.clock().timeout(self.core.settings.deadline, step).await;
         admission.answered(match &answer {
             Ok(answer) => answer.as_ref().is_err_and(|error| error.is_unavailable()),
             Err(_) => true,
         });
-        parts.record(match answer {
-            Ok(Ok(())) => return true,
+        match answer {
+            Ok(Ok(())) => Ok(()),
             Ok(Err(error)) if error.is_unavailable() && guard("relay_away_is_no_attempt") => {
-                PartFailure::Unavailable(Destination::Store, error.to_string())
+                Err(UnitOutcome::unavailable(Destination::Store, error.to_string()))
             }
-            Ok(Err(error)) => PartFailure::Failed(error.to_string()),
-            Err(_) => PartFailure::Unavailable(Destination::Store, "Redis did not reply in time".to_owned()),
-        });
-        false
+            Ok(Err(error)) => Err(UnitOutcome::Failed(error.to_string())),
+            Err(_) => Err(UnitOutcome::unavailable(Destination::Store, "Redis did not reply in time")),
+        }
     }
 
-    async fn to_sink(&self, number: usize, message: &Message) -> Result<(), PartFailure> {
+    async fn to_sink(&self, number: usize, message: &Message) -> Result<(), UnitOutcome> {
         let Some(route) = self.core.sinks.route_of(&message.topic) else {
-            return Err(PartFailure::Unrouted(message.topic.clone()));
+            return Err(UnitOutcome::Unrouted(message.topic.clone()));
         };
         let of_topic = Destination::Topic(message.topic.clone());
         let topic = self.admissions.gates.contains_key(&of_topic).then(|| self.admissions.to(&of_topic));
         let _turn = match &topic {
             Some(admission) => {
-                let closed = |_| {
-                    PartFailure::Unavailable(of_topic.clone(), "the topic accepts no more messages for now".to_owned())
-                };
+                let closed =
+                    |_| UnitOutcome::unavailable(of_topic.clone(), "the topic accepts no more messages for now");
                 Some(admission.enter().await.map_err(closed)?)
             }
             None => None,
         };
         let of_sink = Destination::Sink(route);
         let sink = self.admissions.to(&of_sink);
-        let closed = |_| PartFailure::Unavailable(of_sink.clone(), "the sink is unavailable".to_owned());
+        let closed = |_| UnitOutcome::unavailable(of_sink.clone(), "the sink is unavailable");
         let _place = sink.enter().await.map_err(closed)?;
         if self.is_late() {
-            return Err(PartFailure::late(of_sink));
+            return Err(UnitOutcome::late(of_sink));
         }
-        let envelope = envelope(self.work, number, message);
+        let envelope = Envelope::unordered(self.work, number, message);
         let deadline = self.core.settings.deadline;
-        let sent = self.core.sinks.publish_all(std::slice::from_ref(&envelope));
-        let Ok(mut answers) = self.core.clock().timeout(deadline, sent).await else {
+        let sent = self.core.sinks.publish(&envelope);
+        let Ok(answer) = self.core.clock().timeout(deadline, sent).await else {
             sink.answered(true);
             let error = format!("the sink did not reply within {deadline:?}; the call was dropped");
             let hangs = guard("relay_counts_hangs");
-            return Err(if hangs { PartFailure::Failed(error) } else { PartFailure::Unavailable(of_sink, error) });
+            return Err(if hangs { UnitOutcome::Failed(error) } else { UnitOutcome::unavailable(of_sink, error) });
         };
-        let error = match answers.pop() {
-            Some(Ok(_)) => {
-                sink.answered(false);
-                if let Some(admission) = &topic {
-                    admission.answered(false);
-                }
-                return Ok(());
+        let Err(error) = answer else {
+            sink.answered(false);
+            if let Some(admission) = &topic {
+                admission.answered(false);
             }
-            Some(Err(error)) => error,
-            None => SinkError::Retry("the sink returned no result".to_owned()),
+            return Ok(());
         };
         sink.answered(error.is_unavailable());
         let is_busy = matches!(error, SinkError::Busy(_));
@@ -329,48 +334,14 @@ impl<DB: Database> UnitDelivery<'_, DB> {
         let counts_as_attempt = error.counts_as_attempt() || !guard("relay_away_is_no_attempt");
         let words = error.to_string();
         Err(match counts_as_attempt {
-            true => PartFailure::Failed(words),
-            false if is_busy => PartFailure::Unavailable(of_topic, words),
-            false => PartFailure::Unavailable(of_sink, words),
+            true => UnitOutcome::Failed(words),
+            false if is_busy => UnitOutcome::unavailable(of_topic, words),
+            false => UnitOutcome::unavailable(of_sink, words),
         })
     }
 
     /// Whether a call started now could outlive the claim.
     fn is_late(&self) -> bool {
         self.core.clock().now() >= self.until
-    }
-}
-
-/// Why an effect was not carried out.
-enum PartFailure {
-    Unavailable(Destination, String),
-    Unrouted(String),
-    Failed(String),
-}
-
-impl PartFailure {
-    fn late(destination: Destination) -> Self {
-        Self::Unavailable(destination, "the claim expired before it was sent".to_owned())
-    }
-}
-
-impl Parts {
-    fn record(&mut self, failure: PartFailure) {
-        match failure {
-            PartFailure::Unavailable(destination, error) => drop(self.unavailable.insert(destination, error)),
-            PartFailure::Unrouted(topic) => self.unrouted = Some(topic),
-            PartFailure::Failed(error) => self.failed = Some(error),
-        }
-    }
-
-    /// A failure takes precedence over an unavailable destination, which takes precedence over a missing route.
-    fn outcome(self) -> UnitOutcome {
-        if let Some(error) = self.failed {
-            return UnitOutcome::Failed(error);
-        }
-        if let Some(error) = self.unavailable.values().next().cloned() {
-            return UnitOutcome::Unavailable(self.unavailable.into_keys().collect(), error);
-        }
-        self.unrouted.map_or(UnitOutcome::Done, UnitOutcome::Unrouted)
     }
 }

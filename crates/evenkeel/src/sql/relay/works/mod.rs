@@ -188,12 +188,12 @@ impl Settlement {
         }
         while let Some((row, error)) = self.failed.last() {
             let pause = core.settings.backoff.delay(u32::try_from(row.attempts).unwrap_or(u32::MAX));
-            core.within(rows::failed::<DB>(&mut connection, token, row.work, ms(pause), error)).await?;
+            core.within(rows::record_failure::<DB>(&mut connection, token, row.work, Some(ms(pause)), error)).await?;
             self.looked.failed += 1;
             self.failed.pop();
         }
         while let Some((row, error)) = self.parked.last() {
-            core.within(rows::park::<DB>(&mut connection, token, row.work, error)).await?;
+            core.within(rows::record_failure::<DB>(&mut connection, token, row.work, None, error)).await?;
             let attempts = row.attempts + 1;
             tracing::error!(work = %row.work, attempts, error, "the effects of a unit of work are parked: see `evenkeel outbox park ls`");
             self.looked.parked += 1;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use evenkeel_link::LinkError;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{SweepAt, guard};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -33,10 +33,6 @@ impl MemoryStreams {
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self { streams: Arc::default(), clock }
-    }
-
-    fn streams(&self) -> MutexGuard<'_, HashMap<String, Stream>> {
-        self.streams.lock()
     }
 }
 
@@ -77,7 +73,7 @@ impl Stream {
 impl StreamSteps for MemoryStreams {
     async fn append(&self, rule: Rule, messages: &[Envelope]) -> Result<Vec<Appended>, LinkError> {
         let now = self.clock.unix_ms();
-        let mut streams = self.streams();
+        let mut streams = self.streams.lock();
         let mut full = false;
         let append = |message: &Envelope| {
             if full {
@@ -91,7 +87,7 @@ impl StreamSteps for MemoryStreams {
     }
 
     async fn entries(&self, topic: &str, after: Option<&str>, limit: usize) -> Result<Vec<Entry>, LinkError> {
-        let streams = self.streams();
+        let streams = self.streams.lock();
         let Some(stream) = streams.get(topic) else { return Ok(Vec::new()) };
         let after = after.map(parts).unwrap_or_default();
         let later = stream.entries.iter().filter(|entry| parts(&entry.entry_id) > after);

@@ -19,7 +19,7 @@ impl Effects {
     /// [`SqlError::Queue`]: the job cannot be encoded, is too large, or has a unique key, which an upsert does not support.
     /// [`SqlError::Effect`]: the queue is of a keel over another Redis. The effect was not recorded.
     pub fn enqueue<T: Send + Sync + 'static>(&mut self, job: JobBuilder<'_, T>) -> Result<JobId, SqlError> {
-        self.check_queue(job.name_if_foreign_to(&self.shared.destinations.queues.store()))?;
+        self.check_queue(job.queue())?;
         let put = job.into_put()?;
         Ok(self.put(put))
     }
@@ -31,7 +31,7 @@ impl Effects {
     /// # Errors
     /// As [`enqueue`](Self::enqueue); [`SqlError::Effect`] if the builder has no id.
     pub fn reschedule<T: Send + Sync + 'static>(&mut self, job: JobBuilder<'_, T>) -> Result<JobId, SqlError> {
-        self.check_queue(job.name_if_foreign_to(&self.shared.destinations.queues.store()))?;
+        self.check_queue(job.queue())?;
         let put = job.into_put()?;
         if put.version != 0 {
             let sentence = "a job is rescheduled by its id: set the id it was enqueued with (id or raw_id)";
@@ -45,17 +45,17 @@ impl Effects {
     /// # Errors
     /// [`SqlError::Effect`] for a queue of another keel. The effect was not recorded.
     pub fn revoke<T: Send + Sync + 'static>(&mut self, queue: &Queue<T>, id: JobId) -> Result<(), SqlError> {
-        self.check_queue(queue.name_if_foreign_to(&self.shared.destinations.queues.store()))?;
+        self.check_queue(queue)?;
         self.put(queue.withdrawal(id));
         Ok(())
     }
 
     /// The effects are carried out by this keel and by relays over its Redis: a job of a queue on another Redis would never run.
-    fn check_queue(&self, foreign: Option<&str>) -> Result<(), SqlError> {
-        match foreign {
-            Some(queue) if guard("effects_of_one_keel") => Err(of_another_keel("queue", queue)),
-            _ => Ok(()),
+    fn check_queue<T: Send + Sync + 'static>(&self, queue: &Queue<T>) -> Result<(), SqlError> {
+        if !queue.is_in(&self.shared.destinations.queues.store()) && guard("effects_of_one_keel") {
+            return Err(of_another_keel("queue", queue.name()));
         }
+        Ok(())
     }
 
     /// Replaces an earlier effect on the same job.

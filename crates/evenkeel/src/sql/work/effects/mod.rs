@@ -7,8 +7,6 @@ mod appends;
 mod invalidate;
 #[cfg(feature = "queue")]
 mod jobs;
-#[cfg(any(feature = "cache", feature = "queue"))]
-mod named;
 
 use super::windows::RequestedWindow;
 #[cfg(feature = "queue")]
@@ -90,6 +88,20 @@ impl Effects {
                 self.ordered.push(message);
             }
             None => self.unordered.push(message),
+        }
+        Ok(())
+    }
+
+    /// Records an effect of a program in another language. It opens no update window.
+    pub(crate) fn record(&mut self, effect: Effect) -> Result<(), SqlError> {
+        match effect {
+            #[cfg(feature = "cache")]
+            Effect::Invalidate(invalidate) => self.invalidations.push(invalidate),
+            #[cfg(feature = "queue")]
+            Effect::Put(put) => {
+                self.put(put);
+            }
+            Effect::Publish(message) => self.publish(message)?,
         }
         Ok(())
     }
