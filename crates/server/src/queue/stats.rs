@@ -1,8 +1,9 @@
 //! `ls` and `stats`: the statistics of topics.
 
-use super::{Servers, prefixes};
+use super::Servers;
 use crate::listing::Listing;
 use crate::output::{Output, table};
+use crate::prefixes;
 use crate::time;
 use anyhow::Result;
 use evenkeel::queue::topic::{Topic, TopicStats};

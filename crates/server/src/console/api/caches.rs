@@ -1,6 +1,6 @@
 //! Invalidates an entry of a cache.
 
-use super::change::Changed;
+use super::jobs::change::Changed;
 use super::openapi::ActProblems;
 use super::source;
 use super::wide::Wide;

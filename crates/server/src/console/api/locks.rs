@@ -1,6 +1,6 @@
 //! Locks: acquire, renew, release. The owner is a token that the client draws, so that a resend gets the same fence.
 
-use super::change::Changed;
+use super::jobs::change::Changed;
 use super::openapi::ActProblems;
 use super::wide::Wide;
 use super::{OnSource, too_many};

@@ -1,10 +1,8 @@
 //! The pages. Rendered on the server; they work without JavaScript, which only updates figures.
 
 mod caches;
-mod chart;
 mod layout;
 mod link;
-mod live;
 mod locks;
 mod log;
 mod login;
@@ -40,7 +38,7 @@ pub(super) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_'
 pub(crate) fn routes(table: Table) -> Table {
     table
         .page("/", Action::Read, overview::show)
-        .stream("/live", Action::Read, live::stream)
+        .stream("/live", Action::Read, overview::live::stream)
         .page("/queues/{topic}", Action::Read, queue::show)
         .form("/queues/{topic}/pause", Action::Pause, queue::pause)
         .form("/queues/{topic}/resume", Action::Pause, queue::resume)

@@ -1,4 +1,10 @@
 //! Jobs: lists, one job with the reason why it is where it is, and its body.
+//!
+//! * `enqueue.rs` — adds jobs. `change.rs` — run, reschedule, revoke, edit. `dead.rs` — dead letters.
+
+pub(super) mod change;
+pub(super) mod dead;
+pub(super) mod enqueue;
 
 use super::OnTopic;
 use super::body::Body;
@@ -9,7 +15,7 @@ use crate::console::rights::Visitor;
 use crate::console::security::redact::{HIDDEN, Origin};
 use crate::console::source::queue_problem;
 use crate::output::JSON;
-use crate::queue::names::listed;
+use crate::queue::jobs::names::listed;
 use axum::Json;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
