@@ -1,10 +1,10 @@
 //! `/api/orders/{id}/pay`, `/api/orders/{id}/events` and `/api/payments/{id}`.
 
-use super::app::App;
-use super::kind::INVALID_INPUT;
-use super::openapi::{OrderProblems, PayProblems, PaymentProblems, WriteProblems};
 use super::products::uncached;
 use crate::domain::{IdempotencyKey, TestCard};
+use crate::http::App;
+use crate::http::kind::INVALID_INPUT;
+use crate::http::openapi::{OrderProblems, PayProblems, PaymentProblems, WriteProblems};
 use crate::service::sentence;
 use crate::store::{OrderEvent, Payment, PaymentState};
 use axum::extract::{Path, State};

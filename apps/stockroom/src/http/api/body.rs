@@ -1,7 +1,7 @@
 //! The JSON bodies and the parameters of the API.
 
-use super::kind::INVALID_INPUT;
 use crate::domain::{Day, InvalidPage, PageRequest, Strategy, UnknownStrategy};
+use crate::http::kind::INVALID_INPUT;
 use crate::service::{OrderChange, Received, sentence};
 use crate::store::{Arrival, Order, Page, Product};
 use jiff::Timestamp;
