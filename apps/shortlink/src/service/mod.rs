@@ -316,7 +316,7 @@ impl Service {
     pub async fn import_logged(
         &self,
         rows: &[ImportRow],
-        log: &mut dyn ImportLog,
+        log: &mut ImportLog<'_>,
     ) -> Result<Written<Vec<RowOutcome>>, ServiceError> {
         self.require_confirmation()?;
         Ok(self.0.writer.import_logged(rows, log).await?.into())
