@@ -42,11 +42,11 @@ enum Command {
     /// List topics with their backlog, workers and lateness
     Ls,
     /// Show the statistics of a topic
-    Stats(stats::Arguments),
+    Stats(change::TopicArgument),
     /// List the jobs of a topic, page by page
     Peek(jobs::PeekArguments),
     /// List the newest jobs of a topic, with the beginning of each body
-    Newest(jobs::newest::Arguments),
+    Newest(jobs::PeekArguments),
     /// Show one job: state, body, attempts, errors
     Job(jobs::JobArguments),
     /// Tell why a job is where it is: why it does not run, or what has become of it

@@ -1,7 +1,7 @@
 //! `newest`: the jobs of a topic in one state, the newest first, with the beginning of each body.
 
 use super::show::live_json;
-use super::{CELL_MAX, PageArguments, StateName, allowed, empty_page, last_error, priority};
+use super::{CELL_MAX, PeekArguments, allowed, empty_page, last_error, priority};
 use crate::output::{Output, next_page, printable, table_or, truncated};
 use crate::queue::{Servers, redis_only, topic};
 use crate::time;
@@ -11,18 +11,7 @@ use serde_json::{Value, json};
 
 const HEADINGS: [&str; 7] = ["ID", "TIME", "PRIORITY", "ERRORS", "BYTES", "BODY", "LAST ERROR"];
 
-#[derive(clap::Args)]
-pub(in crate::queue) struct Arguments {
-    /// Topic
-    topic: String,
-    /// State of the jobs
-    #[arg(long, value_enum, default_value = "waiting")]
-    state: StateName,
-    #[command(flatten)]
-    page: PageArguments,
-}
-
-pub(in crate::queue) async fn newest(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
+pub(in crate::queue) async fn newest(servers: &Servers<'_>, arguments: &PeekArguments, output: Output) -> Result<bool> {
     let topic = topic(servers, &arguments.topic).await?;
     let (place, after) = (JobState::from(arguments.state), arguments.page.after);
     let page = topic.previews(place, after, usize::from(arguments.page.limit)).await?;
