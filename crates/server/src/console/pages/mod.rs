@@ -23,6 +23,7 @@ use axum::response::Redirect;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use queues::{dead, job, jobs, letter, queue};
 use rust_embed::RustEmbed;
+use serde::Deserialize;
 use serde_json::Value;
 use web::{Problem, asset};
 
@@ -33,6 +34,13 @@ pub(crate) struct Assets;
 
 /// What stands unencoded in one segment of a path.
 pub(super) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// What a form sends whose visitor has to type the name of the topic or the group.
+#[derive(Deserialize)]
+struct Confirmed {
+    #[serde(default)]
+    confirm: String,
+}
 
 /// Adds the routes of the pages.
 pub(crate) fn routes(table: Table) -> Table {
