@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
+use web::hex;
 
 /// Read buffer of the file.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -60,7 +61,6 @@ pub async fn import(source: &ImportSource, destination: &mut ImportDestination, 
 impl ImportSource {
     /// The name of this import's checkpoint: the file and how it is read.
     fn name(&self) -> Result<String> {
-        use std::fmt::Write;
         let path = self.file.canonicalize().with_context(|| format!("cannot read {}", self.file.display()))?;
         let mut hash = Sha256::new().chain_update(path.as_os_str().as_encoded_bytes()).chain_update([0]);
         hash.update(self.format.name());
@@ -68,11 +68,7 @@ impl ImportSource {
             hash.update([0]);
             hash.update(column);
         }
-        Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        }))
+        Ok(hex(&hash.finalize()))
     }
 
     fn records(&self) -> Result<Records<BufReader<File>>> {

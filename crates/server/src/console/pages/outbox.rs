@@ -7,10 +7,9 @@ use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, NEEDS_DATABASE, NOT_CONFIRMED, invalid};
 use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
-use crate::console::security::session::hex;
 use crate::console::source::{Parked as ParkedRows, sql_problem};
 use crate::database::Database;
-use crate::output::{from_hex, printable, truncated};
+use crate::output::{printable, truncated};
 use crate::time::{distance, span};
 use axum::response::Redirect;
 use evenkeel::sql::relay::operate::ParkedDecision;
@@ -18,7 +17,7 @@ use evenkeel::sql::{ParkedMessageDecision, WorkId};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use web::{Form, Problem, Query};
+use web::{Form, Problem, Query, from_hex, hex};
 
 /// What names a parked unit of work, a parked key, or a parked message; `confirm` is what was typed to give it up.
 #[derive(Default, Deserialize)]

@@ -1,8 +1,6 @@
 //! The token file: who may log in, with which role. It keeps hashes, not tokens.
 
 use super::super::rights::{Role, Scope};
-use super::session::hex;
-use crate::output::from_hex;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -10,6 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use web::{from_hex, hex};
 
 /// The permissions of the file.
 const MODE: u32 = 0o600;

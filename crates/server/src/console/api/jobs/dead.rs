@@ -15,7 +15,7 @@ use evenkeel::queue::topic::Filter;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
-use web::{JsonBody, Problem};
+use web::{JsonBody, Problem, hex};
 
 /// The dead letters by error, as they were read.
 #[derive(Serialize, ToSchema)]
@@ -130,7 +130,7 @@ pub(in crate::console::api) async fn redrive_one(
     at.check(Action::Redrive)?;
     let (topic, id) = at.job().await?;
     let redrive_name = idempotency_name(&at.visitor, &headers)?;
-    let once = || format!("api {}", crate::console::security::session::hex(&rand::random::<[u8; 16]>()));
+    let once = || format!("api {}", hex(&rand::random::<[u8; 16]>()));
     let redrive_name = redrive_name.unwrap_or_else(once);
     let act = async {
         let report = topic.redrive(&redrive_name).only([id]).run().await.map_err(shards_problem)?;

@@ -26,7 +26,7 @@ use evenkeel::queue::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
-use web::{Problem, Query};
+use web::{Problem, Query, hex};
 
 /// Jobs of a page.
 const LIMIT: usize = 50;
@@ -182,7 +182,7 @@ pub(super) fn job_id(text: &str) -> Result<JobId, Problem> {
 
 /// Identifies a body, so that an edit names the one that it replaces.
 pub(super) fn etag(body: &[u8]) -> String {
-    let digest = crate::console::security::session::hex(&Sha256::digest(body));
+    let digest = hex(&Sha256::digest(body));
     format!("\"{}\"", &digest[..32])
 }
 

@@ -7,6 +7,7 @@ use evenkeel_link::Token;
 use evenkeel_protocol::queue::steps::{Outcome, Receipt};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use web::hex;
 
 /// Jobs of one call: claims and settlements, each.
 pub(super) const JOBS_MAX: usize = 100;
@@ -163,7 +164,7 @@ fn checked_worker(worker: &str) -> Result<(), Problem> {
 
 /// The token of a delivery: its shard, and the token in Redis.
 pub(super) fn token_text(shard: u16, token: Token) -> String {
-    format!("{shard}-{}", crate::console::security::session::hex(token.as_bytes()))
+    format!("{shard}-{}", hex(token.as_bytes()))
 }
 
 fn parse(id: &str, token: &str, fence: Wide) -> Result<(u16, Receipt), Problem> {
