@@ -3,7 +3,7 @@
 use crate::{FieldError, Kind, Problem};
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
@@ -32,14 +32,6 @@ impl<S: InvalidInput, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         }
         let body = Bytes::from_request(request, state).await.map_err(|rejection| body_rejection(&rejection))?;
         parse_json(&body, S::KIND).map(JsonBody)
-    }
-}
-
-impl<S: InvalidInput, T: DeserializeOwned> OptionalFromRequest<S> for JsonBody<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &S) -> Result<Option<Self>, Problem> {
-        <Self as FromRequest<S>>::from_request(request, state).await.map(Some)
     }
 }
 
