@@ -32,7 +32,7 @@ pub use guard::guard;
 pub use layers::{BODY_BYTES_MAX, Changed, Consistency, Wrap, X_CONSISTENCY_STATE, set_nosniff, wrap};
 pub use listening::listen;
 pub use metrics::{HttpMetrics, RouteGroup, install as install_metrics, run_upkeep as run_metrics_upkeep};
-pub use pages::{asset, site};
+pub use pages::{asset, forms, site};
 pub use problems::{FieldError, Kind, Problem};
 pub use requests::{Form, Host, InvalidInput, JsonBody, OwnAddress, Query, ShortId, X_SHORT_ID};
 pub use sql::{DatabaseUrl, DatabaseUrlError, is_unreachable};
