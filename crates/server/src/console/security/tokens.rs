@@ -104,8 +104,7 @@ pub(super) fn hash(token: &str) -> String {
 
 /// Replaces the file in one step, so that a console never reads half of it.
 fn write(path: &Path, text: &str) -> Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
+    let new = path.with_added_extension("new");
     let context = || format!("cannot write the token file {}", path.display());
     let mut file =
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&new).with_context(context)?;
