@@ -6,6 +6,8 @@ use crate::store::StoreError;
 use crate::store::statements::{self, RowLock};
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
+use std::time::Duration;
+use web::sql::PoolLimits;
 
 /// The connection pools of one database.
 pub(in crate::store) struct Pools<DB: Dialect> {
@@ -19,6 +21,13 @@ pub(in crate::store) struct Pools<DB: Dialect> {
 
 /// Concurrent lists and searches. Two leave capacity of a small machine to the redirects.
 pub(in crate::store) const LISTS_MAX: u32 = 2;
+
+/// Timeout for a pooled connection to a server, and for the first connection at the start.
+pub(in crate::store) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The limits of the pools of a server: the one for reading and writing, and the one for lists.
+pub(in crate::store) const SHARED: PoolLimits = PoolLimits { connections_max: 16, acquire_timeout: ACQUIRE_TIMEOUT };
+pub(in crate::store) const LISTS: PoolLimits = PoolLimits { connections_max: LISTS_MAX, ..SHARED };
 
 impl<DB: Dialect> Pools<DB> {
     /// One pool for reading and writing.
