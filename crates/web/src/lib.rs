@@ -9,7 +9,7 @@
 //! * [`sql`] — database URLs, connection pools, and statements that run on SQLite, MySQL, MariaDB and PostgreSQL.
 //! * [`telemetry`] — the log, and the export of spans.
 //! * [`HttpMetrics`] and [`probes`] — what operators see; [`documents`] — checks of an application's documentation, for its tests.
-//! * [`values`] — numbers, times and bytes as responses and databases need them.
+//! * [`values`] — numbers, times, bytes and messages as responses and databases need them.
 //! * [`guard()`] — switches with which tests remove single guards of a service.
 
 pub mod documents;
@@ -41,4 +41,4 @@ pub use startup::{
     serve_until, settings, stop_requested, stopping, unavailable_routes,
 };
 pub use telemetry::Telemetry;
-pub use values::{from_hex, grouped, hex, signed, timestamp};
+pub use values::{capitalized, from_hex, grouped, hex, sentence, signed, timestamp};

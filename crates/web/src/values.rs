@@ -1,7 +1,7 @@
-//! Numbers, times and bytes as responses and databases need them.
+//! Numbers, times, bytes and messages as responses and databases need them.
 
 use jiff::Timestamp;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// A number with thousands separators, as in `1,000`.
 #[must_use]
@@ -30,6 +30,19 @@ pub fn timestamp(unix_ms: i64) -> Timestamp {
     Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX)
 }
 
+/// The text with a capital first letter.
+#[must_use]
+pub fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + characters.as_str())
+}
+
+/// A message as a sentence: with a capital first letter and a full stop.
+#[must_use]
+pub fn sentence(message: &(impl Display + ?Sized)) -> String {
+    capitalized(&message.to_string()) + "."
+}
+
 /// The bytes in hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
@@ -50,7 +63,7 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{from_hex, grouped, hex, signed, timestamp};
+    use super::{from_hex, grouped, hex, sentence, signed, timestamp};
     use jiff::Timestamp;
 
     #[test]
@@ -65,6 +78,11 @@ mod tests {
         assert_eq!([0, 7, u64::MAX].map(signed), [0, 7, i64::MAX]);
         assert_eq!(timestamp(1_000).as_second(), 1);
         assert_eq!(timestamp(signed(u64::MAX)), Timestamp::MAX);
+    }
+
+    #[test]
+    fn sentence_has_a_capital_and_a_full_stop() {
+        assert_eq!(["", "ärger", "URL is wrong"].map(sentence), [".", "Ärger.", "URL is wrong."]);
     }
 
     #[test]

@@ -10,7 +10,6 @@ mod near;
 mod redirects;
 mod write_behind;
 
-pub(crate) use draft::sentence;
 pub use draft::{Draft, DraftPatch, InvalidField};
 pub use error::ServiceError;
 pub use near::NearCache;

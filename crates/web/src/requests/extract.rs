@@ -1,6 +1,6 @@
 //! Extractors like axum's whose rejections are a [`Problem`] with the names of the invalid fields.
 
-use crate::{FieldError, Kind, Problem};
+use crate::{FieldError, Kind, Problem, sentence};
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -148,16 +148,11 @@ fn explained(field: &str, message: &str) -> String {
     });
     match type_name {
         Some(type_name) => format!("`{field}` must be {type_name}."),
-        None => format!("{}.", capitalized(message)),
+        None => sentence(message),
     }
 }
 
 /// Removes serde_json's " at line 1 column 9": the field is already named.
 fn without_position(message: &str) -> &str {
     message.split(" at line ").next().unwrap_or(message)
-}
-
-fn capitalized(message: &str) -> String {
-    let mut characters = message.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + characters.as_str())
 }

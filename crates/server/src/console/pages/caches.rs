@@ -3,7 +3,7 @@
 
 use super::layout::{csrf, page};
 use super::processes;
-use super::{SEGMENT, answered, capitalized};
+use super::{SEGMENT, answered};
 use crate::cache::entry;
 use crate::console::kind::invalid;
 use crate::console::on::On;
@@ -18,7 +18,7 @@ use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
-use web::{Form, Problem, Query};
+use web::{Form, Problem, Query, capitalized};
 
 /// Characters of a value on the page.
 const SHOWN_MAX: usize = 4_096;

@@ -111,11 +111,6 @@ pub(crate) fn group_path(stream: &str, group: &str) -> String {
     format!("{}/groups/{}", stream_path(stream), utf8_percent_encode(group, SEGMENT))
 }
 
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| format!("{}{}", first.to_uppercase(), letters.as_str())).unwrap_or_default()
-}
-
 /// The address of `path` with the answer of an action, which the page shows.
 fn answered(path: &str, answer: &str) -> String {
     let sign = if path.contains('?') { '&' } else { '?' };
