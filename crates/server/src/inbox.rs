@@ -4,7 +4,7 @@
 
 use crate::connect::OnDatabase;
 use crate::database::on;
-use crate::output::{Output, from_hex, table_or, truncated};
+use crate::output::{Output, table_or, truncated};
 use crate::time;
 use anyhow::{Context, Result, bail};
 use evenkeel::Keel;
@@ -12,6 +12,7 @@ use evenkeel::sql::{Database, Inbox, Parked, ParkedMessageDecision};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::SystemTime;
+use web::{from_hex, hex};
 
 /// Maximum width of a table cell.
 const WIDTH: usize = 60;
@@ -107,7 +108,7 @@ fn as_json(parked: &Parked) -> Value {
 fn name(message: &[u8]) -> String {
     match std::str::from_utf8(message) {
         Ok(text) if !text.starts_with("0x") && !text.chars().any(char::is_control) => text.to_owned(),
-        _ => message.iter().fold("0x".to_owned(), |hex, byte| format!("{hex}{byte:02x}")),
+        _ => format!("0x{}", hex(message)),
     }
 }
 

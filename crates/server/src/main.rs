@@ -13,6 +13,7 @@ mod listing;
 mod lock;
 mod outbox;
 mod output;
+mod prefixes;
 mod process;
 mod queue;
 mod shell;

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use serde_json::Value;
 use std::io::{IsTerminal, Write, stdout};
+use web::hex;
 
 /// The id of the codec JSON, which most topics use.
 pub(crate) const JSON: u8 = 1;
@@ -102,15 +103,8 @@ pub(crate) fn truncated(text: &str, characters_max: usize) -> String {
 pub(crate) fn printable(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        Err(_) => hex(bytes),
     }
-}
-
-/// The bytes of pairs of hexadecimal digits.
-pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
-    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
-    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 /// A body as JSON: parsed if it is JSON, a string if it is UTF-8, otherwise an object with its bytes in hexadecimal.

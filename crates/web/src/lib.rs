@@ -9,7 +9,7 @@
 //! * [`sql`] — database URLs, connection pools, and statements that run on SQLite, MySQL, MariaDB and PostgreSQL.
 //! * [`telemetry`] — the log, and the export of spans.
 //! * [`HttpMetrics`] and [`probes`] — what operators see; [`documents`] — checks of an application's documentation, for its tests.
-//! * [`values`] — numbers and times as responses and databases need them.
+//! * [`values`] — numbers, times, bytes and messages as responses and databases need them.
 //! * [`guard()`] — switches with which tests remove single guards of a service.
 
 pub mod documents;
@@ -32,7 +32,7 @@ pub use guard::guard;
 pub use layers::{BODY_BYTES_MAX, Changed, Consistency, Wrap, X_CONSISTENCY_STATE, set_nosniff, wrap};
 pub use listening::listen;
 pub use metrics::{HttpMetrics, RouteGroup, install as install_metrics, run_upkeep as run_metrics_upkeep};
-pub use pages::{asset, site};
+pub use pages::{asset, forms, site};
 pub use problems::{FieldError, Kind, Problem};
 pub use requests::{Form, Host, InvalidInput, JsonBody, OwnAddress, Query, ShortId, X_SHORT_ID};
 pub use sql::{DatabaseUrl, DatabaseUrlError, is_unreachable};
@@ -41,4 +41,4 @@ pub use startup::{
     serve_until, settings, stop_requested, stopping, unavailable_routes,
 };
 pub use telemetry::Telemetry;
-pub use values::{grouped, signed, timestamp};
+pub use values::{capitalized, from_hex, grouped, hex, sentence, signed, timestamp};

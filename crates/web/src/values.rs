@@ -1,6 +1,7 @@
-//! Numbers and times as responses and databases need them.
+//! Numbers, times, bytes and messages as responses and databases need them.
 
 use jiff::Timestamp;
+use std::fmt::{Display, Write};
 
 /// A number with thousands separators, as in `1,000`.
 #[must_use]
@@ -29,9 +30,40 @@ pub fn timestamp(unix_ms: i64) -> Timestamp {
     Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX)
 }
 
+/// The text with a capital first letter.
+#[must_use]
+pub fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + characters.as_str())
+}
+
+/// A message as a sentence: with a capital first letter and a full stop.
+#[must_use]
+pub fn sentence(message: &(impl Display + ?Sized)) -> String {
+    capitalized(&message.to_string()) + "."
+}
+
+/// The bytes in hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing into a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The bytes of pairs of hexadecimal digits; `None` for any other text.
+#[must_use]
+pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{grouped, signed, timestamp};
+    use super::{from_hex, grouped, hex, sentence, signed, timestamp};
     use jiff::Timestamp;
 
     #[test]
@@ -46,5 +78,17 @@ mod tests {
         assert_eq!([0, 7, u64::MAX].map(signed), [0, 7, i64::MAX]);
         assert_eq!(timestamp(1_000).as_second(), 1);
         assert_eq!(timestamp(signed(u64::MAX)), Timestamp::MAX);
+    }
+
+    #[test]
+    fn sentence_has_a_capital_and_a_full_stop() {
+        assert_eq!(["", "ärger", "URL is wrong"].map(sentence), [".", "Ärger.", "URL is wrong."]);
+    }
+
+    #[test]
+    fn bytes_round_trip_as_hexadecimal() {
+        assert_eq!(hex(&[0, 0x0f, 0xff]), "000fff");
+        assert_eq!(from_hex("000fFF"), Some(vec![0, 0x0f, 0xff]));
+        assert_eq!(["f", "zz", "+1", "ä"].map(from_hex), [None, None, None, None]);
     }
 }

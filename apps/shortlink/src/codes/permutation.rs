@@ -1,6 +1,7 @@
 //! A keyed permutation of the numbers below any limit: a Feistel network over the next even power of two, with cycle walking.
 
 use sha2::{Digest, Sha256};
+use web::{from_hex, hex};
 
 /// Rounds of the network. Four suffice in theory for a pseudo-random round function (Luby and Rackoff, 1988); small domains need
 /// more, and eight still cost about a microsecond.
@@ -20,25 +21,13 @@ impl Key {
     /// The stored form: 64 hexadecimal digits.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        use std::fmt::Write;
-        self.0.iter().fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        hex(&self.0)
     }
 
     /// Parses the output of [`Key::to_hex`]; `None` for anything else.
     #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
-        if text.len() != 64 || !text.is_ascii() {
-            return None;
-        }
-        let mut key = [0; 32];
-        for (index, byte) in key.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
-        }
-        Some(Self(key))
+        from_hex(text)?.try_into().ok().map(Self)
     }
 }
 

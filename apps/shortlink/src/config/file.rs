@@ -1,9 +1,8 @@
 //! The settings file.
 
 use super::modes::{CacheMode, ClickMode, WriteMode};
-use anyhow::Result;
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The contents of a settings file. The keys are named like the flags.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -21,13 +20,6 @@ pub(super) struct SettingsFile {
     pub(super) write_mode: Option<WriteMode>,
     pub(super) spool_bytes_max: Option<u64>,
     pub(super) clicks: Option<ClickMode>,
-}
-
-impl SettingsFile {
-    /// Reads a settings file. An error names the line.
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        web::settings::read(path)
-    }
 }
 
 #[cfg(test)]

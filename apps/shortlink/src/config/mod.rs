@@ -63,7 +63,7 @@ impl Config {
     /// # Errors
     /// One sentence: which setting is wrong, and why.
     pub(crate) fn resolve(storage: &StorageFlags, serve: &ServeFlags) -> Result<Self> {
-        let file = storage.config.as_deref().map(SettingsFile::read).transpose()?.unwrap_or_default();
+        let file = storage.config.as_deref().map(web::settings::read::<SettingsFile>).transpose()?.unwrap_or_default();
         let data = storage.data.clone().or(file.data).unwrap_or_else(|| DATA.into());
         let database = match storage.database.clone().or(file.database) {
             Some(url) => url.parse().context("the setting \"database\" is wrong")?,

@@ -1,6 +1,5 @@
 //! [`Code`]: the path of a short link.
 
-use serde::Serialize;
 use std::fmt;
 
 /// The longest alias. Generated codes have seven characters.
@@ -33,8 +32,7 @@ const RESERVED: [&str; 20] = [
 
 /// A generated code or an alias: 1 to [`ALIAS_CHARACTERS_MAX`] of `A-Z a-z 0-9 - _`. Compared byte for byte: `aB3` and `ab3` are two
 /// links.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code(String);
 
 /// Why a text is not a valid code.

@@ -3,39 +3,26 @@
 use std::net::IpAddr;
 use url::{Host, Url};
 
-/// A host and a port; without a port, both 80 and 443.
+/// Its host and its port; without a port, both 80 and 443: `Url` drops the default port of the scheme, and a service on 80 or 443 usually
+/// answers on both.
 #[derive(Clone, Debug)]
-pub(super) struct OwnAddress {
-    host: Host<String>,
-    port: Option<u16>,
-}
+pub(super) struct OwnAddress(Url);
 
 impl OwnAddress {
     /// Parses `https://s.example.com`, `s.example.com` or `127.0.0.1:8080`; `None` for anything else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let url = if text.contains("://") { Url::parse(text) } else { Url::parse(&format!("http://{text}")) }.ok()?;
-        let host = url.host()?.to_owned();
-        // `Url` drops the default port of the scheme. A service on 80 or 443 usually answers on both.
-        Some(Self { host, port: url.port() })
+        url.has_host().then_some(Self(url))
     }
 
     /// Whether `host` and `port` reach this address. All loopback names and addresses are equal, and so is the unspecified address,
     /// because a service that listens on it is reached by all of them.
     pub(super) fn is_at(&self, host: &Host<&str>, port: Option<u16>) -> bool {
-        let ports_meet = match self.port {
+        let ports_meet = match self.0.port() {
             Some(own) => port == Some(own),
             None => matches!(port, Some(80 | 443)),
         };
-        let own = borrowed(&self.host);
-        ports_meet && (same(&own, host) || (is_here(&own) && is_here(host)))
-    }
-}
-
-fn borrowed(host: &Host<String>) -> Host<&str> {
-    match host {
-        Host::Domain(name) => Host::Domain(name.as_str()),
-        Host::Ipv4(address) => Host::Ipv4(*address),
-        Host::Ipv6(address) => Host::Ipv6(*address),
+        ports_meet && self.0.host().is_some_and(|own| same(&own, host) || (is_here(&own) && is_here(host)))
     }
 }
 

@@ -85,7 +85,7 @@ fn router(
     inner: impl FnOnce(Router<App>) -> Router<App>,
 ) -> anyhow::Result<Router> {
     let (api, document) = openapi::routes().split_for_parts();
-    let json = openapi::json(&document);
+    let json = document.to_pretty_json()?;
     let documentation = site::documentation::<Assets, _>(json, &document, kind::OWN, &app.own.base());
     let wrap = Wrap::site::<Assets>(app.own.clone(), public_url, metrics);
     let routes = api.merge(page::routes()).merge(documentation);

@@ -40,11 +40,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(web::probes::metrics))
 }
 
-/// The document as it is served, indented for readers and line-based diffs.
-pub(super) fn json(document: &utoipa::openapi::OpenApi) -> String {
-    document.to_pretty_json().unwrap_or_default()
-}
-
 problems! {
     /// Problems of reading one link.
     ReadProblems: UNKNOWN_CODE, Kind::UNAVAILABLE;

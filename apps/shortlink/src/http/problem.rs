@@ -2,13 +2,13 @@
 
 use super::kind::{ALIAS_RESERVED, ALIAS_TAKEN, CACHE_UNCONFIRMED, UNKNOWN_CODE, VERSION_CONFLICT, WRITES_WAIT};
 use crate::domain::InvalidPage;
-use crate::service::{InvalidField, ServiceError, sentence};
+use crate::service::{InvalidField, ServiceError};
 use crate::store::StoreError;
 use evenkeel::cache::CacheError;
 use evenkeel::spool::SpoolError;
 use evenkeel::sql::SqlError;
 use tracing::{error, warn};
-use web::{FieldError, Kind, Problem};
+use web::{FieldError, Kind, Problem, sentence};
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {

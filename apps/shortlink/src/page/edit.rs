@@ -11,6 +11,7 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use web::forms::general;
 use web::site::{NavItem, layout};
 use web::{Changed, Form, Host, Problem};
 
@@ -65,7 +66,7 @@ fn render(
                     (text::target(link.target.as_str()))
                     p { "Save again to overwrite that change with the values below." }
                 }
-            } @else { (fields::general(problem)) }
+            } @else { (general(fields::FIELDS, problem)) }
             form method="post" action={ "/links/" (link.code) } {
                 input type="hidden" name="version" value=(input.version.unwrap_or(link.version));
                 input type="hidden" name="expires_was" value=(link.expires_at.map(|end| end.to_string()).unwrap_or_default());

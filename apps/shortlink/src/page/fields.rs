@@ -4,6 +4,10 @@ use crate::service::{Draft, DraftPatch};
 use maud::{Markup, html};
 use serde::Deserialize;
 use web::Problem;
+use web::forms::{error_line, field_error};
+
+/// The fields of the form.
+pub(super) const FIELDS: &[&str] = &["target", "alias", "expires_at"];
 
 /// The submitted form. Fields are text, so that an invalid value can be shown again next to its error.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -42,22 +46,22 @@ impl FormInput {
 
 /// The target field.
 pub(super) fn target(input: &FormInput, problem: Option<&Problem>) -> Markup {
-    let wrong = wrong("target", problem);
+    let error = field_error("target", problem);
     html! {
         div.field.full {
             label for="target" { "Long URL" }
             input type="text" inputmode="url" id="target" name="target" value=(input.target) required
                 placeholder="https://example.com/page" autocomplete="off" autocapitalize="none"
-                spellcheck="false" autofocus[wrong.is_some()]
-                aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| "target-error")];
-            (error("target-error", wrong))
+                spellcheck="false" autofocus[error.is_some()]
+                aria-invalid=[error.map(|_| "true")] aria-describedby=[error.map(|_| "target-error")];
+            (error_line("target-error", error))
         }
     }
 }
 
 /// The alias field.
 pub(super) fn alias(input: &FormInput, problem: Option<&Problem>, prefix: &str) -> Markup {
-    let wrong = wrong("alias", problem);
+    let error = field_error("alias", problem);
     html! {
         div.field {
             label for="alias" { "Alias " small { "(optional)" } }
@@ -65,36 +69,23 @@ pub(super) fn alias(input: &FormInput, problem: Option<&Problem>, prefix: &str) 
                 span aria-hidden="true" { (prefix) }
                 input type="text" id="alias" name="alias" value=(input.alias) maxlength="64"
                     placeholder="automatic" autocomplete="off" autocapitalize="none" spellcheck="false"
-                    autofocus[wrong.is_some()]
-                    aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| "alias-error")];
+                    autofocus[error.is_some()]
+                    aria-invalid=[error.map(|_| "true")] aria-describedby=[error.map(|_| "alias-error")];
             }
-            (error("alias-error", wrong))
+            (error_line("alias-error", error))
         }
     }
 }
 
 /// The expiry field, in UTC; the script converts it to the browser's time zone.
 pub(super) fn end(input: &FormInput, problem: Option<&Problem>) -> Markup {
-    let wrong = wrong("expires_at", problem);
+    let error = field_error("expires_at", problem);
     html! {
         div.field {
             label for="expires_at" { "Expires " small { "(optional, " span data-zone { "UTC" } ")" } }
             input type="datetime-local" id="expires_at" name="expires_at" value=(shown(&input.expires_at)) data-utc
-                aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| "expires_at-error")];
-            (error("expires_at-error", wrong))
-        }
-    }
-}
-
-/// A problem that belongs to no single field.
-pub(super) fn general(problem: Option<&Problem>) -> Markup {
-    let known = |field: &str| matches!(field, "target" | "alias" | "expires_at");
-    let next_to =
-        |problem: &&Problem| !problem.errors().is_empty() && problem.errors().iter().all(|error| known(&error.field));
-    let elsewhere = problem.filter(|problem| !next_to(problem));
-    html! {
-        @if let Some(problem) = elsewhere {
-            div.notice.bad role="alert" { p { strong { (problem.title()) ". " } (problem.detail()) } }
+                aria-invalid=[error.map(|_| "true")] aria-describedby=[error.map(|_| "expires_at-error")];
+            (error_line("expires_at-error", error))
         }
     }
 }
@@ -102,14 +93,6 @@ pub(super) fn general(problem: Option<&Problem>) -> Markup {
 /// A timestamp as `datetime-local` takes it: to the minute, in UTC, without an offset.
 pub(super) fn field_moment(moment: jiff::Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M").to_string()
-}
-
-fn wrong<'a>(field: &str, problem: Option<&'a Problem>) -> Option<&'a str> {
-    problem?.errors().iter().find(|error| error.field == field).map(|error| error.detail.as_str())
-}
-
-fn error(id: &str, wrong: Option<&str>) -> Markup {
-    html! { @if let Some(detail) = wrong { p.error id=(id) { (detail) } } }
 }
 
 fn filled(text: &str) -> Option<String> {

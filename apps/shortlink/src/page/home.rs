@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 use url::form_urlencoded;
+use web::forms::{self, general};
 use web::site::{NavItem, layout};
 use web::{Changed, Form, Host, Problem, Query};
 
@@ -137,7 +138,7 @@ fn form(app: &App, host: &Host, input: &FormInput, problem: Option<&Problem>) ->
     html! {
         section.card aria-labelledby="create" {
             h1 id="create" { "Create a short link" }
-            (fields::general(problem))
+            (general(fields::FIELDS, problem))
             form method="post" action="/links" {
                 div.fields.three {
                     (fields::target(input, problem))
@@ -225,23 +226,9 @@ fn empty(view: &View) -> Markup {
 fn pages(view: &View, request: &PageRequest, page: &Page) -> Markup {
     let shown = u64::try_from(page.links.len()).unwrap_or_default();
     let (first, last) = (request.skipped() + 1, request.skipped() + shown);
-    let more = last < page.total;
-    html! {
-        @if shown > 0 || request.number() > 1 {
-            nav.pages aria-label="Pages" {
-                span {
-                    @if shown > 0 { (first) "–" (last) " of " (page.total) @if page.total_is_capped { "+" } }
-                    @else { "This page is empty." }
-                }
-                div.actions {
-                    @if request.number() > 1 {
-                        a.button.small rel="prev" href=(address(&view.q, request.number() - 1)) { "Previous" }
-                    }
-                    @if more { a.button.small rel="next" href=(address(&view.q, request.number() + 1)) { "Next" } }
-                }
-            }
-        }
-    }
+    let range = html! { (first) "–" (last) " of " (page.total) @if page.total_is_capped { "+" } };
+    let address = |page| address(&view.q, page);
+    forms::pages(request.number(), (shown > 0).then_some(&range), last < page.total, address)
 }
 
 fn address(q: &str, page: u32) -> String {

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::date;
 use jiff::fmt::temporal::Pieces;
 use std::fmt;
+use web::sentence;
 
 /// An unvalidated link to create.
 #[derive(Clone, Debug, Default)]
@@ -105,12 +106,4 @@ impl InvalidField {
     fn new(field: &'static str, reason: &dyn fmt::Display) -> Self {
         InvalidField { field, reason: sentence(reason), is_conflict: false }
     }
-}
-
-/// A domain error as a sentence. Domain errors start in lower case and have no full stop, so that they can be embedded.
-pub(crate) fn sentence(reason: &dyn fmt::Display) -> String {
-    let reason = reason.to_string();
-    let mut characters = reason.chars();
-    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", characters.as_str())
 }

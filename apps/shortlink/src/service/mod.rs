@@ -10,7 +10,6 @@ mod near;
 mod redirects;
 mod write_behind;
 
-pub(crate) use draft::sentence;
 pub use draft::{Draft, DraftPatch, InvalidField};
 pub use error::ServiceError;
 pub use near::NearCache;
@@ -316,7 +315,7 @@ impl Service {
     pub async fn import_logged(
         &self,
         rows: &[ImportRow],
-        log: &mut dyn ImportLog,
+        log: &mut ImportLog<'_>,
     ) -> Result<Written<Vec<RowOutcome>>, ServiceError> {
         self.require_confirmation()?;
         Ok(self.0.writer.import_logged(rows, log).await?.into())

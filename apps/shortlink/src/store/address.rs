@@ -4,9 +4,9 @@ use super::{DatabaseUrl, StoreError};
 use sha2::{Digest, Sha256};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::postgres::PgConnectOptions;
-use std::fmt::Write;
 use std::net::IpAddr;
 use std::str::FromStr;
+use web::hex;
 
 /// A fingerprint of the database's host, port and name, without user and password. A loopback address or socket includes the
 /// machine's host name. `None` for a file, and for a loopback address if the host name cannot be read.
@@ -37,11 +37,7 @@ pub(crate) fn fingerprint(database: &DatabaseUrl) -> Result<Option<String>, Stor
     let socket = socket.map(|path| path.display().to_string()).unwrap_or_default();
     let address = [kind, &machine, &host, &port.to_string(), &socket, &name].join("\n");
     let digest = Sha256::digest(address.as_bytes());
-    Ok(Some(digest[..12].iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })))
+    Ok(Some(hex(&digest[..12])))
 }
 
 /// The machine's host name.

@@ -9,6 +9,7 @@ use crate::domain::{Code, Link, Target, next_version, truncate_to_ms};
 use evenkeel::sql::Contended;
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
+use std::io;
 
 /// A row to import. An exported row is restored exactly; `None` fields get the values of a new link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,13 +44,10 @@ pub enum RowOutcome {
 }
 
 /// Receives the outcomes of a batch before its commit. The checkpoint that it returns is committed with the batch.
-pub trait ImportLog: Send {
-    /// Called once, with the outcomes in the order of the rows. The commit that follows may still fail.
-    ///
-    /// # Errors
-    /// The outcomes cannot be recorded. The batch is rolled back.
-    fn record(&mut self, outcomes: &[RowOutcome]) -> std::io::Result<Checkpoint>;
-}
+///
+/// Called once, with the outcomes in the order of the rows. The commit that follows may still fail. An error says that the outcomes
+/// cannot be recorded; it rolls the batch back.
+pub type ImportLog<'l> = dyn FnMut(&[RowOutcome]) -> io::Result<Checkpoint> + Send + 'l;
 
 /// The state of an interrupted import. The store writes it in the transaction of the rows, and does not interpret it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +63,7 @@ pub(super) async fn import<DB: Dialect>(
     writer: &Writer,
     pools: &Pools<DB>,
     rows: &[ImportRow],
-    mut log: Option<&mut dyn ImportLog>,
+    mut log: Option<&mut ImportLog<'_>>,
 ) -> Result<Committed<Vec<RowOutcome>>, StoreError> {
     for _ in 0..CODE_ATTEMPTS_MAX {
         let mut work = writer.begin(pools).await?;
@@ -84,7 +82,7 @@ pub(super) async fn import<DB: Dialect>(
             writer.add_effects(Change::Imported(link), &mut work)?;
         }
         if let Some(log) = &mut log {
-            let checkpoint = log.record(&outcomes).map_err(StoreError::Log)?;
+            let checkpoint = log(&outcomes).map_err(StoreError::Log)?;
             statements::store_checkpoint::<DB>(work.tx(), &checkpoint.source, &checkpoint.state).await?;
         }
         let effects_done = work.commit().await?.carried_out;

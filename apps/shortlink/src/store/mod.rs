@@ -119,7 +119,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn list(&self, request: &PageRequest) -> Result<Page, StoreError> {
-        with_database!(self, pools => pools.page(request).await)
+        with_database!(self, pools => statements::page(pools, request).await)
     }
 
     /// Up to `limit` links with a row number above `after` (start with 0), ordered by row number, each with its number.
@@ -130,7 +130,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn rows_after(&self, after: i64, limit: u32) -> Result<Vec<(i64, Link)>, StoreError> {
-        with_database!(self, pools => pools.rows_after(after, limit, None).await)
+        with_database!(self, pools => statements::rows_after(pools, after, limit, None).await)
     }
 
     /// As [`rows_after`](Self::rows_after), but only links that expire after `now`.
@@ -139,7 +139,7 @@ impl Store {
     /// [`StoreError::Unavailable`].
     pub async fn ending_after(&self, now: Timestamp, after: i64, limit: u32) -> Result<Vec<(i64, Link)>, StoreError> {
         let ending_after = Some(now.as_millisecond());
-        with_database!(self, pools => pools.rows_after(after, limit, ending_after).await)
+        with_database!(self, pools => statements::rows_after(pools, after, limit, ending_after).await)
     }
 
     /// The checkpoint of an interrupted import of `source`.
@@ -147,7 +147,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn checkpoint(&self, source: &str) -> Result<Option<Checkpoint>, StoreError> {
-        let state = with_database!(self, pools => pools.checkpoint(source).await)?;
+        let state = with_database!(self, pools => statements::checkpoint(pools, source).await)?;
         Ok(state.map(|state| Checkpoint { source: source.to_owned(), state }))
     }
 
@@ -156,7 +156,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn delete_checkpoint(&self, source: &str) -> Result<(), StoreError> {
-        with_database!(self, pools => pools.delete_checkpoint(source).await)
+        with_database!(self, pools => statements::delete_checkpoint(pools, source).await)
     }
 
     /// Checks that the database answers a query.
@@ -164,7 +164,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn ping(&self) -> Result<(), StoreError> {
-        with_database!(self, pools => pools.ping().await)
+        with_database!(self, pools => statements::ping(pools).await)
     }
 
     /// The kind of database: `sqlite`, `mysql` or `postgres`.
@@ -246,8 +246,8 @@ impl Store {
 /// first stores the key and the others read it.
 async fn prepare<DB: Dialect>(pools: &Pools<DB>, schema: Schema) -> Result<Key, StoreError> {
     if schema == Schema::Upgrade {
-        pools.migrate().await?;
+        evenkeel::sql::migrate(&pools.writers).await?;
     }
-    let stored = pools.setting_or_insert(KEY_SETTING, &Key::random().to_hex()).await?;
+    let stored = statements::setting_or_insert(pools, KEY_SETTING, &Key::random().to_hex()).await?;
     Key::from_hex(&stored).ok_or_else(|| StoreError::Corrupt(format!("the setting {KEY_SETTING:?} is not a key")))
 }

@@ -1,7 +1,7 @@
 //! The SQL that all databases share.
 
 use super::StoreError;
-use super::database::Dialect;
+use super::database::{Dialect, Pools};
 use super::rows::{self, COLUMNS, fetch_links, like_pattern, numbers_before, target_hash};
 use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
 use evenkeel::sql::ForUpdate;
@@ -102,28 +102,26 @@ pub(super) async fn mark_ended<DB: Dialect>(
     Ok(DB::execute_statement(connection, update).await? > 0)
 }
 
-pub(super) async fn page<DB: Dialect>(
-    connection: &mut DB::Connection,
-    request: &PageRequest,
-) -> Result<Page, StoreError> {
+pub(super) async fn page<DB: Dialect>(pools: &Pools<DB>, request: &PageRequest) -> Result<Page, StoreError> {
+    let mut connection = pools.lists.acquire().await?;
     let searched = |statement: Statement| match request.search() {
         Some(text) => DB::matches(statement, like_pattern(text)),
         None => statement.text("1 = 1"),
     };
     let rows = searched(select()).text(" ORDER BY id DESC LIMIT ").bind(i64::from(request.size()));
     let rows = rows.text(" OFFSET ").bind(signed(request.skipped()));
-    let found = rows::links(fetch_links::<DB>(connection, rows).await?)?;
+    let found = rows::links(fetch_links::<DB>(&mut connection, rows).await?)?;
 
     let most = i64::try_from(ROWS_REACHED_MAX).unwrap_or(i64::MAX) + 1;
     let count = searched(Statement::new("SELECT COUNT(*) FROM (SELECT 1 FROM links WHERE "));
     let count = count.text(" LIMIT ").bind(most).text(") AS counted");
-    let total = DB::fetch_ints(connection, count).await?.first().copied().unwrap_or(0);
+    let total = DB::fetch_ints(&mut connection, count).await?.first().copied().unwrap_or(0);
     Ok(Page::counted(found, total))
 }
 
 /// Rows after a row number; with `ending_after_ms`, only links that expire after that time.
 pub(super) async fn rows_after<DB: Dialect>(
-    connection: &mut DB::Connection,
+    pools: &Pools<DB>,
     after: i64,
     limit: u32,
     ending_after_ms: Option<i64>,
@@ -133,7 +131,7 @@ pub(super) async fn rows_after<DB: Dialect>(
         select = select.text(" AND expires_at > ").bind(now_ms);
     }
     let select = select.text(" ORDER BY id LIMIT ").bind(i64::from(limit));
-    rows::links_with_ids(fetch_links::<DB>(connection, select).await?)
+    rows::links_with_ids(fetch_links::<DB>(&mut *pools.reader().await?, select).await?)
 }
 
 /// The `targets` that links already have, without duplicates.
@@ -180,24 +178,22 @@ pub(super) async fn setting<DB: Dialect>(
 
 /// The value of a setting; stores `value` first if there is none.
 pub(super) async fn setting_or_insert<DB: Dialect>(
-    connection: &mut DB::Connection,
+    pools: &Pools<DB>,
     name: &str,
     value: &str,
 ) -> Result<String, StoreError> {
+    let mut connection = pools.writer().await?;
     let (before, after) = DB::INSERT_IGNORE;
     let insert = Statement::new(before).text("link_settings (name, value) VALUES ").list([name, value]).text(after);
-    DB::execute_statement(connection, insert).await?;
+    DB::execute_statement(&mut connection, insert).await?;
     let missing = || StoreError::Corrupt(format!("the setting {name:?} was not stored"));
-    setting::<DB>(connection, name).await?.ok_or_else(missing)
+    setting::<DB>(&mut connection, name).await?.ok_or_else(missing)
 }
 
 /// The checkpoint of the import of `source`.
-pub(super) async fn checkpoint<DB: Dialect>(
-    connection: &mut DB::Connection,
-    source: &str,
-) -> Result<Option<String>, StoreError> {
+pub(super) async fn checkpoint<DB: Dialect>(pools: &Pools<DB>, source: &str) -> Result<Option<String>, StoreError> {
     let select = Statement::new("SELECT state FROM link_imports WHERE source = ").bind(source);
-    Ok(DB::fetch_texts(connection, select).await?.pop())
+    Ok(DB::fetch_texts(&mut *pools.reader().await?, select).await?.pop())
 }
 
 pub(super) async fn store_checkpoint<DB: Dialect>(
@@ -211,11 +207,12 @@ pub(super) async fn store_checkpoint<DB: Dialect>(
     Ok(())
 }
 
-pub(super) async fn delete_checkpoint<DB: Dialect>(
-    connection: &mut DB::Connection,
-    source: &str,
-) -> Result<(), StoreError> {
-    DB::execute_statement(connection, Statement::new("DELETE FROM link_imports WHERE source = ").bind(source)).await?;
+pub(super) async fn delete_checkpoint<DB: Dialect>(pools: &Pools<DB>, source: &str) -> Result<(), StoreError> {
+    DB::execute_statement(
+        &mut *pools.writer().await?,
+        Statement::new("DELETE FROM link_imports WHERE source = ").bind(source),
+    )
+    .await?;
     Ok(())
 }
 
@@ -241,7 +238,11 @@ pub(super) async fn store_applied_sequence<DB: Dialect>(
     Ok(())
 }
 
-pub(super) async fn ping<DB: Dialect>(connection: &mut DB::Connection) -> Result<(), StoreError> {
-    DB::fetch_ints(connection, Statement::new("SELECT next_value FROM link_sequences WHERE name = 'codes'")).await?;
+pub(super) async fn ping<DB: Dialect>(pools: &Pools<DB>) -> Result<(), StoreError> {
+    DB::fetch_ints(
+        &mut *pools.reader().await?,
+        Statement::new("SELECT next_value FROM link_sequences WHERE name = 'codes'"),
+    )
+    .await?;
     Ok(())
 }

@@ -126,7 +126,7 @@ impl Writer {
     pub async fn import_logged(
         &self,
         rows: &[ImportRow],
-        log: &mut dyn ImportLog,
+        log: &mut ImportLog<'_>,
     ) -> Result<Committed<Vec<RowOutcome>>, StoreError> {
         with_database!(self, pools => import::import(self, pools, rows, Some(log)).await)
     }
@@ -260,7 +260,7 @@ impl Writer {
             let codes: Vec<Code> = page.into_iter().map(|(_, link)| link.code).collect();
             self.retry(|| self.enqueue_expiry_jobs_in(pools, &codes)).await?;
         }
-        statements::setting_or_insert::<DB>(&mut *pools.writer().await?, EXPIRY_JOBS_SETTING, "1").await?;
+        statements::setting_or_insert(pools, EXPIRY_JOBS_SETTING, "1").await?;
         Ok(found)
     }
 

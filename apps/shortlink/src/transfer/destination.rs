@@ -2,8 +2,9 @@
 
 use super::remote::Remote;
 use super::row::TransferRow;
+use crate::http::api::bulk::ImportOutcome;
 use crate::service::{Consistency, Service};
-use crate::store::{Checkpoint, ImportLog, ImportRow, RowOutcome};
+use crate::store::{Checkpoint, ImportRow, RowOutcome};
 use anyhow::{Context, Result};
 use std::io;
 
@@ -15,26 +16,8 @@ pub enum ImportDestination {
     Server(Box<Remote>),
 }
 
-/// The outcome of a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RowResult {
-    /// A new link.
-    Created,
-    /// The link already exists.
-    Present,
-    /// The row was rejected, for this reason.
-    Rejected(String),
-}
-
-impl RowResult {
-    /// Rejects a row whose code has another target.
-    pub(super) fn taken(code: &str) -> Self {
-        Self::Rejected(format!("the code {code} already has another target"))
-    }
-}
-
 /// Receives the outcomes of a batch, before its commit where possible, and returns the checkpoint to commit with it.
-pub(super) type Log<'l> = &'l mut (dyn FnMut(&[RowResult]) -> io::Result<Checkpoint> + Send);
+pub(super) type Log<'l> = &'l mut (dyn FnMut(&[ImportOutcome]) -> io::Result<Checkpoint> + Send);
 
 impl ImportDestination {
     /// The checkpoint of an interrupted import of `source`.
@@ -61,7 +44,7 @@ impl ImportDestination {
             Self::Service(service) => {
                 let checked: Vec<_> = rows.iter().map(|row| row.check(service.rules(), None)).collect();
                 let good: Vec<ImportRow> = checked.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
-                let mut log = Merged { checked: &checked, log };
+                let mut log = |written: &[RowOutcome]| log(&ImportOutcome::of_rows(&checked, written));
                 Ok(service.import_logged(&good, &mut log).await?.consistency)
             }
             Self::Server(remote) => {
@@ -70,30 +53,5 @@ impl ImportDestination {
                 Ok(Consistency::Consistent)
             }
         }
-    }
-}
-
-/// Merges the store's outcomes with the rows that failed validation.
-struct Merged<'a> {
-    checked: &'a [Result<ImportRow, String>],
-    log: Log<'a>,
-}
-
-impl ImportLog for Merged<'_> {
-    fn record(&mut self, outcomes: &[RowOutcome]) -> io::Result<Checkpoint> {
-        let mut outcomes = outcomes.iter();
-        let answers: Vec<RowResult> = self
-            .checked
-            .iter()
-            .map(|row| match row {
-                Err(why) => RowResult::Rejected(why.clone()),
-                Ok(_) => match outcomes.next() {
-                    Some(RowOutcome::Created(_)) => RowResult::Created,
-                    Some(RowOutcome::Taken(code)) => RowResult::taken(code.as_str()),
-                    Some(RowOutcome::Present) | None => RowResult::Present,
-                },
-            })
-            .collect();
-        (self.log)(&answers)
     }
 }

@@ -8,7 +8,7 @@ use crate::store::Store;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::vec;
 
 /// Rows read from the database at a time.
@@ -45,7 +45,7 @@ pub async fn export(origin: ExportSource, file: &Path, format: Format) -> Result
         let out = File::options().write(true).open(file).with_context(|| cannot_write(file))?;
         return write_rows(&mut rows, out, format).await;
     }
-    let partial = partial_path(file);
+    let partial = file.with_added_extension("partial");
     let out = File::create(&partial).with_context(|| cannot_write(&partial))?;
     let written = async {
         let count = write_rows(&mut rows, &out, format).await?;
@@ -129,12 +129,6 @@ pub fn line(row: &TransferRow, format: Format) -> Result<String> {
             Ok(line)
         }
     }
-}
-
-fn partial_path(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(".partial");
-    PathBuf::from(name)
 }
 
 fn cannot_write(file: &Path) -> String {

@@ -1,12 +1,13 @@
 //! `shortlink import`.
 
-use super::destination::{ImportDestination, RowResult};
+use super::destination::ImportDestination;
 use super::format::{Format, refuse_compressed};
 use super::progress::{Counts, Progress};
 use super::read::{Batch, Record, Records, read_ahead};
 use super::rejected::{BadLine, Rejected};
 use super::report::Report;
 use super::row::TransferRow;
+use crate::http::api::bulk::ImportOutcome;
 use crate::service::Consistency;
 use crate::store::Checkpoint;
 use anyhow::{Context, Result, bail};
@@ -14,6 +15,7 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
+use web::hex;
 
 /// Read buffer of the file.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -59,7 +61,6 @@ pub async fn import(source: &ImportSource, destination: &mut ImportDestination, 
 impl ImportSource {
     /// The name of this import's checkpoint: the file and how it is read.
     fn name(&self) -> Result<String> {
-        use std::fmt::Write;
         let path = self.file.canonicalize().with_context(|| format!("cannot read {}", self.file.display()))?;
         let mut hash = Sha256::new().chain_update(path.as_os_str().as_encoded_bytes()).chain_update([0]);
         hash.update(self.format.name());
@@ -67,11 +68,7 @@ impl ImportSource {
             hash.update([0]);
             hash.update(column);
         }
-        Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        }))
+        Ok(hex(&hash.finalize()))
     }
 
     fn records(&self) -> Result<Records<BufReader<File>>> {
@@ -121,7 +118,7 @@ impl Run<'_> {
         let mut after = Progress { position, ..self.progress.clone() };
         let mut bad = Vec::new();
         let (name, rejected) = (&self.name, &self.rejected);
-        let mut log = |answers: &[RowResult]| {
+        let mut log = |answers: &[ImportOutcome]| {
             bad = count(&slots, answers, &mut after.counts);
             after.rejected_bytes = rejected.write(&bad)?;
             let state = serde_json::to_string(&after).map_err(std::io::Error::from)?;
@@ -182,26 +179,27 @@ fn sort(records: Vec<Record>) -> (Vec<TransferRow>, Vec<Slot>) {
 }
 
 /// Matches outcomes with their records, adds them to `counts`, and returns the rejected lines in order.
-fn count(slots: &[Slot], answers: &[RowResult], counts: &mut Counts) -> Vec<BadLine> {
+fn count(slots: &[Slot], answers: &[ImportOutcome], counts: &mut Counts) -> Vec<BadLine> {
     let mut answers = answers.iter();
     let mut bad = Vec::new();
     for Slot { line, span, why } in slots {
         let why = match why {
-            Some(why) => why,
+            Some(why) => why.clone(),
             None => match answers.next() {
-                Some(RowResult::Created) => {
+                Some(ImportOutcome::Created { .. }) => {
                     counts.created += 1;
                     continue;
                 }
-                Some(RowResult::Rejected(why)) => why,
-                Some(RowResult::Present) | None => {
+                Some(ImportOutcome::Taken { code }) => format!("the code {code} already has another target"),
+                Some(ImportOutcome::Refused { detail }) => detail.clone(),
+                Some(ImportOutcome::Present) | None => {
                     counts.present += 1;
                     continue;
                 }
             },
         };
         counts.rejected += 1;
-        bad.push(BadLine { line: *line, span: *span, why: why.clone() });
+        bad.push(BadLine { line: *line, span: *span, why });
     }
     bad
 }

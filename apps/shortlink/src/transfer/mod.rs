@@ -16,7 +16,7 @@ mod report;
 mod row;
 mod tls;
 
-pub use destination::{ImportDestination, RowResult};
+pub use destination::ImportDestination;
 pub use export::{ExportSource, export, header, line};
 pub use format::Format;
 pub use import::{ImportSource, import};

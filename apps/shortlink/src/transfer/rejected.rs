@@ -28,9 +28,7 @@ pub(super) struct Rejected {
 impl Rejected {
     /// The file next to `path`, whose open file is `source`. With `kept_bytes` a resumed import appends to the existing file.
     pub(super) fn next_to(path: &Path, source: File, header: Option<(u64, u64)>, kept_bytes: u64) -> Self {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".rejected");
-        Self { path: PathBuf::from(name), source, header, kept_bytes }
+        Self { path: path.with_added_extension("rejected"), source, header, kept_bytes }
     }
 
     /// Writes `lines` after the kept ones, syncs the file, and returns its new length. [`Rejected::keep`] keeps them; until then

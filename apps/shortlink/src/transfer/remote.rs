@@ -1,6 +1,5 @@
 //! [`Remote`]: the HTTP client for a running service.
 
-use super::destination::RowResult;
 use super::row::TransferRow;
 use super::tls;
 use crate::http::api::bulk::{ImportOutcome, ImportReport};
@@ -69,7 +68,7 @@ impl Remote {
     }
 
     /// Sends rows in as many requests as needed. Returns the outcome of each.
-    pub(super) async fn import(&mut self, rows: Vec<TransferRow>) -> Result<Vec<RowResult>> {
+    pub(super) async fn import(&mut self, rows: Vec<TransferRow>) -> Result<Vec<ImportOutcome>> {
         let mut answers = Vec::with_capacity(rows.len());
         let mut body = String::new();
         for row in rows {
@@ -94,17 +93,11 @@ impl Remote {
         Ok(Lines { body: response.into_body(), rest: Vec::new(), clock: self.clock.clone(), base: self.base.clone() })
     }
 
-    async fn send_rows(&mut self, rows: &str) -> Result<Vec<RowResult>> {
+    async fn send_rows(&mut self, rows: &str) -> Result<Vec<ImportOutcome>> {
         let response = self.send(Method::POST, "api/import", format!("{{\"rows\":[{rows}]}}")).await?;
         let report: ImportReport = serde_json::from_slice(&self.read(response).await?)
             .with_context(|| format!("{} did not respond like a shortlink service", self.base))?;
-        let answers = report.outcomes.into_iter().map(|outcome| match outcome {
-            ImportOutcome::Created { .. } => RowResult::Created,
-            ImportOutcome::Present => RowResult::Present,
-            ImportOutcome::Taken { code } => RowResult::taken(&code),
-            ImportOutcome::Refused { detail } => RowResult::Rejected(detail),
-        });
-        Ok(answers.collect())
+        Ok(report.outcomes)
     }
 
     /// Sends a request. Returns a successful response; another one is an error.

@@ -1,20 +1,15 @@
-//! The HTTP API: routes, bodies and problems.
+//! The HTTP server: routes, middleware and problems.
 
+mod api;
 mod app;
-mod arrivals;
-mod audit;
-mod body;
 mod errors;
 mod kind;
 mod openapi;
-mod orders;
-mod payments;
 mod probes;
-mod products;
 mod route;
 
+pub(crate) use api::{day, page, strategy};
 pub(crate) use app::App;
-pub(crate) use body::{day, page, strategy};
 use route::Route;
 
 use crate::page::{self as pages, Assets};

@@ -5,7 +5,7 @@ use super::kind::{
     ALREADY_PAID, CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, INVALID_INPUT, KEY_REUSED, NAME_TAKEN, ORDER_CLOSED,
     PAYMENT_IN_PROGRESS, UNKNOWN_ORDER, UNKNOWN_PAYMENT, UNKNOWN_PRODUCT,
 };
-use super::{arrivals, audit, orders, payments, probes, products};
+use super::{api, probes};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -33,16 +33,7 @@ struct Document;
 /// The documented routes.
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Document::openapi())
-        .routes(routes!(arrivals::create, arrivals::list))
-        .routes(routes!(products::add, products::list))
-        .routes(routes!(products::read))
-        .routes(routes!(orders::create))
-        .routes(routes!(orders::read))
-        .routes(routes!(orders::release))
-        .routes(routes!(payments::pay))
-        .routes(routes!(payments::events))
-        .routes(routes!(payments::payment))
-        .routes(routes!(audit::audit))
+        .merge(api::routes())
         .routes(routes!(web::probes::healthz))
         .routes(routes!(probes::readyz))
         .routes(routes!(web::probes::metrics))

@@ -17,6 +17,7 @@ pub use in_process::InProcess;
 pub use processes::{Processes, Urls};
 pub use report::{Row, table};
 pub use share::{Load, Share};
+pub use tally::Counts;
 pub use work::work;
 
 use crate::domain::Strategy;

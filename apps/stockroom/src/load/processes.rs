@@ -93,7 +93,7 @@ impl Processes {
         let (mut total, mut faults) = (0, 0);
         while !workers.is_empty() {
             match received.recv().await.context("the workers' channel is closed")? {
-                Event::Paused => tally.paused += 1,
+                Event::Paused => tally.counts.paused += 1,
                 Event::Ended(id, batch) => {
                     let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
                     total += count;
@@ -127,7 +127,7 @@ impl Processes {
 /// The remaining share of a worker that was killed, for its replacement.
 async fn exited(mut worker: Worker, tally: &mut Tally) -> Result<Option<Share>> {
     let (status, is_killed) = worker.wait().await?;
-    tally.killed += u64::from(is_killed);
+    tally.counts.killed += u64::from(is_killed);
     let remaining = worker.remaining();
     if worker.is_killed && remaining > 0 {
         let seed = worker.share.seed.wrapping_add(1_000_000);

@@ -1,6 +1,6 @@
 //! [`Row`]: the result of one strategy, and [`table`], the report of all.
 
-use super::tally::Tally;
+use super::tally::{Counts, Tally};
 use crate::domain::Strategy;
 use crate::store::Audit;
 use serde::Serialize;
@@ -18,22 +18,9 @@ pub struct Row {
     pub p50_ms: f64,
     /// 99th percentile of the latency.
     pub p99_ms: f64,
-    /// Committed changes.
-    pub done: u64,
-    /// Changes that the rule forbade.
-    pub refused: u64,
-    /// Attempts that conflicted with another change.
-    pub conflicts: u64,
-    /// Changes whose attempts were used up.
-    pub gave_up: u64,
-    /// Changes whose task was cancelled.
-    pub cancelled: u64,
-    /// Changes at which the database or Redis failed.
-    pub failed: u64,
-    /// Workers that were paused for longer than their lease.
-    pub paused: u64,
-    /// Workers that were killed.
-    pub killed: u64,
+    /// How often each result occurred.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Movements in the ledger.
     pub movements: i64,
     /// Deliveries.
@@ -56,14 +43,7 @@ impl Row {
             per_second: completed / took.as_secs_f64().max(f64::EPSILON),
             p50_ms: tally.quantile_ms(0.5),
             p99_ms: tally.quantile_ms(0.99),
-            done: tally.done,
-            refused: tally.refused,
-            conflicts: tally.conflicts,
-            gave_up: tally.gave_up,
-            cancelled: tally.cancelled,
-            failed: tally.failed,
-            paused: tally.paused,
-            killed: tally.killed,
+            counts: tally.counts,
             movements: 0,
             deliveries: 0,
             days: 0,
@@ -133,14 +113,14 @@ const COLUMNS: [Column; 15] = [
     Column::new("ops/s", |row| format!("{:.0}", row.per_second)),
     Column::new("p50 ms", |row| format!("{:.1}", row.p50_ms)),
     Column::new("p99 ms", |row| format!("{:.1}", row.p99_ms)),
-    Column::new("done", |row| row.done.to_string()),
-    Column::new("refused", |row| row.refused.to_string()),
-    Column::new("conflicts", |row| row.conflicts.to_string()),
-    Column::new("gave up", |row| row.gave_up.to_string()),
-    Column::optional("cancelled", |row| row.cancelled.to_string()),
-    Column::new("failed", |row| row.failed.to_string()),
-    Column::optional("paused", |row| row.paused.to_string()),
-    Column::optional("killed", |row| row.killed.to_string()),
+    Column::new("done", |row| row.counts.done.to_string()),
+    Column::new("refused", |row| row.counts.refused.to_string()),
+    Column::new("conflicts", |row| row.counts.conflicts.to_string()),
+    Column::new("gave up", |row| row.counts.gave_up.to_string()),
+    Column::optional("cancelled", |row| row.counts.cancelled.to_string()),
+    Column::new("failed", |row| row.counts.failed.to_string()),
+    Column::optional("paused", |row| row.counts.paused.to_string()),
+    Column::optional("killed", |row| row.counts.killed.to_string()),
     Column::new("deliveries", |row| row.deliveries.to_string()),
     Column::new("days", |row| row.days.to_string()),
     Column::new("violations", |row| row.violations.to_string()),
@@ -148,7 +128,7 @@ const COLUMNS: [Column; 15] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::tally::Tally;
+    use super::super::tally::{Counts, Tally};
     use super::{Row, table};
     use crate::domain::Strategy;
     use std::time::Duration;
@@ -156,7 +136,7 @@ mod tests {
     #[test]
     fn table_omits_empty_optional_columns() -> anyhow::Result<()> {
         let mut tally = Tally::new()?;
-        (tally.done, tally.paused, tally.killed) = (1_234, 5, 4);
+        tally.counts = Counts { done: 1_234, paused: 5, killed: 4, ..Counts::default() };
         let took = Duration::from_secs(10);
         let rows = [Row::new(Strategy::Striped, &tally, took), Row::new(Strategy::Unfenced, &Tally::new()?, took)];
         let expected = "\

@@ -1,53 +1,57 @@
-//! [`Tally`]: the results of all operations.
+//! [`Tally`]: the results of all operations, and their [`Counts`].
 
 use super::{Ended, OperationResult};
 use anyhow::Result;
 use hdrhistogram::Histogram;
+use serde::Serialize;
 
 /// Longer times are recorded as ten minutes.
 const MICROS_MAX: u64 = 600_000_000;
 
+/// How often each result occurred.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Committed changes.
+    pub done: u64,
+    /// Changes that the rule forbade.
+    pub refused: u64,
+    /// Attempts that conflicted with another change.
+    pub conflicts: u64,
+    /// Changes whose attempts were used up.
+    pub gave_up: u64,
+    /// Changes whose task was cancelled.
+    pub cancelled: u64,
+    /// Changes at which the database or Redis failed.
+    pub failed: u64,
+    /// Workers that were paused for longer than their lease.
+    pub paused: u64,
+    /// Workers that were killed.
+    pub killed: u64,
+}
+
 /// The results of all operations.
 pub(super) struct Tally {
-    pub(super) done: u64,
-    pub(super) refused: u64,
-    pub(super) gave_up: u64,
-    pub(super) cancelled: u64,
-    pub(super) failed: u64,
-    pub(super) conflicts: u64,
+    pub(super) counts: Counts,
     pub(super) interferences: u64,
-    /// Workers that were paused for longer than their lease, and workers that were killed.
-    pub(super) paused: u64,
-    pub(super) killed: u64,
     micros: Histogram<u64>,
 }
 
 impl Tally {
     pub(super) fn new() -> Result<Self> {
         let micros = Histogram::new_with_bounds(1, MICROS_MAX, 3)?;
-        Ok(Self {
-            done: 0,
-            refused: 0,
-            gave_up: 0,
-            cancelled: 0,
-            failed: 0,
-            conflicts: 0,
-            interferences: 0,
-            paused: 0,
-            killed: 0,
-            micros,
-        })
+        Ok(Self { counts: Counts::default(), interferences: 0, micros })
     }
 
     pub(super) fn add(&mut self, ended: Ended) {
+        let counts = &mut self.counts;
         match ended.result {
-            OperationResult::Done => self.done += 1,
-            OperationResult::Refused => self.refused += 1,
-            OperationResult::GaveUp => self.gave_up += 1,
-            OperationResult::Cancelled => self.cancelled += 1,
-            OperationResult::Failed => self.failed += 1,
+            OperationResult::Done => counts.done += 1,
+            OperationResult::Refused => counts.refused += 1,
+            OperationResult::GaveUp => counts.gave_up += 1,
+            OperationResult::Cancelled => counts.cancelled += 1,
+            OperationResult::Failed => counts.failed += 1,
         }
-        self.conflicts += u64::from(ended.conflicts);
+        counts.conflicts += u64::from(ended.conflicts);
         self.interferences += u64::from(ended.interferences);
         // The time of a cancelled operation is not its latency.
         if ended.result != OperationResult::Cancelled {
@@ -57,7 +61,7 @@ impl Tally {
 
     /// Number of operations that completed.
     pub(super) fn completed(&self) -> u64 {
-        self.done + self.refused + self.gave_up
+        self.counts.done + self.counts.refused + self.counts.gave_up
     }
 
     /// A quantile of the latency, in milliseconds.

@@ -1,4 +1,4 @@
-//! The forms: their input, their fields, and the errors at the fields.
+//! The forms: their input and their fields.
 
 use crate::http::{day, strategy};
 use crate::service::NewArrival;
@@ -6,6 +6,10 @@ use crate::store::Product;
 use maud::{Markup, html};
 use serde::Deserialize;
 use web::Problem;
+use web::forms::{error_line, field_error};
+
+/// The fields of all forms.
+pub(super) const FIELDS: &[&str] = &["commodityName", "quantity", "day", "name"];
 
 /// The input of the form for deliveries. All fields are text, so that invalid input is shown with its error.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -33,11 +37,11 @@ pub(super) struct OrderInput {
 
 /// The input that was rejected, its form, and the problem.
 #[derive(Default)]
-pub(super) struct Rejected<'a> {
+pub(super) struct Rejected {
     pub(super) arrival: ArrivalInput,
     pub(super) order: OrderInput,
     pub(super) product: ProductInput,
-    pub(super) problem: Option<(FormId, &'a Problem)>,
+    pub(super) problem: Option<(FormId, Problem)>,
 }
 
 /// The forms of the page.
@@ -48,10 +52,10 @@ pub(super) enum FormId {
     Product,
 }
 
-impl<'a> Rejected<'a> {
+impl Rejected {
     /// The problem of this form.
-    pub(super) fn problem(&self, form: FormId) -> Option<&'a Problem> {
-        self.problem.filter(|(which, _)| *which == form).map(|(_, problem)| problem)
+    pub(super) fn problem(&self, form: FormId) -> Option<&Problem> {
+        self.problem.as_ref().filter(|(which, _)| *which == form).map(|(_, problem)| problem)
     }
 }
 
@@ -78,18 +82,6 @@ impl ArrivalInput {
 /// Parses a quantity. Text that is not a number becomes 0, which is out of range.
 pub(super) fn number(input: &str) -> i64 {
     input.trim().parse().unwrap_or(0)
-}
-
-/// A problem that no field of the form shows.
-pub(super) fn general(problem: Option<&Problem>) -> Markup {
-    let known = |field: &str| matches!(field, "commodityName" | "quantity" | "day" | "name");
-    let at_fields =
-        |problem: &&Problem| !problem.errors().is_empty() && problem.errors().iter().all(|error| known(&error.field));
-    html! {
-        @if let Some(problem) = problem.filter(|problem| !at_fields(problem)) {
-            div.notice.bad role="alert" { p { strong { (problem.title()) ". " } (problem.detail()) } }
-        }
-    }
 }
 
 /// A field to choose a product.
@@ -123,14 +115,4 @@ pub(super) fn quantity_field(id: &str, input: &str, problem: Option<&Problem>) -
             (error_line(&error_id, error))
         }
     }
-}
-
-/// The error of a field.
-pub(super) fn field_error<'a>(field: &str, problem: Option<&'a Problem>) -> Option<&'a str> {
-    problem?.errors().iter().find(|error| error.field == field).map(|error| error.detail.as_str())
-}
-
-/// An error below its field.
-pub(super) fn error_line(id: &str, error: Option<&str>) -> Markup {
-    html! { @if let Some(error) = error { p.error id=(id) { (error) } } }
 }

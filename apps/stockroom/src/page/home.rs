@@ -1,9 +1,7 @@
 //! `/`: the stock, the forms, the orders and the arrivals.
 
 use super::Assets;
-use super::forms::{
-    ArrivalInput, FormId, ProductInput, Rejected, error_line, field_error, general, product_field, quantity_field,
-};
+use super::forms::{ArrivalInput, FIELDS, FormId, ProductInput, Rejected, product_field, quantity_field};
 use super::lists::{self, PageQuery};
 use super::orders;
 use crate::domain::{PageRequest, Strategy};
@@ -14,6 +12,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use url::form_urlencoded;
+use web::forms::{error_line, field_error, general};
 use web::site::{NavItem, layout};
 use web::{Changed, Form, Problem, Query};
 
@@ -29,10 +28,7 @@ pub(super) async fn show(State(app): State<App>, Query(query): Query<PageQuery>)
 pub(super) async fn receive(State(app): State<App>, Form(arrival): Form<ArrivalInput>) -> Result<Response, Problem> {
     match try_receive(&app, &arrival).await {
         Ok(name) => Ok((Extension(Changed), Redirect::to(&address("arrived", &name))).into_response()),
-        Err(problem) => {
-            let rejected = Rejected { arrival, problem: Some((FormId::Arrival, &problem)), ..Rejected::default() };
-            Ok((problem.status(), render(&app, &PageQuery::default(), &rejected).await?).into_response())
-        }
+        Err(problem) => reject(&app, FormId::Arrival, problem, Rejected { arrival, ..Rejected::default() }).await,
     }
 }
 
@@ -40,11 +36,7 @@ pub(super) async fn receive(State(app): State<App>, Form(arrival): Form<ArrivalI
 pub(super) async fn add(State(app): State<App>, Form(product): Form<ProductInput>) -> Result<Response, Problem> {
     match app.service.add_product(product.name.trim()).await {
         Ok(added) => Ok((Extension(Changed), Redirect::to(&address("added", &added.name))).into_response()),
-        Err(error) => {
-            let problem = Problem::from(error);
-            let rejected = Rejected { product, problem: Some((FormId::Product, &problem)), ..Rejected::default() };
-            Ok((problem.status(), render(&app, &PageQuery::default(), &rejected).await?).into_response())
-        }
+        Err(error) => reject(&app, FormId::Product, error, Rejected { product, ..Rejected::default() }).await,
     }
 }
 
@@ -59,7 +51,20 @@ pub(super) async fn add_samples(State(app): State<App>) -> Result<Response, Prob
     Ok((Extension(Changed), Redirect::to("/")).into_response())
 }
 
-pub(super) async fn render(app: &App, query: &PageQuery, rejected: &Rejected<'_>) -> Result<Markup, Problem> {
+/// The page with the rejected `input` of a form, and the problem.
+pub(super) async fn reject(
+    app: &App,
+    form: FormId,
+    problem: impl Into<Problem>,
+    input: Rejected,
+) -> Result<Response, Problem> {
+    let problem = problem.into();
+    let status = problem.status();
+    let rejected = Rejected { problem: Some((form, problem)), ..input };
+    Ok((status, render(app, &PageQuery::default(), &rejected).await?).into_response())
+}
+
+async fn render(app: &App, query: &PageQuery, rejected: &Rejected) -> Result<Markup, Problem> {
     let products = app.service.products(all()?).await?;
     if products.rows.is_empty() {
         let body = html! {
@@ -124,14 +129,14 @@ fn notices(query: &PageQuery, products: &[Product]) -> Markup {
     }
 }
 
-fn arrival_form(app: &App, products: &[Product], rejected: &Rejected<'_>) -> Markup {
+fn arrival_form(app: &App, products: &[Product], rejected: &Rejected) -> Markup {
     let problem = rejected.problem(FormId::Arrival);
     let day_error = field_error("day", problem);
     let input = &rejected.arrival;
     html! {
         section.card aria-labelledby="goods-in" {
             h2 id="goods-in" { "Receive goods" }
-            (general(problem))
+            (general(FIELDS, problem))
             form method="post" action="/arrivals" {
                 div.fields.four {
                     (product_field("commodityName", products, &input.commodity_name, problem))
@@ -168,13 +173,13 @@ fn strategy_field(app: &App, input: &ArrivalInput) -> Markup {
     }
 }
 
-fn new_product(rejected: &Rejected<'_>) -> Markup {
+fn new_product(rejected: &Rejected) -> Markup {
     let problem = rejected.problem(FormId::Product);
     let error = field_error("name", problem);
     html! {
         section.card aria-labelledby="new-product" {
             h2 id="new-product" { "New product" }
-            (general(problem))
+            (general(FIELDS, problem))
             form method="post" action="/products" {
                 div.fields {
                     div.field {

@@ -5,7 +5,7 @@ use crate::store::{Arrival, Page, Product};
 use maud::{Markup, html};
 use serde::Deserialize;
 use url::form_urlencoded;
-use web::grouped;
+use web::{forms, grouped};
 
 /// The query string of the page.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -120,23 +120,9 @@ fn filters(query: &PageQuery, products: &Page<Product>) -> Markup {
 fn pages(query: &PageQuery, arrivals: &Page<Arrival>, request: PageRequest) -> Markup {
     let shown = i64::try_from(arrivals.rows.len()).unwrap_or_default();
     let (first, last) = (request.skipped() + 1, request.skipped() + shown);
-    html! {
-        @if shown > 0 || request.number() > 1 {
-            nav.pages aria-label="Pages" {
-                span {
-                    @if shown > 0 { (grouped(first)) "–" (grouped(last)) " of " (grouped(arrivals.total)) } @else { "This page is empty." }
-                }
-                div.actions {
-                    @if request.number() > 1 {
-                        a.button.small rel="prev" href=(address(query, request.number() - 1)) { "Previous" }
-                    }
-                    @if last < arrivals.total {
-                        a.button.small rel="next" href=(address(query, request.number() + 1)) { "Next" }
-                    }
-                }
-            }
-        }
-    }
+    let range = html! { (grouped(first)) "–" (grouped(last)) " of " (grouped(arrivals.total)) };
+    let address = |page| address(query, page);
+    forms::pages(request.number(), (shown > 0).then_some(&range), last < arrivals.total, address)
 }
 
 fn address(query: &PageQuery, page: u32) -> String {

@@ -1,7 +1,7 @@
 //! Orders on the page.
 
-use super::forms::{FormId, OrderInput, Rejected, general, number, product_field, quantity_field};
-use super::home::{address, render};
+use super::forms::{FIELDS, FormId, OrderInput, Rejected, number, product_field, quantity_field};
+use super::home::{address, reject};
 use super::lists::PageQuery;
 use super::order;
 use crate::http::App;
@@ -10,6 +10,7 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use web::forms::general;
 use web::{Changed, Form, Problem, grouped};
 
 /// Maximum number of orders on the page; the API returns every order by its id.
@@ -19,11 +20,7 @@ pub(super) const ORDERS: u32 = 20;
 pub(super) async fn reserve(State(app): State<App>, Form(order): Form<OrderInput>) -> Result<Response, Problem> {
     match app.service.reserve(order.commodity_name.trim(), number(&order.quantity), None).await {
         Ok(created) => Ok((Extension(Changed), Redirect::to(&address("reserved", &created.order.id))).into_response()),
-        Err(error) => {
-            let problem = Problem::from(error);
-            let rejected = Rejected { order, problem: Some((FormId::Order, &problem)), ..Rejected::default() };
-            Ok((problem.status(), render(&app, &PageQuery::default(), &rejected).await?).into_response())
-        }
+        Err(error) => reject(&app, FormId::Order, error, Rejected { order, ..Rejected::default() }).await,
     }
 }
 
@@ -33,11 +30,7 @@ pub(super) async fn release(State(app): State<App>, Path(id): Path<String>) -> R
         Ok(released) => {
             Ok((Extension(Changed), Redirect::to(&address("released", &released.order.id))).into_response())
         }
-        Err(error) => {
-            let problem = Problem::from(error);
-            let rejected = Rejected { problem: Some((FormId::Order, &problem)), ..Rejected::default() };
-            Ok((problem.status(), render(&app, &PageQuery::default(), &rejected).await?).into_response())
-        }
+        Err(error) => reject(&app, FormId::Order, error, Rejected::default()).await,
     }
 }
 
@@ -65,13 +58,13 @@ pub(super) async fn notices(app: &App, query: &PageQuery) -> Markup {
 }
 
 /// The form and the newest orders.
-pub(super) fn card(app: &App, products: &[Product], orders: &[Order], rejected: &Rejected<'_>) -> Markup {
+pub(super) fn card(app: &App, products: &[Product], orders: &[Order], rejected: &Rejected) -> Markup {
     let problem = rejected.problem(FormId::Order);
     let input = &rejected.order;
     html! {
         section.card aria-labelledby="orders" {
             h2 id="orders" { "Orders" }
-            (general(problem))
+            (general(FIELDS, problem))
             form method="post" action="/orders" {
                 div.fields.four {
                     (product_field("orderCommodity", products, &input.commodity_name, problem))

@@ -4,6 +4,7 @@ use crate::store::{PayError, StoreError};
 use crate::strategy::ChangeError;
 use evenkeel::stream::StreamError;
 use std::fmt;
+use web::sentence;
 
 /// Why a use case failed.
 #[derive(Debug, thiserror::Error)]
@@ -60,12 +61,4 @@ impl ServiceError {
     pub(crate) fn invalid(field: &'static str, reason: &impl fmt::Display) -> Self {
         Self::Invalid { field, reason: sentence(reason) }
     }
-}
-
-/// An error message as a sentence.
-pub(crate) fn sentence(message: &impl fmt::Display) -> String {
-    let message = message.to_string();
-    let mut characters = message.chars();
-    let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
-    format!("{first}{}.", characters.as_str())
 }

@@ -5,7 +5,6 @@ mod metrics;
 mod payments;
 
 pub use error::ServiceError;
-pub(crate) use error::sentence;
 pub use payments::Searched;
 
 use self::metrics::Counters;

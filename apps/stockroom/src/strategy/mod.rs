@@ -4,6 +4,7 @@
 //! it writes, so requests may use different strategies for the same product. A version conflict under a lock that should exclude all
 //! others is counted as an interference.
 
+mod attempt;
 mod conditional;
 mod context;
 mod fenced;
@@ -12,7 +13,6 @@ mod pauses;
 mod pessimistic;
 mod retry;
 mod segmented;
-mod single_row;
 mod split;
 mod unfenced;
 

@@ -35,9 +35,3 @@ impl Pauses {
         }
     }
 }
-
-impl std::fmt::Debug for Pauses {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Pauses({})", if self.0.is_some() { "some" } else { "none" })
-    }
-}

@@ -1,5 +1,6 @@
 //! [`change`]: attempts a change by a strategy until it is committed, is rejected, or the attempts are used up.
 
+use super::attempt::Attempt;
 use super::context::StrategyContext;
 use super::{conditional, fenced, optimistic, pessimistic, segmented, split, unfenced};
 use crate::domain::{ChangeRejected, StockChange, Strategy};
@@ -164,9 +165,10 @@ pub(crate) async fn change<DB: Dialect>(
 ) -> Result<Applied, ChangeError> {
     let (conflicts, interferences) = (AtomicU32::new(0), AtomicU32::new(0));
     let policy = ConflictPolicy::default().attempts(context.attempts_max).delays(PAUSES.0, PAUSES.1);
+    let of = Attempt { pools, context, change, now_ms };
     let attempt = || {
         Box::pin(async {
-            let error = match attempt(pools, context, strategy, change, now_ms).await {
+            let error = match attempt(&of, strategy).await {
                 Ok(committed) => return Ok(committed),
                 Err(error) => error,
             };
@@ -194,24 +196,19 @@ pub(crate) async fn change<DB: Dialect>(
     }
 }
 
-async fn attempt<DB: Dialect>(
-    pools: &Pools<DB>,
-    context: &StrategyContext,
-    strategy: Strategy,
-    change: &StockChange,
-    now_ms: i64,
-) -> Result<Committed, AttemptError> {
+async fn attempt<DB: Dialect>(of: &Attempt<'_, DB>, strategy: Strategy) -> Result<Committed, AttemptError> {
+    let (context, commodity) = (of.context, of.change.commodity);
     match strategy {
-        Strategy::Optimistic => optimistic::attempt(pools, context, change, now_ms).await,
-        Strategy::Pessimistic => pessimistic::attempt(pools, context, change, now_ms).await,
-        Strategy::RedisLock => fenced::attempt(pools, context, context.lock(change.commodity), change, now_ms).await,
-        Strategy::Striped => fenced::attempt(pools, context, context.stripe(change.commodity), change, now_ms).await,
+        Strategy::Optimistic => optimistic::attempt(of).await,
+        Strategy::Pessimistic => pessimistic::attempt(of).await,
+        Strategy::RedisLock => fenced::attempt(of, context.lock(commodity)).await,
+        Strategy::Striped => fenced::attempt(of, context.stripe(commodity)).await,
         Strategy::Redlock => {
-            let lock = context.redlock(change.commodity).ok_or_else(AttemptError::no_redlock)?;
-            fenced::attempt(pools, context, lock, change, now_ms).await
+            let lock = context.redlock(commodity).ok_or_else(AttemptError::no_redlock)?;
+            fenced::attempt(of, lock).await
         }
-        Strategy::ConditionalUpdate => conditional::attempt(pools, context, change, now_ms).await,
-        Strategy::Segmented => segmented::attempt(pools, context, change, now_ms).await,
-        Strategy::Unfenced => unfenced::attempt(pools, context, change, now_ms).await,
+        Strategy::ConditionalUpdate => conditional::attempt(of).await,
+        Strategy::Segmented => segmented::attempt(of).await,
+        Strategy::Unfenced => unfenced::attempt(of).await,
     }
 }

@@ -3,53 +3,43 @@
 //! Each segment has a quantity and a limit, and the limits add up to the cap, so the rule holds if it holds in each segment. A change
 //! takes a random segment. If that is not sufficient, it locks all segments in one order and takes from several.
 
-use super::context::StrategyContext;
+use super::attempt::Attempt;
 use super::retry::{AttemptError, Committed};
-use super::{single_row, split};
+use super::split;
 use crate::domain::{ChangeRejected, StockChange};
-use crate::store::database::{Dialect, Pools};
+use crate::store::database::Dialect;
 use crate::store::tables::ledger::Movement;
 use crate::store::tables::segments::{self, Segment};
 use rand::Rng;
 
-pub(super) async fn attempt<DB: Dialect>(
-    pools: &Pools<DB>,
-    context: &StrategyContext,
-    change: &StockChange,
-    now_ms: i64,
-) -> Result<Committed, AttemptError> {
-    let slot = rand::rng().random_range(1..=context.segments);
-    let mut transaction = pools.begin().await?;
-    let changed = segments::change::<DB>(&mut transaction, change.commodity, slot, change.delta).await?;
+pub(super) async fn attempt<DB: Dialect>(of: &Attempt<'_, DB>) -> Result<Committed, AttemptError> {
+    let slot = rand::rng().random_range(1..=of.context.segments);
+    let mut transaction = of.pools.begin().await?;
+    let changed = segments::change::<DB>(&mut transaction, of.change.commodity, slot, of.change.delta).await?;
     let Some(segment) = changed else {
         transaction.rollback().await?;
-        return change_several(pools, context, change, now_ms).await;
+        return change_several(of).await;
     };
-    record_movement::<DB>(&mut transaction, segment, change.delta, change, now_ms).await?;
-    commit(transaction, change, now_ms).await
+    of.record_movement(&mut transaction, movement(segment, of.change.delta)).await?;
+    commit(of, transaction).await
 }
 
 /// Takes from several segments, the fullest first.
-async fn change_several<DB: Dialect>(
-    pools: &Pools<DB>,
-    context: &StrategyContext,
-    change: &StockChange,
-    now_ms: i64,
-) -> Result<Committed, AttemptError> {
-    let mut transaction = pools.begin().await?;
-    let all = segments::lock_all::<DB>(&mut transaction, change.commodity).await?;
+async fn change_several<DB: Dialect>(of: &Attempt<'_, DB>) -> Result<Committed, AttemptError> {
+    let mut transaction = of.pools.begin().await?;
+    let all = segments::lock_all::<DB>(&mut transaction, of.change.commodity).await?;
     let open: Vec<Segment> = all.into_iter().filter(|segment| segment.room > 0).collect();
     if open.is_empty() {
         transaction.rollback().await?;
-        split::split(pools, context, change.commodity, now_ms).await?;
+        split::split(of.pools, of.context, of.change.commodity, of.now_ms).await?;
         return Err(AttemptError::stale());
     }
-    for (segment, delta) in shares(&open, change)? {
+    for (segment, delta) in shares(&open, of.change)? {
         let after = Segment { quantity: segment.quantity + delta, version: segment.version + 1, ..segment };
-        segments::write::<DB>(&mut transaction, change.commodity, after).await?;
-        record_movement::<DB>(&mut transaction, after, delta, change, now_ms).await?;
+        segments::write::<DB>(&mut transaction, of.change.commodity, after).await?;
+        of.record_movement(&mut transaction, movement(after, delta)).await?;
     }
-    commit(transaction, change, now_ms).await
+    commit(of, transaction).await
 }
 
 /// The segments to change, and by how much.
@@ -73,24 +63,17 @@ fn shares(open: &[Segment], change: &StockChange) -> Result<Vec<(Segment, i64)>,
     Ok(shares)
 }
 
-async fn record_movement<DB: Dialect>(
-    connection: &mut DB::Connection,
-    after: Segment,
-    delta: i64,
-    change: &StockChange,
-    now_ms: i64,
-) -> Result<(), sqlx::Error> {
-    let movement = Movement { slot: after.slot, version: after.version, delta, quantity: after.quantity };
-    single_row::record_movement::<DB>(connection, movement, change, now_ms).await
+/// The movement of `delta` to `after`.
+fn movement(after: Segment, delta: i64) -> Movement {
+    Movement { slot: after.slot, version: after.version, delta, quantity: after.quantity }
 }
 
 async fn commit<DB: Dialect>(
+    of: &Attempt<'_, DB>,
     mut transaction: sqlx::Transaction<'static, DB>,
-    change: &StockChange,
-    now_ms: i64,
 ) -> Result<Committed, AttemptError> {
-    let quantity = segments::total::<DB>(&mut transaction, change.commodity).await?;
-    let cause = single_row::record_cause::<DB>(&mut transaction, change, now_ms).await?;
+    let quantity = segments::total::<DB>(&mut transaction, of.change.commodity).await?;
+    let cause = of.record_cause(&mut transaction).await?;
     transaction.commit().await.map_err(AttemptError::of_commit)?;
     Ok(Committed { quantity, cause })
 }

@@ -4,6 +4,7 @@ use crate::output::{JSON, body_json, printable};
 use crate::time::{distance, span, text as moment};
 use evenkeel::cache::admin::{Entry, Header, HeaderError, Inspected, Verdict};
 use serde_json::{Value, json};
+use web::hex;
 
 /// The compression number of payloads that are not compressed.
 const PLAIN: u8 = 0;
@@ -93,7 +94,7 @@ fn of_entry(header: &Header, now: u64) -> Vec<(&'static str, String)> {
     }
     facts.push(("entry ends", format!("{} ({})", moment(header.ends_at_ms), distance(header.ends_at_ms, now))));
     facts.push(("schema", format!("{:08x}", header.schema)));
-    facts.push(("generation", printable_hex(&header.generation.0)));
+    facts.push(("generation", hex(&header.generation.0)));
     facts
 }
 
@@ -119,14 +120,10 @@ pub(crate) fn json(cache: &str, key: &str, found: &Inspected) -> Value {
     }
     json["ends_ms"] = header.ends_at_ms.into();
     json["schema"] = format!("{:08x}", header.schema).into();
-    json["generation"] = printable_hex(&header.generation.0).into();
+    json["generation"] = hex(&header.generation.0).into();
     json["minimum_version"] = header.floor.into();
     json["loading"] = (word == "loading").into();
     let windows = header.windows.iter().map(|window| window.until_ms).filter(|until| *until > found.now_ms);
     json["windows_until_ms"] = windows.collect::<Vec<u64>>().into();
     json
-}
-
-fn printable_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,5 +1,7 @@
 //! The problem types of the console, in addition to the common ones.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use web::{Kind, Problem};
 
 web::kinds! {
@@ -71,6 +73,18 @@ web::kinds! {
 /// The problem of an invalid field of the request.
 pub(crate) fn invalid(field: &str, detail: impl Into<String>) -> Problem {
     Problem::of_field(Kind::INVALID_INPUT, field, detail)
+}
+
+/// Refuses a value outside of `range`.
+pub(crate) fn in_range<T: Copy + PartialOrd + Display>(
+    field: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), Problem> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(invalid(field, format!("`{field}` must be from {} to {}.", range.start(), range.end())))
 }
 
 /// What has become of a request that ended with this problem, for the API and the audit log: `none` (nothing was changed), `partial` (a part was)

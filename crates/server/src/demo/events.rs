@@ -1,12 +1,13 @@
 //! The stream of what happens to orders, and its groups: one keeps up, one has a member that fails, and one is paused.
 
-use super::shop::{Shop, until};
+use super::shop::Shop;
 use anyhow::Result;
 use evenkeel::stream::{Entry, Handled, OnFailure, RetryDelay};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use web::stopping;
 
 const EVENT_EVERY: Duration = Duration::from_millis(100);
 /// What happens to each order, in this order.
@@ -52,9 +53,9 @@ pub(super) async fn handle(shop: Arc<Shop>, stopped: watch::Receiver<bool>) -> R
     };
     let drain = Duration::from_millis(200);
     tokio::try_join!(
-        billing.drain(drain).run(until(stopped.clone())),
-        shipping.drain(drain).run(until(stopped.clone())),
-        analytics.drain(drain).run(until(stopped)),
+        billing.drain(drain).run(stopping(&stopped)),
+        shipping.drain(drain).run(stopping(&stopped)),
+        analytics.drain(drain).run(stopping(&stopped)),
         pause,
     )?;
     Ok(())

@@ -122,9 +122,3 @@ fn task(name: &'static str, work: impl Future<Output = Result<()>> + Send + 'sta
         }
     })
 }
-
-/// Ready once the shop stops.
-pub(super) async fn until(mut stopped: watch::Receiver<bool>) {
-    // An error means that the sender is gone, and with it the demo.
-    let _ = stopped.wait_for(|stopped| *stopped).await;
-}

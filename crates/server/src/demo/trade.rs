@@ -1,6 +1,6 @@
 //! Orders, the readers of the cache, the relay, and what went wrong before the shop opened.
 
-use super::shop::{Image, Mail, PRODUCTS, Product, Shop, until};
+use super::shop::{Image, Mail, PRODUCTS, Product, Shop};
 use anyhow::Result;
 use evenkeel::clock::UnixMs;
 use evenkeel::sql::sink::{Confirmed, Envelope, Sink, SinkError, Sinks};
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
+use web::stopping;
 
 /// Every demo has the same orders.
 const SEED: u64 = 42;
@@ -115,7 +116,7 @@ pub(super) async fn troubles(shop: &Shop) -> Result<()> {
 
 pub(super) async fn relay(shop: Arc<Shop>, stopped: watch::Receiver<bool>) -> Result<()> {
     let relay = shop.keel.relay(&shop.db).sinks(Sinks::to(Partners::default())).attempts_max(ATTEMPTS_MAX);
-    relay.retention(Duration::from_secs(600)).run(until(stopped)).await;
+    relay.retention(Duration::from_secs(600)).run(stopping(&stopped)).await;
     Ok(())
 }
 

@@ -1,12 +1,13 @@
 //! The consumers, whose jobs succeed, fail, are retried and die; the schedules; the locks.
 
-use super::shop::{Image, Mail, Shop, until};
+use super::shop::{Image, Mail, Shop};
 use anyhow::Result;
 use evenkeel::clock::Clock;
 use evenkeel::queue::{Cron, Delivery, Handled};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use web::stopping;
 
 /// Consumes all topics. Nothing consumes `newsletter` before it is resumed, because it is paused.
 pub(super) async fn consume(shop: Arc<Shop>, stopped: watch::Receiver<bool>) -> Result<()> {
@@ -21,11 +22,11 @@ pub(super) async fn consume(shop: Arc<Shop>, stopped: watch::Receiver<bool>) -> 
     let reports = shop.reports.consume(move |job: Delivery<String>| report(Arc::clone(&writer), job));
     let drain = Duration::from_millis(200);
     tokio::try_join!(
-        mail.drain(drain).run(until(stopped.clone())),
-        images.drain(drain).run(until(stopped.clone())),
-        letters.drain(drain).run(until(stopped.clone())),
-        reminders.run(until(stopped.clone())),
-        reports.drain(drain).run(until(stopped)),
+        mail.drain(drain).run(stopping(&stopped)),
+        images.drain(drain).run(stopping(&stopped)),
+        letters.drain(drain).run(stopping(&stopped)),
+        reminders.run(stopping(&stopped)),
+        reports.drain(drain).run(stopping(&stopped)),
     )?;
     Ok(())
 }
@@ -70,7 +71,7 @@ pub(super) async fn schedule(shop: Arc<Shop>, stopped: watch::Receiver<bool>) ->
     let minutely = shop.reports.periodic("orders", "* * * * *".parse::<Cron>()?, |time| format!("orders until {time}"));
     let nightly = "30 2 * * *".parse::<Cron>()?;
     let nightly = shop.reports.periodic("turnover", nightly, |time| format!("turnover of {}", time.date()));
-    tokio::try_join!(minutely.run(until(stopped.clone())), nightly.run(until(stopped)))?;
+    tokio::try_join!(minutely.run(stopping(&stopped)), nightly.run(stopping(&stopped)))?;
     Ok(())
 }
 

@@ -14,7 +14,7 @@ pub(crate) use report::{Check, Server, Verdict};
 
 use crate::address::{Address, Kind};
 use report::Report;
-use sqlx::ConnectOptions;
+use sqlx::{ConnectOptions, Database, Executor, IntoArguments};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -93,4 +93,23 @@ pub(crate) async fn examine(address: &Address) -> Server {
         Kind::Sqlite => sqlite::examine(address, &mut server).await,
     }
     server
+}
+
+/// Runs `statements`, which write and leave nothing behind. `done` says what they did, `remedy` what this user lacks if one fails.
+async fn write_permissions<DB: Database>(
+    server: &mut Server,
+    connection: &mut DB::Connection,
+    statements: &[&'static str],
+    done: &str,
+    remedy: &str,
+) where
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+    DB::Arguments: IntoArguments<DB>,
+{
+    for statement in statements {
+        if let Err(error) = sqlx::query(*statement).execute(&mut *connection).await {
+            return server.fail("permissions", error.to_string(), remedy);
+        }
+    }
+    server.ok("permissions", done);
 }

@@ -1,15 +1,21 @@
 //! The checks of a MySQL or MariaDB server.
 
-use super::connect;
 use super::report::Server;
+use super::{connect, write_permissions};
 use crate::address::Address;
 use sqlx::mysql::MySqlConnectOptions;
-use sqlx::{MySqlConnection, Row};
+use sqlx::{MySql, MySqlConnection, Row};
 
 /// Reads every variable that the checks use. Each exists in MySQL 8.0 and in MariaDB 10.6.
 const VARIABLES: &str = "SELECT VERSION(), DATABASE(), @@global.read_only, @@session.autocommit, \
     @@default_storage_engine, @@global.sql_mode, @@character_set_database, @@global.innodb_flush_log_at_trx_commit, \
     @@global.log_bin, @@global.binlog_format, @@global.binlog_row_image, @@global.time_zone, @@session.time_zone";
+
+const WRITES: [&str; 3] = [
+    "CREATE TEMPORARY TABLE evenkeel_doctor (id BIGINT PRIMARY KEY) ENGINE=InnoDB",
+    "INSERT INTO evenkeel_doctor VALUES (1)",
+    "DROP TEMPORARY TABLE evenkeel_doctor",
+];
 
 pub(super) async fn examine(address: &Address, server: &mut Server) {
     let Some(mut connection) = connect::<MySqlConnectOptions>(address, server).await else { return };
@@ -41,7 +47,10 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     server.advise(number(7) == 1, "durability", format!("innodb_flush_log_at_trx_commit={}", number(7)), remedy);
     binlog(server, number(8) == 1, &text(9), &text(10));
     server.ok("time zone", format!("server {}, session {}", text(11), text(12)));
-    temporary_table(server, &mut connection).await;
+    let remedy =
+        "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP, CREATE TEMPORARY TABLES to this user";
+    let done = "created, wrote and dropped a temporary table";
+    write_permissions::<MySql>(server, &mut connection, &WRITES, done, remedy).await;
 }
 
 fn version(server: &mut Server, version: &str) {
@@ -77,21 +86,4 @@ fn binlog(server: &mut Server, on: bool, format: &str, image: &str) {
     let rows = format == "ROW" && image == "FULL";
     let remedy = "for change data capture, set binlog_format=ROW and binlog_row_image=FULL";
     server.advise(rows, "binary log", format!("on, {format}, row image {image}"), remedy);
-}
-
-async fn temporary_table(server: &mut Server, connection: &mut MySqlConnection) {
-    let created = async {
-        sqlx::query("CREATE TEMPORARY TABLE evenkeel_doctor (id BIGINT PRIMARY KEY) ENGINE=InnoDB")
-            .execute(&mut *connection)
-            .await?;
-        sqlx::query("INSERT INTO evenkeel_doctor VALUES (1)").execute(&mut *connection).await?;
-        sqlx::query("DROP TEMPORARY TABLE evenkeel_doctor").execute(&mut *connection).await
-    };
-    match created.await {
-        Ok(_) => server.ok("permissions", "created, wrote and dropped a temporary table"),
-        Err(error) => {
-            let remedy = "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP, CREATE TEMPORARY TABLES to this user";
-            server.fail("permissions", error.to_string(), remedy);
-        }
-    }
 }

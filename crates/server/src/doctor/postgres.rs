@@ -1,16 +1,22 @@
 //! The checks of a PostgreSQL server.
 
-use super::connect;
 use super::report::Server;
+use super::{connect, write_permissions};
 use crate::address::Address;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{PgConnection, Row};
+use sqlx::{Postgres, Row};
 
 /// Reads every setting that the checks use.
 const SETTINGS: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int, \
     current_database(), pg_is_in_recovery(), current_setting('default_transaction_read_only'), \
     current_setting('default_transaction_isolation'), current_setting('server_encoding'), current_setting('fsync'), \
     current_setting('synchronous_commit'), current_setting('wal_level'), current_setting('TimeZone')";
+
+const WRITES: [&str; 3] = [
+    "CREATE TEMPORARY TABLE evenkeel_doctor (id BIGINT PRIMARY KEY)",
+    "INSERT INTO evenkeel_doctor VALUES (1)",
+    "DROP TABLE evenkeel_doctor",
+];
 
 const VERSION_MIN: i32 = 140_000;
 
@@ -44,23 +50,7 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     server.advise(durable, "durability", format!("fsync={}, synchronous_commit={}", text(7), text(8)), remedy);
     server.ok("WAL level", format!("wal_level={} (only change data capture needs logical)", text(9)));
     server.ok("time zone", text(10));
-    temporary_table(server, &mut connection).await;
-}
-
-async fn temporary_table(server: &mut Server, connection: &mut PgConnection) {
-    let created = async {
-        sqlx::query("CREATE TEMPORARY TABLE evenkeel_doctor (id BIGINT PRIMARY KEY)").execute(&mut *connection).await?;
-        sqlx::query("INSERT INTO evenkeel_doctor VALUES (1)").execute(&mut *connection).await?;
-        sqlx::query("DROP TABLE evenkeel_doctor").execute(&mut *connection).await
-    };
-    match created.await {
-        Ok(_) => server.ok("permissions", "created, wrote and dropped a temporary table"),
-        Err(error) => {
-            server.fail(
-                "permissions",
-                error.to_string(),
-                "GRANT CREATE, TEMPORARY ON DATABASE and USAGE, CREATE ON SCHEMA to this role",
-            );
-        }
-    }
+    let remedy = "GRANT CREATE, TEMPORARY ON DATABASE and USAGE, CREATE ON SCHEMA to this role";
+    let done = "created, wrote and dropped a temporary table";
+    write_permissions::<Postgres>(server, &mut connection, &WRITES, done, remedy).await;
 }

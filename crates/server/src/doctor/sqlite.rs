@@ -1,11 +1,15 @@
 //! The checks of a SQLite file. They do not create a missing file.
 
 use super::report::Server;
+use super::write_permissions;
 use crate::address::Address;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Row, SqliteConnection};
+use sqlx::{ConnectOptions, Row, Sqlite};
 use std::path::Path;
 use std::str::FromStr;
+
+/// Take and release the write lock. That needs write permission, space for a journal, and no other writer.
+const WRITES: [&str; 3] = ["BEGIN IMMEDIATE", "CREATE TABLE evenkeel_doctor (id INTEGER PRIMARY KEY)", "ROLLBACK"];
 
 pub(super) async fn examine(address: &Address, server: &mut Server) {
     let options = match SqliteConnectOptions::from_str(&address.url) {
@@ -34,7 +38,9 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         }
         Err(error) => return server.fail("file", error.to_string(), "restore the file from a backup"),
     }
-    writable(server, &mut connection).await;
+    let remedy = "allow this user to write the file and its folder, and stop other writers";
+    let done = "created a table and rolled it back";
+    write_permissions::<Sqlite>(server, &mut connection, &WRITES, done, remedy).await;
 }
 
 fn is_memory(url: &str) -> bool {
@@ -51,21 +57,4 @@ fn absent(server: &mut Server, file: &Path) {
         if folder.is_dir() { "the file will be created on first use" } else { "the folder does not exist" },
         remedy,
     );
-}
-
-/// Takes and releases the write lock. That needs write permission, space for a journal, and no other writer.
-async fn writable(server: &mut Server, connection: &mut SqliteConnection) {
-    let created = async {
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
-        sqlx::query("CREATE TABLE evenkeel_doctor (id INTEGER PRIMARY KEY)").execute(&mut *connection).await?;
-        sqlx::query("ROLLBACK").execute(&mut *connection).await
-    };
-    match created.await {
-        Ok(_) => server.ok("permissions", "created a table and rolled it back"),
-        Err(error) => server.fail(
-            "permissions",
-            error.to_string(),
-            "allow this user to write the file and its folder, and stop other writers",
-        ),
-    }
 }

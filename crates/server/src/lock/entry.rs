@@ -1,12 +1,13 @@
 //! A lock that is in use, and its forms for output: a table row, text, JSON.
 
-use crate::output::{from_hex, printable, truncated};
+use crate::output::{printable, truncated};
 use crate::time::span;
 use anyhow::Result;
 use evenkeel::lock::Holder;
 use evenkeel::lock::{PERMITS_MAX, PoolHolder, PoolState};
 use evenkeel::{Keel, Token};
 use serde_json::{Value, json};
+use web::from_hex;
 
 /// Maximum width of the holders' metadata.
 const METADATA_WIDTH: usize = 40;

@@ -1,7 +1,7 @@
 //! `add`: enqueues a job.
 
 use super::Servers;
-use super::names::PriorityName;
+use super::jobs::names::PriorityName;
 use crate::output::{JSON, Output};
 use crate::time;
 use anyhow::{Result, bail};

@@ -1,5 +1,6 @@
 //! `amend`: replaces the body of a waiting job or of a dead letter.
 
+use super::jobs::JobArguments;
 use super::{Servers, add, change};
 use crate::output::Output;
 use anyhow::{Result, bail};
@@ -9,10 +10,8 @@ use evenkeel::queue::{Found, JobId, State};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// Topic
-    topic: String,
-    /// Job id: 32 hexadecimal digits, or the id that its sender chose
-    id: String,
+    #[command(flatten)]
+    job: JobArguments,
     /// New body, in the topic's encoding (usually JSON)
     body: String,
     /// Only if the body is still this one, byte for byte
@@ -21,15 +20,15 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(servers: &Servers<'_>, arguments: Arguments, output: Output) -> Result<bool> {
-    let topic = super::topic(servers, &arguments.topic).await?;
+    let topic = super::topic(servers, &arguments.job.topic).await?;
     add::check_body(&topic, &arguments.body)?;
-    let id = super::job_id(&arguments.id);
+    let id = super::job_id(&arguments.job.id);
     let (body, seen) = (Bytes::from(arguments.body), arguments.seen.map(Bytes::from));
     let Some(found) = topic.job(id).await? else {
-        bail!("queue {}: no job {} (unknown id, or its completion record has expired)", topic.name(), arguments.id);
+        bail!("queue {}: no job {} (unknown id, or its completion record has expired)", topic.name(), arguments.job.id);
     };
     let answer = amend(&topic, id, &found, seen, body).await?;
-    output.report(&[arguments.id], [answer].into_iter())
+    output.report(&[arguments.job.id], [answer].into_iter())
 }
 
 /// Whether the body was replaced, and what happened. A body that is already the new one counts as replaced, so the command can be repeated.

@@ -1,6 +1,7 @@
 //! `revoke`, `reschedule`, `run`, `pause`, `resume`.
 
 use super::Servers;
+use super::jobs::JobArguments;
 use crate::output::Output;
 use crate::time;
 use anyhow::{Result, bail};
@@ -19,7 +20,7 @@ pub(super) struct Ids {
 #[derive(clap::Args)]
 pub(super) struct TopicArgument {
     /// Topic
-    topic: String,
+    pub(super) topic: String,
 }
 
 #[derive(clap::Args)]
@@ -33,10 +34,8 @@ pub(super) struct PauseArguments {
 
 #[derive(clap::Args)]
 pub(super) struct RescheduleArguments {
-    /// Topic
-    topic: String,
-    /// Job id: 32 hexadecimal digits, or the id that its sender chose
-    id: String,
+    #[command(flatten)]
+    job: JobArguments,
     /// New due time, for example 2026-11-21T18:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time::read_time, conflicts_with = "after")]
     at: Option<u64>,
@@ -79,11 +78,11 @@ pub(super) async fn reschedule(servers: &Servers<'_>, arguments: RescheduleArgum
     if when.is_none() && arguments.body.is_none() {
         bail!("nothing to change: add --at TIME, --in SPAN or --body BODY");
     }
-    let topic = super::topic(servers, &arguments.topic).await?;
+    let topic = super::topic(servers, &arguments.job.topic).await?;
     let body = arguments.body.map(|body| body.into_bytes().into());
-    let change = Reschedule { id: super::job_id(&arguments.id), when, body, codec: Some(topic.codec()) };
+    let change = Reschedule { id: super::job_id(&arguments.job.id), when, body, codec: Some(topic.codec()) };
     let answer = topic.change(change).await?;
-    output.report(&[arguments.id], [moved(answer, "changed")].into_iter())
+    output.report(&[arguments.job.id], [moved(answer, "changed")].into_iter())
 }
 
 pub(super) async fn pause(servers: &Servers<'_>, arguments: &PauseArguments, output: Output) -> Result<bool> {

@@ -8,14 +8,10 @@ mod amend;
 mod change;
 mod dead;
 mod grow;
-mod jobs;
-pub(crate) mod names;
-mod newest;
-pub(crate) mod prefixes;
+pub(crate) mod jobs;
 mod stats;
 mod top;
 mod watch;
-mod why;
 
 use crate::connect::{Servers, on_servers};
 use crate::database::{Database, on};
@@ -46,11 +42,11 @@ enum Command {
     /// List topics with their backlog, workers and lateness
     Ls,
     /// Show the statistics of a topic
-    Stats(stats::Arguments),
+    Stats(change::TopicArgument),
     /// List the jobs of a topic, page by page
     Peek(jobs::PeekArguments),
     /// List the newest jobs of a topic, with the beginning of each body
-    Newest(newest::Arguments),
+    Newest(jobs::PeekArguments),
     /// Show one job: state, body, attempts, errors
     Job(jobs::JobArguments),
     /// Tell why a job is where it is: why it does not run, or what has become of it
@@ -109,9 +105,9 @@ async fn operate(servers: &Servers<'_>, command: Command, output: Output) -> Res
         Command::Ls => stats::list(servers, output).await,
         Command::Stats(arguments) => stats::stats(servers, &arguments, output).await,
         Command::Peek(arguments) => jobs::peek(servers, &arguments, output).await,
-        Command::Newest(arguments) => newest::newest(servers, &arguments, output).await,
-        Command::Job(arguments) => jobs::job(servers, &arguments, output).await,
-        Command::Why(arguments) => why::why(servers, &arguments, output).await,
+        Command::Newest(arguments) => jobs::newest::newest(servers, &arguments, output).await,
+        Command::Job(arguments) => jobs::show::job(servers, &arguments, output).await,
+        Command::Why(arguments) => jobs::why::why(servers, &arguments, output).await,
         Command::Add(arguments) => add::run(servers, arguments, output).await,
         Command::Revoke(arguments) => change::revoke(servers, &arguments, output).await,
         Command::Reschedule(arguments) => change::reschedule(servers, arguments, output).await,

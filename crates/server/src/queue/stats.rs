@@ -1,25 +1,21 @@
 //! `ls` and `stats`: the statistics of topics.
 
-use super::{Servers, prefixes};
+use super::Servers;
+use super::change::TopicArgument;
 use crate::listing::Listing;
 use crate::output::{Output, table};
+use crate::prefixes;
 use crate::time;
 use anyhow::Result;
 use evenkeel::queue::topic::{Topic, TopicStats};
 use serde_json::{Value, json};
-
-#[derive(clap::Args)]
-pub(super) struct Arguments {
-    /// Topic
-    topic: String,
-}
 
 pub(super) async fn list(servers: &Servers<'_>, output: Output) -> Result<bool> {
     let all = super::listing(servers, &[]).await?;
     prefixes::print(&servers.keel, &all, ("queues", prefixes::TOPICS), output).await
 }
 
-pub(super) async fn stats(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
+pub(super) async fn stats(servers: &Servers<'_>, arguments: &TopicArgument, output: Output) -> Result<bool> {
     let topic = super::topic(servers, &arguments.topic).await?;
     let stats = topic.stats().await?;
     output.print(&json(&topic, &stats), &(text(&topic, &stats) + super::redis_only(&topic)))?;

@@ -15,17 +15,15 @@ use std::time::Duration;
 #[derive(clap::Args)]
 pub(super) struct GroupArguments {
     /// Stream
-    stream: String,
+    pub(super) stream: String,
     /// Group
-    group: String,
+    pub(super) group: String,
 }
 
 #[derive(clap::Args)]
 pub(super) struct PauseArguments {
-    /// Stream
-    stream: String,
-    /// Group
-    group: String,
+    #[command(flatten)]
+    of: GroupArguments,
     /// Duration, for example 15m (default: until `resume`)
     #[arg(long = "for", value_name = "SPAN", value_parser = time::read_span)]
     span: Option<u64>,
@@ -34,10 +32,8 @@ pub(super) struct PauseArguments {
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("goal").required(true)))]
 pub(super) struct SeekArguments {
-    /// Stream
-    stream: String,
-    /// Group
-    group: String,
+    #[command(flatten)]
+    of: GroupArguments,
     /// To the first entry that the log still has
     #[arg(long, group = "goal")]
     start: bool,
@@ -71,7 +67,8 @@ pub(super) struct TrimArguments {
 }
 
 pub(super) async fn pause(keel: &Keel, arguments: &PauseArguments, output: Output) -> Result<bool> {
-    let stream = keel.stream_admin(&arguments.stream).await?;
+    let GroupArguments { stream, group } = &arguments.of;
+    let stream = keel.stream_admin(stream).await?;
     if let Some(span) = arguments.span
         && !(1..=SPAN_MS_MAX).contains(&span)
     {
@@ -79,13 +76,13 @@ pub(super) async fn pause(keel: &Keel, arguments: &PauseArguments, output: Outpu
     }
     let now = keel.link().map_or(0, evenkeel::link::Link::server_now_ms);
     let until = arguments.span.map(|span| now.saturating_add(span));
-    stream.pause(&arguments.group, until.map(UnixMs)).await?;
-    let head = format!("{} of {}", arguments.group, stream.name());
+    stream.pause(group, until.map(UnixMs)).await?;
+    let head = format!("{group} of {}", stream.name());
     let text = match until {
         Some(until) => format!("{head}: paused until {}\n", time::text(until)),
         None => format!("{head}: paused until resumed\n"),
     };
-    let value = json!({ "stream": stream.name(), "group": arguments.group, "paused": true, "until_ms": until });
+    let value = json!({ "stream": stream.name(), "group": group, "paused": true, "until_ms": until });
     output.print(&value, &text)?;
     Ok(true)
 }
@@ -99,8 +96,8 @@ pub(super) async fn resume(keel: &Keel, arguments: &GroupArguments, output: Outp
 }
 
 pub(super) async fn seek(keel: &Keel, arguments: &SeekArguments, output: Output) -> Result<bool> {
-    let stream = keel.stream_admin(&arguments.stream).await?;
-    let (group, to) = (&arguments.group, goal(arguments));
+    let stream = keel.stream_admin(&arguments.of.stream).await?;
+    let (group, to) = (&arguments.of.group, goal(arguments));
     let previews = stream.preview_seek(group, to).await?;
     let text = summary(&previews);
     if arguments.dry_run && guard("stream_command_seek_dry_run") {

@@ -1,5 +1,6 @@
 //! `dead ls|replay|rm`: lists, replays and deletes the dead letters of a group.
 
+use super::change::GroupArguments;
 use super::entries::{CELL_MAX, read_place};
 use super::letters::{Tally, matching};
 use crate::output::{Output, body_json, next_page, printable, table_or, truncated};
@@ -41,10 +42,8 @@ pub(super) struct FilterArguments {
 
 #[derive(clap::Args)]
 pub(super) struct ListArguments {
-    /// Stream
-    stream: String,
-    /// Group
-    group: String,
+    #[command(flatten)]
+    of: GroupArguments,
     #[command(flatten)]
     filter: FilterArguments,
     /// Dead letters per page
@@ -57,10 +56,8 @@ pub(super) struct ListArguments {
 
 #[derive(clap::Args)]
 pub(super) struct ReplayArguments {
-    /// Stream
-    stream: String,
-    /// Group
-    group: String,
+    #[command(flatten)]
+    of: GroupArguments,
     /// Only these dead letters, as `dead ls` prints them
     #[arg(value_name = "PARTITION:ID", value_parser = read_place, conflicts_with_all = ["error", "value", "key", "from", "until", "limit"])]
     ids: Vec<LetterId>,
@@ -82,10 +79,8 @@ pub(super) struct ReplayArguments {
 
 #[derive(clap::Args)]
 pub(super) struct RemoveArguments {
-    /// Stream
-    stream: String,
-    /// Group
-    group: String,
+    #[command(flatten)]
+    of: GroupArguments,
     /// Dead letters, as `dead ls` prints them
     #[arg(value_name = "PARTITION:ID", value_parser = read_place, required_unless_present = "all", conflicts_with_all = ["error", "value", "key", "from", "until"])]
     ids: Vec<LetterId>,
@@ -120,9 +115,9 @@ pub(super) async fn run(keel: &Keel, command: Command, output: Output) -> Result
 }
 
 /// The dead letters of a registered group: a misspelled name is not a group without dead letters.
-async fn dead(keel: &Keel, stream: &str, group: &str) -> Result<DeadLetters> {
+async fn dead(keel: &Keel, GroupArguments { stream, group }: &GroupArguments) -> Result<DeadLetters> {
     let stream = keel.stream_admin(stream).await?;
-    let is_known = stream.groups().await?.iter().any(|state| state.name == group);
+    let is_known = stream.groups().await?.iter().any(|state| state.name == *group);
     if !is_known && guard("stream_command_group_known") {
         bail!("stream {} has no group {group}; `evenkeel stream groups {0}` lists its groups", stream.name());
     }
@@ -130,14 +125,14 @@ async fn dead(keel: &Keel, stream: &str, group: &str) -> Result<DeadLetters> {
 }
 
 async fn list(keel: &Keel, arguments: &ListArguments, output: Output) -> Result<bool> {
-    let dead = dead(keel, &arguments.stream, &arguments.group).await?;
+    let dead = dead(keel, &arguments.of).await?;
     let page = dead.page(&arguments.filter.filter(), arguments.after, usize::from(arguments.limit)).await?;
     let now = keel.link().map_or(0, evenkeel::link::Link::server_now_ms);
     let rows: Vec<Vec<String>> = page.letters.iter().map(|(id, letter)| row(*id, letter, now)).collect();
     let empty = match (&page.next, arguments.after) {
         (Some(_), _) => "no match among the 10,000 dead letters that were read".to_owned(),
         (None, Some(_)) => "no more dead letters; omit --after to start from the beginning".to_owned(),
-        (None, None) => format!("group {} of {}: no dead letters that match", arguments.group, arguments.stream),
+        (None, None) => format!("group {} of {}: no dead letters that match", arguments.of.group, arguments.of.stream),
     };
     let mut text = table_or(&["ID", "DIED", "ERRORS", "KEY", "VALUE", "REASON"], &rows, &empty);
     let next = page.next.map(|next| next.to_string());
@@ -193,8 +188,8 @@ fn letter_json(id: LetterId, letter: &DeadLetter) -> Value {
 }
 
 async fn replay(keel: &Keel, arguments: &ReplayArguments, output: Output) -> Result<bool> {
-    let group = &arguments.group;
-    let dead = dead(keel, &arguments.stream, group).await?;
+    let group = &arguments.of.group;
+    let dead = dead(keel, &arguments.of).await?;
     let filter = arguments.filter.filter();
     let is_all = arguments.all || filter != LetterFilter::default();
     if arguments.ids.is_empty() && !is_all {
@@ -233,8 +228,8 @@ async fn replay(keel: &Keel, arguments: &ReplayArguments, output: Output) -> Res
 }
 
 async fn remove(keel: &Keel, arguments: &RemoveArguments, output: Output) -> Result<bool> {
-    let group = &arguments.group;
-    let dead = dead(keel, &arguments.stream, group).await?;
+    let group = &arguments.of.group;
+    let dead = dead(keel, &arguments.of).await?;
     if !arguments.all {
         let removed = dead.remove_all(&arguments.ids).await?;
         let answer = |removed: &bool| (*removed, if *removed { "deleted" } else { "not a dead letter" }.to_owned());

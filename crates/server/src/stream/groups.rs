@@ -3,7 +3,7 @@
 use super::figures::{self, Figures};
 use crate::listing::Listing;
 use crate::output::{Output, table_or};
-use crate::queue::prefixes;
+use crate::prefixes;
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::Keel;

@@ -1,5 +1,6 @@
 //! `unregister`: forgets a group. The console shares the checks and the texts.
 
+use super::change::GroupArguments;
 use super::figures;
 use crate::output::Output;
 use anyhow::{Result, bail};
@@ -12,18 +13,16 @@ use serde_json::json;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// Stream
-    stream: String,
-    /// Group
-    group: String,
+    #[command(flatten)]
+    of: GroupArguments,
     /// Confirm by repeating the name of the group
     #[arg(long, value_name = "GROUP")]
     confirm: Option<String>,
 }
 
 pub(super) async fn run(keel: &Keel, arguments: &Arguments, output: Output) -> Result<bool> {
-    let stream = keel.stream_admin(&arguments.stream).await?;
-    let (name, group) = (stream.name(), &arguments.group);
+    let stream = keel.stream_admin(&arguments.of.stream).await?;
+    let (name, group) = (stream.name(), &arguments.of.group);
     let Some(state) = find(&stream, group).await? else {
         bail!("stream {name} has no group {group}; `evenkeel stream groups {name}` lists its groups");
     };

@@ -99,7 +99,7 @@ impl ConnectionLimit {
 
     fn try_ordinary(&self, source: IpAddr) -> Option<Ordinary> {
         let open = &self.open;
-        let mut counts = open.counts();
+        let mut counts = open.counts.lock();
         let of_source = counts.by_source.get(&source).copied().unwrap_or(0);
         if counts.total >= open.total_max || of_source >= open.per_source_max {
             if !open.was_reached.swap(true, Ordering::Relaxed) {
@@ -115,16 +115,10 @@ impl ConnectionLimit {
     }
 }
 
-impl Open {
-    fn counts(&self) -> parking_lot::MutexGuard<'_, Counts> {
-        self.counts.lock()
-    }
-}
-
 impl Drop for Ordinary {
     fn drop(&mut self) {
         let open = &self.open;
-        let mut counts = open.counts();
+        let mut counts = open.counts.lock();
         counts.total -= 1;
         let left = counts.by_source.get(&self.source).map_or(0, |count| count - 1);
         if left == 0 {
@@ -170,7 +164,7 @@ mod tests {
         held.pop();
         assert!(!limit.acquire(one).await.is_reserve, "a slot was released");
         held.clear();
-        assert!(limit.open.counts().by_source.is_empty(), "a source without connections is removed");
+        assert!(limit.open.counts.lock().by_source.is_empty(), "a source without connections is removed");
         assert_eq!(limit.reserve.available_permits(), RESERVE);
     }
 }

@@ -28,14 +28,10 @@ struct Wait {
 
 impl HeadTimer {
     fn wait_until(&self, deadline: Instant) -> Wait {
-        let sleep = self.idle().take();
+        let sleep = self.idle.lock().take();
         // A timer that fires after the deadline cannot be reused.
         let sleep = sleep.filter(|sleep| sleep.deadline().into_std() <= deadline);
         Wait { deadline, sleep, owner: self.clone() }
-    }
-
-    fn idle(&self) -> parking_lot::MutexGuard<'_, Option<Pin<Box<TokioSleep>>>> {
-        self.idle.lock()
     }
 }
 
@@ -75,7 +71,7 @@ impl Sleep for Wait {}
 impl Drop for Wait {
     fn drop(&mut self) {
         if let Some(sleep) = self.sleep.take() {
-            *self.owner.idle() = Some(sleep);
+            *self.owner.idle.lock() = Some(sleep);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Assets embedded in the program: those of the application and those of all applications.
 
-use crate::Problem;
+use crate::{Problem, hex};
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
-use std::fmt::Write;
 
 /// The assets of all applications: the style sheet.
 #[derive(RustEmbed)]
@@ -51,9 +50,5 @@ fn media_type(file: &str) -> &'static str {
 
 /// The first eight bytes of the content's SHA-256.
 fn tag(asset: &EmbeddedFile) -> String {
-    asset.metadata.sha256_hash().iter().take(8).fold(String::new(), |mut tag, byte| {
-        // Writing into a string cannot fail.
-        let _ = write!(tag, "{byte:02x}");
-        tag
-    })
+    hex(&asset.metadata.sha256_hash()[..8])
 }

@@ -101,17 +101,17 @@ fn properties(schema: &Value) -> Markup {
 /// The problem types, at the addresses that `type` refers to.
 fn problems(own: &[Kind]) -> Markup {
     let mut kinds: Vec<Kind> = Kind::COMMON.iter().chain(own).copied().collect();
-    kinds.sort_by_key(|kind| kind.status());
+    kinds.sort_by_key(|kind| kind.status);
     html! {
         section.card aria-labelledby="problems" {
             h2 id="problems" { "Problems" }
             table.doc {
                 thead { tr { th scope="col" { "Type" } th scope="col" { "Status" } th scope="col" { "Meaning" } } }
                 tbody { @for kind in &kinds {
-                    tr.doc id=(kind.slug()) {
-                        td { code { "/docs#" (kind.slug()) } }
-                        td { (kind.status().as_u16()) }
-                        td { strong { (kind.title()) ". " } (marked(kind.advice())) }
+                    tr.doc id=(kind.slug) {
+                        td { code { "/docs#" (kind.slug) } }
+                        td { (kind.status.as_u16()) }
+                        td { strong { (kind.title) ". " } (marked(kind.advice)) }
                     }
                 } }
             }

@@ -5,18 +5,23 @@ use axum::http::StatusCode;
 /// A problem type. An application adds its own to the common ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    status: StatusCode,
-    slug: &'static str,
-    title: &'static str,
-    advice: &'static str,
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The last part of the problem's `type`: stable, so that programs may compare it.
+    pub slug: &'static str,
+    /// The summary.
+    pub title: &'static str,
+    /// The meaning and the remedy.
+    pub advice: &'static str,
 }
 
-/// A table of problem types: the constant, and the arguments of [`Kind::new`].
+/// A table of problem types: the constant, and the fields of its [`Kind`].
 #[macro_export]
 macro_rules! kinds {
     ($($(#[$attribute:meta])* $vis:vis $name:ident = $status:ident, $slug:literal, $title:literal, $advice:literal;)+) => {$(
         $(#[$attribute])*
-        $vis const $name: $crate::Kind = $crate::Kind::new(axum::http::StatusCode::$status, $slug, $title, $advice);
+        $vis const $name: $crate::Kind =
+            $crate::Kind { status: axum::http::StatusCode::$status, slug: $slug, title: $title, advice: $advice };
     )+};
 }
 
@@ -74,37 +79,6 @@ impl Kind {
         Self::UNAVAILABLE,
         Self::OUTCOME_UNKNOWN,
     ];
-
-    /// A problem type with this HTTP `status`. `slug` is the last part of its `type` and stable, so that programs may compare it;
-    /// `title` is its summary, `advice` says what it means and what to do.
-    #[must_use]
-    pub const fn new(status: StatusCode, slug: &'static str, title: &'static str, advice: &'static str) -> Self {
-        Self { status, slug, title, advice }
-    }
-
-    /// The last part of the problem's `type`.
-    #[must_use]
-    pub const fn slug(self) -> &'static str {
-        self.slug
-    }
-
-    /// The summary.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        self.title
-    }
-
-    /// The HTTP status.
-    #[must_use]
-    pub const fn status(self) -> StatusCode {
-        self.status
-    }
-
-    /// The meaning and the remedy.
-    #[must_use]
-    pub const fn advice(self) -> &'static str {
-        self.advice
-    }
 
     /// The common problem type for a bare status.
     #[must_use]

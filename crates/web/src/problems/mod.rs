@@ -63,9 +63,9 @@ impl Problem {
     /// A problem of the type `kind`; `detail` describes this occurrence.
     pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
         Problem {
-            type_uri: format!("/docs#{}", kind.slug()),
-            title: kind.title(),
-            status: kind.status().as_u16(),
+            type_uri: format!("/docs#{}", kind.slug),
+            title: kind.title,
+            status: kind.status.as_u16(),
             detail: detail.into(),
             errors: Vec::new(),
             kind: Box::new(kind),
@@ -75,7 +75,7 @@ impl Problem {
     /// A problem of the type `kind` with its advice as the detail.
     #[must_use]
     pub fn plain(kind: Kind) -> Self {
-        Self::new(kind, kind.advice())
+        Self::new(kind, kind.advice)
     }
 
     /// A problem of the type `kind` with one invalid field.

@@ -25,7 +25,7 @@ macro_rules! problems {
 pub fn responses(kinds: &[Kind]) -> BTreeMap<String, RefOr<Response>> {
     let mut titles: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for kind in kinds {
-        titles.entry(kind.status().as_str().to_owned()).or_default().push(kind.title());
+        titles.entry(kind.status.as_str().to_owned()).or_default().push(kind.title);
     }
     titles.into_iter().map(|(status, titles)| (status, RefOr::T(response(&titles.join(" · "))))).collect()
 }

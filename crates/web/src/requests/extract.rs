@@ -1,9 +1,9 @@
 //! Extractors like axum's whose rejections are a [`Problem`] with the names of the invalid fields.
 
-use crate::{FieldError, Kind, Problem};
+use crate::{FieldError, Kind, Problem, sentence};
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
@@ -32,14 +32,6 @@ impl<S: InvalidInput, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         }
         let body = Bytes::from_request(request, state).await.map_err(|rejection| body_rejection(&rejection))?;
         parse_json(&body, S::KIND).map(JsonBody)
-    }
-}
-
-impl<S: InvalidInput, T: DeserializeOwned> OptionalFromRequest<S> for JsonBody<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &S) -> Result<Option<Self>, Problem> {
-        <Self as FromRequest<S>>::from_request(request, state).await.map(Some)
     }
 }
 
@@ -156,16 +148,11 @@ fn explained(field: &str, message: &str) -> String {
     });
     match type_name {
         Some(type_name) => format!("`{field}` must be {type_name}."),
-        None => format!("{}.", capitalized(message)),
+        None => sentence(message),
     }
 }
 
 /// Removes serde_json's " at line 1 column 9": the field is already named.
 fn without_position(message: &str) -> &str {
     message.split(" at line ").next().unwrap_or(message)
-}
-
-fn capitalized(message: &str) -> String {
-    let mut characters = message.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + characters.as_str())
 }

@@ -9,11 +9,12 @@ mod statement;
 
 pub use database_url::{DatabaseUrl, DatabaseUrlError, is_unreachable};
 pub use driver::Driver;
-pub use mysql::{mysql_options, mysql_pool};
-pub use postgres::{postgres_options, postgres_pool};
+pub use mysql::mysql_pool;
+pub use postgres::postgres_pool;
 pub use sqlite::sqlite_options;
 pub use statement::{Statement, Value};
 
+use sqlx::{ConnectOptions, Connection};
 use std::time::Duration;
 
 /// Size and timeout of a pool on a database server.
@@ -23,4 +24,18 @@ pub struct PoolLimits {
     pub connections_max: u32,
     /// How long a request waits for a connection.
     pub acquire_timeout: Duration,
+}
+
+/// The options of `url`, after one connection has succeeded: a pool would only report a timeout.
+///
+/// # Errors
+/// The URL is invalid, or the server is unreachable or refuses the connection.
+pub async fn server_options<O>(url: &str, connect_timeout: Duration) -> Result<O, sqlx::Error>
+where
+    O: ConnectOptions<Connection: Sized>,
+{
+    let options = O::from_str(url)?;
+    let first = tokio::time::timeout(connect_timeout, options.connect()).await;
+    first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
+    Ok(options)
 }

@@ -73,38 +73,20 @@ impl Statement {
     }
 }
 
-impl From<i64> for Value {
-    fn from(number: i64) -> Self {
-        Self::Int(number)
-    }
+macro_rules! values_from {
+    ($($variant:ident: $type:ty),+) => {$(
+        impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::$variant(value)
+            }
+        }
+    )+};
 }
 
-impl From<Option<i64>> for Value {
-    fn from(number: Option<i64>) -> Self {
-        Self::OptionalInt(number)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(flag: bool) -> Self {
-        Self::Bool(flag)
-    }
-}
+values_from!(Int: i64, OptionalInt: Option<i64>, Bool: bool, Text: String, Bytes: Vec<u8>);
 
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<Vec<u8>> for Value {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self::Bytes(bytes)
     }
 }

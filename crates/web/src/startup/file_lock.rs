@@ -6,7 +6,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// An exclusive lock on a SQLite file, released on drop or when the process ends.
 ///
@@ -35,7 +35,7 @@ impl FileLock {
         } else if !folder.is_dir() {
             bail!("the folder {shown} of the database {database} does not exist: create it, or correct the URL");
         }
-        let path = lock_path(file);
+        let path = file.with_added_extension("lock");
         let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut lock = lock.with_context(|| format!("cannot write to the folder {shown}"))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -64,10 +64,4 @@ impl FileLock {
         self.0.write_all(address.as_bytes())?;
         Ok(())
     }
-}
-
-fn lock_path(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(".lock");
-    PathBuf::from(name)
 }

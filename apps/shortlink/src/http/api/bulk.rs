@@ -60,6 +60,28 @@ pub enum ImportOutcome {
     },
 }
 
+impl ImportOutcome {
+    /// The outcomes of all rows, in their order: `checked` says which are valid, and `written` has the outcomes of those.
+    pub(crate) fn of_rows(checked: &[Result<ImportRow, String>], written: &[RowOutcome]) -> Vec<Self> {
+        let mut written = written.iter();
+        let outcome = |row: &Result<ImportRow, String>| match row {
+            Ok(_) => written.next().map(Self::from),
+            Err(detail) => Some(Self::Refused { detail: detail.clone() }),
+        };
+        checked.iter().filter_map(outcome).collect()
+    }
+}
+
+impl From<&RowOutcome> for ImportOutcome {
+    fn from(outcome: &RowOutcome) -> Self {
+        match outcome {
+            RowOutcome::Created(code) => Self::Created { code: code.to_string() },
+            RowOutcome::Present => Self::Present,
+            RowOutcome::Taken(code) => Self::Taken { code: code.to_string() },
+        }
+    }
+}
+
 /// Import links
 ///
 /// Imports all valid rows in one transaction. Repeating a request changes nothing: a row whose code exists, or, without a code, whose
@@ -85,16 +107,8 @@ pub(super) async fn import(
         batch.rows.iter().map(|row| row.check(app.service.rules(), host.as_str())).collect();
     let good = checked.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
     let written = app.service.import(good).await?;
-    let consistency = written.consistency;
-    let mut imported = written.value.into_iter();
-    let outcomes = checked
-        .into_iter()
-        .filter_map(|row| match row {
-            Ok(_) => imported.next().map(outcome),
-            Err(detail) => Some(ImportOutcome::Refused { detail }),
-        })
-        .collect();
-    Ok((Extension(consistency), Extension(Changed), Json(ImportReport { outcomes })).into_response())
+    let outcomes = ImportOutcome::of_rows(&checked, &written.value);
+    Ok((Extension(written.consistency), Extension(Changed), Json(ImportReport { outcomes })).into_response())
 }
 
 /// Export all links
@@ -139,12 +153,4 @@ async fn chunk(service: &Service, after: i64) -> Result<(Bytes, Option<i64>), Se
         }
     }
     Ok((lines.into(), next))
-}
-
-fn outcome(row: RowOutcome) -> ImportOutcome {
-    match row {
-        RowOutcome::Created(code) => ImportOutcome::Created { code: code.to_string() },
-        RowOutcome::Present => ImportOutcome::Present,
-        RowOutcome::Taken(code) => ImportOutcome::Taken { code: code.to_string() },
-    }
 }

@@ -1,7 +1,7 @@
 //! [`Overlay`]: links with the pending writes of this instance applied, so that the instance shows what it has accepted.
 
 use crate::domain::{Decision, Link, Operation, PendingWrite};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -43,17 +43,17 @@ impl Overlay {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
-        self.entries().by_code.get(code).map(|entry| (entry.pending.clone(), entry.version))
+        self.entries.lock().by_code.get(code).map(|entry| (entry.pending.clone(), entry.version))
     }
 
     /// Whether the link has pending writes.
     pub(super) fn has(&self, code: &str) -> bool {
-        self.count.load(Ordering::Acquire) > 0 && self.entries().by_code.contains_key(code)
+        self.count.load(Ordering::Acquire) > 0 && self.entries.lock().by_code.contains_key(code)
     }
 
     /// Adds a pending write. `base` is the link before it, if known.
     pub(super) fn put(&self, sequence: u64, write: &PendingWrite, base: Option<Option<Link>>) {
-        let mut entries = self.entries();
+        let mut entries = self.entries.lock();
         if sequence <= entries.removed {
             return;
         }
@@ -66,14 +66,10 @@ impl Overlay {
 
     /// Removes the writes up to this sequence: they are in the database.
     pub(super) fn remove_up_to(&self, sequence: u64) {
-        let mut entries = self.entries();
+        let mut entries = self.entries.lock();
         entries.removed = entries.removed.max(sequence);
         entries.by_code.retain(|_, entry| entry.sequence > sequence);
         self.count.store(entries.by_code.len(), Ordering::Release);
-    }
-
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock()
     }
 }
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use web::hex;
 
 /// The quarantine file, in JSON Lines. After a crash its last records may be duplicated.
 const FILE: &str = "unreadable.jsonl";
@@ -27,7 +28,7 @@ pub(super) fn append(folder: &Path, unreadable: &[Unreadable]) -> io::Result<Pat
     let mut lines = Vec::new();
     for (spooled, why) in unreadable {
         let code = String::from_utf8_lossy(&spooled.effect.key).into_owned();
-        let write = spooled.effect.body.iter().map(|byte| format!("{byte:02x}")).collect();
+        let write = hex(&spooled.effect.body);
         serde_json::to_writer(&mut lines, &Line { sequence: spooled.sequence, why, code, write })?;
         lines.push(b'\n');
     }

@@ -1,25 +1,18 @@
 //! MySQL and MariaDB: only SQL that both support (no `RETURNING`).
 
 use super::dialect::Dialect;
-use super::pools::{LISTS_MAX, Pools};
+use super::pools::{ACQUIRE_TIMEOUT, LISTS, Pools, SHARED};
 use super::schema::{self, Schema};
 use crate::store::StoreError;
 use sqlx::MySql;
-use std::time::Duration;
-use web::sql::{PoolLimits, Statement, mysql_options, mysql_pool};
-
-/// Connections of one instance.
-const CONNECTIONS_MAX: u32 = 16;
-
-/// Timeout for a pooled connection, and for the first connection at the start.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+use sqlx::mysql::MySqlConnectOptions;
+use web::sql::{Statement, mysql_pool, server_options};
 
 pub(in crate::store) async fn open(url: &str, schema: Schema) -> Result<Pools<MySql>, StoreError> {
-    let options = mysql_options(url, ACQUIRE_TIMEOUT).await?;
-    let limits = |connections_max| PoolLimits { connections_max, acquire_timeout: ACQUIRE_TIMEOUT };
-    let pool = mysql_pool(options.clone(), limits(CONNECTIONS_MAX));
+    let options: MySqlConnectOptions = server_options(url, ACQUIRE_TIMEOUT).await?;
+    let pool = mysql_pool(options.clone(), SHARED);
     schema::prepare(&pool, sqlx::migrate!("migrations/mysql"), schema).await?;
-    Ok(Pools::shared(pool, mysql_pool(options, limits(LISTS_MAX))))
+    Ok(Pools::shared(pool, mysql_pool(options, LISTS)))
 }
 
 impl Dialect for MySql {

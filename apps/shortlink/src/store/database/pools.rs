@@ -1,11 +1,13 @@
 //! [`Pools`]: the connection pools of one database.
 
 use super::dialect::Dialect;
-use crate::domain::{Code, Link, Page, PageRequest};
+use crate::domain::{Code, Link};
 use crate::store::StoreError;
 use crate::store::statements::{self, RowLock};
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
+use std::time::Duration;
+use web::sql::PoolLimits;
 
 /// The connection pools of one database.
 pub(in crate::store) struct Pools<DB: Dialect> {
@@ -19,6 +21,13 @@ pub(in crate::store) struct Pools<DB: Dialect> {
 
 /// Concurrent lists and searches. Two leave capacity of a small machine to the redirects.
 pub(in crate::store) const LISTS_MAX: u32 = 2;
+
+/// Timeout for a pooled connection to a server, and for the first connection at the start.
+pub(in crate::store) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The limits of the pools of a server: the one for reading and writing, and the one for lists.
+pub(in crate::store) const SHARED: PoolLimits = PoolLimits { connections_max: 16, acquire_timeout: ACQUIRE_TIMEOUT };
+pub(in crate::store) const LISTS: PoolLimits = PoolLimits { connections_max: LISTS_MAX, ..SHARED };
 
 impl<DB: Dialect> Pools<DB> {
     /// One pool for reading and writing.
@@ -36,40 +45,6 @@ impl<DB: Dialect> Pools<DB> {
 
     pub(in crate::store) async fn find_many(&self, codes: &[Code]) -> Result<Vec<Link>, StoreError> {
         statements::find_many::<DB>(&mut *self.reader().await?, codes, RowLock::None).await
-    }
-
-    pub(in crate::store) async fn page(&self, request: &PageRequest) -> Result<Page, StoreError> {
-        statements::page::<DB>(&mut *self.lists.acquire().await?, request).await
-    }
-
-    pub(in crate::store) async fn rows_after(
-        &self,
-        after: i64,
-        limit: u32,
-        ending_after_ms: Option<i64>,
-    ) -> Result<Vec<(i64, Link)>, StoreError> {
-        statements::rows_after::<DB>(&mut *self.reader().await?, after, limit, ending_after_ms).await
-    }
-
-    pub(in crate::store) async fn checkpoint(&self, source: &str) -> Result<Option<String>, StoreError> {
-        statements::checkpoint::<DB>(&mut *self.reader().await?, source).await
-    }
-
-    pub(in crate::store) async fn delete_checkpoint(&self, source: &str) -> Result<(), StoreError> {
-        statements::delete_checkpoint::<DB>(&mut *self.writer().await?, source).await
-    }
-
-    pub(in crate::store) async fn setting_or_insert(&self, name: &str, value: &str) -> Result<String, StoreError> {
-        statements::setting_or_insert::<DB>(&mut *self.writer().await?, name, value).await
-    }
-
-    pub(in crate::store) async fn ping(&self) -> Result<(), StoreError> {
-        statements::ping::<DB>(&mut *self.reader().await?).await
-    }
-
-    /// Creates or upgrades the library's tables.
-    pub(in crate::store) async fn migrate(&self) -> Result<(), StoreError> {
-        Ok(evenkeel::sql::migrate(&self.writers).await?)
     }
 
     pub(in crate::store) async fn close(&self) {

@@ -1,25 +1,18 @@
 //! PostgreSQL.
 
 use super::dialect::Dialect;
-use super::pools::{LISTS_MAX, Pools};
+use super::pools::{ACQUIRE_TIMEOUT, LISTS, Pools, SHARED};
 use super::schema::{self, Schema};
 use crate::store::StoreError;
 use sqlx::Postgres;
-use std::time::Duration;
-use web::sql::{PoolLimits, Statement, postgres_options, postgres_pool};
-
-/// Connections of one instance.
-const CONNECTIONS_MAX: u32 = 16;
-
-/// Timeout for a pooled connection, and for the first connection at the start.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+use sqlx::postgres::PgConnectOptions;
+use web::sql::{Statement, postgres_pool, server_options};
 
 pub(in crate::store) async fn open(url: &str, schema: Schema) -> Result<Pools<Postgres>, StoreError> {
-    let options = postgres_options(url, ACQUIRE_TIMEOUT).await?;
-    let limits = |connections_max| PoolLimits { connections_max, acquire_timeout: ACQUIRE_TIMEOUT };
-    let pool = postgres_pool(options.clone(), limits(CONNECTIONS_MAX));
+    let options: PgConnectOptions = server_options(url, ACQUIRE_TIMEOUT).await?;
+    let pool = postgres_pool(options.clone(), SHARED);
     schema::prepare(&pool, sqlx::migrate!("migrations/postgres"), schema).await?;
-    Ok(Pools::shared(pool, postgres_pool(options, limits(LISTS_MAX))))
+    Ok(Pools::shared(pool, postgres_pool(options, LISTS)))
 }
 
 impl Dialect for Postgres {

@@ -4,10 +4,10 @@ use super::{CONNECT_TIMEOUT, Dialect, MIGRATIONS, POOL, Pools};
 use crate::store::StoreError;
 use evenkeel::sql::run_migrations;
 use sqlx::{Executor, MySqlConnection};
-use web::sql::{mysql_options, mysql_pool};
+use web::sql::{mysql_pool, server_options};
 
 pub(in crate::store) async fn open(url: &str) -> Result<Pools<sqlx::MySql>, StoreError> {
-    let pool = mysql_pool(mysql_options(url, CONNECT_TIMEOUT).await?, POOL);
+    let pool = mysql_pool(server_options(url, CONNECT_TIMEOUT).await?, POOL);
     run_migrations(&pool, &sqlx::migrate!("migrations/mysql"), MIGRATIONS).await?;
     Ok(Pools { writer: pool.clone(), reader: pool })
 }

@@ -1,16 +1,14 @@
 //! Invalidates an entry of a cache.
 
-use super::change::Changed;
+use super::jobs::change::Changed;
 use super::openapi::ActProblems;
 use super::source;
 use super::wide::Wide;
 use crate::console::app::App;
-use crate::console::kind::invalid;
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::cache_problem;
 use axum::Json;
 use axum::extract::{Path, State};
-use evenkeel::cache::CacheError;
 use evenkeel::cache::admin::{self, Mode};
 use serde::Deserialize;
 use serde_json::json;
@@ -52,19 +50,12 @@ pub(super) async fn invalidate(
     visitor.check(Action::Invalidate, &cache)?;
     source(&app, &name)?;
     let mode = if outdated.purge { Mode::Purge } else { Mode::Expire { retain_ms: outdated.retain_ms.0 } };
-    let admin = app.source.keel.cache_admin(&cache).map_err(|error| refused("cache", &error))?;
+    let admin = app.source.keel.cache_admin(&cache).map_err(|error| cache_problem("cache", &error))?;
     let lag_max = Duration::from_millis(outdated.lag_ms.0);
     let with = admin::Outdated { version: outdated.version.map(|version| version.0), mode, lag_max };
     let act = async {
         let done = admin.invalidate(&outdated.key, with).await;
-        done.map(|_| Changed { result: "invalidated" }).map_err(|error| refused("key", &error))
+        done.map(|_| Changed { result: "invalidated" }).map_err(|error| cache_problem("key", &error))
     };
     app.act(&visitor, "invalidate", json!({ "cache": cache, "key": outdated.key }), act).await.map(Json)
-}
-
-fn refused(field: &str, error: &CacheError) -> Problem {
-    match error {
-        CacheError::Settings { reason, .. } => invalid(field, format!("{reason}. Nothing was changed.")),
-        error => cache_problem(error),
-    }
 }

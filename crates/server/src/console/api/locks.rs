@@ -1,10 +1,10 @@
 //! Locks: acquire, renew, release. The owner is a token that the client draws, so that a resend gets the same fence.
 
-use super::change::Changed;
+use super::jobs::change::Changed;
 use super::openapi::ActProblems;
 use super::wide::Wide;
 use super::{OnSource, too_many};
-use crate::console::kind::invalid;
+use crate::console::kind::{in_range, invalid};
 use crate::console::rights::Action;
 use crate::lock::token_of_hex;
 use axum::Json;
@@ -89,7 +89,7 @@ pub(super) async fn acquire(at: OnSource, JsonBody(call): JsonBody<Acquisition>)
     at.visitor.check(Action::Lock, &call.name)?;
     at.source()?;
     let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
-    checked_ttl(call.ttl_ms)?;
+    in_range("ttl_ms", call.ttl_ms, TTL_MS)?;
     if call.wait_ms > WAIT_MS_MAX {
         return Err(invalid("wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}.")));
     }
@@ -141,7 +141,7 @@ pub(super) async fn acquire(at: OnSource, JsonBody(call): JsonBody<Acquisition>)
 pub(super) async fn renew(at: OnSource, JsonBody(call): JsonBody<Extension>) -> Result<Json<Renewal>, Problem> {
     at.visitor.check(Action::Lock, &call.name)?;
     at.source()?;
-    checked_ttl(call.ttl_ms)?;
+    in_range("ttl_ms", call.ttl_ms, TTL_MS)?;
     let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
     let renewed = at.app.api.locks()?.renew(&name, owner, call.ttl_ms.into()).await;
     Ok(Json(match renewed.map_err(|error| lock_problem(&error))? {
@@ -180,14 +180,6 @@ fn lock_name(name: &str) -> Result<LockName, Problem> {
 fn owner_of(text: &str) -> Result<Token, Problem> {
     let detail = "`owner` must have 32 hexadecimal digits, drawn at random for each acquisition.";
     token_of_hex(text).ok_or_else(|| invalid("owner", detail))
-}
-
-fn checked_ttl(ttl_ms: u32) -> Result<(), Problem> {
-    if TTL_MS.contains(&ttl_ms) {
-        return Ok(());
-    }
-    let detail = format!("`ttl_ms` must be from {} to {}.", TTL_MS.start(), TTL_MS.end());
-    Err(invalid("ttl_ms", detail))
 }
 
 fn lock_problem(error: &LockError) -> Problem {

@@ -1,8 +1,8 @@
 //! `/api/v1`: the JSON API, for programs in any language.
 //!
-//! * `topics.rs`, `jobs.rs`, `change.rs`, `dead.rs` — what the pages show and do.
+//! * `topics.rs`, `jobs/` — what the pages show and do, and enqueues.
 //! * `streams/` — the same for streams, and appends. `processes.rs` — the processes that report.
-//! * `enqueue.rs`, `work/`, `locks.rs`, `caches.rs` — what programs do.
+//! * `work/`, `locks.rs`, `caches.rs` — what programs do.
 //! * `openapi.rs` — the OpenAPI document, from the handlers.
 //! * `answer.rs`, `body.rs`, `wide.rs` — problems, bodies and numbers as they travel. `rates.rs` — how much a key may ask.
 //!
@@ -11,9 +11,6 @@
 mod answer;
 mod body;
 mod caches;
-mod change;
-mod dead;
-mod enqueue;
 mod jobs;
 mod locks;
 mod openapi;
@@ -39,6 +36,7 @@ use evenkeel::stream::admin::{DeadLetters, StreamAdmin};
 use evenkeel_link::Link;
 use evenkeel_protocol::lock::redis::RedisLock;
 use evenkeel_protocol::queue::RedisQueue;
+use jobs::{change, dead, enqueue};
 use rates::Rates;
 use serde::Deserialize;
 use streams::{change as groups, dead as letters, entries};

@@ -204,13 +204,7 @@ pub(super) struct Nothing {}
 /// Whether consumers get jobs or entries.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Paused {
-    is_paused: bool,
-}
-
-impl Paused {
-    pub(super) fn new(is_paused: bool) -> Self {
-        Self { is_paused }
-    }
+    pub(super) is_paused: bool,
 }
 
 #[utoipa::path(

@@ -3,7 +3,7 @@
 
 use super::layout::{csrf, page};
 use super::processes;
-use super::{SEGMENT, answered, capitalized};
+use super::{SEGMENT, answered};
 use crate::cache::entry;
 use crate::console::kind::invalid;
 use crate::console::on::On;
@@ -12,14 +12,13 @@ use crate::console::source::cache_problem;
 use crate::output::truncated;
 use crate::time::read_span;
 use axum::response::Redirect;
-use evenkeel::cache::CacheError;
 use evenkeel::cache::admin::{Inspected, Mode, Outdated};
 use maud::{Markup, html};
 use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
-use web::{Form, Problem, Query};
+use web::{Form, Problem, Query, capitalized};
 
 /// Characters of a value on the page.
 const SHOWN_MAX: usize = 4_096;
@@ -50,8 +49,8 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
     let found = match choice.cache.is_empty() {
         true => None,
         false => {
-            let admin = app.source.keel.cache_admin(&choice.cache).map_err(|error| refused(&error))?;
-            Some(admin.inspect(&choice.key).await.map_err(|error| refused(&error))?)
+            let admin = app.source.keel.cache_admin(&choice.cache).map_err(|error| cache_problem("key", &error))?;
+            Some(admin.inspect(&choice.key).await.map_err(|error| cache_problem("key", &error))?)
         }
     };
     let reports = app.collector.reports().await;
@@ -114,11 +113,11 @@ pub(super) async fn invalidate(
         "" => 0,
         lag => read_span(lag).map_err(|reason| invalid("lag", reason))?,
     };
-    let admin = app.source.keel.cache_admin(&cache).map_err(|error| refused(&error))?;
+    let admin = app.source.keel.cache_admin(&cache).map_err(|error| cache_problem("key", &error))?;
     let outdated = Outdated { version: None, mode, lag_max: Duration::from_millis(lag_ms) };
     let act = async {
         // This program has no spool, in which an invalidation could wait for Redis: it is done, or it is an error.
-        admin.invalidate(&key, outdated).await.map_err(|error| refused(&error))?;
+        admin.invalidate(&key, outdated).await.map_err(|error| cache_problem("key", &error))?;
         Ok(match mode {
             Mode::Purge => "Purged: the old value is never served again.",
             Mode::Expire { .. } => "Invalidated: the next read loads the value.",
@@ -129,11 +128,4 @@ pub(super) async fn invalidate(
     let encode = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
     let path = format!("/caches?cache={}&key={}", encode(&cache), encode(&key));
     Ok(Redirect::to(&answered(&path, answer)))
-}
-
-fn refused(error: &CacheError) -> Problem {
-    match error {
-        CacheError::Settings { reason, .. } => invalid("key", format!("{reason}. Nothing was changed.")),
-        error => cache_problem(error),
-    }
 }

@@ -1,10 +1,8 @@
 //! The pages. Rendered on the server; they work without JavaScript, which only updates figures.
 
 mod caches;
-mod chart;
 mod layout;
 mod link;
-mod live;
 mod locks;
 mod log;
 mod login;
@@ -25,6 +23,7 @@ use axum::response::Redirect;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use queues::{dead, job, jobs, letter, queue};
 use rust_embed::RustEmbed;
+use serde::Deserialize;
 use serde_json::Value;
 use web::{Problem, asset};
 
@@ -36,11 +35,18 @@ pub(crate) struct Assets;
 /// What stands unencoded in one segment of a path.
 pub(super) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// What a form sends whose visitor has to type the name of the topic or the group.
+#[derive(Deserialize)]
+struct Confirmed {
+    #[serde(default)]
+    confirm: String,
+}
+
 /// Adds the routes of the pages.
 pub(crate) fn routes(table: Table) -> Table {
     table
         .page("/", Action::Read, overview::show)
-        .stream("/live", Action::Read, live::stream)
+        .stream("/live", Action::Read, overview::live::stream)
         .page("/queues/{topic}", Action::Read, queue::show)
         .form("/queues/{topic}/pause", Action::Pause, queue::pause)
         .form("/queues/{topic}/resume", Action::Pause, queue::resume)
@@ -103,11 +109,6 @@ pub(crate) fn stream_path(stream: &str) -> String {
 /// The path below which the pages of a group are.
 pub(crate) fn group_path(stream: &str, group: &str) -> String {
     format!("{}/groups/{}", stream_path(stream), utf8_percent_encode(group, SEGMENT))
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| format!("{}{}", first.to_uppercase(), letters.as_str())).unwrap_or_default()
 }
 
 /// The address of `path` with the answer of an action, which the page shows.

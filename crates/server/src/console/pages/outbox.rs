@@ -7,18 +7,17 @@ use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, NEEDS_DATABASE, NOT_CONFIRMED, invalid};
 use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
-use crate::console::security::session::hex;
 use crate::console::source::{Parked as ParkedRows, sql_problem};
-use crate::database::Database;
-use crate::output::{from_hex, printable, truncated};
+use crate::database::{Database, on};
+use crate::output::{printable, truncated};
 use crate::time::{distance, span};
 use axum::response::Redirect;
-use evenkeel::sql::relay::operate::ParkedDecision;
+use evenkeel::sql::relay::operate::{Outbox, ParkedDecision};
 use evenkeel::sql::{ParkedMessageDecision, WorkId};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use web::{Form, Problem, Query};
+use web::{Form, Problem, Query, from_hex, hex};
 
 /// What names a parked unit of work, a parked key, or a parked message; `confirm` is what was typed to give it up.
 #[derive(Default, Deserialize)]
@@ -209,8 +208,8 @@ fn database(app: &App) -> Result<&Database, Problem> {
 async fn release(app: &App, what: &OutboxItem, how: ParkedDecision) -> Result<String, Problem> {
     let database = database(app)?;
     let released = match what {
-        OutboxItem::Work(work) => database.release_work(*work, how).await,
-        OutboxItem::Key(topic, key) => database.release_key(topic, key, how).await,
+        OutboxItem::Work(work) => on!(database, pool => Outbox::new(pool).release(*work, how).await),
+        OutboxItem::Key(topic, key) => on!(database, pool => Outbox::new(pool).release_key(topic, key, how).await),
     };
     let done = match how {
         ParkedDecision::Resend => "Released: a relay tries it again now.",
@@ -225,7 +224,7 @@ async fn release_message(
     message: &[u8],
     how: ParkedMessageDecision,
 ) -> Result<String, Problem> {
-    let released = database(app)?.release_message(&app.source.keel, group, message, how).await;
+    let released = on!(database(app)?, pool => app.source.keel.inbox(pool).release(group, message, how).await);
     let done = match how {
         ParkedMessageDecision::Run => "Released: the message is processed at its next delivery.",
         ParkedMessageDecision::Skip => "Given up: the message is never processed.",

@@ -8,7 +8,7 @@ use crate::console::on::On;
 use crate::console::rights::Visitor;
 use crate::doctor::{Check, Server, Verdict, examine};
 use crate::output::truncated;
-use crate::queue::prefixes::{STREAMS, TOPICS, find};
+use crate::prefixes::{STREAMS, TOPICS, find};
 use evenkeel::clock::Clock;
 use maud::{Markup, html};
 use serde::Deserialize;

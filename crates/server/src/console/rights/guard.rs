@@ -1,7 +1,7 @@
 //! The guard in front of every route: who is it, may they, and does the request come from a page of ours.
 
 use super::table::{Kind as RouteKind, Row};
-use super::{Action, Via, Visitor};
+use super::{Action, Role, Via, Visitor};
 use crate::console::api::too_many;
 use crate::console::app::App;
 use crate::console::kind::{FORBIDDEN, NOT_OUR_PAGE, UNAUTHORIZED};
@@ -66,19 +66,11 @@ pub(super) async fn guard(State(gate): State<Gate>, request: Request, next: Next
 fn recognize(gate: &Gate, headers: &HeaderMap, cookie: &Cookie) -> Result<Visitor, Problem> {
     let security = &gate.app.security;
     let csrf = session::csrf(cookie, security);
-    let Some(login) = &security.login else {
-        let role = Some(super::Role::Admin);
-        return Ok(Visitor {
-            name: "local".to_owned(),
-            role,
-            via: Via::Loopback,
-            scopes: Vec::new(),
-            per_second: None,
-            csrf,
-        });
-    };
     let (scopes, per_second) = (Vec::new(), None);
     let nobody = Visitor { name: String::new(), role: None, via: Via::Nobody, scopes, per_second, csrf };
+    let Some(login) = &security.login else {
+        return Ok(Visitor { name: "local".to_owned(), role: Some(Role::Admin), via: Via::Loopback, ..nobody });
+    };
     if gate.row.action == Action::Public {
         return Ok(nobody);
     }

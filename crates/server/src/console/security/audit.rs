@@ -3,7 +3,6 @@
 //! An action is written before it is done and after it; if the first line cannot be written, the action is refused. An action without a second
 //! line was interrupted: its outcome is unknown.
 
-use super::session::hex;
 use crate::console::rights::{Via, Visitor};
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
@@ -16,6 +15,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tracing::{error, warn};
+use web::hex;
 
 /// The hash before the first line.
 const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";

@@ -6,9 +6,9 @@ use super::Security;
 use axum::http::{HeaderMap, HeaderValue, header};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 use subtle::ConstantTimeEq;
+use web::hex;
 
 /// How long a login lasts.
 const LOGIN_SECONDS: u64 = 12 * 3_600;
@@ -96,15 +96,6 @@ fn sign(key: &[u8; 32], purpose: &str, text: &str) -> String {
     mac.update(b"\0");
     mac.update(text.as_bytes());
     hex(&mac.finalize().into_bytes())
-}
-
-/// The bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing into a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 pub(super) fn now_seconds() -> u64 {

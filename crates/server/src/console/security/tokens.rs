@@ -1,8 +1,6 @@
 //! The token file: who may log in, with which role. It keeps hashes, not tokens.
 
 use super::super::rights::{Role, Scope};
-use super::session::hex;
-use crate::output::from_hex;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -10,6 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use web::{from_hex, hex};
 
 /// The permissions of the file.
 const MODE: u32 = 0o600;
@@ -105,8 +104,7 @@ pub(super) fn hash(token: &str) -> String {
 
 /// Replaces the file in one step, so that a console never reads half of it.
 fn write(path: &Path, text: &str) -> Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
+    let new = path.with_added_extension("new");
     let context = || format!("cannot write the token file {}", path.display());
     let mut file =
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&new).with_context(context)?;

@@ -1,6 +1,6 @@
 //! Converts the errors of the library to problems.
 
-use crate::console::kind::{NEEDS_DATABASE, PARTIAL, UNKNOWN_GROUP, UNKNOWN_STREAM, UNKNOWN_TOPIC};
+use crate::console::kind::{NEEDS_DATABASE, PARTIAL, UNKNOWN_GROUP, UNKNOWN_STREAM, UNKNOWN_TOPIC, invalid};
 use evenkeel::cache::CacheError;
 use evenkeel::queue::QueueError;
 use evenkeel::sql::SqlError;
@@ -26,7 +26,11 @@ pub(crate) fn shards_problem(error: QueueError) -> Problem {
     Problem::new(PARTIAL, format!("{} A part may have been changed; send the same request again.", problem.detail()))
 }
 
-pub(crate) fn cache_problem(error: &CacheError) -> Problem {
+/// `field` is the field of the request that the cache rejects.
+pub(crate) fn cache_problem(field: &str, error: &CacheError) -> Problem {
+    if let CacheError::Settings { reason, .. } = error {
+        return invalid(field, format!("{reason}. Nothing was changed."));
+    }
     let kind = if error.outcome_unknown() { Kind::OUTCOME_UNKNOWN } else { Kind::UNAVAILABLE };
     Problem::new(kind, format!("{} Send the same request again.", sentence(error)))
 }

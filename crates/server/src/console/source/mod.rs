@@ -10,8 +10,8 @@ use crate::database::{Database, on};
 use crate::stream::unregister::find;
 use evenkeel::Keel;
 use evenkeel::queue::topic::Topic;
-use evenkeel::sql::relay::operate::{Outbox, OutboxStats, ParkedDecision, SeenKey, SeenWork, WorkState};
-use evenkeel::sql::{ParkedMessageDecision, SqlError, WorkId};
+use evenkeel::sql::SqlError;
+use evenkeel::sql::relay::operate::{Outbox, OutboxStats, SeenKey, SeenWork, WorkState};
 use evenkeel::stream::admin::{DeadLetters, StreamAdmin};
 use tokio::sync::Mutex;
 use web::Problem;
@@ -95,24 +95,6 @@ impl Database {
             let keys = outbox.keys(true, (String::new(), String::new()), PARKED_MAX as usize).await?;
             Ok(Parked { works, keys, messages: keel.inbox(pool).parked(PARKED_MAX).await? })
         })
-    }
-
-    pub(crate) async fn release_work(&self, work: WorkId, how: ParkedDecision) -> Result<bool, SqlError> {
-        on!(self, pool => Outbox::new(pool).release(work, how).await)
-    }
-
-    pub(crate) async fn release_key(&self, topic: &str, key: &str, how: ParkedDecision) -> Result<bool, SqlError> {
-        on!(self, pool => Outbox::new(pool).release_key(topic, key, how).await)
-    }
-
-    pub(crate) async fn release_message(
-        &self,
-        keel: &Keel,
-        group: &str,
-        message: &[u8],
-        how: ParkedMessageDecision,
-    ) -> Result<bool, SqlError> {
-        on!(self, pool => keel.inbox(pool).release(group, message, how).await)
     }
 
     pub(crate) async fn outbox_stats(&self) -> Result<OutboxStats, SqlError> {

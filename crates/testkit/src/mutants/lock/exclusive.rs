@@ -68,67 +68,67 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_lock_acquire_repeat",
         "A caller that repeats its request after a lost reply waits for itself.",
-        "hermetic::lock_model::repeated_call_returns_the_same_reply",
+        "hermetic::models::lock::repeated_call_returns_the_same_reply",
     ),
     mutant(
         "model_lock_lease_from_future",
         "A clock that is set back extends a dead holder's lock by as much.",
-        "hermetic::lock_model::clock_set_back_does_not_extend_a_lease",
+        "hermetic::models::lock::clock_set_back_does_not_extend_a_lease",
     ),
     mutant(
         "model_lock_fence_previous",
         "Two holders within a millisecond have the same fence.",
-        "hermetic::lock_model::fences_rise_within_one_millisecond",
+        "hermetic::models::lock::fences_rise_within_one_millisecond",
     ),
     mutant(
         "model_lock_fence_time",
         "Fences begin at one again after a flush, and a zombie passes.",
-        "hermetic::lock_model::fence_is_at_least_the_server_time",
+        "hermetic::models::lock::fence_is_at_least_the_server_time",
     ),
     mutant(
         "model_lock_fence_floor",
         "A fence is below the one that SQL has seen, and SQL rejects the holder.",
-        "hermetic::lock_model::new_fence_exceeds_the_fence_seen_by_sql",
+        "hermetic::models::lock::new_fence_exceeds_the_fence_seen_by_sql",
     ),
     mutant(
         "model_lock_renew_owner",
         "A late holder renews the lock of the next one.",
-        "hermetic::lock_model::renewal_requires_the_owner",
+        "hermetic::models::lock::renewal_requires_the_owner",
     ),
     mutant(
         "model_lock_renew_ended",
         "A renewal revives an expired lease during its lock delay.",
-        "hermetic::lock_model::renewal_during_the_lock_delay_is_rejected",
+        "hermetic::models::lock::renewal_during_the_lock_delay_is_rejected",
     ),
     mutant(
         "model_lock_max_hold",
         "A leaked guard is renewed forever.",
-        "hermetic::lock_model::renewals_end_at_max_hold",
+        "hermetic::models::lock::renewals_end_at_max_hold",
     ),
     mutant(
         "model_lock_release_owner",
         "A late holder releases the lock of the next one.",
-        "hermetic::lock_model::late_release_does_not_free_the_next_holder",
+        "hermetic::models::lock::late_release_does_not_free_the_next_holder",
     ),
     mutant(
         "model_lock_release_ended",
         "A late holder ends its own lock delay.",
-        "hermetic::lock_model::late_release_does_not_end_the_lock_delay",
+        "hermetic::models::lock::late_release_does_not_end_the_lock_delay",
     ),
     mutant(
         "model_lock_turn",
         "A busy process wins its own lock again and again.",
-        "hermetic::lock_model::releasing_process_yields_to_waiters",
+        "hermetic::models::lock::releasing_process_yields_to_waiters",
     ),
     mutant(
         "model_lock_raise_owner",
         "A zombie raises the fence of the current holder.",
-        "hermetic::lock_model::raise_requires_the_owner",
+        "hermetic::models::lock::raise_requires_the_owner",
     ),
     mutant(
         "model_lock_break_fence",
         "An operator breaks the lock of a holder other than the inspected one.",
-        "hermetic::lock_model::break_affects_only_the_inspected_holder",
+        "hermetic::models::lock::break_affects_only_the_inspected_holder",
     ),
     mutant(
         "lock_release_notifies",
@@ -153,7 +153,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_lock_called_once",
         "A process that died while it waited is called again and again, and no other one.",
-        "hermetic::lock_model::called_waiter_that_stays_away_is_not_counted",
+        "hermetic::models::lock::called_waiter_that_stays_away_is_not_counted",
     ),
     mutant(
         "lock_look_after_another",

@@ -82,7 +82,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_put_restores_dead",
         "A dead letter restored into the model runs.",
-        "hermetic::queue_model::restored_job_keeps_its_attempts_and_state",
+        "hermetic::models::queue::restored_job_keeps_its_attempts_and_state",
     ),
     mutant(
         "queue_counts_live_workers",
@@ -92,7 +92,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_counts_live_workers",
         "Killed workers are counted for ten minutes in the model.",
-        "hermetic::queue_model::killed_worker_is_counted_for_a_minute",
+        "hermetic::models::queue::killed_worker_is_counted_for_a_minute",
     ),
     mutant(
         "queue_put_version",
@@ -125,7 +125,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_claim_bytes",
         "A claim of many large jobs is given up on the way, and requested again forever.",
-        "hermetic::queue_model::claim_returns_at_most_four_mebibytes",
+        "hermetic::models::queue::claim_returns_at_most_four_mebibytes",
     ),
     mutant(
         "queue_large_body_left_behind",
@@ -140,12 +140,12 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_large_body_left_behind",
         "A large body travels with its claim, in front of all small calls of the process.",
-        "hermetic::queue_model::large_body_is_not_returned_with_its_claim",
+        "hermetic::models::queue::large_body_is_not_returned_with_its_claim",
     ),
     mutant(
         "model_leaving_bytes",
         "All migrating jobs come in one reply, which is given up and requested again forever.",
-        "hermetic::queue_model::migration_batch_carries_at_most_four_mebibytes",
+        "hermetic::models::queue::migration_batch_carries_at_most_four_mebibytes",
     ),
     mutant(
         "queue_lists_bytes",
@@ -170,17 +170,17 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_suspect_places",
         "All jobs of a dead process run together again, and kill the next process.",
-        "hermetic::queue_model::suspects_are_claimed_a_few_at_a_time",
+        "hermetic::models::queue::suspects_are_claimed_a_few_at_a_time",
     ),
     mutant(
         "model_shield",
         "A job that kills its worker takes its neighbors to the dead letters.",
-        "hermetic::queue_model::crash_is_not_counted_for_a_shielded_job",
+        "hermetic::models::queue::crash_is_not_counted_for_a_shielded_job",
     ),
     mutant(
         "model_dies_alone",
         "A job becomes a dead letter because another one crashed their process.",
-        "hermetic::queue_model::job_is_dead_only_after_crashing_alone",
+        "hermetic::models::queue::job_is_dead_only_after_crashing_alone",
     ),
     mutant(
         "queue_fence_rises",
@@ -271,16 +271,16 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_amend_seen",
         "Of two operators that edit a dead letter the later one undoes the earlier one's change.",
-        "hermetic::queue_model::dead_letter_is_amended_only_if_it_is_the_one_seen",
+        "hermetic::models::queue::dead_letter_is_amended_only_if_it_is_the_one_seen",
     ),
     mutant(
         "model_amend_dead",
         "A job that may start at any moment gets another body.",
-        "hermetic::queue_model::only_dead_letters_are_amended",
+        "hermetic::models::queue::only_dead_letters_are_amended",
     ),
     mutant(
         "model_preview_cut",
         "A page of large jobs is read whole to show one line of each.",
-        "hermetic::queue_model::preview_has_only_the_beginning_of_a_body",
+        "hermetic::models::queue::preview_has_only_the_beginning_of_a_body",
     ),
 ];

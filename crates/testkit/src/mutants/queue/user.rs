@@ -82,7 +82,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_decode_caught",
         "A body that panics its decoder is retried again and again.",
-        "queue::side::hostile::memory::misbehaving_handler_fails_only_its_attempt",
+        "queue::side::failures::hostile::memory::misbehaving_handler_fails_only_its_attempt",
     ),
     mutant(
         "queue_codec_recorded",
@@ -142,7 +142,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_lost_reply_asked_again",
         "Jobs of a claim whose reply was lost have no worker.",
-        "queue::side::faults::lost_reply_is_requested_again",
+        "queue::side::failures::faults::lost_reply_is_requested_again",
     ),
     mutant(
         "queue_give_back",
@@ -222,7 +222,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_closed_ends_calls",
         "A consumer whose keel was shut down repeats its call until its drain ends.",
-        "queue::side::faults::consumer_with_a_call_in_flight_ends_with_its_keel",
+        "queue::side::failures::faults::consumer_with_a_call_in_flight_ends_with_its_keel",
     ),
     mutant(
         "queue_attempt_logged",

@@ -3,7 +3,8 @@
 use super::tools::{at, code, import, make, open, row};
 use evenkeel::testing::TestClock;
 use shortlink::domain::PageRequest;
-use shortlink::store::{Checkpoint, DatabaseUrl, ImportLog, ImportRow, RowOutcome, StoreError, Writer};
+use shortlink::store::{Checkpoint, DatabaseUrl, ImportRow, RowOutcome, StoreError, Writer};
+use std::io;
 
 pub(super) async fn import_adds_missing_rows(store: &Writer) {
     let there = make(store, Some("there"), "https://import.example/there").await.unwrap();
@@ -70,14 +71,14 @@ pub(super) async fn checkpoint_commits_with_its_rows(store: &Writer) {
     let source = "f".repeat(64);
     let state = |text: &str| Checkpoint { source: source.clone(), state: text.to_owned() };
     assert_eq!(store.checkpoint(&source).await.unwrap(), None);
-    let mut log = FixedLog(Ok(state("one")));
+    let mut log = fixed_log(Ok(state("one")));
     store.import_logged(&[row(None, "https://checkpoint.example/1")], &mut log).await.unwrap();
     assert_eq!(store.checkpoint(&source).await.unwrap(), Some(state("one")));
-    store.import_logged(&[], &mut FixedLog(Ok(state("{\"line\": 2}")))).await.unwrap();
+    store.import_logged(&[], &mut fixed_log(Ok(state("{\"line\": 2}")))).await.unwrap();
     assert_eq!(store.checkpoint(&source).await.unwrap(), Some(state("{\"line\": 2}")));
     // If the log fails, the rows are rolled back.
     let row = row(None, "https://checkpoint.example/2");
-    let failed = store.import_logged(std::slice::from_ref(&row), &mut FixedLog(Err("disk full"))).await;
+    let failed = store.import_logged(std::slice::from_ref(&row), &mut fixed_log(Err("disk full"))).await;
     assert!(matches!(&failed, Err(StoreError::Log(why)) if why.to_string() == "disk full"), "{failed:?}");
     assert!(matches!(&import(store, &[row]).await.unwrap()[..], [RowOutcome::Created(_)]));
     store.delete_checkpoint(&source).await.unwrap();
@@ -85,12 +86,8 @@ pub(super) async fn checkpoint_commits_with_its_rows(store: &Writer) {
 }
 
 /// A log that always returns the same.
-struct FixedLog(Result<Checkpoint, &'static str>);
-
-impl ImportLog for FixedLog {
-    fn record(&mut self, _outcomes: &[RowOutcome]) -> std::io::Result<Checkpoint> {
-        self.0.clone().map_err(std::io::Error::other)
-    }
+fn fixed_log(result: Result<Checkpoint, &'static str>) -> impl FnMut(&[RowOutcome]) -> io::Result<Checkpoint> {
+    move |_| result.clone().map_err(io::Error::other)
 }
 
 pub(super) async fn concurrent_imports_add_each_row_once(store: &Writer, url: &DatabaseUrl, clock: &TestClock) {

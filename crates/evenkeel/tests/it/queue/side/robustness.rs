@@ -3,7 +3,7 @@
 
 use super::desk::{Desk, open, open_any};
 use super::extremes::{Change, SIZES, Settings, TIMES, changes, settings, spans};
-use super::hostile::{Body, Hostile, TABLE, classify, handle, history};
+use super::failures::hostile::{Body, Hostile, TABLE, classify, handle, history};
 use super::large::{MIB, all_arrive};
 use super::rig::{Mail, Rig, ended, state};
 use crate::blocks::{block_again, unblock};
@@ -155,7 +155,7 @@ async fn consume(round: &mut Round, rig: &Rig, queue: &Mail) {
 /// Deliveries of the well-behaved jobs, by job.
 type Seen = Arc<Mutex<HashMap<JobId, u32>>>;
 
-fn consumer(queue: &Queue<Body>, seen: &Seen) -> Consumer<Body, super::hostile::Oops> {
+fn consumer(queue: &Queue<Body>, seen: &Seen) -> Consumer<Body, super::failures::hostile::Oops> {
     let seen = Arc::clone(seen);
     let consumer = queue.consume(move |delivery: Delivery<Body>| {
         assert_ne!(delivery.body.0, "handler panics at once", "handler panics at once");

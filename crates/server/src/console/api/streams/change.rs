@@ -32,7 +32,7 @@ pub(in crate::console::api) async fn pause(
     let act =
         async { stream.pause(&at.names.group, until.map(UnixMs)).await.map_err(stream_problem).map(|()| "paused") };
     at.act("pause", json!({ "stream": at.names.stream, "group": at.names.group, "until": until }), act).await?;
-    Ok(Json(Paused::new(true)))
+    Ok(Json(Paused { is_paused: true }))
 }
 
 #[utoipa::path(
@@ -50,7 +50,7 @@ pub(in crate::console::api) async fn resume(
     let stream = at.stream().await?;
     let act = async { stream.resume(&at.names.group).await.map_err(stream_problem).map(|()| "resumed") };
     at.act("resume", json!({ "stream": at.names.stream, "group": at.names.group }), act).await?;
-    Ok(Json(Paused::new(false)))
+    Ok(Json(Paused { is_paused: false }))
 }
 
 #[derive(Deserialize, ToSchema)]

@@ -2,7 +2,7 @@
 
 use crate::console::api::OnStream;
 use crate::console::api::body::{Body, sent};
-use crate::console::api::dead::idempotency_name;
+use crate::console::api::jobs::dead::idempotency_name;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::wide::Wide;
 use crate::console::kind::{PARTIAL, PARTLY_APPENDED, invalid};

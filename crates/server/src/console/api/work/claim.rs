@@ -17,6 +17,7 @@ use evenkeel_protocol::queue::steps::{
 };
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use web::hex;
 
 /// Looks of one call: the number of a look in Redis is `sequence` × this + look.
 const LOOKS: u64 = 1 << 20;
@@ -150,7 +151,7 @@ impl<'a> Turn<'a> {
 
     /// The token of the deliveries of a look: the same for each sending of it. Only the worker knows its own name, which is random.
     fn token(&self, shard: &Shard, number: u64) -> Token {
-        let worker = crate::console::security::session::hex(&self.worker.0);
+        let worker = hex(&self.worker.0);
         Token::from(hashed(&["delivery", &worker, &self.call.worker, shard.tag(), &number.to_string()]))
     }
 

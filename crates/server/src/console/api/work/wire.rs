@@ -1,12 +1,13 @@
 //! What a worker sends and gets.
 
 use super::{Body, Problem, Wide};
-use crate::console::kind::invalid;
+use crate::console::kind::{in_range, invalid};
 use crate::lock::token_of_hex;
 use evenkeel_link::Token;
 use evenkeel_protocol::queue::steps::{Outcome, Receipt};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use web::hex;
 
 /// Jobs of one call: claims and settlements, each.
 pub(super) const JOBS_MAX: usize = 100;
@@ -121,15 +122,11 @@ pub(super) struct Given {
 /// Checks the bounds of a call.
 pub(super) fn checked(call: &Call) -> Result<(), Problem> {
     checked_worker(&call.worker)?;
-    if !(1..=SEQUENCE_MAX).contains(&call.sequence.0) {
-        return Err(invalid("sequence", format!("`sequence` must be from 1 to {SEQUENCE_MAX}.")));
-    }
+    in_range("sequence", call.sequence.0, 1..=SEQUENCE_MAX)?;
     if call.want > JOBS_MAX || call.settle.len() > JOBS_MAX {
         return Err(invalid("want", format!("A call claims and settles at most {JOBS_MAX} jobs.")));
     }
-    if !LEASE_MS.contains(&call.lease_ms) {
-        return Err(invalid("lease_ms", lease_sentence()));
-    }
+    in_range("lease_ms", call.lease_ms, LEASE_MS)?;
     if call.wait_ms > WAIT_MS_MAX {
         return Err(invalid("wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}.")));
     }
@@ -142,14 +139,8 @@ pub(super) fn checked_pulse(pulse: &Pulse) -> Result<(), Problem> {
     if pulse.held.len() + pulse.started.len() > JOBS_MAX {
         return Err(invalid("held", format!("A heartbeat names at most {JOBS_MAX} jobs.")));
     }
-    if !LEASE_MS.contains(&pulse.lease_ms) {
-        return Err(invalid("lease_ms", lease_sentence()));
-    }
+    in_range("lease_ms", pulse.lease_ms, LEASE_MS)?;
     Ok(())
-}
-
-fn lease_sentence() -> String {
-    format!("`lease_ms` must be from {} to {}.", LEASE_MS.start(), LEASE_MS.end())
 }
 
 fn checked_worker(worker: &str) -> Result<(), Problem> {
@@ -163,7 +154,7 @@ fn checked_worker(worker: &str) -> Result<(), Problem> {
 
 /// The token of a delivery: its shard, and the token in Redis.
 pub(super) fn token_text(shard: u16, token: Token) -> String {
-    format!("{shard}-{}", crate::console::security::session::hex(token.as_bytes()))
+    format!("{shard}-{}", hex(token.as_bytes()))
 }
 
 fn parse(id: &str, token: &str, fence: Wide) -> Result<(u16, Receipt), Problem> {

@@ -11,7 +11,6 @@ use crate::console::operations::Plan;
 use crate::console::pages::layout::{csrf, delete_form, page};
 use crate::console::pages::{number, topic_path};
 use crate::console::rights::{Action, Visitor};
-use crate::console::security::session::hex;
 use crate::console::source::{queue_problem, shards_problem};
 use crate::output::{printable, truncated};
 use axum::response::Redirect;
@@ -22,7 +21,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use web::{Form, Problem, Query};
+use web::{Form, Problem, Query, hex};
 
 /// What the page reads without a request for more, and what one request reads at most.
 const SHOWN_MAX: usize = 2_000;

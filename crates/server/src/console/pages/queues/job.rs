@@ -10,7 +10,7 @@ use crate::console::pages::{number, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use crate::output::printable;
-use crate::queue::names::class_text;
+use crate::queue::jobs::names::class_text;
 use crate::time::{distance, read_span, text};
 use axum::response::Redirect;
 use evenkeel::queue::topic::Topic;

@@ -9,7 +9,7 @@ use crate::console::pages::layout::page;
 use crate::console::pages::{SEGMENT, number, topic_path};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
-use crate::queue::names::listed;
+use crate::queue::jobs::names::listed;
 use crate::time::distance;
 use axum::response::{IntoResponse, Redirect, Response};
 use evenkeel::queue::topic::{JobState, Topic};

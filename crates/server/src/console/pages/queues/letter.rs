@@ -3,9 +3,8 @@
 use super::on_topic::OnTopic;
 use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_JOB, invalid};
 use crate::console::pages::layout::{csrf, delete_form};
-use crate::console::pages::topic_path;
+use crate::console::pages::{Confirmed, topic_path};
 use crate::console::rights::{Action, Visitor};
-use crate::console::security::session::hex;
 use crate::console::source::{queue_problem, shards_problem};
 use crate::output::JSON;
 use axum::response::Redirect;
@@ -16,7 +15,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use web::{Form, Problem};
+use web::{Form, Problem, hex};
 
 /// A longer body cannot be edited in a form.
 const EDITABLE_MAX: usize = 16 * 1024;
@@ -26,12 +25,6 @@ pub(in crate::console::pages) struct Edit {
     body: String,
     /// The digest of the body that the form has shown.
     seen: String,
-}
-
-#[derive(Deserialize)]
-pub(in crate::console::pages) struct Confirmed {
-    #[serde(default)]
-    confirm: String,
 }
 
 /// The form that edits the body of a waiting job or a dead letter. `text` is the body as it is stored: the order of its fields stays.

@@ -2,8 +2,8 @@
 
 use super::on_topic::OnTopic;
 use crate::console::pages::layout::{csrf, page};
-use crate::console::pages::overview::{FIGURES, key, value};
-use crate::console::pages::{chart, number};
+use crate::console::pages::number;
+use crate::console::pages::overview::{FIGURES, chart, key, value};
 use crate::console::rights::Action;
 use crate::console::source::shards_problem;
 use axum::response::Redirect;

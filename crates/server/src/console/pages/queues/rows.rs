@@ -5,7 +5,7 @@ use crate::console::pages::topic_path;
 use crate::console::rights::Visitor;
 use crate::console::security::redact::Origin;
 use crate::output::{printable, truncated};
-use crate::queue::names::class_text;
+use crate::queue::jobs::names::class_text;
 use crate::time::distance;
 use evenkeel::queue::topic::{Preview, Previewed, Seen};
 use evenkeel::queue::{ErrorClass, Job, JobId, Listed};

@@ -1,6 +1,5 @@
 //! The one sentence that says why a job is where it is.
 
-use crate::console::pages::capitalized;
 use crate::console::rights::Visitor;
 use crate::output::printable;
 use crate::time::span;
@@ -36,7 +35,7 @@ pub(in crate::console::pages) fn sentence(why: &Why, visitor: &Visitor) -> Strin
         }
         Why::Paused { in_ms: None } => "The topic is paused until somebody resumes it.".to_owned(),
         Why::Paused { in_ms: Some(ms) } => format!("The topic is paused for another {}.", span(*ms)),
-        other => format!("{}.", capitalized(&other.to_string())),
+        other => web::sentence(other),
     }
 }
 

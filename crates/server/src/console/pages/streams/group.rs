@@ -3,7 +3,7 @@
 use super::OnGroup;
 use crate::console::kind::{GROUP_IN_USE, NOT_CONFIRMED, UNKNOWN_GROUP, invalid};
 use crate::console::pages::layout::csrf;
-use crate::console::pages::stream_path;
+use crate::console::pages::{Confirmed, stream_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
 use crate::stream::summary;
@@ -28,13 +28,6 @@ pub(in crate::console::pages) struct Seek {
     /// The group's name, typed.
     #[serde(default)]
     confirm: String,
-}
-
-/// What a form sends that needs the group's name.
-#[derive(Deserialize)]
-pub(in crate::console::pages) struct Confirmed {
-    #[serde(default)]
-    pub(super) confirm: String,
 }
 
 /// The forms of a group.

@@ -1,8 +1,9 @@
 //! `/streams/{stream}/groups/{group}/dead/{id}`: one dead letter with its value and its errors; replay or delete it.
 
-use super::group::{Confirmed, confirmed};
+use super::group::confirmed;
 use super::{OnGroup, key, value};
 use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_LETTER};
+use crate::console::pages::Confirmed;
 use crate::console::pages::layout::{csrf, delete_form, page};
 use crate::console::pages::queues::queue::Done;
 use crate::console::rights::{Action, Visitor};

@@ -1,11 +1,11 @@
 //! What an operator does to one job: run, reschedule, revoke, edit.
 
-use super::OnTopic;
-use super::body::sent;
-use super::jobs::{etag, found};
-use super::openapi::ActProblems;
-use super::topics::Nothing;
-use super::wide::Wide;
+use super::{etag, found};
+use crate::console::api::OnTopic;
+use crate::console::api::body::sent;
+use crate::console::api::openapi::ActProblems;
+use crate::console::api::topics::Nothing;
+use crate::console::api::wide::Wide;
 use crate::console::kind::{CHANGED_MEANWHILE, invalid};
 use crate::console::rights::Action;
 use crate::console::source::queue_problem;
@@ -22,7 +22,7 @@ use web::{JsonBody, Problem};
 /// A time, or a delay from now.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Due {
+pub(in crate::console::api) struct Due {
     /// In ms since 1970.
     at: Option<Wide>,
     delay_ms: Option<Wide>,
@@ -30,7 +30,7 @@ pub(super) struct Due {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Edit {
+pub(in crate::console::api) struct Edit {
     #[schema(value_type = Option<Value>)]
     body: Option<Box<RawValue>>,
     body_base64: Option<String>,
@@ -38,8 +38,8 @@ pub(super) struct Edit {
 
 /// What was done.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Changed {
-    pub(super) result: &'static str,
+pub(in crate::console::api) struct Changed {
+    pub(in crate::console::api) result: &'static str,
 }
 
 #[utoipa::path(
@@ -49,7 +49,10 @@ pub(super) struct Changed {
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(super) async fn run(at: OnTopic, JsonBody(Nothing {}): JsonBody<Nothing>) -> Result<Json<Changed>, Problem> {
+pub(in crate::console::api) async fn run(
+    at: OnTopic,
+    JsonBody(Nothing {}): JsonBody<Nothing>,
+) -> Result<Json<Changed>, Problem> {
     reschedule_to(at, (Action::Run, "run"), When::In(0)).await
 }
 
@@ -60,7 +63,10 @@ pub(super) async fn run(at: OnTopic, JsonBody(Nothing {}): JsonBody<Nothing>) ->
     request_body = Due,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(super) async fn reschedule(at: OnTopic, JsonBody(due): JsonBody<Due>) -> Result<Json<Changed>, Problem> {
+pub(in crate::console::api) async fn reschedule(
+    at: OnTopic,
+    JsonBody(due): JsonBody<Due>,
+) -> Result<Json<Changed>, Problem> {
     let when = match (due.at, due.delay_ms) {
         (Some(Wide(at)), None) => When::At(at),
         (None, Some(Wide(delay))) => When::In(delay),
@@ -101,7 +107,10 @@ fn not_waiting(found: &str) -> Problem {
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(super) async fn revoke(at: OnTopic, JsonBody(Nothing {}): JsonBody<Nothing>) -> Result<Json<Changed>, Problem> {
+pub(in crate::console::api) async fn revoke(
+    at: OnTopic,
+    JsonBody(Nothing {}): JsonBody<Nothing>,
+) -> Result<Json<Changed>, Problem> {
     at.check(Action::Revoke)?;
     let (topic, id) = at.job().await?;
     let act = async {
@@ -121,7 +130,7 @@ pub(super) async fn revoke(at: OnTopic, JsonBody(Nothing {}): JsonBody<Nothing>)
     request_body = Edit,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(super) async fn edit(
+pub(in crate::console::api) async fn edit(
     at: OnTopic,
     headers: HeaderMap,
     JsonBody(edit): JsonBody<Edit>,

@@ -1,11 +1,10 @@
 //! `/api/orders/{id}/pay`, `/api/orders/{id}/events` and `/api/payments/{id}`.
 
-use super::app::App;
-use super::kind::INVALID_INPUT;
-use super::openapi::{OrderProblems, PayProblems, PaymentProblems, WriteProblems};
 use super::products::uncached;
 use crate::domain::{IdempotencyKey, TestCard};
-use crate::service::sentence;
+use crate::http::App;
+use crate::http::kind::INVALID_INPUT;
+use crate::http::openapi::{OrderProblems, PayProblems, PaymentProblems, WriteProblems};
 use crate::store::{OrderEvent, Payment, PaymentState};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -14,7 +13,7 @@ use axum::{Extension, Json};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use web::{Changed, JsonBody, Problem, timestamp};
+use web::{Changed, JsonBody, Problem, sentence, timestamp};
 
 /// The header with the client's key.
 const KEY: &str = "idempotency-key";

@@ -1,9 +1,9 @@
 //! `/api/orders` and `/api/orders/{id}`.
 
-use super::app::App;
 use super::body::{CreateOrder, OrderBody, OrderChangeBody, StrategyQuery};
-use super::openapi::{OrderProblems, ReleaseProblems, ReserveProblems, WriteProblems};
 use super::products::uncached;
+use crate::http::App;
+use crate::http::openapi::{OrderProblems, ReleaseProblems, ReserveProblems, WriteProblems};
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

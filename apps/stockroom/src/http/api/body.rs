@@ -1,13 +1,13 @@
 //! The JSON bodies and the parameters of the API.
 
-use super::kind::INVALID_INPUT;
 use crate::domain::{Day, InvalidPage, PageRequest, Strategy, UnknownStrategy};
-use crate::service::{OrderChange, Received, sentence};
+use crate::http::kind::INVALID_INPUT;
+use crate::service::{OrderChange, Received};
 use crate::store::{Arrival, Order, Page, Product};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use web::{Problem, timestamp};
+use web::{Problem, sentence, timestamp};
 
 /// The locking strategy of a request.
 #[derive(Debug, Default, Deserialize, IntoParams)]

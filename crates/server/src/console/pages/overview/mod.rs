@@ -1,9 +1,12 @@
 //! `/`: what is wrong, the charts, and the topics.
 
+pub(super) mod chart;
+pub(super) mod live;
+
 use super::layout::page;
 use super::processes::workers;
 use super::streams::list;
-use super::{chart, number, topic_path};
+use super::{number, topic_path};
 use crate::console::app::App;
 use crate::console::collector::{Snapshot, TopicFigures, Trouble};
 use crate::console::rights::Visitor;

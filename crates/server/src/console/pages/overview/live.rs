@@ -1,9 +1,9 @@
 //! `/live`: the figures of the overview as an event stream. The rights are checked for every event: a token that was deleted ends it.
 
-use super::operation::{progress, state};
-use super::overview::{FIGURES, age, key, value};
+use super::{FIGURES, age, key, value};
 use crate::console::app::App;
 use crate::console::kind::TOO_MANY;
+use crate::console::pages::operation::{progress, state};
 use crate::console::rights::{Action, Via, Visitor};
 use crate::console::security::session::Cookie;
 use axum::Extension;
@@ -17,7 +17,7 @@ use web::Problem;
 /// Open streams of one console.
 const STREAMS_MAX: usize = 100;
 
-pub(super) async fn stream(
+pub(in crate::console::pages) async fn stream(
     State(app): State<App>,
     visitor: Visitor,
     Extension(cookie): Extension<Cookie>,

@@ -1,10 +1,10 @@
 //! Dead letters: groups by error, redrive and deletion of one or of a group.
 
-use super::OnTopic;
 use super::change::Changed;
-use super::openapi::{ActProblems, ReadProblems};
-use super::topics::Nothing;
-use super::wide::Wide;
+use crate::console::api::OnTopic;
+use crate::console::api::openapi::{ActProblems, ReadProblems};
+use crate::console::api::topics::Nothing;
+use crate::console::api::wide::Wide;
 use crate::console::kind::{NOT_CONFIRMED, UNKNOWN_JOB, invalid};
 use crate::console::pages::queues::dead::{LETTERS_MAX, delete_group, read};
 use crate::console::rights::{Action, Visitor};
@@ -15,11 +15,11 @@ use evenkeel::queue::topic::Filter;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
-use web::{JsonBody, Problem};
+use web::{JsonBody, Problem, hex};
 
 /// The dead letters by error, as they were read.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Groups {
+pub(in crate::console::api) struct Groups {
     groups: Vec<Group>,
     read: usize,
     /// There are more than were read.
@@ -37,7 +37,7 @@ struct Group {
 /// Which dead letters.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Choice {
+pub(in crate::console::api) struct Choice {
     /// A group, as `dead` names it.
     group: String,
     /// Only letters that died until this time, in ms since 1970.
@@ -46,7 +46,7 @@ pub(super) struct Choice {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Deletion {
+pub(in crate::console::api) struct Deletion {
     group: String,
     until: Wide,
     /// The topic's name.
@@ -55,20 +55,20 @@ pub(super) struct Deletion {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Confirmation {
+pub(in crate::console::api) struct Confirmation {
     /// The topic's name.
     confirm: String,
 }
 
 /// How many letters wait again: by this request, and by all with its key.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Redriven {
+pub(in crate::console::api) struct Redriven {
     redriven: Wide,
     redriven_in_all: Wide,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(super) struct Deleted {
+pub(in crate::console::api) struct Deleted {
     deleted: Wide,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Deleted {
     params(("source" = String, Path), ("topic" = String, Path)),
     responses((status = 200, description = "Done", body = Groups), ReadProblems)
 )]
-pub(super) async fn groups(at: OnTopic) -> Result<Json<Groups>, Problem> {
+pub(in crate::console::api) async fn groups(at: OnTopic) -> Result<Json<Groups>, Problem> {
     let topic = at.topic().await?;
     let read = read(&topic, u64::MAX, LETTERS_MAX).await?;
     let mut groups: Vec<Group> =
@@ -94,7 +94,7 @@ pub(super) async fn groups(at: OnTopic) -> Result<Json<Groups>, Problem> {
     request_body = Choice,
     responses((status = 200, description = "Done", body = Redriven), ActProblems)
 )]
-pub(super) async fn redrive(
+pub(in crate::console::api) async fn redrive(
     at: OnTopic,
     headers: HeaderMap,
     JsonBody(choice): JsonBody<Choice>,
@@ -122,7 +122,7 @@ pub(super) async fn redrive(
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(super) async fn redrive_one(
+pub(in crate::console::api) async fn redrive_one(
     at: OnTopic,
     headers: HeaderMap,
     JsonBody(Nothing {}): JsonBody<Nothing>,
@@ -130,7 +130,7 @@ pub(super) async fn redrive_one(
     at.check(Action::Redrive)?;
     let (topic, id) = at.job().await?;
     let redrive_name = idempotency_name(&at.visitor, &headers)?;
-    let once = || format!("api {}", crate::console::security::session::hex(&rand::random::<[u8; 16]>()));
+    let once = || format!("api {}", hex(&rand::random::<[u8; 16]>()));
     let redrive_name = redrive_name.unwrap_or_else(once);
     let act = async {
         let report = topic.redrive(&redrive_name).only([id]).run().await.map_err(shards_problem)?;
@@ -149,7 +149,10 @@ pub(super) async fn redrive_one(
     request_body = Deletion,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)
 )]
-pub(super) async fn delete(at: OnTopic, JsonBody(deletion): JsonBody<Deletion>) -> Result<Json<Deleted>, Problem> {
+pub(in crate::console::api) async fn delete(
+    at: OnTopic,
+    JsonBody(deletion): JsonBody<Deletion>,
+) -> Result<Json<Deleted>, Problem> {
     at.check(Action::Delete)?;
     confirmed(&at.names.topic, &deletion.confirm)?;
     let topic = at.topic().await?;
@@ -168,7 +171,7 @@ pub(super) async fn delete(at: OnTopic, JsonBody(deletion): JsonBody<Deletion>) 
     request_body = Confirmation,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)
 )]
-pub(super) async fn delete_one(
+pub(in crate::console::api) async fn delete_one(
     at: OnTopic,
     JsonBody(Confirmation { confirm }): JsonBody<Confirmation>,
 ) -> Result<Json<Deleted>, Problem> {
@@ -191,7 +194,10 @@ fn confirmed(topic: &str, typed: &str) -> Result<(), Problem> {
 }
 
 /// `Idempotency-Key`, together with the key that sent it: two programs may choose the same one.
-pub(super) fn idempotency_name(visitor: &Visitor, headers: &HeaderMap) -> Result<Option<String>, Problem> {
+pub(in crate::console::api) fn idempotency_name(
+    visitor: &Visitor,
+    headers: &HeaderMap,
+) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| (1..=256).contains(&text.len()));
     let text =

@@ -1,7 +1,7 @@
 //! The way to Redis breaks while a consumer works.
 
-use super::desk::{Desk, open};
-use super::rig::{Rig, ended, in_time, state};
+use crate::queue::side::desk::{Desk, open};
+use crate::queue::side::rig::{Rig, ended, in_time, state};
 use evenkeel::Keel;
 use evenkeel::queue::{Handled, JobId, Queue, QueueError};
 use std::time::Duration;

@@ -1,16 +1,16 @@
 //! `why`: the reason why a job is where it is.
 
-use super::Servers;
-use super::jobs::JobArguments;
+use super::JobArguments;
 use crate::output::Output;
+use crate::queue::{Servers, job_id, topic};
 use anyhow::Result;
 use evenkeel::queue::topic::Why;
 use serde_json::json;
 
 /// Exit code 1 if the job is unknown.
-pub(super) async fn why(servers: &Servers<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
-    let topic = super::topic(servers, &arguments.topic).await?;
-    let id = super::job_id(&arguments.id);
+pub(in crate::queue) async fn why(servers: &Servers<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
+    let topic = topic(servers, &arguments.topic).await?;
+    let id = job_id(&arguments.id);
     let why = topic.why(id).await?;
     let value = json!({ "id": id.to_string(), "reason": reason(&why), "text": why.to_string() });
     output.print(&value, &format!("{}: {why}\n", arguments.id))?;

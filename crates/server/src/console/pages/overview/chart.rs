@@ -11,7 +11,7 @@ const POINTS: u32 = 360;
 const ROW: u32 = 30;
 
 /// The charts of a topic, or of all.
-pub(super) fn charts(collector: &Collector, topic: Option<&str>) -> Markup {
+pub(in crate::console::pages) fn charts(collector: &Collector, topic: Option<&str>) -> Markup {
     html! {
         section.charts aria-label={ "The last " (minutes(collector, POINTS)) " minutes" } {
             (chart(collector, topic, Series::Done, "Done per second"))

@@ -1,4 +1,10 @@
 //! Jobs: lists, one job with the reason why it is where it is, and its body.
+//!
+//! * `enqueue.rs` — adds jobs. `change.rs` — run, reschedule, revoke, edit. `dead.rs` — dead letters.
+
+pub(super) mod change;
+pub(super) mod dead;
+pub(super) mod enqueue;
 
 use super::OnTopic;
 use super::body::Body;
@@ -9,7 +15,7 @@ use crate::console::rights::Visitor;
 use crate::console::security::redact::{HIDDEN, Origin};
 use crate::console::source::queue_problem;
 use crate::output::JSON;
-use crate::queue::names::listed;
+use crate::queue::jobs::names::listed;
 use axum::Json;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -20,7 +26,7 @@ use evenkeel::queue::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
-use web::{Problem, Query};
+use web::{Problem, Query, hex};
 
 /// Jobs of a page.
 const LIMIT: usize = 50;
@@ -176,7 +182,7 @@ pub(super) fn job_id(text: &str) -> Result<JobId, Problem> {
 
 /// Identifies a body, so that an edit names the one that it replaces.
 pub(super) fn etag(body: &[u8]) -> String {
-    let digest = crate::console::security::session::hex(&Sha256::digest(body));
+    let digest = hex(&Sha256::digest(body));
     format!("\"{}\"", &digest[..32])
 }
 

@@ -1,14 +1,14 @@
 //! Adds jobs.
 
-use super::OnTopic;
-use super::body::sent;
 use super::dead::idempotency_name;
-use super::openapi::ActProblems;
-use super::wide::Wide;
+use crate::console::api::OnTopic;
+use crate::console::api::body::sent;
+use crate::console::api::openapi::ActProblems;
+use crate::console::api::wide::Wide;
 use crate::console::kind::{PARTIAL, invalid};
 use crate::console::rights::Action;
 use crate::console::source::queue_problem;
-use crate::queue::names::PriorityName;
+use crate::queue::jobs::names::PriorityName;
 use axum::Json;
 use axum::http::HeaderMap;
 use evenkeel::queue::topic::{NewTopicJob, Topic};
@@ -26,7 +26,7 @@ const JOBS_MAX: usize = 100;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewJobs)]
-pub(super) struct Jobs {
+pub(in crate::console::api) struct Jobs {
     jobs: Vec<New>,
 }
 
@@ -57,7 +57,7 @@ struct Unique {
 
 /// What has become of each job, in order.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Added {
+pub(in crate::console::api) struct Added {
     jobs: Vec<One>,
 }
 
@@ -76,7 +76,7 @@ struct One {
     request_body = Jobs,
     responses((status = 200, description = "Done", body = Added), ActProblems)
 )]
-pub(super) async fn enqueue(
+pub(in crate::console::api) async fn enqueue(
     at: OnTopic,
     headers: HeaderMap,
     JsonBody(Jobs { jobs }): JsonBody<Jobs>,

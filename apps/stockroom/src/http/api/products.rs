@@ -1,9 +1,9 @@
 //! `/api/products` and `/api/products/{id}`.
 
-use super::app::App;
 use super::body::{NewProduct, PageQuery, ProductBody, ProductPage, page};
-use super::kind::UNKNOWN_PRODUCT;
-use super::openapi::{ListProblems, NameProblems, ProductProblems, WriteProblems};
+use crate::http::App;
+use crate::http::kind::UNKNOWN_PRODUCT;
+use crate::http::openapi::{ListProblems, NameProblems, ProductProblems, WriteProblems};
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -1,9 +1,9 @@
 //! `/api/audit`.
 
-use super::app::App;
 use super::body::AuditQuery;
-use super::openapi::ProductProblems;
 use super::products::uncached;
+use crate::http::App;
+use crate::http::openapi::ProductProblems;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! User code that misbehaves: codec, handler, policy, error text, layer and batch handler each panic, hang, block their thread, panic
 //! while they are dropped, or answer an extreme. Other jobs run in the meantime, and the shutdown ends.
 
-use super::desk::{Desk, open, open_any};
-use super::rig::{Mail, Rig, state};
 use crate::blocks::{block, unblock};
+use crate::queue::side::desk::{Desk, open, open_any};
+use crate::queue::side::rig::{Mail, Rig, state};
 use evenkeel::queue::{Batch, BatchHandled, Delivery, Handled, HandlerService, JobId, Priority, Queue, Reaction};
 use evenkeel_protocol::queue::steps::{Found, Rescheduled, State};
 use futures_util::FutureExt;
@@ -81,7 +81,7 @@ const DEAD: Option<State> = Some(State::Dead);
 const DONE: Option<State> = None;
 
 /// The behavior of user code that a job's body requests, the final state of the job, and the last error of its history.
-pub(super) const TABLE: [(&str, Option<State>, &str); 19] = [
+pub(in crate::queue::side) const TABLE: [(&str, Option<State>, &str); 19] = [
     ("fine", DONE, ""),
     ("decode panics", DEAD, "undecodable: decoding panicked"),
     ("decode blocks", DONE, ""),
@@ -104,7 +104,7 @@ pub(super) const TABLE: [(&str, Option<State>, &str); 19] = [
 ];
 
 /// A body that may panic when it is encoded, panic or block when it is decoded, and panic when it is dropped.
-pub(super) struct Body(pub(super) String);
+pub(in crate::queue::side) struct Body(pub(in crate::queue::side) String);
 
 impl Serialize for Body {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -134,7 +134,7 @@ impl Drop for Body {
 
 /// An error whose text may panic.
 #[derive(Debug)]
-pub(super) struct Oops(pub(super) String);
+pub(in crate::queue::side) struct Oops(pub(in crate::queue::side) String);
 
 impl Display for Oops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -143,7 +143,7 @@ impl Display for Oops {
     }
 }
 
-pub(super) fn classify(error: &Oops) -> Reaction {
+pub(in crate::queue::side) fn classify(error: &Oops) -> Reaction {
     match error.0.as_str() {
         "policy panics" => panic!("on purpose"),
         "policy blocks" => block(),
@@ -152,7 +152,7 @@ pub(super) fn classify(error: &Oops) -> Reaction {
     Reaction::Retry
 }
 
-pub(super) async fn handle(delivery: Delivery<Body>) -> Result<Handled, Oops> {
+pub(in crate::queue::side) async fn handle(delivery: Delivery<Body>) -> Result<Handled, Oops> {
     let text = delivery.body.0.clone();
     match text.as_str() {
         "handler panics" => panic!("{text}"),
@@ -173,10 +173,10 @@ pub(super) async fn handle(delivery: Delivery<Body>) -> Result<Handled, Oops> {
 }
 
 /// A layer that panics or hangs.
-pub(super) struct Hostile;
+pub(in crate::queue::side) struct Hostile;
 
 #[derive(Clone)]
-pub(super) struct HostileService(HandlerService<Body, Oops>);
+pub(in crate::queue::side) struct HostileService(HandlerService<Body, Oops>);
 
 impl Layer<HandlerService<Body, Oops>> for Hostile {
     type Service = HostileService;
@@ -210,7 +210,7 @@ async fn send(mail: &Mail) -> BTreeMap<&'static str, JobId> {
     ids
 }
 
-pub(super) async fn history(mail: &Mail, id: &JobId) -> String {
+pub(in crate::queue::side) async fn history(mail: &Mail, id: &JobId) -> String {
     match mail.find(id).await.unwrap() {
         Some(Found::Live { job, .. }) => {
             job.error_notes().map(|note| String::from_utf8_lossy(&note.text).into_owned()).collect()

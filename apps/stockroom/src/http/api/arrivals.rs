@@ -1,9 +1,9 @@
 //! `/api/arrivals`.
 
-use super::app::App;
 use super::body::{ArrivalPage, ArrivalsQuery, CreateArrival, ReceivedBody, StrategyQuery, day, page};
-use super::openapi::{ArrivalProblems, ListProblems, ProductProblems, WriteProblems};
 use super::products::uncached;
+use crate::http::App;
+use crate::http::openapi::{ArrivalProblems, ListProblems, ProductProblems, WriteProblems};
 use crate::service::NewArrival;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -1,0 +1,7 @@
+//! The conformance suites on the models, which are the embedded backend.
+
+mod lock;
+mod pool;
+mod process;
+mod queue;
+mod stream;

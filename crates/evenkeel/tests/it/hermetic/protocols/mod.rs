@@ -1,0 +1,7 @@
+//! The protocols as models that a checker explores completely.
+
+mod cache;
+mod lock;
+mod redlock;
+mod rw;
+mod stream;
