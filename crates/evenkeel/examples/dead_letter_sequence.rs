@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 enum Refusal {
     /// The same event may succeed later.
     Locked,
-    /// Nobody but a person can help.
+    /// Only a person can help.
     Overdrawn,
 }
 

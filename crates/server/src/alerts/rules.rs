@@ -16,9 +16,9 @@ pub(super) enum Comparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Severity {
-    /// Someone must act now.
+    /// It requires action now.
     Page,
-    /// Someone must act today.
+    /// It requires action today.
     Ticket,
 }
 
@@ -97,7 +97,7 @@ impl Rule {
     }
 }
 
-/// What most rules have in common: any value above 0 fires at once, and someone must act now.
+/// What most rules have in common: any value above 0 fires at once, and requires action now.
 const PAGE: Rule = Rule {
     name: "",
     series: "",
@@ -111,7 +111,7 @@ const PAGE: Rule = Rule {
     action: "",
 };
 
-/// As [`PAGE`], and someone must act today.
+/// As [`PAGE`], and requires action today.
 const TICKET: Rule = Rule { severity: Severity::Ticket, ..PAGE };
 
 /// Every rule.

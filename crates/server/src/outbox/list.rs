@@ -35,10 +35,10 @@ async fn show<DB: Database>(
     output: Output,
 ) -> Result<usize> {
     let limit = usize::from(page.limit);
-    let works = outbox.works(place, None, limit).await?;
+    let units = outbox.units(place, None, limit).await?;
     let keys = outbox.keys(place == WorkState::Parked, (String::new(), String::new()), limit).await?;
     let now = outbox.stats().await?.now_ms;
-    let rows: Vec<Vec<String>> = works.iter().map(|work| work_row(work, now)).collect();
+    let rows: Vec<Vec<String>> = units.iter().map(|work| work_row(work, now)).collect();
     let is_parked = place == WorkState::Parked;
     let empty = if is_parked { "no unit of work is parked" } else { "no unit of work is pending" };
     let mut text = table_or(&["WORK", "CREATED", "DUE", "ATTEMPTS", "EFFECTS", "LAST ERROR"], &rows, empty);
@@ -47,11 +47,11 @@ async fn show<DB: Database>(
     text.push('\n');
     text.push_str(&table_or(&["TOPIC", "KEY", "SENT", "LAST", "DUE", "ATTEMPTS", "LAST ERROR"], &rows, empty));
     let value = json!({
-        "works": works.iter().map(work_json).collect::<Vec<_>>(),
+        "works": units.iter().map(work_json).collect::<Vec<_>>(),
         "keys": keys.iter().map(key_json).collect::<Vec<_>>(),
     });
     output.print(&value, &text)?;
-    Ok(works.len() + keys.len())
+    Ok(units.len() + keys.len())
 }
 
 fn due(due_ms: Option<u64>, is_claimed: bool, now: u64) -> String {
@@ -119,14 +119,14 @@ pub(super) async fn stats<DB: Database>(outbox: &Outbox<DB>, output: Output) -> 
 pub(super) async fn listing<DB: Database>(outbox: &Outbox<DB>) -> Result<Listing> {
     let stats = outbox.stats().await?;
     let OutboxStats { waiting, done, aborted, parked, messages, keys_waiting, keys_parked, .. } = stats;
-    let (works_age, messages_age) = (age(stats.oldest_ms, stats.now_ms), age(stats.oldest_message_ms, stats.now_ms));
+    let (units_age, messages_age) = (age(stats.oldest_ms, stats.now_ms), age(stats.oldest_message_ms, stats.now_ms));
     let [waiting, done, aborted, parked, messages, keys_waiting, keys_parked] =
         [waiting, done, aborted, parked, messages, keys_waiting, keys_parked].map(|number| number.to_string());
     let row = |cells: [&str; 6]| cells.map(str::to_owned).to_vec();
     Ok(Listing {
         headings: vec!["ENTRIES", "PENDING", "OLDEST", "PARKED", "COMPLETED", "ABORTED"],
         rows: vec![
-            row(["units of work", &waiting, &works_age, &parked, &done, &aborted]),
+            row(["units of work", &waiting, &units_age, &parked, &done, &aborted]),
             row(["messages", &messages, &messages_age, "-", "-", "-"]),
             row(["keys", &keys_waiting, "-", &keys_parked, "-", "-"]),
         ],

@@ -32,7 +32,7 @@ impl<DB: Database> Row<DB> {
     }
 
     /// A number or `NULL`.
-    pub(crate) fn maybe_int(&self, at: usize) -> Result<Option<i64>, sqlx::Error> {
+    pub(crate) fn optional_int(&self, at: usize) -> Result<Option<i64>, sqlx::Error> {
         DB::int(&self.0, at)
     }
 
@@ -47,7 +47,7 @@ impl<DB: Database> Row<DB> {
     }
 
     /// Bytes or `NULL`.
-    pub(crate) fn maybe_bytes(&self, at: usize) -> Result<Option<Vec<u8>>, sqlx::Error> {
+    pub(crate) fn optional_bytes(&self, at: usize) -> Result<Option<Vec<u8>>, sqlx::Error> {
         DB::bytes(&self.0, at)
     }
 
@@ -62,7 +62,7 @@ impl<DB: Database> Row<DB> {
     }
 
     /// Text or `NULL`.
-    pub(crate) fn maybe_text(&self, at: usize) -> Result<Option<String>, sqlx::Error> {
+    pub(crate) fn optional_text(&self, at: usize) -> Result<Option<String>, sqlx::Error> {
         DB::text(&self.0, at)
     }
 

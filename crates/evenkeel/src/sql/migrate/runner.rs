@@ -173,7 +173,7 @@ impl Plan<'_> {
         // The lock ends with the connection, also if this future is dropped.
         connection.close_on_drop();
         let named = DB::rows_of_text(&mut connection, "SELECT DATABASE()".to_owned()).await?.into_iter().next();
-        if named.map(Row::<DB>::wrap).map(|row| row.maybe_text(0)).transpose()?.flatten().is_none() {
+        if named.map(Row::<DB>::wrap).map(|row| row.optional_text(0)).transpose()?.flatten().is_none() {
             let text = "the database URL has no database name: use mysql://USER:PASSWORD@HOST/NAME";
             return Err(SqlError::Migration(text.to_owned()));
         }

@@ -154,14 +154,14 @@ pub(crate) async fn read<DB: Database>(
     let Some(row) = Row::<DB>::first(connection, &READ, &[Value::Bytes(&work.0)]).await? else { return Ok(None) };
     let unknown = || sqlx::Error::Decode("the row of a unit of work has an unknown state".into());
     let state = State::from_number(row.int(0)?).ok_or_else(unknown)?;
-    Ok(Some(Sealed { state, effects: row.bytes(1)?, trace: row.maybe_text(2)? }))
+    Ok(Some(Sealed { state, effects: row.bytes(1)?, trace: row.optional_text(2)? }))
 }
 
 /// Marks units of work as done, after their effects have been carried out.
 pub(crate) async fn mark_done<DB: Database>(
     connection: &mut DB::Connection,
-    works: &[WorkId],
+    units: &[WorkId],
 ) -> Result<u64, sqlx::Error> {
-    let ids: Vec<Value<'_>> = works.iter().map(|work| Value::Bytes(&work.0)).collect();
+    let ids: Vec<Value<'_>> = units.iter().map(|work| Value::Bytes(&work.0)).collect();
     DONE.execute::<DB>(connection, &[], &ids).await
 }

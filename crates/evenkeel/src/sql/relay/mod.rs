@@ -28,8 +28,8 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::run()).unwrap();
 //! ```
 //!
-//! The modules: `relay` and `setters` are the public interface; `works` processes units of work, with its statements in `rows` and
-//! the delivery in `works/deliver`; `ordered` processes the keys of ordered messages, with its statements in `ordered/keys`; `gate` is the
+//! The modules: `relay` and `setters` are the public interface; `units` processes units of work, with its statements in `rows` and
+//! the delivery in `units/deliver`; `ordered` processes the keys of ordered messages, with its statements in `ordered/keys`; `gate` is the
 //! back-pressure, `retention` deletes old rows and measures the outbox; `source` connects the outbox to the sinks; `shown` is
 //! its part of the process report. `intake` moves the effects that programs in other languages insert as JSON into the outbox. [`operate`] is for operators.
 
@@ -47,7 +47,7 @@ mod setters;
 mod settings;
 mod shown;
 mod source;
-mod works;
+mod units;
 
 pub use self::core::Looked;
 pub use operate::{Outbox, OutboxStats, ParkedDecision, SeenKey, SeenWork, WorkState};

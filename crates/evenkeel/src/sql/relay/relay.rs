@@ -7,7 +7,7 @@ use super::ordered::Ordered;
 use super::retention;
 use super::settings::AWAY;
 use super::shown::Shown;
-use super::works::Works;
+use super::units::Units;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use evenkeel_link::support::Background;
@@ -34,7 +34,7 @@ pub struct Relay<DB: Database>(Arc<Inner<DB>>);
 struct Inner<DB: Database> {
     core: Core<DB>,
     intake: Mutex<Intake>,
-    works: Mutex<Works>,
+    units: Mutex<Units>,
     ordered: Mutex<Ordered>,
     /// How often this relay was notified of new effects.
     wakeups: watch::Sender<u64>,
@@ -50,9 +50,9 @@ impl<DB: Database> Clone for Relay<DB> {
 
 impl<DB: Database> Relay<DB> {
     pub(super) fn new(core: Core<DB>) -> Self {
-        let (intake, works, ordered) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (intake, units, ordered) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (wakeups, paused) = (watch::Sender::new(0), watch::Sender::new([None; 2]));
-        Self(Arc::new(Inner { core, intake, works, ordered, wakeups, paused }))
+        Self(Arc::new(Inner { core, intake, units, ordered, wakeups, paused }))
     }
 
     pub(super) fn core(&self) -> &Core<DB> {
@@ -118,8 +118,8 @@ impl<DB: Database> Relay<DB> {
     }
 
     async fn pass_both(self) -> Result<Looked, SqlError> {
-        let works = self.pass(Worker::Units).await?;
-        Ok(works.and(self.pass(Worker::Keys).await?))
+        let units = self.pass(Worker::Units).await?;
+        Ok(units.and(self.pass(Worker::Keys).await?))
     }
 
     /// Deletes up to some thousand rows that have been done for longer than the retention, as [`run`](Self::run) does every ten
@@ -137,7 +137,7 @@ impl<DB: Database> Relay<DB> {
         let looked = match worker {
             Worker::Units => {
                 let moved = Box::pin(self.0.intake.lock().await.run_once(core)).await;
-                Box::pin(self.0.works.lock().await.run_once(core)).await.map(|looked| looked.and(moved))
+                Box::pin(self.0.units.lock().await.run_once(core)).await.map(|looked| looked.and(moved))
             }
             Worker::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
         };

@@ -67,7 +67,7 @@ pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlErro
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &WORKS, &limits)).await? {
         gauge!("evenkeel_outbox_waiting", "worker" => "units").set(row.count(0)? as f64);
         let now = row.int(2)?;
-        let oldest = row.maybe_int(1)?.unwrap_or(now);
+        let oldest = row.optional_int(1)?.unwrap_or(now);
         gauge!("evenkeel_outbox_lag_seconds").set(now.saturating_sub(oldest).max(0) as f64 / 1000.0);
     }
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &KEYS, &limits)).await? {

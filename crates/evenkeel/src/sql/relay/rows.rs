@@ -97,7 +97,7 @@ pub(super) async fn next_of<DB: Database>(
     statement: &'static Statement,
 ) -> Result<Option<u64>, sqlx::Error> {
     let Some(row) = Row::<DB>::first(connection, statement, &[]).await? else { return Ok(None) };
-    let Some(due_at) = row.maybe_int(0)? else { return Ok(None) };
+    let Some(due_at) = row.optional_int(0)? else { return Ok(None) };
     Ok(Some(u64::try_from(due_at.saturating_sub(row.int(1)?)).unwrap_or(0)))
 }
 
@@ -138,7 +138,7 @@ pub(super) async fn claim<DB: Database>(
             large.push(claimed.len());
         }
         let age = Duration::from_millis(row.count(3)?);
-        let trace = row.maybe_text(5)?;
+        let trace = row.optional_text(5)?;
         claimed.push(Claimed { work: WorkId(id), effects: row.bytes(1)?, attempts: row.count(2)?, age, trace });
     }
     for place in large {
@@ -159,10 +159,10 @@ pub(super) async fn claim<DB: Database>(
 pub(super) async fn done<DB: Database>(
     connection: &mut DB::Connection,
     token: Token,
-    works: &[WorkId],
+    units: &[WorkId],
 ) -> Result<u64, sqlx::Error> {
     let statement = if guard("relay_fence") { &DONE } else { &DONE_UNFENCED };
-    let ids: Vec<Value<'_>> = works.iter().map(|work| Value::Bytes(&work.0)).collect();
+    let ids: Vec<Value<'_>> = units.iter().map(|work| Value::Bytes(&work.0)).collect();
     statement.execute::<DB>(connection, &[Value::Bytes(token.as_bytes())], &ids).await
 }
 
@@ -170,11 +170,11 @@ pub(super) async fn done<DB: Database>(
 pub(super) async fn give_back<DB: Database>(
     connection: &mut DB::Connection,
     token: Token,
-    works: &[WorkId],
+    units: &[WorkId],
     pause_ms: u64,
     error: &str,
 ) -> Result<(), sqlx::Error> {
-    let ids: Vec<Value<'_>> = works.iter().map(|work| Value::Bytes(&work.0)).collect();
+    let ids: Vec<Value<'_>> = units.iter().map(|work| Value::Bytes(&work.0)).collect();
     let values = [Value::count(pause_ms), Value::Text(error), Value::Bytes(token.as_bytes())];
     GIVE_BACK.execute::<DB>(connection, &values, &ids).await.map(drop)
 }

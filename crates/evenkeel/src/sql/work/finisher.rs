@@ -35,10 +35,10 @@ pub(crate) struct Finisher<DB: Database> {
 impl<DB: Database> Finisher<DB> {
     /// Starts its task on the current runtime; the task ends when this handle is dropped.
     pub(crate) fn start(pool: Pool<DB>, clock: Clock) -> Self {
-        let (done, works) = mpsc::unbounded_channel();
+        let (done, units) = mpsc::unbounded_channel();
         let (waiting, flush) = (watch::Sender::new(0), Arc::new(Notify::new()));
         let notifier = Notifier::start(pool.clone());
-        let gatherer = Gatherer { works, clock, flush: Arc::clone(&flush) };
+        let gatherer = Gatherer { units, clock, flush: Arc::clone(&flush) };
         tokio::spawn(mark(pool, gatherer, waiting.clone()));
         Self { done, waiting, flush, notifier, has_tables: AtomicBool::new(false), database: PhantomData }
     }
@@ -80,7 +80,7 @@ impl<DB: Database> Finisher<DB> {
 
 /// Collects the units of work that are marked together.
 struct Gatherer {
-    works: mpsc::UnboundedReceiver<WorkId>,
+    units: mpsc::UnboundedReceiver<WorkId>,
     clock: Clock,
     flush: Arc<Notify>,
 }
@@ -88,7 +88,7 @@ struct Gatherer {
 impl Gatherer {
     /// Waits for the next units of work, and for a short time after the first for further ones; empty if there are no more.
     async fn gather(&mut self, batch: &mut Vec<WorkId>) {
-        let Some(first) = self.works.recv().await else { return };
+        let Some(first) = self.units.recv().await else { return };
         batch.push(first);
         let is_over = async {
             tokio::select! {
@@ -101,7 +101,7 @@ impl Gatherer {
             let left = BATCH_MAX - batch.len();
             tokio::select! {
                 biased;
-                more = self.works.recv_many(batch, left) => if more == 0 { return },
+                more = self.units.recv_many(batch, left) => if more == 0 { return },
                 () = &mut is_over => return,
             }
         }
@@ -120,7 +120,7 @@ async fn mark<DB: Database>(pool: Pool<DB>, mut gatherer: Gatherer, waiting: wat
             let Err(error) = marked.await else { break };
             // A relay that claims some of these rows may be the other side of a deadlock.
             let is_over = attempt == ATTEMPTS_MAX || !DB::class_of_error(&error).is_contention();
-            tracing::debug!(%error, works = batch.len(), is_over, "rows were not marked as done");
+            tracing::debug!(%error, units = batch.len(), is_over, "rows were not marked as done");
             if is_over {
                 // A relay will claim them again.
                 break;

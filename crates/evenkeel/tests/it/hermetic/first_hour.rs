@@ -79,7 +79,7 @@ async fn relay_and_outbox_types_are_exported_from_sql() {
     // Without a sink the relay sends nothing, and loses nothing.
     assert_eq!(relay.run_once().await.unwrap().sent, 0);
     let outbox = Outbox::new(&pool);
-    let works: Vec<SeenWork> = outbox.works(WorkState::Parked, None, 10).await.unwrap();
+    let works: Vec<SeenWork> = outbox.units(WorkState::Parked, None, 10).await.unwrap();
     let keys: Vec<SeenKey> = outbox.keys(false, (String::new(), String::new()), 10).await.unwrap();
     let stats: OutboxStats = outbox.stats().await.unwrap();
     assert_eq!((works.len(), keys.len(), stats.parked), (0, 1, 0));

@@ -95,7 +95,7 @@ async fn outbox_queries_with_extreme_limits_end<DB: Sql>(rig: Rig<DB>) {
         work.commit().await.unwrap();
     }
     for limit in [0, 1, 2, usize::MAX >> 1, usize::MAX] {
-        let works = outbox.works(WorkState::Waiting, None, limit).await.unwrap();
+        let works = outbox.units(WorkState::Waiting, None, limit).await.unwrap();
         assert_eq!(works.len(), limit.min(2), "{limit}");
         let keys = outbox.keys(false, (String::new(), String::new()), limit).await.unwrap();
         assert_eq!(keys.len(), limit.min(2), "{limit}");

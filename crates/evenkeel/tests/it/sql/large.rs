@@ -53,7 +53,7 @@ async fn send<DB: Sql>(rig: &Rig<DB>, size: usize, sent: &mut Sent) {
                 assert!(bytes >= size as u64 && bytes + 4096 > limit, "{error}");
                 let text = error.to_string();
                 assert!(text.contains(&bytes.to_string()) && text.contains(&limit.to_string()), "{text}");
-                let known = Outbox::new(&rig.pool).works(WorkState::Waiting, None, usize::MAX).await.unwrap();
+                let known = Outbox::new(&rig.pool).units(WorkState::Waiting, None, usize::MAX).await.unwrap();
                 assert!(known.iter().all(|work| work.id != id), "nothing of it is in the outbox");
                 sent.refused += 1;
             }
@@ -125,7 +125,7 @@ pub(super) async fn large_and_small<DB: Sql>(rig: &Rig<DB>, sizes: &[usize]) -> 
     while stream.entries("small", None, usize::MAX).await.unwrap().len() < small {
         relay.run_once().await.unwrap();
     }
-    assert_eq!(rig.works(4).await, 0, "nothing is parked");
+    assert_eq!(rig.outbox_rows(4).await, 0, "nothing is parked");
     Sent { small, ..sent }
 }
 

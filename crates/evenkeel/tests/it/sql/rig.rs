@@ -129,7 +129,7 @@ impl<DB: Sql> Rig<DB> {
     }
 
     /// The number of units of work in this state.
-    pub(super) async fn works(&self, state: i64) -> i64 {
+    pub(super) async fn outbox_rows(&self, state: i64) -> i64 {
         self.number(&format!("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = {state}")).await
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn append(reply: Value) -> Parsed<Option<Vec<Appended>>> {
         let code = unsigned(&next(&mut parts)?)?;
         Ok(match code {
             1 => Appended::Appended(id(next(&mut parts)?)?),
-            2 => Appended::Duplicate(maybe_id(next(&mut parts)?)?),
+            2 => Appended::Duplicate(optional_id(next(&mut parts)?)?),
             3 => Appended::OutOfOrder { last: unsigned(&next(&mut parts)?)? },
             4 => Appended::Full,
             _ => return Err(unexpected("append")),
@@ -86,7 +86,7 @@ pub(super) fn sweep(reply: Value) -> Parsed<Reply<u64>> {
 
 pub(super) fn take_over(reply: Value) -> Parsed<Reply<TakenOver>> {
     coded(reply, |mut parts| {
-        let next_page = maybe_id(next(&mut parts)?)?;
+        let next_page = optional_id(next(&mut parts)?)?;
         let lost = ids(next(&mut parts)?)?;
         Ok(TakenOver { next: next_page, lost, entries: deliveries(next(&mut parts)?)? })
     })
@@ -126,7 +126,7 @@ fn again(first: Delivered, history: Value) -> Parsed<Delivered> {
         count: count(&next(&mut parts)?)?,
         due: u64::try_from(integer(&next(&mut parts)?)?).ok(),
         is_parked: unsigned(&next(&mut parts)?)? == 1,
-        origin: maybe_id(next(&mut parts)?)?,
+        origin: optional_id(next(&mut parts)?)?,
         tries: Tries::decode(&bulk(next(&mut parts)?)?),
         ..first
     })
@@ -179,9 +179,9 @@ pub(super) fn stats(reply: Value) -> Parsed<Reply<GroupStats>> {
     coded(reply, |mut parts| {
         let [now, epoch, mode, length] = numbers(&mut parts)?;
         let (tail, position) = (id(next(&mut parts)?)?, id(next(&mut parts)?)?);
-        let unread = maybe_id(next(&mut parts)?)?;
+        let unread = optional_id(next(&mut parts)?)?;
         let pending = unsigned(&next(&mut parts)?)?;
-        let oldest_pending = maybe_id(next(&mut parts)?)?;
+        let oldest_pending = optional_id(next(&mut parts)?)?;
         let [delayed, dead, parked_keys] = numbers(&mut parts)?;
         let owner = text(next(&mut parts)?)?;
         let [fence, lease_left, paused] = numbers(&mut parts)?;
@@ -279,7 +279,7 @@ fn id(reply: Value) -> Parsed<EntryId> {
 }
 
 /// An empty text is none.
-fn maybe_id(reply: Value) -> Parsed<Option<EntryId>> {
+fn optional_id(reply: Value) -> Parsed<Option<EntryId>> {
     let text = bulk(reply)?;
     if text.is_empty() { Ok(None) } else { parse_id(&text).map(Some) }
 }

@@ -14,7 +14,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
         p.hint { "The newest lines since this console has started. "
             @if is_file { "The file of " code { "--audit-log" } " has all." } @else { "Start the console with " code { "--audit-log FILE" } " to keep them." } }
         section.card {
-            @if entries.is_empty() { div.empty { h3 { "Nobody has changed anything" } p { "Each action has two lines: one before it is done, and one with its outcome." } } }
+            @if entries.is_empty() { div.empty { h3 { "No actions yet" } p { "Each action has two lines: one before it is done, and one with its outcome." } } }
             @else { div.scroll tabindex="0" { table.rows {
                 thead { tr { th scope="col" { "Time" } th scope="col" { "Who" } th scope="col" { "Action" } th scope="col" { "Target" } th scope="col" { "Outcome" } } }
                 tbody { @for entry in &entries { tr {

@@ -47,7 +47,7 @@ pub(super) async fn show(
     let body = html! {
         h1 { "Outbox" }
         (figures(&app))
-        (works(&visitor, &parked, now))
+        (units(&visitor, &parked, now))
         (keys(&visitor, &parked, now))
         (messages(&visitor, &parked, now))
     };
@@ -72,11 +72,11 @@ fn figures(app: &App) -> Markup {
     }
 }
 
-fn works(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
+fn units(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
     html! {
         section.card { h2 { "Parked units of work" }
-            @if parked.works.is_empty() { div.empty { h3 { "None" } p { "A unit of work is here after its effects have failed too often." } } }
-            @for work in &parked.works {
+            @if parked.units.is_empty() { div.empty { h3 { "None" } p { "A unit of work is here after its effects have failed too often." } } }
+            @for work in &parked.units {
                 @let hidden = html! { (csrf(visitor)) input type="hidden" name="work" value=(work.id); };
                 div.forms {
                     h3.id { (work.id) }
@@ -109,7 +109,7 @@ fn keys(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
 fn messages(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
     html! {
         section.card { h2 { "Parked messages of the inbox" }
-            @if parked.messages.is_empty() { div.empty { h3 { "None" } p { "A message is here if it was delivered so late that nobody knows whether it was processed." } } }
+            @if parked.messages.is_empty() { div.empty { h3 { "None" } p { "A message is here if it was delivered so late that it is unknown whether it was processed." } } }
             @for message in &parked.messages {
                 @let hidden = html! { (csrf(visitor)) input type="hidden" name="group" value=(message.group); input type="hidden" name="message" value=(hex(&message.message)); };
                 div.forms {

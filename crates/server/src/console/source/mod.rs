@@ -31,7 +31,7 @@ const PARKED_MAX: u32 = 100;
 
 /// What waits for an operator.
 pub(crate) struct Parked {
-    pub(crate) works: Vec<SeenWork>,
+    pub(crate) units: Vec<SeenWork>,
     pub(crate) keys: Vec<SeenKey>,
     pub(crate) messages: Vec<evenkeel::sql::Parked>,
 }
@@ -91,9 +91,9 @@ impl Database {
     pub(crate) async fn parked(&self, keel: &Keel) -> Result<Parked, SqlError> {
         on!(self, pool => {
             let outbox = Outbox::new(pool);
-            let works = outbox.works(WorkState::Parked, None, PARKED_MAX as usize).await?;
+            let units = outbox.units(WorkState::Parked, None, PARKED_MAX as usize).await?;
             let keys = outbox.keys(true, (String::new(), String::new()), PARKED_MAX as usize).await?;
-            Ok(Parked { works, keys, messages: keel.inbox(pool).parked(PARKED_MAX).await? })
+            Ok(Parked { units, keys, messages: keel.inbox(pool).parked(PARKED_MAX).await? })
         })
     }
 

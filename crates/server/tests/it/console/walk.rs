@@ -53,7 +53,7 @@ async fn body_that_changed_meanwhile_is_not_overwritten() {
     assert_eq!(send("not+json").await.status, 422);
     assert_eq!(send("%22second%22").await.status, 303);
     let late = send("%22third%22").await;
-    assert_eq!((late.status, late.text.contains("Somebody else")), (409, true), "{}", late.text);
+    assert_eq!((late.status, late.text.contains("by another visitor")), (409, true), "{}", late.text);
     assert!(console.get(&path, "").await.text.contains("second"));
 }
 

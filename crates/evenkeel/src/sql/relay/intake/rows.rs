@@ -47,10 +47,10 @@ pub(super) async fn due<DB: Database>(
         if !found.is_empty() && bytes > CLAIM_BYTES_MAX {
             break;
         }
-        let effects = match row.maybe_text(4)? {
+        let effects = match row.optional_text(4)? {
             Some(effects) => effects,
             None => match Row::<DB>::first(connection, &EFFECTS, &[Value::Int(id)]).await? {
-                Some(row) => row.maybe_text(1)?.unwrap_or_default(),
+                Some(row) => row.optional_text(1)?.unwrap_or_default(),
                 // Another relay has moved it.
                 None => continue,
             },

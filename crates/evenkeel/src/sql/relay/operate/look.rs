@@ -138,7 +138,7 @@ impl<DB: Database> Outbox<DB> {
     ///
     /// # Errors
     /// [`SqlError`] of the database.
-    pub fn works(
+    pub fn units(
         &self,
         place: WorkState,
         after: Option<WorkId>,
@@ -179,7 +179,7 @@ impl<DB: Database> Outbox<DB> {
         }
         if let Some(row) = Row::<DB>::first(&mut connection, &MESSAGES, &[]).await? {
             stats.messages = row.count(0)?;
-            stats.oldest_message_ms = row.maybe_int(1)?.and_then(|ms| u64::try_from(ms).ok());
+            stats.oldest_message_ms = row.optional_int(1)?.and_then(|ms| u64::try_from(ms).ok());
             stats.now_ms = row.count(2)?;
         }
         if let Some(row) = Row::<DB>::first(&mut connection, &KEYS, &[]).await? {
@@ -221,10 +221,10 @@ fn seen_work<DB: Database>(row: &Row<DB>) -> Result<SeenWork, sqlx::Error> {
         id: WorkId(row.id(0)?.unwrap_or_default()),
         attempts: row.count(1)?,
         created_ms: row.count(2)?,
-        due_ms: due(row.maybe_int(3)?),
-        is_claimed: row.maybe_bytes(4)?.is_some(),
+        due_ms: due(row.optional_int(3)?),
+        is_claimed: row.optional_bytes(4)?.is_some(),
         effects,
-        error: row.maybe_text(6)?.filter(|error| !error.is_empty()),
+        error: row.optional_text(6)?.filter(|error| !error.is_empty()),
     })
 }
 
@@ -235,10 +235,10 @@ fn seen_key<DB: Database>(row: &Row<DB>) -> Result<SeenKey, sqlx::Error> {
         sent: row.count(2)?,
         last: row.count(3)?,
         attempts: row.count(4)?,
-        due_ms: due(row.maybe_int(5)?),
-        parked_ms: row.maybe_int(6)?.and_then(|ms| u64::try_from(ms).ok()),
-        is_claimed: row.maybe_bytes(7)?.is_some(),
-        error: row.maybe_text(8)?.filter(|error| !error.is_empty()),
+        due_ms: due(row.optional_int(5)?),
+        parked_ms: row.optional_int(6)?.and_then(|ms| u64::try_from(ms).ok()),
+        is_claimed: row.optional_bytes(7)?.is_some(),
+        error: row.optional_text(8)?.filter(|error| !error.is_empty()),
     })
 }
 

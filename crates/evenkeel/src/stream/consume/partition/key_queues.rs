@@ -19,7 +19,7 @@ pub(crate) struct KeyQueues {
     delayed: usize,
 }
 
-/// What tells queues apart.
+/// What distinguishes queues.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum QueueKey {
     Entry(EntryId),

@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// Works in a state.
-    pub(super) async fn works(&self, state: i64) -> i64 {
+    pub(super) async fn outbox_rows(&self, state: i64) -> i64 {
         self.number(&format!("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = {state}")).await
     }
 }

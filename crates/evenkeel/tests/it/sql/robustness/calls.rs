@@ -116,7 +116,7 @@ pub(super) async fn operators<DB: Sql>(round: &mut Round, rig: &Rig<DB>) {
         match round.number(0, 4) {
             0 => {
                 let state = *round.one(&[WorkState::Waiting, WorkState::Done, WorkState::Aborted, WorkState::Parked]);
-                let works = outbox.works(state, None, limit).await;
+                let works = outbox.units(state, None, limit).await;
                 let works = round.result(format!("list {limit} {state:?}"), works, never).unwrap();
                 let most = if state == WorkState::Done { usize::try_from(before.done).unwrap() } else { 0 };
                 assert_eq!(works.len(), limit.min(most), "{limit} {state:?}");

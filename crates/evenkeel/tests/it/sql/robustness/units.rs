@@ -223,7 +223,7 @@ impl<'a, DB: Sql> Shop<'a, DB> {
             if stats.waiting + stats.messages == 0 {
                 return;
             }
-            let waiting = outbox.works(WorkState::Waiting, None, 10).await.unwrap();
+            let waiting = outbox.units(WorkState::Waiting, None, 10).await.unwrap();
             assert!(pass < PASSES, "not sent: {stats:?}, {waiting:?}");
         }
     }

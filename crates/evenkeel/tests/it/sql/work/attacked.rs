@@ -210,7 +210,7 @@ async fn large_effects_do_not_block_small_ones<DB: Sql>(rig: Rig<DB>) {
         let error = bulk.edit(&small, &body).await.unwrap_err();
         assert!(!error.is_retryable() && error.to_string().contains(&limit.to_string()), "{error}");
     }
-    assert_eq!(rig.works(1).await, 2, "what was refused left nothing");
+    assert_eq!(rig.outbox_rows(1).await, 2, "what was refused left nothing");
     let sinks = Sinks::to(StreamSink::new(&rig.keel));
     let relay = rig.keel.relay(&rig.pool).sinks(sinks);
     DB::run(&mut rig.pool.acquire().await.unwrap(), "UPDATE evenkeel_outbox SET due_at = 1 WHERE state = 1")

@@ -34,7 +34,7 @@ async fn commit_is_followed_by_its_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 9);
     assert!(matches!(rig.mail.find(&job).await.unwrap(), Some(Found::Live { .. })));
     rig.keel.until_marked(&rig.pool).await;
-    assert_eq!(rig.works(2).await, 1);
+    assert_eq!(rig.outbox_rows(2).await, 1);
     assert_eq!(rig.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE due_at IS NOT NULL").await, 0);
 }
 
@@ -87,7 +87,7 @@ async fn commit_survives_a_dropped_caller<DB: Sql>(rig: Rig<DB>) {
         })
         .await;
     }
-    let done = || async { (rig.works(2).await == 1).then_some(()) };
+    let done = || async { (rig.outbox_rows(2).await == 1).then_some(()) };
     eventually("the unit of work is committed and carried out", done).await.unwrap();
     assert_eq!(rig.units().await, 9);
     assert!(rig.mail.find(&job).await.unwrap().is_some());
@@ -157,7 +157,7 @@ async fn work_without_effects_leaves_its_outbox_row<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
     assert!(work.commit().await.unwrap().carried_out);
-    assert_eq!((rig.units().await, rig.works(2).await), (9, 1));
+    assert_eq!((rig.units().await, rig.outbox_rows(2).await), (9, 1));
 }
 
 async fn invalid_effect_is_rejected_at_once<DB: Sql>(rig: Rig<DB>) {
@@ -170,5 +170,5 @@ async fn invalid_effect_is_rejected_at_once<DB: Sql>(rig: Rig<DB>) {
     }
     assert!(work.publish(Message::new("t".repeat(256), "x")).is_err());
     work.commit().await.unwrap();
-    assert_eq!(rig.works(2).await, 1, "the unit of work is unchanged");
+    assert_eq!(rig.outbox_rows(2).await, 1, "the unit of work is unchanged");
 }

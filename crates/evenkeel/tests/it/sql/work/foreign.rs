@@ -26,7 +26,7 @@ async fn work_invalidates_a_foreign_type() {
             assert_eq!(rig.cached_units().await, 9 - i64::try_from(sold).unwrap(), "{command}");
         }
         rig.keel.until_marked(&rig.pool).await;
-        assert_eq!(rig.works(2).await, 3, "all are done, and none is parked");
+        assert_eq!(rig.outbox_rows(2).await, 3, "all are done, and none is parked");
     })
     .await;
 }

@@ -95,13 +95,13 @@ async fn before_the_commit<DB: Sql>(is_joined: bool) {
 
 async fn after_the_commit<DB: Sql>(point: &str, is_joined: bool) {
     let (rig, _server) = kill_a_seller_at::<DB>(point, is_joined).await;
-    assert_eq!((rig.units().await, rig.works(1).await), (9, 1));
+    assert_eq!((rig.units().await, rig.outbox_rows(1).await), (9, 1));
     // The head start of the fast path is over.
     DB::run(&mut rig.pool.acquire().await.unwrap(), "UPDATE evenkeel_outbox SET due_at = 0").await.unwrap();
     rig.keel.relay(&rig.pool).run_once().await.unwrap();
     assert_eq!(rig.cached_units().await, 9);
     assert!(rig.mail.find(&JobId::named(b"sale")).await.unwrap().is_some());
-    assert_eq!((rig.works(1).await, rig.works(2).await), (0, 1));
+    assert_eq!((rig.outbox_rows(1).await, rig.outbox_rows(2).await), (0, 1));
 }
 
 macro_rules! on_each_database {

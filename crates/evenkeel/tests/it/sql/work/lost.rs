@@ -64,7 +64,7 @@ async fn joined_unit_of_work_is_carried_out_after_its_commit<DB: Sql>(rig: Rig<D
     assert_eq!(rig.cached_units().await, 9);
     assert!(rig.mail.find(&job).await.unwrap().is_some());
     rig.keel.until_marked(&rig.pool).await;
-    assert_eq!(rig.works(2).await, 1);
+    assert_eq!(rig.outbox_rows(2).await, 1);
 }
 
 async fn transaction_ended_by_the_program_returns_lost<DB: Sql>(rig: Rig<DB>) {
@@ -191,7 +191,7 @@ async fn implicit_commit_by_ddl_returns_lost() {
         sqlx::raw_sql("CREATE TABLE made (id BIGINT)").execute(work.tx()).await.unwrap();
         let error = work.commit().await.unwrap_err();
         assert!(matches!(error, SqlError::Lost), "{error}");
-        assert_eq!((rig.units().await, rig.works(1).await + rig.works(2).await), (9, 0));
+        assert_eq!((rig.units().await, rig.outbox_rows(1).await + rig.outbox_rows(2).await), (9, 0));
     })
     .await;
 }

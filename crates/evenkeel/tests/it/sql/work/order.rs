@@ -27,7 +27,7 @@ async fn rollback_leaves_no_gap_in_the_sequence<DB: Sql>(rig: Rig<DB>) {
     let rows = "SELECT COUNT(*) FROM evenkeel_outbox_ordered WHERE message_key = '7' AND sequence IN (1, 2, 3)";
     assert_eq!(rig.number(rows).await, 3);
     assert_eq!(rig.number("SELECT last_sequence FROM evenkeel_outbox_keys WHERE message_key = '7'").await, 3);
-    assert_eq!(rig.works(2).await, 2, "the rows of the units of work wait for nothing");
+    assert_eq!(rig.outbox_rows(2).await, 2, "the rows of the units of work wait for nothing");
 }
 
 /// Sixteen units of work, each with the same two keys in one order or the other: no deadlock remains.

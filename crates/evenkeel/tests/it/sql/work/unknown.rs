@@ -81,7 +81,7 @@ async fn commit_without_a_reply_is_found_committed<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(way.proxy.counters().cut, 1, "the connection was cut");
     answer.expect("it was committed, and the row says so");
     assert_eq!(rig.units().await, units - 1);
-    assert_eq!((rig.works(1).await, rig.works(3).await), (4, 0));
+    assert_eq!((rig.outbox_rows(1).await, rig.outbox_rows(3).await), (4, 0));
 }
 
 async fn commit_that_did_not_arrive_is_a_rollback<DB: Sql>(rig: Rig<DB>) {
@@ -92,5 +92,9 @@ async fn commit_that_did_not_arrive_is_a_rollback<DB: Sql>(rig: Rig<DB>) {
     let error = answer.unwrap_err();
     assert!(error.is_retryable() && !error.outcome_unknown(), "{error}");
     assert_eq!(rig.units().await, units);
-    assert_eq!((rig.works(1).await, rig.works(3).await), (3, 1), "a tombstone keeps it from ever happening");
+    assert_eq!(
+        (rig.outbox_rows(1).await, rig.outbox_rows(3).await),
+        (3, 1),
+        "a tombstone keeps it from ever happening"
+    );
 }

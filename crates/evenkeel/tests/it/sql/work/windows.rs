@@ -55,7 +55,7 @@ async fn unconfirmed_window_rejects_the_commit<DB: Sql>(rig: Rig<DB>) {
         begins.fail(no_answer());
         let error = commit.await.unwrap().unwrap_err();
         assert!(matches!(error, SqlError::Window(_)) && error.is_retryable() && !error.outcome_unknown(), "{error}");
-        assert_eq!((rig.units().await, rig.works(1).await), (10, 0));
+        assert_eq!((rig.units().await, rig.outbox_rows(1).await), (10, 0));
     }
 }
 
@@ -86,5 +86,5 @@ async fn failed_effect_is_left_to_the_relay<DB: Sql>(rig: Rig<DB>) {
     invalidates.fail(no_answer());
     let committed = commit.await.unwrap().unwrap();
     assert_eq!((committed.carried_out, committed.left), (false, Left::Effects));
-    assert_eq!(rig.works(1).await, 1, "its row waits");
+    assert_eq!(rig.outbox_rows(1).await, 1, "its row waits");
 }

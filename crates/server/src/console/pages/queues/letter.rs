@@ -82,7 +82,7 @@ async fn store(topic: &Topic, id: JobId, seen: &str, body: Bytes) -> Result<Stri
     let found = topic.job(id).await.map_err(queue_problem)?;
     let Some(Found::Live { state, job, .. }) = found else { return Err(Problem::plain(UNKNOWN_JOB)) };
     if digest(&job.spec.body) != seen {
-        return changed("Somebody else has edited the body since this page was loaded.");
+        return changed("The body was edited by another visitor since this page was loaded.");
     }
     match state {
         JobState::Dead => match topic.amend(id, job.spec.body, body).await.map_err(queue_problem)? {

@@ -33,7 +33,7 @@ pub(in crate::console::pages) fn sentence(why: &Why, visitor: &Visitor) -> Strin
         Why::Silent { for_ms, .. } => {
             format!("Its worker has been silent for {}; another consumer rescues it within 5 s.", span(*for_ms))
         }
-        Why::Paused { in_ms: None } => "The topic is paused until somebody resumes it.".to_owned(),
+        Why::Paused { in_ms: None } => "The topic is paused until it is resumed.".to_owned(),
         Why::Paused { in_ms: Some(ms) } => format!("The topic is paused for another {}.", span(*ms)),
         other => web::sentence(other),
     }

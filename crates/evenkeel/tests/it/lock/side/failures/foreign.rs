@@ -103,7 +103,7 @@ async fn foreign_stripe_count_is_rejected_and_repaired() {
 
 /// Listings skip keys that look like ours.
 #[tokio::test]
-async fn listings_skip_foreign_keys() {
+async fn listings_skip_keys_of_other_programs() {
     in_time(async {
         let rig = Rig::redis().await;
         let keel = rig.process().await;

@@ -51,7 +51,7 @@ async fn carried_out_rows_are_recorded_after_an_outage() {
     stage.due().await;
     pass_fails_to_record(&stage, &relay, &sink, "evenkeel_outbox").await;
     stage.drain(&relay).await;
-    assert_eq!((sink.calls(), stage.works(2).await), (1, 1), "done, and not done again");
+    assert_eq!((sink.calls(), stage.outbox_rows(2).await), (1, 1), "done, and not done again");
 }
 
 #[tokio::test]

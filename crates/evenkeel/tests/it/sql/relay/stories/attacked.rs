@@ -31,7 +31,7 @@ async fn backlog(stage: &Stage) {
     work.invalidate(&cache, &1).unwrap();
     Box::pin(work.commit()).await.unwrap();
     stage.keel.until_marked(&stage.pool).await;
-    assert_eq!(stage.works(2).await, 1);
+    assert_eq!(stage.outbox_rows(2).await, 1);
     stage.sql("UPDATE evenkeel_outbox SET state = 1, due_at = 2, settled_at = NULL WHERE state = 2").await;
     unordered(stage, "links").await;
     stage.sql("UPDATE evenkeel_outbox SET due_at = 3 WHERE state = 1 AND due_at > 3").await;
@@ -54,9 +54,9 @@ async fn rows_without_a_route_do_not_delay_other_rows() {
     let log = Log::begin();
     look(&relay, 6).await;
     log.says(&["no sink of this program accepts the topic"]);
-    assert_eq!((sink.taken(), stage.works(2).await), (vec!["links".to_owned()], 2));
+    assert_eq!((sink.taken(), stage.outbox_rows(2).await), (vec!["links".to_owned()], 2));
     assert_eq!(
-        (stage.works(1).await, stage.works(4).await),
+        (stage.outbox_rows(1).await, stage.outbox_rows(4).await),
         (20, 0),
         "the others wait for a program that has the sink"
     );
@@ -74,8 +74,8 @@ async fn unavailable_sink_does_not_delay_other_units_of_work() {
     let sinks = Sinks::none().route("links", sink.clone()).route("absent", absent.clone());
     let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).batch(4);
     look(&relay, 6).await;
-    assert_eq!((sink.taken(), stage.works(2).await), (vec!["links".to_owned()], 2));
-    assert_eq!((stage.works(1).await, absent.calls()), (20, 1));
+    assert_eq!((sink.taken(), stage.outbox_rows(2).await), (vec!["links".to_owned()], 2));
+    assert_eq!((stage.outbox_rows(1).await, absent.calls()), (20, 1));
     absent.come_back();
     stage.clock.advance(Duration::from_secs(10));
     // One of them comes due and finds the sink there; the others do not wait for their own time then.
@@ -83,7 +83,7 @@ async fn unavailable_sink_does_not_delay_other_units_of_work() {
     let first = stage.number(first).await;
     stage.sql(&format!("UPDATE evenkeel_outbox SET due_at = 1 WHERE state = 1 AND due_at = {first}")).await;
     look(&relay, 8).await;
-    assert_eq!((stage.works(2).await, absent.taken().len()), (22, 20));
+    assert_eq!((stage.outbox_rows(2).await, absent.taken().len()), (22, 20));
 }
 
 /// A message that no sink accepts is parked in the end, so that an operator sees it; a release restarts its time.
@@ -105,7 +105,7 @@ async fn work_without_a_route_is_parked_after_its_time() {
     stage.sql("UPDATE evenkeel_outbox_ordered SET created_at = 1").await;
     stage.due().await;
     let looked = relay.run_once().await.unwrap();
-    assert_eq!((looked.parked, stage.works(4).await), (2, 1));
+    assert_eq!((looked.parked, stage.outbox_rows(4).await), (2, 1));
     let outbox = Outbox::new(&stage.pool);
     assert!(outbox.release(id, ParkedDecision::Resend).await.unwrap());
     assert!(outbox.release_key("absent", "a", ParkedDecision::Resend).await.unwrap());
@@ -216,7 +216,7 @@ async fn hanging_or_panicking_sink_parks_only_its_message() {
         taken.dedup();
         let parked = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL AND sent_sequence = 1";
         assert_eq!(taken, ["a1", "b1", "c1", "u1", "u3"], "{how:?}");
-        assert_eq!((stage.works(4).await, stage.number(parked).await), (1, 1), "{how:?}");
+        assert_eq!((stage.outbox_rows(4).await, stage.number(parked).await), (1, 1), "{how:?}");
         assert_eq!((stage.sent("b").await, stage.sent("c").await), (1, 1), "{how:?}");
     }
 }
@@ -248,7 +248,7 @@ async fn sink_unavailable_for_one_message_gets_the_others() {
         relay.run_once().await.unwrap();
     }
     let parked = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL AND message_key = 'a'";
-    assert_eq!((stage.works(4).await, stage.works(1).await, stage.number(parked).await), (1, 1, 1));
+    assert_eq!((stage.outbox_rows(4).await, stage.outbox_rows(1).await, stage.number(parked).await), (1, 1, 1));
 }
 
 /// Rows that this program does not know, left by another program or by hand: each is reported, none stops the rest.
@@ -282,7 +282,7 @@ async fn unreadable_rows_do_not_delay_other_rows() {
     taken.sort();
     assert_eq!(taken, ["b1", "u4", "u5"]);
     // Done: the two that could be read, and the two whose messages went to their keys.
-    assert_eq!((stage.works(4).await, stage.works(2).await), (3, 4));
+    assert_eq!((stage.outbox_rows(4).await, stage.outbox_rows(2).await), (3, 4));
     let parked = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL AND message_key = 'a'";
     assert_eq!(stage.number(parked).await, 1);
     let looked = relay.run_once().await.unwrap();
@@ -340,7 +340,7 @@ async fn claim_is_bounded_by_its_bytes() {
     stage.publish("small", "small").await;
     stage.due().await;
     let looks = stage.drain(&stage.relay(&sink)).await;
-    assert_eq!((sink.taken().len(), stage.works(1).await), (42, 0));
+    assert_eq!((sink.taken().len(), stage.outbox_rows(1).await), (42, 0));
     assert!(looks.iter().all(|looked| looked.carried <= 17 && looked.sent <= 17 && looked.failed == 0), "{looks:?}");
     for key in 0..5 {
         assert_eq!(sink.sequences(&format!("k{key}")), [1, 2, 3, 4]);

@@ -109,9 +109,9 @@ async fn malformed_row_is_parked_and_others_are_carried_out() {
     insert(&stage, r#"[{"publish": {"topic": "links", "payload": "last"}}]"#).await;
     stage.drain(&relay(&stage, &sink)).await;
 
-    assert_eq!((left(&stage).await, stage.works(4).await), (0, i64::try_from(wrong.len()).unwrap()));
+    assert_eq!((left(&stage).await, stage.outbox_rows(4).await), (0, i64::try_from(wrong.len()).unwrap()));
     assert_eq!(sink.taken(), [r#""last""#]);
-    let parked = Outbox::new(&stage.pool).works(WorkState::Parked, None, 100).await.unwrap();
+    let parked = Outbox::new(&stage.pool).units(WorkState::Parked, None, 100).await.unwrap();
     for (effects, error) in wrong {
         let found = parked.iter().any(|work| work.error.as_deref().is_some_and(|text| text.contains(error)));
         assert!(found, "no parked row says {error:?} of {effects}: {parked:?}");
@@ -131,7 +131,7 @@ async fn row_has_at_most_a_thousand_effects() {
         insert(&stage, &many(count)).await;
     }
     stage.drain(&relay(&stage, &sink)).await;
-    assert_eq!((left(&stage).await, stage.works(4).await, sink.taken().len()), (0, 1, 1_001));
+    assert_eq!((left(&stage).await, stage.outbox_rows(4).await, sink.taken().len()), (0, 1, 1_001));
 }
 
 /// The program that opens the queue may start later.
@@ -143,7 +143,7 @@ async fn row_waits_for_a_topic_that_no_program_has_opened() {
     insert(&stage, r#"[{"publish": {"topic": "links", "payload": "meanwhile"}}]"#).await;
     let relay = relay(&stage, &sink);
     stage.drain(&relay).await;
-    assert_eq!((left(&stage).await, stage.works(4).await, sink.taken().len()), (1, 0, 1));
+    assert_eq!((left(&stage).await, stage.outbox_rows(4).await, sink.taken().len()), (1, 0, 1));
 
     let mail = mail(&stage).await;
     stage.sql("UPDATE evenkeel_outbox_json SET due_at = 0").await;
@@ -157,7 +157,7 @@ async fn row_for_an_unknown_topic_is_parked_after_a_day() {
     insert(&stage, r#"[{"revoke": {"topic": "mail", "id": "early"}}]"#).await;
     stage.sql("UPDATE evenkeel_outbox_json SET created_at = created_at - 90000000").await;
     stage.drain(&relay(&stage, &Recorder::new())).await;
-    assert_eq!((left(&stage).await, stage.works(4).await), (0, 1));
+    assert_eq!((left(&stage).await, stage.outbox_rows(4).await), (0, 1));
 }
 
 /// A repetition of the same row would succeed once Redis replies. Rows without jobs do not need it.
@@ -171,7 +171,7 @@ async fn row_waits_while_redis_is_away_however_old_it_is() {
     stage.sql("UPDATE evenkeel_outbox_json SET created_at = created_at - 90000000").await;
     insert(&stage, r#"[{"publish": {"topic": "links", "payload": "meanwhile"}}]"#).await;
     stage.drain(&keel.relay(&stage.pool).sinks(Sinks::to(sink.clone()))).await;
-    assert_eq!((left(&stage).await, stage.works(4).await, sink.taken().len()), (2, 0, 1));
+    assert_eq!((left(&stage).await, stage.outbox_rows(4).await, sink.taken().len()), (2, 0, 1));
 }
 
 /// The newest row of a job wins, a delay counts from the insertion, and a job without an id is always new.
@@ -209,7 +209,7 @@ async fn several_relays_move_each_row_once() {
         insert(&stage, &format!(r#"[{{"publish": {{"topic": "links", "payload": {number}}}}}]"#)).await;
     }
     let relays = [relay(&stage, &sink), relay(&stage, &sink), relay(&stage, &sink)];
-    while left(&stage).await > 0 || stage.works(1).await > 0 {
+    while left(&stage).await > 0 || stage.outbox_rows(1).await > 0 {
         for pass in futures_util::future::join_all(relays.iter().map(Relay::run_once)).await {
             pass.unwrap();
         }
@@ -217,8 +217,8 @@ async fn several_relays_move_each_row_once() {
     let mut taken: Vec<u32> = sink.taken().iter().map(|text| text.parse().unwrap()).collect();
     taken.sort_unstable();
     taken.dedup();
-    assert_eq!((taken.len(), stage.works(4).await), (200, 0));
-    assert_eq!(stage.works(2).await, 200, "a row became two units of work");
+    assert_eq!((taken.len(), stage.outbox_rows(4).await), (200, 0));
+    assert_eq!(stage.outbox_rows(2).await, 200, "a row became two units of work");
 }
 
 /// A program sets the times of its row to extremes: the row is rejected, moved or parked, and others go on.
@@ -239,5 +239,5 @@ async fn row_with_an_extreme_time_does_not_stop_others() {
         with(created_at, &job).await.unwrap();
     }
     stage.drain(&relay(&stage, &sink)).await;
-    assert_eq!((left(&stage).await, stage.works(4).await, sink.taken().len()), (0, 3, 3));
+    assert_eq!((left(&stage).await, stage.outbox_rows(4).await, sink.taken().len()), (0, 3, 3));
 }

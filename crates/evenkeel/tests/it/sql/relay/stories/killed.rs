@@ -58,7 +58,7 @@ async fn dies_at(point: &str, within: Loop) {
     let mut worker = Worker::start_with(&path, &[("EVENKEEL_CRASH_AT", &point)]).unwrap();
     worker.say(&open).unwrap();
     worker.process().wait().await.unwrap();
-    assert_eq!(stage.works(1).await, i64::from(within == Loop::Units), "it died before it could write this down");
+    assert_eq!(stage.outbox_rows(1).await, i64::from(within == Loop::Units), "it died before it could write this down");
     assert_eq!((stage.sent("a").await, stage.sent("b").await), (0, 0), "nor this");
 
     stage.due().await;
@@ -81,7 +81,7 @@ async fn dies_at(point: &str, within: Loop) {
     let (steps, shard) = mail.steps(&job);
     let found = evenkeel_protocol::queue::steps::QueueSteps::job(&*steps, &shard, job).await.unwrap();
     assert!(found.is_some(), "the job waits in Redis");
-    assert_eq!((stage.works(1).await, stage.sent("a").await, stage.sent("b").await), (0, 2, 2));
+    assert_eq!((stage.outbox_rows(1).await, stage.sent("a").await, stage.sent("b").await), (0, 2, 2));
 }
 
 #[tokio::test]

@@ -77,5 +77,13 @@ async fn done_rows_are_deleted_after_the_retention() {
     stage.publish_unordered("waits").await;
     let relay = stage.relay(&Recorder::new());
     assert_eq!(relay.tidy_once().await.unwrap(), 2);
-    assert_eq!((stage.works(1).await, stage.works(2).await, stage.works(3).await, stage.works(4).await), (2, 1, 0, 1));
+    assert_eq!(
+        (
+            stage.outbox_rows(1).await,
+            stage.outbox_rows(2).await,
+            stage.outbox_rows(3).await,
+            stage.outbox_rows(4).await
+        ),
+        (2, 1, 0, 1)
+    );
 }

@@ -33,10 +33,10 @@ async fn parked_rows_are_listed_with_their_reason() {
     assert!(
         keys[0].parked_ms.is_some() && keys[0].error.as_deref().is_some_and(|error| error.contains("not like this"))
     );
-    let works = outbox.works(WorkState::Parked, None, 10).await.unwrap();
+    let works = outbox.units(WorkState::Parked, None, 10).await.unwrap();
     assert_eq!((works.len(), works[0].effects.as_slice()), (1, &["publish links (3 bytes)".to_owned()][..]));
     assert!(works[0].error.as_deref().is_some_and(|error| error.contains("not like this")), "{works:?}");
-    assert!(outbox.works(WorkState::Parked, Some(works[0].id), 10).await.unwrap().is_empty(), "the next page");
+    assert!(outbox.units(WorkState::Parked, Some(works[0].id), 10).await.unwrap().is_empty(), "the next page");
     let stats = outbox.stats().await.unwrap();
     assert_eq!((stats.parked, stats.waiting, stats.messages), (1, 0, 2));
     assert_eq!((stats.keys, stats.keys_waiting, stats.keys_parked), (1, 1, 1));
@@ -51,13 +51,13 @@ async fn released_rows_are_sent() {
     parked(&stage, &sink).await;
     sink.come_back();
     let outbox = Outbox::new(&stage.pool);
-    let work = outbox.works(WorkState::Parked, None, 10).await.unwrap()[0].id;
+    let work = outbox.units(WorkState::Parked, None, 10).await.unwrap()[0].id;
     assert!(outbox.release(work, ParkedDecision::Resend).await.unwrap());
     assert!(outbox.release_key("links", "a", ParkedDecision::Resend).await.unwrap());
     assert!(!outbox.release_key("links", "a", ParkedDecision::Resend).await.unwrap(), "once");
     stage.drain(&stage.relay(&sink)).await;
     assert_eq!(sink.sequences("a"), [1, 2, 3]);
-    assert_eq!((sink.taken().len(), stage.works(2).await), (4, 4));
+    assert_eq!((sink.taken().len(), stage.outbox_rows(2).await), (4, 4));
 }
 
 /// It can never be sent: this message is skipped, and those behind it are sent.
@@ -67,7 +67,7 @@ async fn skipped_message_unblocks_its_key() {
     let sink = Recorder::new();
     parked(&stage, &sink).await;
     let outbox = Outbox::new(&stage.pool);
-    let work = outbox.works(WorkState::Parked, None, 10).await.unwrap()[0].id;
+    let work = outbox.units(WorkState::Parked, None, 10).await.unwrap()[0].id;
     assert!(outbox.release(work, ParkedDecision::Skip).await.unwrap());
     assert!(!outbox.release(work, ParkedDecision::Skip).await.unwrap(), "once");
     assert!(outbox.release_key("links", "a", ParkedDecision::Skip).await.unwrap());
@@ -98,5 +98,5 @@ async fn operator_ends_delays_and_deletes_done_rows() {
     assert_eq!(sink.taken().len(), 2);
     assert_eq!(outbox.purge(Duration::ZERO).await.unwrap(), 0, "rows decide about commits for ten minutes");
     stage.sql("UPDATE evenkeel_outbox SET settled_at = 1 WHERE state = 2").await;
-    assert_eq!((outbox.purge(Duration::ZERO).await.unwrap(), stage.works(2).await), (2, 0));
+    assert_eq!((outbox.purge(Duration::ZERO).await.unwrap(), stage.outbox_rows(2).await), (2, 0));
 }

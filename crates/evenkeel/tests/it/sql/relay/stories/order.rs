@@ -35,7 +35,7 @@ async fn late_commit_with_a_lower_id_is_sent() {
     stage.due().await;
     stage.drain(&relay).await;
     assert_eq!(sink.taken(), ["late", "early"]);
-    assert_eq!(stage.works(2).await, 2);
+    assert_eq!(stage.outbox_rows(2).await, 2);
 }
 
 /// A message of a transaction that was rolled back is never sent, and leaves no hole in the sequences of its key.

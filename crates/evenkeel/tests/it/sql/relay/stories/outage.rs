@@ -46,12 +46,12 @@ async fn running_relay_loses_nothing_when_redis_dies() {
         }
     }
     let left = "SELECT COUNT(*) FROM evenkeel_outbox_ordered";
-    let done = || async { (stage.works(1).await + stage.number(left).await == 0).then_some(()) };
+    let done = || async { (stage.outbox_rows(1).await + stage.number(left).await == 0).then_some(()) };
     eventually("everything is carried out", done).await.unwrap();
     stop.send(()).unwrap();
     running.await.unwrap();
     let parked = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL";
-    assert_eq!((stage.works(4).await, stage.number(parked).await), (0, 0), "an outage is no failed attempt");
+    assert_eq!((stage.outbox_rows(4).await, stage.number(parked).await), (0, 0), "an outage is no failed attempt");
     let entries = stream.entries("links", None, 100).await.unwrap();
     for key in KEYS {
         let of = entries.iter().filter_map(|entry| Some((entry, entry.message.order.as_ref()?)));

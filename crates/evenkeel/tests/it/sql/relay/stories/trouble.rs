@@ -54,7 +54,10 @@ async fn unit_of_work_that_exceeds_its_attempts_is_parked() {
     stage.drain(&relay).await;
     assert_eq!((sink.taken(), sink.calls()), (vec!["well".to_owned()], 7));
     assert_eq!(
-        (stage.works(4).await, stage.number("SELECT attempts FROM evenkeel_outbox_keys WHERE message_key = 'a'").await),
+        (
+            stage.outbox_rows(4).await,
+            stage.number("SELECT attempts FROM evenkeel_outbox_keys WHERE message_key = 'a'").await
+        ),
         (1, 3)
     );
 }
@@ -82,7 +85,7 @@ async fn unavailable_sink_uses_no_attempts() {
         "five keys and one unit of work in one call, and no further call while the gates are closed"
     );
     let attempts = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE attempts > 0 OR parked_at IS NOT NULL";
-    assert_eq!((stage.number(attempts).await, stage.works(1).await), (0, 5));
+    assert_eq!((stage.number(attempts).await, stage.outbox_rows(1).await), (0, 5));
     // Then one of each is enough to ask with.
     stage.clock.advance(Duration::from_secs(10));
     stage.due().await;
@@ -92,7 +95,7 @@ async fn unavailable_sink_uses_no_attempts() {
     stage.clock.advance(Duration::from_secs(10));
     stage.due().await;
     stage.drain(&relay).await;
-    assert_eq!((sink.taken().len(), stage.works(2).await), (10, 10));
+    assert_eq!((sink.taken().len(), stage.outbox_rows(2).await), (10, 10));
 }
 
 /// One sink is unavailable, another is healthy: its messages are sent.
@@ -134,7 +137,7 @@ async fn overtaken_relay_changes_nothing() {
     slow.until_called(1).await;
     let looked = works.await.unwrap();
     assert_eq!((looked.carried, looked.fenced), (0, 1), "its claim on the unit of work had expired");
-    assert_eq!((stage.works(2).await, stage.sent("a").await), (2, 1));
+    assert_eq!((stage.outbox_rows(2).await, stage.sent("a").await), (2, 1));
 }
 
 /// The same for a key: the row of the key must not be set back to what the paused relay had sent.

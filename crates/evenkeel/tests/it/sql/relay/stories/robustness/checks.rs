@@ -21,7 +21,7 @@ fn is_unavailable(how: How) -> bool {
 
 impl Shop {
     async fn parked_works(&self) -> Vec<SeenWork> {
-        self.outbox.works(WorkState::Parked, None, 10_000).await.unwrap()
+        self.outbox.units(WorkState::Parked, None, 10_000).await.unwrap()
     }
 
     async fn keys(&self, only_parked: bool) -> Vec<SeenKey> {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// The worker of one relay.
 #[derive(Debug, Default)]
-pub(super) struct Works {
+pub(super) struct Units {
     delivery: Delivery,
     /// When the last of the rows that wait for an unavailable destination is due.
     backlog: Option<Moment>,
@@ -44,7 +44,7 @@ struct Settlement {
     looked: Looked,
 }
 
-impl Works {
+impl Units {
     /// Claims a batch and carries it out.
     pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Result<Looked, SqlError> {
         let settings = &core.settings;
@@ -137,11 +137,11 @@ impl Works {
     fn pace(&mut self, now: Moment, settlement: &mut Settlement) {
         let mut backlog = self.backlog.map_or(Duration::ZERO, |until| until.since(now));
         let waiting = std::mem::take(&mut settlement.waiting);
-        for ((pause, reason), works) in waiting {
-            let rows = u32::try_from(works.len()).unwrap_or(u32::MAX);
+        for ((pause, reason), units) in waiting {
+            let rows = u32::try_from(units.len()).unwrap_or(u32::MAX);
             let wait = (pause.max(backlog).min(BACKLOG_MAX), reason);
             backlog = backlog.saturating_add(BACKLOG_STEP.saturating_mul(rows)).min(BACKLOG_MAX);
-            settlement.waiting.entry(wait).or_default().extend(works);
+            settlement.waiting.entry(wait).or_default().extend(units);
         }
         self.backlog = Some(now + backlog);
     }
@@ -182,8 +182,8 @@ impl Settlement {
         self.looked.carried += marked;
         self.looked.fenced += self.done.len().saturating_sub(marked);
         self.done.clear();
-        while let Some(((pause, reason), works)) = self.waiting.first_key_value() {
-            core.within(rows::give_back::<DB>(&mut connection, token, works, ms(*pause), reason)).await?;
+        while let Some(((pause, reason), units)) = self.waiting.first_key_value() {
+            core.within(rows::give_back::<DB>(&mut connection, token, units, ms(*pause), reason)).await?;
             self.waiting.pop_first();
         }
         while let Some((row, error)) = self.failed.last() {
