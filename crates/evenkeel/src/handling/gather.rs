@@ -8,7 +8,7 @@ use super::panics::catch_panic;
 use super::phase::{Phase, reached};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
@@ -87,12 +87,12 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
             let forming = self.form(member);
             forming.full.notify_one();
         } else {
-            let mut open = self.open();
+            let mut open = self.forming.lock();
             match open.as_ref() {
-                Some(forming) => forming.members().push(member),
+                Some(forming) => forming.members.lock().push(member),
                 None => *open = Some(self.form(member)),
             }
-            if open.as_ref().is_some_and(|forming| forming.members().len() >= self.size)
+            if open.as_ref().is_some_and(|forming| forming.members.lock().len() >= self.size)
                 && let Some(full) = open.take()
             {
                 full.full.notify_one();
@@ -107,7 +107,7 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
         let (gatherer, batch) = (Arc::clone(self), Arc::clone(&forming));
         tokio::spawn(async move {
             gatherer.fill(&batch).await;
-            let members = std::mem::take(&mut *batch.members());
+            let members = std::mem::take(&mut *batch.members.lock());
             gatherer.run(members).await;
             drop(at_work);
         });
@@ -121,7 +121,7 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
             () = self.fill_time() => {}
             () = async { reached(&mut self.phases.clone(), Phase::Draining).await } => {}
         }
-        let mut open = self.open();
+        let mut open = self.forming.lock();
         if open.as_ref().is_some_and(|open| Arc::ptr_eq(open, forming)) {
             *open = None;
         }
@@ -157,16 +157,6 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
             Ok(each) => answers.into_iter().zip(each).for_each(|(sender, answer)| drop(sender.send(Ok(answer)))),
             Err(panic) => answers.into_iter().for_each(|sender| drop(sender.send(Err(panic.clone())))),
         }
-    }
-
-    fn open(&self) -> MutexGuard<'_, Option<Arc<Forming<D, A>>>> {
-        self.forming.lock()
-    }
-}
-
-impl<D, A> Forming<D, A> {
-    fn members(&self) -> MutexGuard<'_, Vec<Member<D, A>>> {
-        self.members.lock()
     }
 }
 

@@ -8,7 +8,7 @@ use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, Backoff, guard};
 use evenkeel_protocol::lock::steps::Release;
 use metrics::{Gauge, gauge};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -84,7 +84,7 @@ impl Reaper {
             return;
         }
         self.queue.pending.send_modify(|pending| *pending += 1);
-        self.queue.releases().push_back(queued);
+        self.queue.releases.lock().push_back(queued);
         self.queue.added.notify_one();
     }
 
@@ -113,7 +113,7 @@ impl Queue {
     async fn work(self: Arc<Self>) {
         loop {
             self.run_once().await;
-            if self.is_closed.load(SeqCst) && self.releases().is_empty() && guard("lock_reaper_ends") {
+            if self.is_closed.load(SeqCst) && self.releases.lock().is_empty() && guard("lock_reaper_ends") {
                 return;
             }
             self.added.notified().await;
@@ -158,11 +158,7 @@ impl Queue {
     }
 
     fn take(&self) -> Option<QueuedRelease> {
-        self.releases().pop_front()
-    }
-
-    fn releases(&self) -> MutexGuard<'_, VecDeque<QueuedRelease>> {
-        self.releases.lock()
+        self.releases.lock().pop_front()
     }
 }
 
