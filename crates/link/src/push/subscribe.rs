@@ -97,7 +97,7 @@ pub(crate) async fn subscribe(shared: &Shared, channel: &[u8]) -> Result<Subscri
     shared.subscriptions.add(channel, Subscriber { messages: sender, resets });
     let epoch = shared.epoch()?;
     let lane = open::listening(shared, &epoch).await.map_err(|error| error.into_link_error(shared))?;
-    lane.call(redis::cmd("SSUBSCRIBE").arg(channel)).await?;
+    lane.call(redis::cmd("SSUBSCRIBE").arg(channel), None).await?;
     Ok(subscription)
 }
 
@@ -111,7 +111,7 @@ pub(crate) async fn renew(shared: &Shared, lane: &Lane) -> Result<(), LinkError>
     if pipeline.is_empty() {
         return Ok(());
     }
-    for answer in lane.call_many(&pipeline).await? {
+    for answer in lane.call_many(&pipeline, None).await? {
         if let Value::ServerError(error) = answer {
             return Err(error.into());
         }
@@ -126,7 +126,7 @@ pub(crate) async fn tidy(shared: &Shared, lane: &Lane) -> Result<(), LinkError> 
     }
     let _requests = shared.subscriptions.requests.lock().await;
     for channel in shared.subscriptions.remove_unused() {
-        lane.call(redis::cmd("SUNSUBSCRIBE").arg(&channel[..])).await?;
+        lane.call(redis::cmd("SUNSUBSCRIBE").arg(&channel[..]), None).await?;
     }
     Ok(())
 }
