@@ -204,12 +204,8 @@ pub(super) fn entry_of(fill: &Fill, schema: u32, floor: u64) -> Entry {
                 codec: fill.codec,
                 compression: fill.compression,
             }),
-            lease: None,
             floor,
-            cold: false,
-            guard_until_ms: 0,
-            suspect_until_ms: 0,
-            windows: Vec::new(),
+            ..Header::default()
         },
         payload: fill.payload.clone(),
     }
