@@ -1,7 +1,6 @@
 //! [`CacheBuilder`]: the settings of a cache before it is opened.
 
 use super::log_limit::LogLimit;
-use super::switches::Switches;
 use super::{Draft, Settings};
 use crate::cache::cache::Cache;
 use crate::cache::core::{Core, VersionOf, WeightOf, schema_fingerprint};
@@ -32,6 +31,7 @@ use evenkeel_protocol::codec::json::Json;
 use evenkeel_protocol::codec::{Codec, check_id};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The key prefix in an embedded store, which has no other users.
@@ -78,15 +78,6 @@ impl<K: ?Sized, V> CacheBuilder<K, V> {
 }
 
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
-    /// Selects another protocol than the fenced one, for comparison. The crate `evenkeel-published` has leases, version comparison
-    /// and the delayed double delete, and documents what each of them leaves open.
-    ///
-    /// Without the fenced protocol there are no update windows, no near cache, and no invalidations in a unit of work.
-    pub fn protocol(mut self, protocol: impl CacheProtocol + 'static) -> Self {
-        self.protocol = Some(Arc::new(protocol));
-        self
-    }
-
     /// The encoding of values. Default [`Json`]. A codec of your own needs an [`id`](Codec::id) from 64 to 127.
     ///
     /// A value is not stored if the codec rejects it or cannot decode its own output: it is returned to its readers, and the
@@ -109,11 +100,16 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         }
     }
 
-    /// For test suites: holds the protocol steps of this cache, or makes them fail.
-    #[cfg(feature = "testing")]
-    pub fn gate(mut self, gate: &StepGate) -> Self {
-        self.gate = Some(gate.clone());
-        self
+    setters! {
+        /// Selects another protocol than the fenced one, for comparison. The crate `evenkeel-published` has leases, version comparison
+        /// and the delayed double delete, and documents what each of them leaves open.
+        ///
+        /// Without the fenced protocol there are no update windows, no near cache, and no invalidations in a unit of work.
+        pub fn protocol(protocol: impl CacheProtocol + 'static) => protocol = Some(Arc::new(protocol));
+
+        /// For test suites: holds the protocol steps of this cache, or makes them fail.
+        #[cfg(feature = "testing")]
+        pub fn gate(gate: &StepGate) => gate = Some(gate.clone());
     }
 }
 
@@ -168,7 +164,8 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
                 Arc::clone(&metrics),
             ),
             waiters,
-            switches: Switches::default(),
+            bypass_reads: AtomicBool::new(false),
+            bypass_fills: AtomicBool::new(false),
             replayer,
             unreadable_log: LogLimit::default(),
             unstorable_log: LogLimit::default(),

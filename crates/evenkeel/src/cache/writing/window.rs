@@ -125,7 +125,7 @@ impl WriteWindow {
     /// follow [`WhileWriting`](crate::cache::WhileWriting) (by default they wait), and for `transaction_max` after it stored
     /// values have a short ttl.
     pub fn abandon(self) {
-        self.0.0.metrics.window_ended("abandoned");
+        self.0.0.metrics.windows.count("abandoned");
     }
 
     /// A cloneable handle to the window.
@@ -224,7 +224,7 @@ impl OpenWindow {
     pub(crate) async fn end(&self) -> WindowEnd {
         let ends = in_groups(self.0.keys.iter().map(|key| self.0.end(key.as_slice()))).await;
         let end = ends.into_iter().fold(WindowEnd::Closed, WindowEnd::and);
-        self.0.metrics.window_ended(end.as_str());
+        self.0.metrics.windows.count(end.as_str());
         end
     }
 }
@@ -304,7 +304,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                 }))))
             }
             Err(error) => {
-                self.metrics.window_ended(if matches!(error, CacheError::WritersBusy { .. }) {
+                self.metrics.windows.count(if matches!(error, CacheError::WritersBusy { .. }) {
                     "busy"
                 } else {
                     "refused"
