@@ -7,7 +7,7 @@ use super::handler::Handler;
 use super::panics::catch_panic;
 use super::phase::{Phase, reached};
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{InProgress, guard};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,8 +61,7 @@ impl<A> Ticket<A> {
 impl<D, A> Gatherer<D, A> {
     /// Waits until no batch forms or runs.
     pub(crate) async fn idle(&self) {
-        // The sender is in `self`, so waiting cannot fail.
-        let _ = self.at_work.subscribe().wait_for(|batches| *batches == 0).await;
+        InProgress::until_none(&self.at_work).await;
     }
 }
 
@@ -103,7 +102,7 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
 
     fn form(self: &Arc<Self>, first: Member<D, A>) -> Arc<Forming<D, A>> {
         let forming = Arc::new(Forming { members: Mutex::new(vec![first]), full: Notify::new() });
-        let at_work = AtWork::new(&self.at_work);
+        let at_work = InProgress::begin(&self.at_work);
         let (gatherer, batch) = (Arc::clone(self), Arc::clone(&forming));
         tokio::spawn(async move {
             gatherer.fill(&batch).await;
@@ -164,21 +163,5 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
 async fn all_closed<A>(answers: &mut [oneshot::Sender<Result<A, String>>]) {
     for answer in answers {
         answer.closed().await;
-    }
-}
-
-/// Counts a batch as forming or running until it is dropped.
-struct AtWork(watch::Sender<usize>);
-
-impl AtWork {
-    fn new(at_work: &watch::Sender<usize>) -> Self {
-        at_work.send_modify(|batches| *batches += 1);
-        Self(at_work.clone())
-    }
-}
-
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        self.0.send_modify(|batches| *batches -= 1);
     }
 }
