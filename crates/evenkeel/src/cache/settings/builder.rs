@@ -12,12 +12,12 @@ use crate::cache::near::tracker::Tracker;
 use crate::cache::near::{Near, NearDraft};
 use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::waiters::Waiters;
-use crate::cache::store::Store;
 use crate::cache::store::breaker::Breaker;
 #[cfg(feature = "testing")]
 use crate::cache::store::gate::StepGate;
 use crate::cache::store::protocol::{CacheProtocol, ProtocolContext, ProtocolStore};
 use crate::cache::store::registry::Caches;
+use crate::cache::store::{Kind, Store};
 use crate::cache::writing::deferral::Deferral;
 use crate::cache::writing::ledger::Ledger;
 use crate::cache::writing::replay::Replayer;
@@ -25,8 +25,10 @@ use evenkeel_link::Link;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::keys::CacheKeys;
+use evenkeel_protocol::cache::memory::MemoryCache;
 use evenkeel_protocol::cache::on_replicas::OnReplicas;
 use evenkeel_protocol::cache::redis::RedisCache;
+use evenkeel_protocol::cache::steps::CacheSteps;
 use evenkeel_protocol::codec::json::Json;
 use evenkeel_protocol::codec::{Codec, check_id};
 use std::marker::PhantomData;
@@ -143,7 +145,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let replayer = Arc::new(Replayer::new(&store, ledger, deferral, &clock, &metrics, hub));
         let handles = self.caches.enter(&self.name, &replayer)?;
         // Not before `enter`: a rejected cache would replace the tracker of the open one.
-        store.register_tracker(&tracker, hub);
+        store.register_tracker(tracker.front(), hub);
         hub.before_open(&replayer);
         replayer.load_spooled();
         let core = Core {
@@ -208,7 +210,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let (clock, link) = (self.caches.context.clock.clone(), self.link().cloned());
         let entries = &self.caches.entries;
         let keys = CacheKeys::new(link.as_ref().map_or(MEMORY_PREFIX, Link::prefix), &self.name);
-        let store = match (&self.protocol, link) {
+        let (steps, kind): (Arc<dyn CacheSteps>, Kind) = match (&self.protocol, link) {
             (Some(protocol), link) => {
                 let store =
                     link.clone().map_or_else(|| ProtocolStore::Memory(Arc::clone(entries)), ProtocolStore::Redis);
@@ -220,18 +222,22 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
                     schema,
                     has_versions: self.version.is_some(),
                 })?;
-                Store::other(steps, link, clock, breaker)
+                (steps, Kind::Other(link))
             }
-            (None, None) => Store::memory(Arc::clone(entries), keys, clock, breaker),
+            (None, None) => {
+                let steps = MemoryCache::new(Arc::clone(entries), clock.clone(), keys);
+                (Arc::new(steps), Kind::Memory(Arc::clone(entries)))
+            }
             (None, Some(link)) => {
                 let windows = self
                     .draft
                     .window_replicas
                     .map(|(count, timeout)| OnReplicas::new(count, timeout.min(REPLICAS_TIMEOUT_MAX)));
                 let steps = RedisCache::new(link.clone(), keys).with_read_timeout(timeout).with_windows(windows);
-                Store::redis(steps, link, clock, breaker)
+                (Arc::new(steps), Kind::Redis(link))
             }
         };
+        let store = Store::new(steps, kind, clock, breaker);
         #[cfg(feature = "testing")]
         let store = store.with_gate(self.gate.clone());
         Ok(store)
