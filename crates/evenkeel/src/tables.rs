@@ -1,7 +1,6 @@
 //! Code as tables: `setters!`, the methods of a builder that store one setting each, and `metrics!`, the metric handles of a part.
 
 /// Methods that take a builder, store the value after `=` in the field, and return the builder.
-#[cfg(any(feature = "cache", feature = "queue", feature = "stream", feature = "lock", feature = "spool"))]
 macro_rules! setters {
     ($($(#[$attribute:meta])*
         pub fn $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)+
@@ -16,14 +15,6 @@ macro_rules! setters {
 
 /// A struct of metric handles, and `register`, which creates the handle after each `=`. With owners in parentheses, `register` takes
 /// their names, and an owner's call returns its name for a label.
-#[cfg(any(
-    feature = "cache",
-    feature = "queue",
-    feature = "stream",
-    feature = "lock",
-    feature = "spool",
-    feature = "sql"
-))]
 macro_rules! metrics {
     (
         $(#[$attribute:meta])*

@@ -19,15 +19,9 @@ pub(super) async fn lease(store: &PlainStore, key: &[u8], lease: &Lease) -> Resu
             schema: lease.schema,
             generation,
             granted: 1,
-            filled: 0,
             ends_at_ms: at_ms.saturating_add(lease.lease_ms),
-            value: None,
             lease: Some(LeaseBlock { token: Some(lease.token), at_ms, until_ms: at_ms.saturating_add(lease.lease_ms) }),
-            floor: 0,
-            cold: false,
-            guard_until_ms: 0,
-            suspect_until_ms: 0,
-            windows: Vec::new(),
+            ..Header::default()
         },
         payload: Bytes::new(),
     };

@@ -53,7 +53,7 @@ use evenkeel::Keel;
 use evenkeel::cache::{CacheError, CacheProtocol, ProtocolContext};
 use evenkeel_link::{Epoch, Token};
 use evenkeel_protocol::cache::steps::{
-    BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidation, Lease, Leased, Renewed,
+    BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Grant, Invalidation, Lease, Leased, Renewed,
 };
 use second_delete::SecondDeletes;
 use std::sync::Arc;
@@ -125,7 +125,9 @@ impl CacheSteps for PublishedCache {
             Rules::Version => {}
             Rules::DoubleDelete { second, .. } => second.watch(),
         }
-        Ok(store::grant_unconditionally(&self.store, lease))
+        // The protocols without a lease grant every request.
+        let (generation, at_ms) = (lease.generation, self.store.now_ms());
+        Ok(Leased::Granted(Grant { generation, ordinal: 1, at_ms, primary_required: false }))
     }
 
     async fn fill(&self, key: &[u8], fill: &Fill) -> Result<Filled, CacheError> {

@@ -9,7 +9,7 @@ use evenkeel_protocol::cache::header::{Entry, Header, Value};
 use evenkeel_protocol::cache::keys::CacheKeys;
 use evenkeel_protocol::cache::memory::{EntryStore, Next};
 use evenkeel_protocol::cache::redis::or_foreign;
-use evenkeel_protocol::cache::steps::{Fill, Generation, Grant, Lease, Leased};
+use evenkeel_protocol::cache::steps::{Fill, Generation};
 
 static GRANT: Script = Script::new("grant-1", include_str!("scripts/grant-1.lua"));
 static REPLACE_TOKEN: Script = Script::new("replace-token-1", include_str!("scripts/replace-token-1.lua"));
@@ -176,12 +176,6 @@ impl PlainStore {
     }
 }
 
-/// The protocols without a lease grant every request.
-pub(super) fn grant_unconditionally(store: &PlainStore, lease: &Lease) -> Leased {
-    let at_ms = store.now_ms();
-    Leased::Granted(Grant { generation: lease.generation, ordinal: 1, at_ms, primary_required: false })
-}
-
 /// The entry that a fill stores under all three protocols. The floor stores the version at a fixed offset.
 pub(super) fn entry_of(fill: &Fill, schema: u32, floor: u64) -> Entry {
     let at_ms = fill.grant.at_ms;
@@ -204,12 +198,8 @@ pub(super) fn entry_of(fill: &Fill, schema: u32, floor: u64) -> Entry {
                 codec: fill.codec,
                 compression: fill.compression,
             }),
-            lease: None,
             floor,
-            cold: false,
-            guard_until_ms: 0,
-            suspect_until_ms: 0,
-            windows: Vec::new(),
+            ..Header::default()
         },
         payload: fill.payload.clone(),
     }

@@ -34,16 +34,9 @@ pub(super) async fn invalidate(
         header: Header {
             schema,
             generation: with.generation,
-            granted: 0,
-            filled: 0,
             ends_at_ms: store.now_ms() + ttl_ms,
-            value: None,
-            lease: None,
             floor: version,
-            cold: false,
-            guard_until_ms: 0,
-            suspect_until_ms: 0,
-            windows: Vec::new(),
+            ..Header::default()
         },
         payload: Bytes::new(),
     };

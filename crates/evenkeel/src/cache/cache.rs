@@ -19,6 +19,7 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use tracing::Instrument;
 
 /// A cache of rows of type `V` by keys of type `K`; cheap to clone. Built by [`Keel::cache`](crate::Keel::cache).
@@ -236,14 +237,14 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// Invalidations continue. The processes can therefore be switched in any order and switched back at any time: the contents
     /// of the store are as valid as without the switch.
     pub fn bypass_reads(&self, bypass: bool) {
-        self.core.switches.set_reads(bypass);
+        self.core.bypass_reads.store(bypass, Relaxed);
     }
 
     /// While set, this process stores no loaded value; it still serves the values that the store has until they end. For a
     /// Redis that is short of memory, or a program whose values are in doubt. Each miss is then a load of its own in each
     /// process. Invalidations continue.
     pub fn bypass_fills(&self, bypass: bool) {
-        self.core.switches.set_fills(bypass);
+        self.core.bypass_fills.store(bypass, Relaxed);
     }
 
     /// The name of this cache.

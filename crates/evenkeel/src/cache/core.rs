@@ -12,13 +12,13 @@ use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::waiters::Waiters;
 use crate::cache::settings::freshness::Freshness;
 use crate::cache::settings::log_limit::LogLimit;
-use crate::cache::settings::switches::Switches;
 use crate::cache::writing::replay::Replayer;
 use crate::process::draft::{Draft, Reported};
 use crate::process::reporter::Reporter;
 use evenkeel_link::clock::Clock;
 use evenkeel_protocol::cache::error::CacheError;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Returns a row's version, read from its value.
 pub(crate) type VersionOf<V> = Arc<dyn Fn(&V) -> u64 + Send + Sync>;
@@ -45,7 +45,10 @@ pub(crate) struct Core<V> {
     pub(super) calls: Arc<SingleFlight<V>>,
     pub(super) admission: Admission,
     pub(super) waiters: Arc<Waiters>,
-    pub(super) switches: Switches,
+    /// Set by an operator at run time: whether reads bypass the store.
+    pub(super) bypass_reads: AtomicBool,
+    /// Set by an operator at run time: whether loaded values are not stored.
+    pub(super) bypass_fills: AtomicBool,
     pub(super) replayer: Arc<Replayer>,
     pub(super) unreadable_log: LogLimit,
     pub(super) unstorable_log: LogLimit,

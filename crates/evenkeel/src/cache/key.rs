@@ -219,26 +219,7 @@ impl CacheKey for str {
     }
 }
 
-impl CacheKey for String {
-    #[inline]
-    fn write(&self, to: &mut KeyWriter) {
-        to.text(self);
-    }
-}
-
 impl CacheKey for [u8] {
-    fn write(&self, to: &mut KeyWriter) {
-        to.bytes(self);
-    }
-}
-
-impl CacheKey for Vec<u8> {
-    fn write(&self, to: &mut KeyWriter) {
-        to.bytes(self);
-    }
-}
-
-impl CacheKey for bytes::Bytes {
     fn write(&self, to: &mut KeyWriter) {
         to.bytes(self);
     }
@@ -256,9 +237,11 @@ impl CacheKey for [u8; 16] {
     }
 }
 
+/// Types whose key is that of what they dereference to.
 macro_rules! pointer_keys {
-    ($($pointer:ty),*) => {$(
-        impl<K: CacheKey + ?Sized> CacheKey for $pointer {
+    ($($pointer:ty $(where $key:ident)?),*) => {$(
+        impl$(<$key: CacheKey + ?Sized>)? CacheKey for $pointer {
+            #[inline]
             fn write(&self, to: &mut KeyWriter) {
                 (**self).write(to);
             }
@@ -271,7 +254,7 @@ macro_rules! pointer_keys {
     )*};
 }
 
-pointer_keys!(&K, Box<K>, Arc<K>, Rc<K>);
+pointer_keys!(&K where K, Box<K> where K, Arc<K> where K, Rc<K> where K, String, Vec<u8>, bytes::Bytes);
 
 impl<A: CacheKey, B: CacheKey> CacheKey for (A, B) {
     fn write(&self, to: &mut KeyWriter) {

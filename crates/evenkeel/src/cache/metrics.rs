@@ -43,13 +43,13 @@ metrics! {
         pub(crate) breaker_state: Gauge = gauge!("evenkeel_cache_breaker_state", "cache" => cache());
         pub(crate) breaker_opens: Counter = counter!("evenkeel_cache_breaker_opens_total", "cache" => cache());
         staleness: Histogram = histogram!("evenkeel_cache_staleness_seconds", "cache" => cache());
-        loads_failed: Family =
+        pub(crate) loads_failed: Family =
             Family::register("evenkeel_cache_loads_total", "outcome", cache(), &["error", "panic", "timeout"]);
-        refused_fills: Family = Family::register("evenkeel_cache_refused_fills_total", "reason", cache(), REFUSALS);
-        bypasses: Family = Family::register("evenkeel_cache_bypasses_total", "reason", cache(), BYPASSES);
-        invalidations_failed: Family = Family::register("evenkeel_cache_invalidations_total", "outcome", cache(), UNDONE);
+        pub(crate) refused_fills: Family = Family::register("evenkeel_cache_refused_fills_total", "reason", cache(), REFUSALS);
+        pub(crate) bypasses: Family = Family::register("evenkeel_cache_bypasses_total", "reason", cache(), BYPASSES);
+        pub(crate) invalidations_failed: Family = Family::register("evenkeel_cache_invalidations_total", "outcome", cache(), UNDONE);
         shed: Family = Family::register("evenkeel_cache_shed_total", "reason", cache(), &["turn", "waiters", "wait_max"]);
-        windows: Family = Family::register("evenkeel_cache_windows_total", "outcome", cache(), WINDOWS);
+        pub(crate) windows: Family = Family::register("evenkeel_cache_windows_total", "outcome", cache(), WINDOWS);
         has_logged_over_budget: AtomicBool = AtomicBool::new(false);
     }
 }
@@ -66,7 +66,7 @@ pub(crate) enum Shed {
 }
 
 /// Counters of one name that differ in one label.
-struct Family {
+pub(crate) struct Family {
     name: &'static str,
     label: &'static str,
     cache: Arc<str>,
@@ -75,29 +75,9 @@ struct Family {
 }
 
 impl CacheMetrics {
-    pub(crate) fn load_failed(&self, outcome: &'static str) {
-        self.loads_failed.count(outcome);
-    }
-
-    pub(crate) fn fill_refused(&self, reason: &'static str) {
-        self.refused_fills.count(reason);
-    }
-
     /// Whether this is the first load whose value came too late to be stored. Only that one is logged.
     pub(crate) fn is_first_over_budget(&self) -> bool {
         !self.has_logged_over_budget.swap(true, Relaxed)
-    }
-
-    pub(crate) fn bypassed(&self, reason: &'static str) {
-        self.bypasses.count(reason);
-    }
-
-    pub(crate) fn window_ended(&self, outcome: &'static str) {
-        self.windows.count(outcome);
-    }
-
-    pub(crate) fn invalidation_failed(&self, outcome: &'static str) {
-        self.invalidations_failed.count(outcome);
     }
 
     pub(crate) fn shed(&self, why: Shed) {
@@ -157,7 +137,7 @@ impl Family {
         Self { name, label, counters, cache, total }
     }
 
-    fn count(&self, value: &'static str) {
+    pub(crate) fn count(&self, value: &'static str) {
         self.total.fetch_add(1, Relaxed);
         match self.counters.iter().find(|(known, _)| *known == value) {
             Some((_, counter)) => counter.increment(1),

@@ -7,8 +7,8 @@ use super::handler::Handler;
 use super::panics::catch_panic;
 use super::phase::{Phase, reached};
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
-use parking_lot::{Mutex, MutexGuard};
+use evenkeel_link::support::{InProgress, guard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
@@ -61,8 +61,7 @@ impl<A> Ticket<A> {
 impl<D, A> Gatherer<D, A> {
     /// Waits until no batch forms or runs.
     pub(crate) async fn idle(&self) {
-        // The sender is in `self`, so waiting cannot fail.
-        let _ = self.at_work.subscribe().wait_for(|batches| *batches == 0).await;
+        InProgress::until_none(&self.at_work).await;
     }
 }
 
@@ -87,12 +86,12 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
             let forming = self.form(member);
             forming.full.notify_one();
         } else {
-            let mut open = self.open();
+            let mut open = self.forming.lock();
             match open.as_ref() {
-                Some(forming) => forming.members().push(member),
+                Some(forming) => forming.members.lock().push(member),
                 None => *open = Some(self.form(member)),
             }
-            if open.as_ref().is_some_and(|forming| forming.members().len() >= self.size)
+            if open.as_ref().is_some_and(|forming| forming.members.lock().len() >= self.size)
                 && let Some(full) = open.take()
             {
                 full.full.notify_one();
@@ -103,11 +102,11 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
 
     fn form(self: &Arc<Self>, first: Member<D, A>) -> Arc<Forming<D, A>> {
         let forming = Arc::new(Forming { members: Mutex::new(vec![first]), full: Notify::new() });
-        let at_work = AtWork::new(&self.at_work);
+        let at_work = InProgress::begin(&self.at_work);
         let (gatherer, batch) = (Arc::clone(self), Arc::clone(&forming));
         tokio::spawn(async move {
             gatherer.fill(&batch).await;
-            let members = std::mem::take(&mut *batch.members());
+            let members = std::mem::take(&mut *batch.members.lock());
             gatherer.run(members).await;
             drop(at_work);
         });
@@ -121,7 +120,7 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
             () = self.fill_time() => {}
             () = async { reached(&mut self.phases.clone(), Phase::Draining).await } => {}
         }
-        let mut open = self.open();
+        let mut open = self.forming.lock();
         if open.as_ref().is_some_and(|open| Arc::ptr_eq(open, forming)) {
             *open = None;
         }
@@ -158,37 +157,11 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
             Err(panic) => answers.into_iter().for_each(|sender| drop(sender.send(Err(panic.clone())))),
         }
     }
-
-    fn open(&self) -> MutexGuard<'_, Option<Arc<Forming<D, A>>>> {
-        self.forming.lock()
-    }
-}
-
-impl<D, A> Forming<D, A> {
-    fn members(&self) -> MutexGuard<'_, Vec<Member<D, A>>> {
-        self.members.lock()
-    }
 }
 
 /// Waits until every attempt of the batch was dropped.
 async fn all_closed<A>(answers: &mut [oneshot::Sender<Result<A, String>>]) {
     for answer in answers {
         answer.closed().await;
-    }
-}
-
-/// Counts a batch as forming or running until it is dropped.
-struct AtWork(watch::Sender<usize>);
-
-impl AtWork {
-    fn new(at_work: &watch::Sender<usize>) -> Self {
-        at_work.send_modify(|batches| *batches += 1);
-        Self(at_work.clone())
-    }
-}
-
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        self.0.send_modify(|batches| *batches -= 1);
     }
 }

@@ -32,19 +32,15 @@ impl KeelBuilder {
         }
     }
 
-    /// For test suites: uses a clock that a test advances ([`TestClock::clock`](evenkeel_link::clock::TestClock::clock)).
-    #[cfg(feature = "testing")]
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
-    }
+    setters! {
+        /// For test suites: uses a clock that a test advances ([`TestClock::clock`](evenkeel_link::clock::TestClock::clock)).
+        #[cfg(feature = "testing")]
+        #[must_use]
+        pub fn clock(clock: Clock) => clock = clock;
 
-    /// Whether this keel [reports](crate::process) what its process does. Default `true`: every ten seconds, in one call to Redis.
-    #[must_use]
-    pub fn process_reports(mut self, are_on: bool) -> Self {
-        self.process_reports = are_on;
-        self
+        /// Whether this keel [reports](crate::process) what its process does. Default `true`: every ten seconds, in one call to Redis.
+        #[must_use]
+        pub fn process_reports(are_on: bool) => process_reports = are_on;
     }
 
     /// Opens a spool in the folder `dir`, which is created if it does not exist. If Redis does not accept an invalidation, the

@@ -2,24 +2,17 @@
 
 use metrics::{Counter, Gauge, counter, gauge};
 
-/// The metric handles of one reporter.
-pub(super) struct ReporterMetrics {
-    pub(super) sent: Counter,
-    pub(super) failed: Counter,
-    pub(super) ignored: Counter,
-    success: Gauge,
+metrics! {
+    /// The metric handles of one reporter.
+    pub(super) struct ReporterMetrics {
+        pub(super) sent: Counter = counter!("evenkeel_process_reports_total", "outcome" => "sent");
+        pub(super) failed: Counter = counter!("evenkeel_process_reports_total", "outcome" => "failed");
+        pub(super) ignored: Counter = counter!("evenkeel_process_reports_ignored_total");
+        success: Gauge = gauge!("evenkeel_process_report_last_success_seconds");
+    }
 }
 
 impl ReporterMetrics {
-    pub(super) fn register() -> Self {
-        Self {
-            sent: counter!("evenkeel_process_reports_total", "outcome" => "sent"),
-            failed: counter!("evenkeel_process_reports_total", "outcome" => "failed"),
-            ignored: counter!("evenkeel_process_reports_ignored_total"),
-            success: gauge!("evenkeel_process_report_last_success_seconds"),
-        }
-    }
-
     /// Records a report that was stored.
     pub(super) fn success(&self, unix_ms: u64) {
         self.sent.increment(1);

@@ -35,17 +35,8 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Sends one command and waits for its reply.
-    pub(crate) async fn call(&self, cmd: &Cmd) -> Result<Value, LinkError> {
-        self.call_within(cmd, None).await
-    }
-
-    /// Like [`call`](Self::call), with the time-out of `response_timeout`.
-    pub(crate) async fn call_within(
-        &self,
-        cmd: &Cmd,
-        response_timeout: Option<&ResponseTimeout>,
-    ) -> Result<Value, LinkError> {
+    /// Sends one command and waits for its reply, for the link's time-out unless there is another.
+    pub(crate) async fn call(&self, cmd: &Cmd, response_timeout: Option<&ResponseTimeout>) -> Result<Value, LinkError> {
         let _reservation = self.reserve(1)?;
         // A clone shares the socket; sending requires a mutable handle.
         let mut connection = self.connection.clone();
@@ -58,13 +49,8 @@ impl Lane {
         self.check_reply(self.answer(Box::pin(connection.send_packed_command(cmd)), None).await?)
     }
 
-    /// Sends several commands in one write. Returns one reply each; error replies are returned as values.
-    pub(crate) async fn call_many(&self, pipeline: &Pipeline) -> Result<Vec<Value>, LinkError> {
-        self.call_many_within(pipeline, None).await
-    }
-
-    /// Like [`call_many`](Self::call_many), with the time-out of `response_timeout`.
-    pub(crate) async fn call_many_within(
+    /// Like [`call`](Self::call), with several commands in one write. Returns one reply each; error replies are returned as values.
+    pub(crate) async fn call_many(
         &self,
         pipeline: &Pipeline,
         response_timeout: Option<&ResponseTimeout>,
@@ -123,7 +109,7 @@ impl Lane {
         tokio::select! {
             biased;
             answer = request => self.answered(answer),
-            () = expiry => Err(if response_timeout.is_some() { self.timed_out_early() } else { self.timed_out() }),
+            () = expiry => Err(self.timed_out(response_timeout.is_some())),
         }
     }
 
@@ -146,17 +132,12 @@ impl Lane {
         }
     }
 
-    fn timed_out(&self) -> LinkError {
+    /// A time-out shorter than the link's own is no evidence of a silent server; callers with the link's time-out detect that.
+    fn timed_out(&self, early: bool) -> LinkError {
         self.metrics.timeouts.increment(1);
-        if self.silent.fetch_add(1, Relaxed) + 1 >= self.silent_max {
+        if !early && self.silent.fetch_add(1, Relaxed) + 1 >= self.silent_max {
             self.request_probe();
         }
-        LinkError::SILENT
-    }
-
-    /// A time-out shorter than the link's own is no evidence of a silent server; callers with the link's time-out detect that.
-    fn timed_out_early(&self) -> LinkError {
-        self.metrics.timeouts.increment(1);
         LinkError::SILENT
     }
 

@@ -8,9 +8,9 @@ use super::state::LinkState;
 use crate::clock::Moment;
 use crate::error::LinkError;
 use crate::push::subscribe;
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinSet;
 
 /// The interval of heartbeats while the epoch is suspect.
 const DELAY_SUSPICIOUS: Duration = Duration::from_millis(50);
@@ -76,27 +76,26 @@ fn give_up_loading(shared: &Shared, epoch: &Epoch, since: Option<Moment>) {
 
 /// One heartbeat on all connections at once. Ends the epoch if the server does not reply or is another server.
 async fn run_once(shared: &Shared, epoch: &Arc<Epoch>) -> HeartbeatResult {
-    let silent_max = shared.options.silent_timeouts_max;
     let asked = shared.server_clock.asked();
-    let mut probes = JoinSet::new();
-    for index in 0..epoch.all_lanes().count() {
-        let epoch = Arc::clone(epoch);
-        probes.spawn(async move {
-            let lane = epoch.all_lanes().nth(index).unwrap_or(&epoch.lanes[0]);
-            let suspect = lane.silent_timeouts() >= silent_max;
-            let answer = lane.probe(&redis::cmd("TIME")).await;
-            if answer.is_ok() {
+    let probes = epoch.all_lanes().map(|lane| async move {
+        let was_silent = lane.silent_timeouts() >= shared.options.silent_timeouts_max;
+        match lane.probe(&redis::cmd("TIME")).await {
+            Ok(time) => {
                 lane.pulse.answered(lane.number, asked);
+                shared.server_clock.learn(asked, &time);
+                HeartbeatResult::Healthy
             }
-            (suspect, answer)
-        });
-    }
+            Err(LinkError::NoAnswer { .. }) if was_silent => {
+                epoch.end(EndReason::Silent);
+                HeartbeatResult::Healthy
+            }
+            Err(_) => HeartbeatResult::Suspect { loading: false },
+        }
+    });
     let mut result = HeartbeatResult::Healthy;
-    while let Some(probe) = probes.join_next().await {
-        match probe {
-            Ok((_, Ok(time))) => shared.server_clock.learn(asked, &time),
-            Ok((true, Err(LinkError::NoAnswer { .. }))) => epoch.end(EndReason::Silent),
-            _ => result = HeartbeatResult::Suspect { loading: false },
+    for probed in join_all(probes).await {
+        if probed != HeartbeatResult::Healthy {
+            result = probed;
         }
     }
     shared.metrics.in_flight.set(epoch.in_flight() as f64);

@@ -91,7 +91,7 @@ impl Epoch {
         cmd: &Cmd,
         response_timeout: Option<&ResponseTimeout>,
     ) -> Result<Value, LinkError> {
-        self.lane(route).call_within(cmd, response_timeout).await
+        self.lane(route).call(cmd, response_timeout).await
     }
 
     /// Sends several commands on this epoch; see [`Link::pipeline`](super::link::Link::pipeline).
@@ -115,7 +115,7 @@ impl Epoch {
         if pipeline.is_empty() {
             return Ok(Vec::new());
         }
-        self.lane(route).call_many_within(pipeline, response_timeout).await
+        self.lane(route).call_many(pipeline, response_timeout).await
     }
 
     /// Runs one script on this epoch; the first key selects the connection.

@@ -163,7 +163,7 @@ async fn load_scripts(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
     for script in &shared.options.scripts {
         pipeline.cmd("SCRIPT").arg("LOAD").arg(script.text());
     }
-    for (script, answer) in shared.options.scripts.iter().zip(lane.call_many(&pipeline).await?) {
+    for (script, answer) in shared.options.scripts.iter().zip(lane.call_many(&pipeline, None).await?) {
         if let Value::ServerError(error) = answer {
             let LinkError::Refused { code, message } = error.into() else { continue };
             return Err(LinkError::Refused {

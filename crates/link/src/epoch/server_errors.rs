@@ -30,13 +30,13 @@ impl ServerErrors {
         all: &[&'static Script],
         response_timeout: Option<&ResponseTimeout>,
     ) -> Result<Value, LinkError> {
-        let mut answer = lane.call_within(call, response_timeout).await;
+        let mut answer = lane.call(call, response_timeout).await;
         if is(&answer, "NOSCRIPT") && guard("link_noscript") {
             let _turn = self.reloading.lock().await;
-            answer = lane.call_within(call, response_timeout).await;
+            answer = lane.call(call, response_timeout).await;
             if is(&answer, "NOSCRIPT") {
                 send(lane, script, all, response_timeout).await?;
-                answer = lane.call_within(call, response_timeout).await;
+                answer = lane.call(call, response_timeout).await;
                 let was_loaded = all.iter().any(|loaded| loaded.name() == script.name());
                 if answer.is_ok() && was_loaded {
                     tracing::warn!(
@@ -97,7 +97,7 @@ async fn send(
     for script in others.chain([&called]) {
         load.cmd("SCRIPT").arg("LOAD").arg(script.text());
     }
-    for answer in lane.call_many_within(&load, response_timeout).await? {
+    for answer in lane.call_many(&load, response_timeout).await? {
         if let Value::ServerError(error) = answer {
             return Err(error.into());
         }

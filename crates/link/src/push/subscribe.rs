@@ -8,7 +8,7 @@ use crate::epoch::open;
 use crate::epoch::shared::Shared;
 use crate::error::LinkError;
 use bytes::Bytes;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use redis::{Pipeline, PushInfo, PushKind, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ pub(crate) async fn subscribe(shared: &Shared, channel: &[u8]) -> Result<Subscri
     shared.subscriptions.add(channel, Subscriber { messages: sender, resets });
     let epoch = shared.epoch()?;
     let lane = open::listening(shared, &epoch).await.map_err(|error| error.into_link_error(shared))?;
-    lane.call(redis::cmd("SSUBSCRIBE").arg(channel)).await?;
+    lane.call(redis::cmd("SSUBSCRIBE").arg(channel), None).await?;
     Ok(subscription)
 }
 
@@ -111,7 +111,7 @@ pub(crate) async fn renew(shared: &Shared, lane: &Lane) -> Result<(), LinkError>
     if pipeline.is_empty() {
         return Ok(());
     }
-    for answer in lane.call_many(&pipeline).await? {
+    for answer in lane.call_many(&pipeline, None).await? {
         if let Value::ServerError(error) = answer {
             return Err(error.into());
         }
@@ -126,7 +126,7 @@ pub(crate) async fn tidy(shared: &Shared, lane: &Lane) -> Result<(), LinkError> 
     }
     let _requests = shared.subscriptions.requests.lock().await;
     for channel in shared.subscriptions.remove_unused() {
-        lane.call(redis::cmd("SUNSUBSCRIBE").arg(&channel[..])).await?;
+        lane.call(redis::cmd("SUNSUBSCRIBE").arg(&channel[..]), None).await?;
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ pub(crate) async fn tidy(shared: &Shared, lane: &Lane) -> Result<(), LinkError> 
 impl Subscriptions {
     /// Whether there is no channel to subscribe to.
     pub(crate) fn is_empty(&self) -> bool {
-        self.channels().is_empty()
+        self.channels.lock().is_empty()
     }
 
     /// Passes a message to its subscribers. Called by the task that reads the socket.
@@ -144,7 +144,7 @@ impl Subscriptions {
         }
         let [Value::BulkString(channel), Value::BulkString(message)] = &push.data[..] else { return };
         let message = Bytes::copy_from_slice(message);
-        let channels = self.channels();
+        let channels = self.channels.lock();
         for subscriber in channels.get(&channel[..]).into_iter().flatten() {
             match subscriber.messages.try_send(message.clone()) {
                 Ok(()) => {}
@@ -156,31 +156,31 @@ impl Subscriptions {
 
     /// Notifies all subscribers that messages may have been lost.
     pub(crate) fn reset(&self) {
-        self.channels().values().flatten().for_each(Subscriber::reset);
+        self.channels.lock().values().flatten().for_each(Subscriber::reset);
         self.needs_cleanup.store(true, SeqCst);
     }
 
     /// Ends all subscriptions because the link is closed.
     pub(crate) fn close(&self) {
-        self.channels().clear();
+        self.channels.lock().clear();
     }
 
     fn add(&self, channel: &[u8], subscriber: Subscriber) {
-        let mut channels = self.channels();
+        let mut channels = self.channels.lock();
         let subscribers = channels.entry(Bytes::copy_from_slice(channel)).or_default();
         subscribers.retain(Subscriber::listens);
         subscribers.push(subscriber);
     }
 
     fn occupied(&self) -> Vec<Bytes> {
-        let mut channels = self.channels();
+        let mut channels = self.channels.lock();
         channels.retain(|_, subscribers| subscribers.iter().any(Subscriber::listens));
         channels.keys().cloned().collect()
     }
 
     fn remove_unused(&self) -> Vec<Bytes> {
         let mut unused = Vec::new();
-        self.channels().retain(|channel, subscribers| {
+        self.channels.lock().retain(|channel, subscribers| {
             subscribers.retain(Subscriber::listens);
             if subscribers.is_empty() {
                 unused.push(channel.clone());
@@ -188,10 +188,6 @@ impl Subscriptions {
             !subscribers.is_empty()
         });
         unused
-    }
-
-    fn channels(&self) -> MutexGuard<'_, HashMap<Bytes, Vec<Subscriber>>> {
-        self.channels.lock()
     }
 }
 

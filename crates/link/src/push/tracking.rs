@@ -95,7 +95,7 @@ impl Epoch {
             pipeline.cmd("GET").arg(*key);
         }
         let asked = lane.pulse.now();
-        let mut answers = lane.call_many_within(&pipeline, response_timeout).await?.into_iter();
+        let mut answers = lane.call_many(&pipeline, response_timeout).await?.into_iter();
         lane.pulse.answered(lane.number, asked);
         let mut tracked = || {
             let is_tracked = lane.tracks && (!opts_in || matches!(answers.next(), Some(Value::Okay)));

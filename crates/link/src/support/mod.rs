@@ -3,6 +3,7 @@
 pub(crate) mod background;
 mod crash;
 pub(crate) mod guard;
+mod in_progress;
 mod panics;
 pub(crate) mod retry;
 mod span;
@@ -14,6 +15,7 @@ pub use crash::crash_point;
 #[cfg(feature = "testing")]
 pub use crash::is_requested_at;
 pub use guard::guard;
+pub use in_progress::InProgress;
 pub use panics::panic_message;
 pub use retry::Backoff;
 pub use span::ms;

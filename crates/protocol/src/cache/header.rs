@@ -112,8 +112,8 @@ pub struct Window {
     pub suspect_until_ms: u64,
 }
 
-/// An entry without its payload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An entry without its payload. The default has no value, no lease and no window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Fingerprint of the value's schema.
     pub schema: u32,

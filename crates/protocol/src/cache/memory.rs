@@ -46,10 +46,7 @@ impl MemoryCache {
     /// Runs one step while it holds the entry's shard exclusively.
     fn step<R>(&self, key: &[u8], rules: impl FnOnce(Found, u64) -> Outcome<R>) -> R {
         let now_ms = self.clock.unix_ms();
-        self.store.update(&self.keys.key(key), now_ms, |stored| {
-            let outcome = rules(Found::tidy(stored, now_ms), now_ms);
-            (outcome.next, outcome.answer)
-        })
+        self.store.update(&self.keys.key(key), now_ms, |stored| rules(Found::tidy(stored, now_ms), now_ms))
     }
 }
 
@@ -111,18 +108,14 @@ pub enum Next {
 }
 
 /// A step's effect and its reply.
-#[derive(Debug)]
-struct Outcome<R> {
-    next: Next,
-    answer: R,
-}
+type Outcome<R> = (Next, R);
 
 fn keep<R>(answer: R) -> Outcome<R> {
-    Outcome { next: Next::Keep, answer }
+    (Next::Keep, answer)
 }
 
 fn write<R>(entry: Entry, answer: R) -> Outcome<R> {
-    Outcome { next: Next::Write(entry), answer }
+    (Next::Write(entry), answer)
 }
 
 fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
@@ -253,7 +246,7 @@ fn abandon(found: Found, now_ms: u64, token: Token, retry_after_ms: u64) -> Outc
 fn invalidate(found: Found, now_ms: u64, invalidation: &Invalidation) -> Outcome<()> {
     match found {
         Found::Nothing => keep(()),
-        Found::Corrupt | Found::NewerFormat => Outcome { next: Next::Delete, answer: () },
+        Found::Corrupt | Found::NewerFormat => (Next::Delete, ()),
         Found::Entry { mut entry, .. } => {
             entry.invalidate(now_ms, invalidation);
             write(entry, ())
@@ -301,7 +294,7 @@ fn renew_write(found: Found, now_ms: u64, token: Token, window_ms: u64) -> Outco
 fn end_write(found: Found, now_ms: u64, token: Token, invalidation: &Invalidation) -> Outcome<Ended> {
     let mut entry = match found {
         Found::Nothing => return keep(Ended::Expired),
-        Found::Corrupt | Found::NewerFormat => return Outcome { next: Next::Delete, answer: Ended::Expired },
+        Found::Corrupt | Found::NewerFormat => return (Next::Delete, Ended::Expired),
         Found::Entry { entry, .. } => entry,
     };
     let before = entry.header.windows.len();

@@ -23,7 +23,7 @@ pub const WINDOWS_MAX: usize = 4;
 /// 64 random bits, drawn by the caller for each attempt; correctness depends on them. Compared as bytes.
 ///
 /// Random and not a counter, because a counter or a clock can repeat itself after a failover or an eviction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Generation(pub [u8; 8]);
 
 impl Generation {

@@ -73,28 +73,27 @@ impl Process {
 impl Processes {
     /// Adds what is stored for a process. What is not a report is counted, and otherwise ignored.
     pub(crate) fn add(&mut self, id: &[u8], seen_ms: u64, stored: Stored<'_>) {
-        let Some(id) = id_of(id) else {
-            self.ignored += 1;
-            return;
-        };
-        let report = match stored {
-            Stored::Nothing => None,
-            Stored::Foreign => {
-                self.ignored += 1;
-                return;
-            }
-            Stored::Text(text) => match serde_json::from_slice(text) {
-                // An array would be read as the fields in their order.
-                Ok(report) if text.starts_with(b"{") => Some(report),
-                _ if guard("process_report_ignored") => {
-                    self.ignored += 1;
-                    return;
-                }
-                _ => Some(ProcessReport::default()),
-            },
-        };
-        self.processes.push(Process { id, seen_ms, report });
+        match process_of(id, seen_ms, stored) {
+            Some(process) => self.processes.push(process),
+            None => self.ignored += 1,
+        }
     }
+}
+
+/// The process, unless what is stored for it is not a report.
+fn process_of(id: &[u8], seen_ms: u64, stored: Stored<'_>) -> Option<Process> {
+    let id = id_of(id)?;
+    let report = match stored {
+        Stored::Nothing => None,
+        Stored::Foreign => return None,
+        Stored::Text(text) => match serde_json::from_slice(text) {
+            // An array would be read as the fields in their order.
+            Ok(report) if text.starts_with(b"{") => Some(report),
+            _ if guard("process_report_ignored") => return None,
+            _ => Some(ProcessReport::default()),
+        },
+    };
+    Some(Process { id, seen_ms, report })
 }
 
 /// What is stored for a process.

@@ -11,6 +11,7 @@ use evenkeel_link::LinkError;
 use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::{Fill, Filled};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The outcome of a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl<V: 'static> Core<V> {
             }
             return self.refused("over_budget", FillOutcome::Dropped);
         }
-        if self.switches.bypass_fills() && guard("bypassed_fill") {
+        if self.bypass_fills.load(Relaxed) && guard("bypassed_fill") {
             return self.refused("bypassed", FillOutcome::Dropped);
         }
         let packed = match found.value.as_deref().map(|value| self.payloads.pack(value)).transpose() {
@@ -97,7 +98,7 @@ impl<V: 'static> Core<V> {
     }
 
     fn refused(&self, reason: &'static str, fate: FillOutcome) -> FillOutcome {
-        self.metrics.fill_refused(reason);
+        self.metrics.refused_fills.count(reason);
         fate
     }
 }

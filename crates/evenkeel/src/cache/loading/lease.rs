@@ -15,6 +15,7 @@ use evenkeel_link::clock::Moment;
 use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::{Generation, Grant, Lease, Leased, Why};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// A granted lease, and the data against which its load is checked.
@@ -63,7 +64,7 @@ pub(crate) enum NextStep<V> {
 
 impl<V: Send + Sync + 'static> Core<V> {
     pub(crate) async fn ask(&self, key: &[u8], why: Why, reader: Reader) -> LeaseReply<V> {
-        if self.switches.bypass_fills() {
+        if self.bypass_fills.load(Relaxed) {
             return LeaseReply::Bypass(Bypass::FillsBypassed); // without a fill there is no need for a lease
         }
         let token = Token::random();

@@ -198,7 +198,7 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 
     async fn load_past_store(&self, reason: Bypass, reader: Reader, loader: Loader<V>) -> Outcome<V> {
-        self.metrics.bypassed(reason.as_str());
+        self.metrics.bypasses.count(reason.as_str());
         // Without the store it is unknown which version a replica must have.
         let needs_primary = reason != Bypass::StoreUnavailable;
         match self.run(loader, self.settings.source(reader.source(), needs_primary)).await {
@@ -240,9 +240,9 @@ impl<V: Send + Sync + 'static> Core<V> {
         self.metrics.load_seconds.record(self.clock.now().since(began).as_secs_f64());
         match &ended {
             Ok(_) => {}
-            Err(CacheError::LoaderPanicked(_)) => self.metrics.load_failed("panic"),
-            Err(CacheError::LoaderTimedOut { .. }) => self.metrics.load_failed("timeout"),
-            Err(_) => self.metrics.load_failed("error"),
+            Err(CacheError::LoaderPanicked(_)) => self.metrics.loads_failed.count("panic"),
+            Err(CacheError::LoaderTimedOut { .. }) => self.metrics.loads_failed.count("timeout"),
+            Err(_) => self.metrics.loads_failed.count("error"),
         }
         ended
     }

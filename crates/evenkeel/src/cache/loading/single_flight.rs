@@ -11,7 +11,7 @@ use crate::cache::reading::found::Found;
 use crate::cache::settings::freshness::Source;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -129,7 +129,7 @@ impl<V> SingleFlight<V> {
     /// Joins the call of `key`, or starts one. With `must_lead` the reader accepts no other load, so one is started if the
     /// limit allows it.
     pub(crate) fn join_or_lead(self: &Arc<Self>, key: &[u8], must_lead: bool) -> Joined<V> {
-        let mut table = self.table();
+        let mut table = self.table.lock();
         let call = Arc::new(Call { outcome: watch::Sender::new(None) });
         if let Some(loads) = table.get_mut(key) {
             let is_full = loads.running.len() >= LOADS_PER_KEY_MAX && guard("two_loads_of_a_key");
@@ -162,7 +162,7 @@ impl<V> SingleFlight<V> {
 
     /// Closes the call of `key` to new readers. The store decides whether its value may be stored.
     pub(crate) fn close(&self, key: &[u8]) {
-        if let Some(loads) = self.table().get_mut(key) {
+        if let Some(loads) = self.table.lock().get_mut(key) {
             loads.is_open = false;
         }
     }
@@ -171,10 +171,6 @@ impl<V> SingleFlight<V> {
     #[cfg(feature = "testing")]
     pub(crate) async fn until_idle(&self) {
         let _ = self.running_calls.subscribe().wait_for(|calls| *calls == 0).await;
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table<V>> {
-        self.table.lock()
     }
 }
 
@@ -200,7 +196,7 @@ impl<V> Completion<V> {
 
     fn end(&mut self, outcome: Outcome<V>) {
         self.is_completed = true;
-        let mut table = self.calls.table();
+        let mut table = self.calls.table.lock();
         if let Some(loads) = table.get_mut(&self.key) {
             // A newer call may still be open. If this was the newest, readers must not join an older, closed one in its place.
             let was_last = loads.running.last().is_some_and(|last| Arc::ptr_eq(last, &self.call));

@@ -16,17 +16,11 @@ pub(crate) struct Tracker<V> {
     pub(crate) change_waiters: ChangeWaiters,
 }
 
-/// The effect of this process's own steps on the near cache.
-pub(crate) trait OwnSteps: Send + Sync {
-    /// Called before and after a step that changes the entry of `key`.
-    fn changed_here(&self, key: &[u8]);
-}
-
 /// Drops the near entry of a key when a step begins and when it ends, whether by its reply, by an error, or because its caller
 /// was dropped. Redis notifies the writer's own connection only after the reply (redis#9422), and other connections at any
 /// time.
 pub(crate) struct OwnStep<'a> {
-    steps: Option<&'a dyn OwnSteps>,
+    tracker: Option<&'a dyn ChangeListener>,
     key: &'a [u8],
 }
 
@@ -83,9 +77,7 @@ impl<V: Send + Sync + 'static> ChangeListener for Tracker<V> {
     fn disconnected(&self) {
         self.change_waiters.wake_all();
     }
-}
 
-impl<V: Send + Sync + 'static> OwnSteps for Tracker<V> {
     fn changed_here(&self, key: &[u8]) {
         if let Some(near) = &self.near {
             near.evict(key);
@@ -94,20 +86,20 @@ impl<V: Send + Sync + 'static> OwnSteps for Tracker<V> {
 }
 
 impl<'a> OwnStep<'a> {
-    pub(crate) fn begin(steps: Option<&'a dyn OwnSteps>, key: &'a [u8]) -> Self {
-        if let Some(steps) = steps {
-            steps.changed_here(key);
+    pub(crate) fn begin(tracker: Option<&'a dyn ChangeListener>, key: &'a [u8]) -> Self {
+        if let Some(tracker) = tracker {
+            tracker.changed_here(key);
         }
-        Self { steps, key }
+        Self { tracker, key }
     }
 }
 
 impl Drop for OwnStep<'_> {
     fn drop(&mut self) {
-        if let Some(steps) = self.steps
+        if let Some(tracker) = self.tracker
             && guard("near_own_step")
         {
-            steps.changed_here(self.key);
+            tracker.changed_here(self.key);
         }
     }
 }

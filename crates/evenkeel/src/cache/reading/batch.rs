@@ -180,7 +180,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         let (loaded_from, loaded_at) = (core.clock.now(), core.calls.tick());
         let run = async move {
             let _permit = core.admission.enter(began).await?;
-            core.metrics.bypassed(Bypass::WaitedTooLong.as_str());
+            core.metrics.bypasses.count(Bypass::WaitedTooLong.as_str());
             core.load_rows(loader).await
         };
         // In a task of its own, so that its permit is released when the load ends and not when this caller is dropped.
@@ -235,7 +235,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                     handles.push((key.at, handle));
                 }
                 NextStep::LoadPastStore(reason) => {
-                    self.core.metrics.bypassed(reason.as_str());
+                    self.core.metrics.bypasses.count(reason.as_str());
                     let needs_primary = reason != Bypass::StoreUnavailable;
                     let source = self.core.settings.source(self.reader(&key).source(), needs_primary);
                     own.push(OwnKey { completion, source, lease: None });

@@ -12,6 +12,7 @@ use evenkeel_link::support::{TOGETHER_MAX, guard};
 use evenkeel_protocol::cache::header::{Entry, HeaderError, Value, Verdict};
 use evenkeel_protocol::cache::steps::Why;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// How the read continues.
@@ -70,7 +71,7 @@ impl<V: 'static> Core<V> {
 
     #[inline]
     pub(crate) fn bypasses_reads(&self) -> bool {
-        self.switches.bypass_reads() && guard("bypassed_reads")
+        self.bypass_reads.load(Relaxed) && guard("bypassed_reads")
     }
 
     /// An entry that the store has declared servable, whatever this process's estimate of the time is.

@@ -1,7 +1,6 @@
 //! [`CacheBuilder`]: the settings of a cache before it is opened.
 
 use super::log_limit::LogLimit;
-use super::switches::Switches;
 use super::{Draft, Settings};
 use crate::cache::cache::Cache;
 use crate::cache::core::{Core, VersionOf, WeightOf, schema_fingerprint};
@@ -13,12 +12,12 @@ use crate::cache::near::tracker::Tracker;
 use crate::cache::near::{Near, NearDraft};
 use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::waiters::Waiters;
-use crate::cache::store::Store;
 use crate::cache::store::breaker::Breaker;
 #[cfg(feature = "testing")]
 use crate::cache::store::gate::StepGate;
 use crate::cache::store::protocol::{CacheProtocol, ProtocolContext, ProtocolStore};
 use crate::cache::store::registry::Caches;
+use crate::cache::store::{Kind, Store};
 use crate::cache::writing::deferral::Deferral;
 use crate::cache::writing::ledger::Ledger;
 use crate::cache::writing::replay::Replayer;
@@ -26,12 +25,15 @@ use evenkeel_link::Link;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::keys::CacheKeys;
+use evenkeel_protocol::cache::memory::MemoryCache;
 use evenkeel_protocol::cache::on_replicas::OnReplicas;
 use evenkeel_protocol::cache::redis::RedisCache;
+use evenkeel_protocol::cache::steps::CacheSteps;
 use evenkeel_protocol::codec::json::Json;
 use evenkeel_protocol::codec::{Codec, check_id};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The key prefix in an embedded store, which has no other users.
@@ -78,15 +80,6 @@ impl<K: ?Sized, V> CacheBuilder<K, V> {
 }
 
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
-    /// Selects another protocol than the fenced one, for comparison. The crate `evenkeel-published` has leases, version comparison
-    /// and the delayed double delete, and documents what each of them leaves open.
-    ///
-    /// Without the fenced protocol there are no update windows, no near cache, and no invalidations in a unit of work.
-    pub fn protocol(mut self, protocol: impl CacheProtocol + 'static) -> Self {
-        self.protocol = Some(Arc::new(protocol));
-        self
-    }
-
     /// The encoding of values. Default [`Json`]. A codec of your own needs an [`id`](Codec::id) from 64 to 127.
     ///
     /// A value is not stored if the codec rejects it or cannot decode its own output: it is returned to its readers, and the
@@ -109,11 +102,16 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         }
     }
 
-    /// For test suites: holds the protocol steps of this cache, or makes them fail.
-    #[cfg(feature = "testing")]
-    pub fn gate(mut self, gate: &StepGate) -> Self {
-        self.gate = Some(gate.clone());
-        self
+    setters! {
+        /// Selects another protocol than the fenced one, for comparison. The crate `evenkeel-published` has leases, version comparison
+        /// and the delayed double delete, and documents what each of them leaves open.
+        ///
+        /// Without the fenced protocol there are no update windows, no near cache, and no invalidations in a unit of work.
+        pub fn protocol(protocol: impl CacheProtocol + 'static) => protocol = Some(Arc::new(protocol));
+
+        /// For test suites: holds the protocol steps of this cache, or makes them fail.
+        #[cfg(feature = "testing")]
+        pub fn gate(gate: &StepGate) => gate = Some(gate.clone());
     }
 }
 
@@ -147,7 +145,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let replayer = Arc::new(Replayer::new(&store, ledger, deferral, &clock, &metrics, hub));
         let handles = self.caches.enter(&self.name, &replayer)?;
         // Not before `enter`: a rejected cache would replace the tracker of the open one.
-        store.register_tracker(&tracker, hub);
+        store.register_tracker(tracker.front(), hub);
         hub.before_open(&replayer);
         replayer.load_spooled();
         let core = Core {
@@ -168,7 +166,8 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
                 Arc::clone(&metrics),
             ),
             waiters,
-            switches: Switches::default(),
+            bypass_reads: AtomicBool::new(false),
+            bypass_fills: AtomicBool::new(false),
             replayer,
             unreadable_log: LogLimit::default(),
             unstorable_log: LogLimit::default(),
@@ -211,7 +210,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let (clock, link) = (self.caches.context.clock.clone(), self.link().cloned());
         let entries = &self.caches.entries;
         let keys = CacheKeys::new(link.as_ref().map_or(MEMORY_PREFIX, Link::prefix), &self.name);
-        let store = match (&self.protocol, link) {
+        let (steps, kind): (Arc<dyn CacheSteps>, Kind) = match (&self.protocol, link) {
             (Some(protocol), link) => {
                 let store =
                     link.clone().map_or_else(|| ProtocolStore::Memory(Arc::clone(entries)), ProtocolStore::Redis);
@@ -223,18 +222,22 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
                     schema,
                     has_versions: self.version.is_some(),
                 })?;
-                Store::other(steps, link, clock, breaker)
+                (steps, Kind::Other(link))
             }
-            (None, None) => Store::memory(Arc::clone(entries), keys, clock, breaker),
+            (None, None) => {
+                let steps = MemoryCache::new(Arc::clone(entries), clock.clone(), keys);
+                (Arc::new(steps), Kind::Memory(Arc::clone(entries)))
+            }
             (None, Some(link)) => {
                 let windows = self
                     .draft
                     .window_replicas
                     .map(|(count, timeout)| OnReplicas::new(count, timeout.min(REPLICAS_TIMEOUT_MAX)));
                 let steps = RedisCache::new(link.clone(), keys).with_read_timeout(timeout).with_windows(windows);
-                Store::redis(steps, link, clock, breaker)
+                (Arc::new(steps), Kind::Redis(link))
             }
         };
+        let store = Store::new(steps, kind, clock, breaker);
         #[cfg(feature = "testing")]
         let store = store.with_gate(self.gate.clone());
         Ok(store)

@@ -15,7 +15,6 @@ pub(crate) mod checks;
 mod defaults;
 pub(crate) mod freshness;
 pub(crate) mod log_limit;
-pub(crate) mod switches;
 
 use self::freshness::{Freshness, Source, WhileWriting};
 use evenkeel_link::support::{guard, ms};

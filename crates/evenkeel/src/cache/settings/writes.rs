@@ -8,12 +8,6 @@ use std::time::Duration;
 ///
 /// How fresh reads are by default, and how writes exclude fills.
 impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
-    /// The freshness of reads that do not choose one: [`Freshness::Eventual`] by default.
-    pub fn freshness(mut self, freshness: Freshness) -> Self {
-        self.draft.freshness = freshness;
-        self
-    }
-
     /// Makes [`Freshness::Fresh`] the default of all reads, batches included: the row as it is now (C2), if all writes go
     /// through [`Cache::write`](crate::cache::Cache::write).
     pub fn strong(self) -> Self {
@@ -21,6 +15,9 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
     }
 
     setters! {
+        /// The freshness of reads that do not choose one: [`Freshness::Eventual`] by default.
+        pub fn freshness(freshness: Freshness) => draft.freshness = freshness;
+
         /// What a read does that finds an open update window and no value that it may serve. Default [`WhileWriting::Wait`].
         pub fn while_writing(choice: WhileWriting) => draft.while_writing = choice;
 

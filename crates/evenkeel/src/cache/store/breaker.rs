@@ -8,7 +8,7 @@ use evenkeel_link::LinkError;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl Breaker {
     }
 
     fn enter_not_closed(&self, epoch: Option<u64>) -> Option<Attempt<'_>> {
-        let mut opened = self.opened();
+        let mut opened = self.opened.lock();
         let word = self.word.load(Relaxed);
         match word % STATES {
             CLOSED => Some(Attempt { breaker: self, word }),
@@ -92,7 +92,7 @@ impl Breaker {
 
     /// The store replied.
     fn alive(&self) {
-        let mut opened = self.opened();
+        let mut opened = self.opened.lock();
         self.failures.store(0, Relaxed);
         if self.word.load(Relaxed) % STATES != CLOSED {
             self.close(&mut opened);
@@ -101,7 +101,7 @@ impl Breaker {
     }
 
     fn failed(&self, word: u32, epoch: Option<u64>) {
-        let mut opened = self.opened();
+        let mut opened = self.opened.lock();
         // A request that began before the last change reflects the earlier state of the store.
         if self.word.load(Relaxed) != word {
             return;
@@ -120,7 +120,7 @@ impl Breaker {
 
     /// A probe that was dropped or could not be sent had no result: the next reader may probe at once.
     fn undecided(&self, word: u32) {
-        let mut opened = self.opened();
+        let mut opened = self.opened.lock();
         if self.word.load(Relaxed) == word {
             opened.until = None;
             self.set_state(OPEN);
@@ -139,10 +139,6 @@ impl Breaker {
         self.word.store(word, Relaxed);
         self.metrics.breaker_state.set(f64::from(state));
         word
-    }
-
-    fn opened(&self) -> MutexGuard<'_, Opened> {
-        self.opened.lock()
     }
 }
 

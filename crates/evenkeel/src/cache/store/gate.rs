@@ -63,7 +63,7 @@ impl StepGate {
     pub fn hold(&self, step: Step, side: Side) -> Held {
         let (reached_sender, reached) = oneshot::channel();
         let (go, go_receiver) = oneshot::channel();
-        self.holds().push(Hold { step, side, reached: reached_sender, go: go_receiver });
+        self.0.holds.lock().push(Hold { step, side, reached: reached_sender, go: go_receiver });
         Held { reached, go }
     }
 
@@ -78,7 +78,7 @@ impl StepGate {
 
     pub(crate) async fn pass(&self, step: Step, side: Side) -> Result<(), CacheError> {
         let hold = {
-            let mut holds = self.holds();
+            let mut holds = self.0.holds.lock();
             let found = holds.iter().position(|hold| (hold.step, hold.side) == (step, side));
             found.map(|at| holds.remove(at))
         };
@@ -90,10 +90,6 @@ impl StepGate {
                 hold.go.await.unwrap_or(Ok(()))
             }
         }
-    }
-
-    fn holds(&self) -> parking_lot::MutexGuard<'_, Vec<Hold>> {
-        self.0.holds.lock()
     }
 }
 

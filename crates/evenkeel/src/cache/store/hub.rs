@@ -27,6 +27,9 @@ pub(crate) trait ChangeListener: Send + Sync {
 
     /// The connections have ended: no notifications arrive before [`connected`](Self::connected).
     fn disconnected(&self);
+
+    /// Called before and after a step of this process that changes the entry of `key`.
+    fn changed_here(&self, key: &[u8]);
 }
 
 /// The caches of one keel, registered with the link or the embedded store. The caches own it; it refers to them weakly.
@@ -169,6 +172,7 @@ mod tests {
         }
         fn connected(&self) {}
         fn disconnected(&self) {}
+        fn changed_here(&self, _: &[u8]) {}
     }
 
     #[test]

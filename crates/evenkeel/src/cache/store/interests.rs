@@ -1,6 +1,6 @@
 //! Readers that wait for a change of a key, usually for another reader's load, possibly in another process.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ impl ChangeWaiters {
     /// Registers the caller: changes of `keys` from now on wake it.
     pub(crate) fn register<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> ChangeWaiter<'_> {
         let (keys, changed): (Vec<Box<[u8]>>, Arc<Notify>) = (keys.map(Box::from).collect(), Arc::default());
-        let mut table = self.table();
+        let mut table = self.table.lock();
         for key in &keys {
             table.entry(key.clone()).or_default().push(Arc::clone(&changed));
         }
@@ -41,16 +41,12 @@ impl ChangeWaiters {
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
-        self.table().get(key).into_iter().flatten().for_each(|changed| changed.notify_one());
+        self.table.lock().get(key).into_iter().flatten().for_each(|changed| changed.notify_one());
     }
 
     /// Wakes all waiters, because it is unknown which keys changed.
     pub(crate) fn wake_all(&self) {
-        self.table().values().flatten().for_each(|changed| changed.notify_one());
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock()
+        self.table.lock().values().flatten().for_each(|changed| changed.notify_one());
     }
 }
 
@@ -63,7 +59,7 @@ impl ChangeWaiter<'_> {
 
 impl Drop for ChangeWaiter<'_> {
     fn drop(&mut self) {
-        let mut table = self.change_waiters.table();
+        let mut table = self.change_waiters.table.lock();
         for key in &self.keys {
             if let Some(waiting) = table.get_mut(key) {
                 waiting.retain(|changed| !Arc::ptr_eq(changed, &self.changed));

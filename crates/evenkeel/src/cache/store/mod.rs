@@ -13,15 +13,13 @@ use self::breaker::{Attempt, Breaker};
 use self::gate::{Side, Step, StepGate};
 use self::hub::{ChangeListener, Hub};
 use super::near::Soon;
-use crate::cache::near::tracker::{OwnStep, OwnSteps, Tracker};
+use crate::cache::near::tracker::{OwnStep, Tracker};
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
 use evenkeel_link::{Epoch, Link, LinkError, Token};
 use evenkeel_protocol::cache::error::CacheError;
-use evenkeel_protocol::cache::keys::CacheKeys;
-use evenkeel_protocol::cache::memory::{EntryStore, MemoryCache};
-use evenkeel_protocol::cache::redis::RedisCache;
+use evenkeel_protocol::cache::memory::EntryStore;
 use evenkeel_protocol::cache::steps::{
     BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidation, Lease, Leased, Renewed, TrackedRead,
 };
@@ -37,14 +35,15 @@ pub(crate) struct Store {
     clock: Clock,
     /// Between the readers and the store. Invalidations and windows bypass it.
     breaker: Arc<Breaker>,
-    own_steps: Option<Arc<dyn OwnSteps>>,
+    /// Notified of this process's own steps, if the protocol has notifications.
+    tracker: Option<Arc<dyn ChangeListener>>,
     #[cfg(feature = "testing")]
     gate: Option<StepGate>,
 }
 
 /// The location of the entries.
 #[derive(Clone)]
-enum Kind {
+pub(crate) enum Kind {
     #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "a unit of work asks whose entries these are"))]
     Memory(Arc<EntryStore>),
     Redis(Link),
@@ -87,29 +86,13 @@ impl Store {
 }
 
 impl Store {
-    /// In this process.
-    pub(crate) fn memory(entries: Arc<EntryStore>, keys: CacheKeys, clock: Clock, breaker: Breaker) -> Self {
-        let steps = MemoryCache::new(Arc::clone(&entries), clock.clone(), keys);
-        Self::over(Arc::new(steps), Kind::Memory(entries), clock, breaker)
-    }
-
-    /// On the Redis that `link` reaches.
-    pub(crate) fn redis(steps: RedisCache, link: Link, clock: Clock, breaker: Breaker) -> Self {
-        Self::over(Arc::new(steps), Kind::Redis(link), clock, breaker)
-    }
-
-    /// Under a protocol other than the fenced one.
-    pub(crate) fn other(steps: Arc<dyn CacheSteps>, link: Option<Link>, clock: Clock, breaker: Breaker) -> Self {
-        Self::over(steps, Kind::Other(link), clock, breaker)
-    }
-
-    fn over(steps: Arc<dyn CacheSteps>, kind: Kind, clock: Clock, breaker: Breaker) -> Self {
+    pub(crate) fn new(steps: Arc<dyn CacheSteps>, kind: Kind, clock: Clock, breaker: Breaker) -> Self {
         Self {
             steps,
             kind,
             clock,
             breaker: Arc::new(breaker),
-            own_steps: None,
+            tracker: None,
             #[cfg(feature = "testing")]
             gate: None,
         }
@@ -141,15 +124,14 @@ impl Store {
         if matches!(self.kind, Kind::Other(_)) {
             return self;
         }
-        self.own_steps = Some(Arc::<Tracker<V>>::clone(tracker));
+        self.tracker = Some(Arc::<Tracker<V>>::clone(tracker));
         self
     }
 
-    /// Notifies `tracker` of changes in the store, in place of a closed cache of this name.
-    pub(crate) fn register_tracker<V: Send + Sync + 'static>(&self, tracker: &Arc<Tracker<V>>, hub: &Hub) {
-        if self.own_steps.is_some() {
-            let listener: Arc<dyn ChangeListener> = Arc::<Tracker<V>>::clone(tracker);
-            hub.listen(tracker.front(), &listener);
+    /// Notifies the tracker of changes in the store of keys that begin with `front`, in place of a closed cache of this name.
+    pub(crate) fn register_tracker(&self, front: &[u8], hub: &Hub) {
+        if let Some(tracker) = &self.tracker {
+            hub.listen(front, tracker);
         }
     }
 
@@ -213,7 +195,7 @@ impl Store {
     }
 
     fn own_step<'a>(&'a self, key: &'a [u8]) -> OwnStep<'a> {
-        OwnStep::begin(self.own_steps.as_deref(), key)
+        OwnStep::begin(self.tracker.as_deref(), key)
     }
 
     pub(crate) async fn lease(&self, key: &[u8], lease: &Lease) -> Result<Leased, CacheError> {

@@ -4,7 +4,7 @@
 use super::replay::Replayer;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::{Background, Backoff, in_groups};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -44,7 +44,7 @@ impl Driver {
 
     /// Schedules `replayer`, which has a failed invalidation: at once, unless it waits for its next attempt already.
     pub(crate) fn schedule(&self, replayer: &Arc<Replayer>, now: Moment) {
-        let mut waiting = self.backlog.waiting();
+        let mut waiting = self.backlog.waiting.lock();
         if !waiting.iter().any(|waiting| waiting.is_of(replayer)) {
             waiting.push(Waiting { replayer: Arc::downgrade(replayer), attempt: 0, due: now });
         }
@@ -60,14 +60,10 @@ impl Waiting {
 }
 
 impl Backlog {
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        self.waiting.lock()
-    }
-
     /// Runs each due replayer once, and returns the time until the next is due.
     async fn run_due(&self, clock: &Clock) -> Option<Duration> {
         let now = clock.now();
-        let due: Vec<_> = self.waiting().extract_if(.., |waiting| waiting.due <= now).collect();
+        let due: Vec<_> = self.waiting.lock().extract_if(.., |waiting| waiting.due <= now).collect();
         in_groups(due.into_iter().map(|Waiting { replayer, attempt, .. }| async move {
             // The loop keeps no cache alive; the invalidations of a dropped replayer are not replayed.
             let Some(replayer) = replayer.upgrade() else { return };
@@ -76,14 +72,14 @@ impl Backlog {
             }
         }))
         .await;
-        let waiting = self.waiting();
+        let waiting = self.waiting.lock();
         waiting.iter().map(|waiting| waiting.due.since(now)).min()
     }
 
     fn wait(&self, replayer: &Arc<Replayer>, attempt: u32, now: Moment) {
         let next =
             Waiting { replayer: Arc::downgrade(replayer), attempt: attempt + 1, due: now + BACKOFF.delay(attempt) };
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         // Another invalidation may have failed meanwhile.
         match waiting.iter_mut().find(|waiting| waiting.is_of(replayer)) {
             Some(waiting) => *waiting = next,

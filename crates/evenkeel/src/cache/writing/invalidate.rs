@@ -55,10 +55,10 @@ impl<V: 'static> Core<V> {
                 let is_kept = pending.defer().await;
                 // The store would reject a deferred copy of this invalidation as well, so the caller must receive the error.
                 if is_kept && error.is_retryable() {
-                    self.metrics.invalidation_failed("deferred");
+                    self.metrics.invalidations_failed.count("deferred");
                     return Ok(Invalidated::Deferred);
                 }
-                self.metrics.invalidation_failed(if error.outcome_unknown() { "unknown" } else { "failed" });
+                self.metrics.invalidations_failed.count(if error.outcome_unknown() { "unknown" } else { "failed" });
                 Err(error)
             }
         }

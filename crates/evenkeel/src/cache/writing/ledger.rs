@@ -3,7 +3,7 @@
 
 use evenkeel_link::clock::Moment;
 use evenkeel_protocol::cache::steps::{Generation, Invalidation, Mode};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -88,7 +88,7 @@ impl Ledger {
     ///
     /// Also returns how many completed records were removed for lack of space: those will not be replayed after a loss of data.
     pub(crate) fn open(&self, key: &[u8], demand: impl Into<Demand>, now: Moment) -> (Pending, u64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.remove_done_before(now, self.replay_window);
         let serial = state.next_serial;
         state.next_serial += 1;
@@ -114,7 +114,7 @@ impl Ledger {
 
     /// Records that it was applied. Returns the spool sequence to remove: this invalidation replaces the spooled one.
     pub(crate) fn done(&self, pending: &Pending, now: Moment) -> Option<u64> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !self.progress(&mut state, pending, Progress::Done) {
             return None;
         }
@@ -125,7 +125,7 @@ impl Ledger {
     /// Records that the spool stores an invalidation of `key`. False if it has been applied meanwhile, by itself or by a later
     /// one; the caller then removes it from the spool.
     pub(crate) fn spooled(&self, key: &[u8], sequence: u64) -> bool {
-        match self.state().records.get_mut(key) {
+        match self.state.lock().records.get_mut(key) {
             Some(record) if record.progress != Progress::Done => {
                 record.spooled = record.spooled.max(Some(sequence));
                 true
@@ -136,13 +136,13 @@ impl Ledger {
 
     /// Records that the invalidation may not have been applied; it stays pending until it has been.
     pub(crate) fn failed(&self, pending: &Pending) {
-        self.progress(&mut self.state(), pending, Progress::Failed);
+        self.progress(&mut self.state.lock(), pending, Progress::Failed);
     }
 
     /// Whether a failed invalidation of `key` is pending, so that the stored value may be outdated.
     pub(crate) fn is_pending(&self, key: &[u8]) -> bool {
         self.pending_count() > 0
-            && self.state().records.get(key).is_some_and(|record| record.progress == Progress::Failed)
+            && self.state.lock().records.get(key).is_some_and(|record| record.progress == Progress::Failed)
     }
 
     /// The number of failed invalidations that are pending.
@@ -157,12 +157,12 @@ impl Ledger {
 
     /// All invalidations that a Redis which lost recent data may be missing: the recent, the failed, and those in flight.
     pub(crate) fn everything(&self, now: Moment) -> Vec<Pending> {
-        self.state().remove_done_before(now, self.replay_window);
+        self.state.lock().remove_done_before(now, self.replay_window);
         self.select(|_| true)
     }
 
     fn select(&self, requested: impl Fn(Progress) -> bool) -> Vec<Pending> {
-        let state = self.state();
+        let state = self.state.lock();
         let requested = state.records.iter().filter(|(_, record)| requested(record.progress));
         requested
             .map(|(key, record)| Pending { key: Arc::clone(key), demand: record.demand, serial: record.serial })
@@ -181,10 +181,6 @@ impl Ledger {
         }
         record.progress = progress;
         true
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 

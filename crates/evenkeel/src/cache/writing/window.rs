@@ -11,7 +11,7 @@ use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::{guard, in_groups, ms};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::{BeginWrite, Begun, Ended, Renewed};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,7 +125,7 @@ impl WriteWindow {
     /// follow [`WhileWriting`](crate::cache::WhileWriting) (by default they wait), and for `transaction_max` after it stored
     /// values have a short ttl.
     pub fn abandon(self) {
-        self.0.0.metrics.window_ended("abandoned");
+        self.0.0.metrics.windows.count("abandoned");
     }
 
     /// A cloneable handle to the window.
@@ -139,7 +139,7 @@ impl OpenWindow {
     /// The remaining time of the window, as [`WriteWindow::remaining`].
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        let state = *self.0.state();
+        let state = *self.0.state.lock();
         if state.is_lost { Duration::ZERO } else { state.until.since(self.0.clock.now()) }
     }
 
@@ -164,23 +164,23 @@ impl OpenWindow {
 
     /// Declares that the transaction was rolled back for certain, so that the window ends at once although the write failed.
     pub fn rolled_back(&self) {
-        self.0.state().is_rolled_back = true;
+        self.0.state.lock().is_rolled_back = true;
     }
 
     /// Declares the row's version after this write: once the window ends, no older version is stored, and readers of other
     /// processes can ask for it with [`Freshness::AtLeast`](crate::cache::Freshness::AtLeast).
     pub fn wrote_version(&self, version: u64) {
-        let mut state = self.0.state();
+        let mut state = self.0.state.lock();
         state.version = state.version.max(Some(version));
     }
 
     pub(crate) fn is_rolled_back(&self) -> bool {
-        self.0.state().is_rolled_back
+        self.0.state.lock().is_rolled_back
     }
 
     async fn renew(&self) -> Result<Duration, CacheError> {
         let inner = &*self.0;
-        if inner.state().is_lost {
+        if inner.state.lock().is_lost {
             return Err(CacheError::WindowLost);
         }
         let sent = inner.clock.now();
@@ -195,12 +195,12 @@ impl OpenWindow {
                 }
                 Renewed::Lost if !guard("lost_window_is_reported") => {}
                 Renewed::Lost => {
-                    inner.state().is_lost = true;
+                    inner.state.lock().is_lost = true;
                     return Err(CacheError::WindowLost);
                 }
             }
         }
-        let mut state = inner.state();
+        let mut state = inner.state.lock();
         state.until = until.unwrap_or(state.until);
         Ok(state.until.since(inner.clock.now()))
     }
@@ -224,14 +224,14 @@ impl OpenWindow {
     pub(crate) async fn end(&self) -> WindowEnd {
         let ends = in_groups(self.0.keys.iter().map(|key| self.0.end(key.as_slice()))).await;
         let end = ends.into_iter().fold(WindowEnd::Closed, WindowEnd::and);
-        self.0.metrics.window_ended(end.as_str());
+        self.0.metrics.windows.count(end.as_str());
         end
     }
 }
 
 impl Inner {
     async fn end(&self, key: &[u8]) -> WindowEnd {
-        let demand = Demand { floor: self.state().version, ..self.demand };
+        let demand = Demand { floor: self.state.lock().version, ..self.demand };
         let pending = self.replayer.begin(key, demand);
         self.readers.close(key);
         let ended = self.store.end_write(key, self.token, &pending.demand().invalidation()).await;
@@ -243,10 +243,6 @@ impl Inner {
             }
             Err(error) => WindowEnd::Unconfirmed(error),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -308,7 +304,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                 }))))
             }
             Err(error) => {
-                self.metrics.window_ended(if matches!(error, CacheError::WritersBusy { .. }) {
+                self.metrics.windows.count(if matches!(error, CacheError::WritersBusy { .. }) {
                     "busy"
                 } else {
                     "refused"

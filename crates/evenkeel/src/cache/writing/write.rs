@@ -7,8 +7,6 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
 use std::borrow::Borrow;
 use std::collections::HashSet;
-use std::error::Error;
-use std::fmt;
 use std::future::Future;
 use tracing::Instrument;
 
@@ -23,15 +21,17 @@ pub struct Written<T> {
 }
 
 /// Why a write failed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError<E> {
     /// No window could be opened, so the closure was not run and nothing was written. (The store is unavailable, or
     /// [`CacheError::WritersBusy`].)
-    NotBegun(CacheError),
+    #[error("nothing was written, because no update window could be opened: {0}")]
+    NotBegun(#[source] CacheError),
     /// The closure failed. Only the closure knows whether its transaction committed: unless it called
     /// [`OpenWindow::rolled_back`], the window is left to expire.
-    Failed(E),
+    #[error("the write failed: {0}")]
+    Failed(#[source] E),
 }
 
 impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
@@ -169,26 +169,6 @@ where
                 window.abandon();
             }
             Err(WriteError::Failed(error))
-        }
-    }
-}
-
-impl<E: fmt::Display> fmt::Display for WriteError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotBegun(error) => {
-                write!(f, "nothing was written, because no update window could be opened: {error}")
-            }
-            Self::Failed(error) => write!(f, "the write failed: {error}"),
-        }
-    }
-}
-
-impl<E: Error + 'static> Error for WriteError<E> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::NotBegun(error) => Some(error),
-            Self::Failed(error) => Some(error),
         }
     }
 }

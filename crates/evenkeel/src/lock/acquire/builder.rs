@@ -19,8 +19,9 @@ use std::time::Duration;
 pub struct LockBuilder {
     locks: Locks,
     name: String,
-    terms: LockTerms,
-    fence_floor: u64,
+    mode: Mode,
+    pub(crate) terms: LockTerms,
+    pub(crate) fence_floor: u64,
     /// The stripes that the lock belongs to, if their number must be checked.
     stripes: Option<Stripes>,
 }
@@ -28,22 +29,18 @@ pub struct LockBuilder {
 impl LockBuilder {
     pub(crate) fn new(locks: &Locks, name: &str) -> Self {
         let (locks, name) = (locks.clone(), name.to_owned());
-        Self { locks, name, terms: LockTerms::default(), fence_floor: 0, stripes: None }
+        Self { locks, name, mode: Mode::Exclusive, terms: LockTerms::default(), fence_floor: 0, stripes: None }
     }
 
-    term_setters!("the lock", "");
+    term_setters!(terms, "the lock", "");
 
-    /// How long the lock stays unavailable after its lease has expired (not after a release). It gives a paused holder time to notice the
-    /// loss, for resources that do not check fencing tokens. Default none.
-    pub fn lock_delay(mut self, delay: Duration) -> Self {
-        self.terms = self.terms.lock_delay(delay);
-        self
-    }
+    setters! {
+        /// How long the lock stays unavailable after its lease has expired (not after a release). It gives a paused holder time to notice the
+        /// loss, for resources that do not check fencing tokens. Default none.
+        pub fn lock_delay(delay: Duration) => terms.lock_delay = delay;
 
-    /// A fence that was seen elsewhere, for example in the database: the new fence will be above it. Default none.
-    pub fn fence_above(mut self, seen: Fence) -> Self {
-        self.fence_floor = seen.0;
-        self
+        /// A fence that was seen elsewhere, for example in the database: the new fence will be above it. Default none.
+        pub fn fence_above(seen: Fence) => fence_floor = seen.0;
     }
 
     /// Waits for the lock.
@@ -92,6 +89,12 @@ impl LockBuilder {
         Box::pin(async move { Ok(Box::new(lock.acquire().await?) as Box<dyn ExclusiveGuard>) })
     }
 
+    /// Acquires in this mode instead of the exclusive one.
+    pub(crate) fn in_mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
     /// Makes this one of the locks of these stripes.
     pub(crate) fn of_stripes(mut self, stripes: Stripes) -> Self {
         self.stripes = Some(stripes);
@@ -111,6 +114,6 @@ impl LockBuilder {
     }
 
     fn request(&self) -> Result<LockRequest, LockError> {
-        LockRequest::new(&self.locks, &self.name, Mode::Exclusive, &self.terms, self.fence_floor)
+        LockRequest::new(&self.locks, &self.name, self.mode, &self.terms, self.fence_floor)
     }
 }

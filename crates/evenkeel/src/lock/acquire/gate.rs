@@ -4,7 +4,7 @@ use crate::lock::hold::lease::Lease;
 use evenkeel_link::clock::Moment;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::WakeListener;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
@@ -47,7 +47,7 @@ pub(crate) struct Turn {
 
 impl Gates {
     pub(crate) fn gate(self: &Arc<Self>, name: &LockName) -> Arc<Gate> {
-        let mut gates = self.all();
+        let mut gates = self.0.lock();
         if let Some(gate) = gates.get(name).and_then(Weak::upgrade) {
             return gate;
         }
@@ -61,10 +61,6 @@ impl Gates {
         });
         gates.insert(name.clone(), Arc::downgrade(&gate));
         gate
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<LockName, Weak<Gate>>> {
-        self.0.lock()
     }
 }
 
@@ -123,7 +119,7 @@ impl Turn {
 impl Drop for Gate {
     fn drop(&mut self) {
         let Some(gates) = self.gates.upgrade() else { return };
-        let mut all = gates.all();
+        let mut all = gates.0.lock();
         // A new queue of this name may exist already.
         if all.get(&self.name).is_some_and(|gate| gate.strong_count() == 0) {
             all.remove(&self.name);
@@ -163,6 +159,6 @@ mod tests {
             let gate = gates.gate(&LockName::new(&number.to_string()).unwrap());
             drop(gate.turn_now().unwrap());
         }
-        assert!(gates.all().is_empty());
+        assert!(gates.0.lock().is_empty());
     }
 }

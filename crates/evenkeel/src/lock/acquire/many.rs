@@ -5,8 +5,9 @@ use super::builder::LockBuilder;
 use crate::lock::hold::guard::{Guard, ReleaseOutcome};
 use crate::lock::store::locks::Locks;
 use evenkeel_protocol::lock::error::{LockError, Lost};
-use std::future::{Future, poll_fn};
-use std::task::Poll;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use std::future::pending;
 
 /// Several locks, acquired one after another in the order of their names, so that callers of [`Keel::lock_many`] never deadlock.
 ///
@@ -49,15 +50,11 @@ impl Guards {
 
     /// Completes when one of the locks is lost.
     pub async fn lost(&self) -> Lost {
-        let mut losses: Vec<_> = self.0.iter().map(|guard| Box::pin(guard.lost())).collect();
-        poll_fn(|context| {
-            let first = losses.iter_mut().find_map(|lost| match lost.as_mut().poll(context) {
-                Poll::Ready(lost) => Some(lost),
-                Poll::Pending => None,
-            });
-            first.map_or(Poll::Pending, Poll::Ready)
-        })
-        .await
+        let mut losses: FuturesUnordered<_> = self.0.iter().map(Guard::lost).collect();
+        match losses.next().await {
+            Some(lost) => lost,
+            None => pending().await,
+        }
     }
 
     /// Releases all locks, in reverse order; returns the results in the order of the names.

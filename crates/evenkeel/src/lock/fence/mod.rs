@@ -145,8 +145,6 @@ impl RwBuilder {
     /// # Errors
     /// As [`acquire`](Self::acquire) and [`Guard::begin`]; after an error the lock is released.
     pub async fn acquire_anchored<DB: Database>(self, pool: &Pool<DB>) -> Result<Guard, FenceError> {
-        let guard = self.acquire().await?;
-        guard.anchor(pool).await?;
-        Ok(guard)
+        self.lock.acquire_anchored(pool).await
     }
 }

@@ -5,9 +5,8 @@ use evenkeel_link::support::{Backoff, guard};
 use evenkeel_protocol::lock::error::{LockError, Lost};
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{Fence, Released};
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 /// The maximum number of attempts of a release without a reply.
@@ -146,18 +145,12 @@ impl Guard {
 
 /// Polls `future` until it or `lost` is ready.
 pub(crate) async fn run_until<F: Future>(lost: impl Future<Output = Lost>, future: F) -> Result<F::Output, Lost> {
-    let mut lost = std::pin::pin!(lost);
-    let mut future = std::pin::pin!(future);
-    poll_fn(|context| {
+    tokio::select! {
+        biased;
         // The clock is checked first, so that the future does not continue after a pause in which the lock was lost.
-        if guard("lock_run_looks_first")
-            && let Poll::Ready(lost) = lost.as_mut().poll(context)
-        {
-            return Poll::Ready(Err(lost));
-        }
-        future.as_mut().poll(context).map(Ok)
-    })
-    .await
+        lost = lost, if guard("lock_run_looks_first") => Err(lost),
+        output = future => Ok(output),
+    }
 }
 
 impl Drop for Guard {

@@ -5,10 +5,10 @@ use crate::lock::store::LockStore;
 use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::{Background, Backoff, guard};
+use evenkeel_link::support::{Background, Backoff, InProgress, guard};
 use evenkeel_protocol::lock::steps::Release;
 use metrics::{Gauge, gauge};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -31,7 +31,7 @@ pub(crate) struct Reaper {
 
 /// The queue of pending releases.
 struct Queue {
-    releases: Mutex<VecDeque<QueuedRelease>>,
+    releases: Mutex<VecDeque<(QueuedRelease, InProgress)>>,
     added: Notify,
     /// The number of releases that are neither answered nor given up.
     pending: watch::Sender<usize>,
@@ -47,19 +47,18 @@ struct QueuedRelease {
     store: LockStore,
 }
 
-struct Gauges {
-    pending: Gauge,
-    success: Gauge,
+metrics! {
+    struct Gauges {
+        pending: Gauge = gauge!("evenkeel_lock_releases_pending");
+        success: Gauge = gauge!("evenkeel_lock_reaper_last_success_seconds");
+    }
 }
 
 impl Reaper {
     pub(crate) fn new(clock: Clock) -> Self {
-        let metrics = Gauges {
-            pending: gauge!("evenkeel_lock_releases_pending"),
-            success: gauge!("evenkeel_lock_reaper_last_success_seconds"),
-        };
         let (releases, added, is_closed) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
-        let queue = Queue { releases, added, pending: watch::Sender::new(0), is_closed, clock, metrics };
+        let (pending, metrics) = (watch::Sender::new(0), Gauges::register());
+        let queue = Queue { releases, added, pending, is_closed, clock, metrics };
         Self { queue: Arc::new(queue), running: Mutex::default() }
     }
 
@@ -83,16 +82,15 @@ impl Reaper {
         if locks.store.release_now_in(*mode, name, queued.call()) {
             return;
         }
-        self.queue.pending.send_modify(|pending| *pending += 1);
-        self.queue.releases().push_back(queued);
+        let pending = InProgress::begin(&self.queue.pending);
+        self.queue.releases.lock().push_back((queued, pending));
         self.queue.added.notify_one();
     }
 
     /// Completes when no release is pending.
     pub(crate) async fn drained(&self) {
         self.queue.run_once().await;
-        // The sender is in `self`, so waiting cannot fail.
-        let _ = self.queue.pending.subscribe().wait_for(|pending| *pending == 0).await;
+        InProgress::until_none(&self.queue.pending).await;
     }
 }
 
@@ -113,7 +111,7 @@ impl Queue {
     async fn work(self: Arc<Self>) {
         loop {
             self.run_once().await;
-            if self.is_closed.load(SeqCst) && self.releases().is_empty() && guard("lock_reaper_ends") {
+            if self.is_closed.load(SeqCst) && self.releases.lock().is_empty() && guard("lock_reaper_ends") {
                 return;
             }
             self.added.notified().await;
@@ -123,12 +121,11 @@ impl Queue {
     /// Sends the releases in the queue.
     async fn run_once(self: &Arc<Self>) {
         let mut sending = JoinSet::new();
-        while let Some(queued) = self.take() {
+        while let Some((queued, pending)) = self.next() {
             let queue = Arc::clone(self);
-            let completed = Completed(self.pending.clone());
             sending.spawn(async move {
                 queue.send(&queued).await;
-                drop((queued, completed));
+                drop((queued, pending));
             });
             if sending.len() >= AT_ONCE {
                 sending.join_next().await;
@@ -157,12 +154,8 @@ impl Queue {
         }
     }
 
-    fn take(&self) -> Option<QueuedRelease> {
-        self.releases().pop_front()
-    }
-
-    fn releases(&self) -> MutexGuard<'_, VecDeque<QueuedRelease>> {
-        self.releases.lock()
+    fn next(&self) -> Option<(QueuedRelease, InProgress)> {
+        self.releases.lock().pop_front()
     }
 }
 
@@ -170,14 +163,5 @@ impl QueuedRelease {
     fn call(&self) -> Release {
         let waits = self.release.turn.as_ref().is_some_and(|turn| turn.gate().has_queue());
         Release { owner: self.release.held.owner, process: self.process, waits }
-    }
-}
-
-/// Counts a release as complete when it is dropped, however its task ends.
-struct Completed(watch::Sender<usize>);
-
-impl Drop for Completed {
-    fn drop(&mut self) {
-        self.0.send_modify(|pending| *pending = pending.saturating_sub(1));
     }
 }

@@ -5,8 +5,7 @@ use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_protocol::lock::node::NodeListener;
 use evenkeel_protocol::lock::steps::{Call, WakeListener};
-use std::future::poll_fn;
-use std::task::Poll;
+use futures_util::future::select_all;
 
 /// A listener that is notified when a lock may be free.
 ///
@@ -20,6 +19,7 @@ pub(crate) struct RedlockListener {
 }
 
 impl RedlockListener {
+    /// There is at least one listener.
     pub(super) fn new(listeners: Vec<Box<dyn NodeListener>>, servers: usize) -> Self {
         // With listeners on fewer than a majority of servers, all of them count.
         let enough = majority(servers).min(listeners.len());
@@ -32,18 +32,8 @@ impl WakeListener for RedlockListener {
     /// Completes when a majority has reported a release, or when a notification may have been missed.
     async fn called(&mut self, process: Token) -> Call {
         loop {
-            let (at, is_message) = {
-                let mut next: Vec<_> = self.listeners.iter_mut().map(|listener| listener.next(process)).collect();
-                poll_fn(move |context| {
-                    for (at, next) in next.iter_mut().enumerate() {
-                        if let Poll::Ready(is_message) = next.as_mut().poll(context) {
-                            return Poll::Ready((at, is_message));
-                        }
-                    }
-                    Poll::Pending
-                })
-                .await
-            };
+            let next = self.listeners.iter_mut().map(|listener| listener.next(process));
+            let (is_message, at, _) = select_all(next).await;
             self.notified[at] = true;
             if !is_message || self.notified.iter().filter(|notified| **notified).count() >= self.enough {
                 self.notified.fill(false);

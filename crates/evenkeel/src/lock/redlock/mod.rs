@@ -70,8 +70,6 @@ const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 pub struct Redlock {
     locks: Locks,
     steps: QuorumLock,
-    #[cfg(feature = "testing")]
-    servers: Arc<Servers>,
 }
 
 impl Redlock {
@@ -127,15 +125,10 @@ impl Redlock {
         self.steps.shutdown(deadline.saturating_sub(self.locks.clock.now().since(began))).await;
     }
 
-    fn over(servers: &Arc<Servers>, clock: Clock) -> Self {
-        let steps = QuorumLock::new(Arc::clone(servers));
+    fn over(servers: Arc<Servers>, clock: Clock) -> Self {
+        let steps = QuorumLock::new(servers);
         let locks = Locks::over(LockStore::new(Arc::new(steps.clone())), clock, None);
-        Self {
-            locks,
-            steps,
-            #[cfg(feature = "testing")]
-            servers: Arc::clone(servers),
-        }
+        Self { locks, steps }
     }
 }
 
@@ -156,20 +149,20 @@ impl Redlock {
     /// A Redlock on the same servers, like that of another process.
     #[must_use]
     pub fn another_process(&self) -> Self {
-        let (nodes, clock) = (self.servers.nodes.clone(), self.locks.clock.clone());
-        Self::over(&Servers::new(nodes, clock.clone(), NODE_TIMEOUT, self.servers.ttl_max), clock)
+        let (nodes, clock) = (self.steps.servers.nodes.clone(), self.locks.clock.clone());
+        Self::over(Servers::new(nodes, clock.clone(), NODE_TIMEOUT, self.steps.servers.ttl_max), clock)
     }
 
     /// Makes a server in memory lose its data, like a restart without persistence.
     pub fn forget(&self, server: usize) {
-        if let Some(node) = self.servers.nodes.get(server) {
+        if let Some(node) = self.steps.servers.nodes.get(server) {
             node.forget();
         }
     }
 
     /// Admits the servers that may take part again; returns whether all take part.
     pub async fn assemble(&self) -> bool {
-        assembly::run_once(&self.servers).await
+        assembly::run_once(&self.steps.servers).await
     }
 
     /// The steps, for the conformance suite.
@@ -180,7 +173,7 @@ impl Redlock {
 
     /// Whether the lock is held on each server, by any owner.
     pub async fn held_on(&self, name: &LockName) -> Vec<bool> {
-        let seen = self.servers.all(|node| node.inspect(name)).await;
+        let seen = self.steps.servers.all(|node| node.inspect(name)).await;
         seen.into_iter().map(|seen| matches!(seen, Ok(Some(_)))).collect()
     }
 }
@@ -218,7 +211,7 @@ impl RedlockBuilder {
         self.check(servers)?;
         let nodes = (0..servers).map(|_| Arc::new(MemoryNode::member(self.clock.clone())) as Arc<dyn Node>);
         let servers = Servers::new(nodes.collect(), self.clock.clone(), self.node_timeout, self.ttl_max);
-        Ok(Redlock::over(&servers, self.clock.clone()))
+        Ok(Redlock::over(servers, self.clock.clone()))
     }
 
     /// See [`Redlock::connect`]. Unreachable servers are connected when they are back. If all servers answer and none of them knows this
@@ -237,7 +230,8 @@ impl RedlockBuilder {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_with(&self, options: Vec<LinkOptions>) -> Result<Redlock, LockError> {
-        let (redlock, servers) = self.open(options).await?;
+        let redlock = self.open(options).await?;
+        let servers = &redlock.steps.servers;
         match servers.connected_count() {
             reached if reached < servers.majority() => Err(servers.too_few(reached)),
             _ => Ok(redlock),
@@ -251,20 +245,21 @@ impl RedlockBuilder {
     /// program (password, version) that no majority is left.
     pub async fn connect_lazy(&self, urls: &[&str]) -> Result<Redlock, LockError> {
         let options: Result<Vec<LinkOptions>, _> = urls.iter().map(|url| LinkOptions::from_url(url)).collect();
-        let (redlock, servers) = self.open(options.map_err(LockError::Link)?).await?;
+        let redlock = self.open(options.map_err(LockError::Link)?).await?;
+        let servers = &redlock.steps.servers;
         let error = servers.too_few(servers.connected_count());
         if error.is_retryable() { Ok(redlock) } else { Err(error) }
     }
 
     /// Opens the Redlock with the reachable servers; the others are retried every second.
-    async fn open(&self, options: Vec<LinkOptions>) -> Result<(Redlock, Arc<Servers>), LockError> {
+    async fn open(&self, options: Vec<LinkOptions>) -> Result<Redlock, LockError> {
         self.check(options.len())?;
         let node = |options| Arc::new(RedisNode::new(options, self.clock.clone())) as Arc<dyn Node>;
         let nodes = options.into_iter().map(node);
         let servers = Servers::new(nodes.collect(), self.clock.clone(), self.node_timeout, self.ttl_max);
-        let redlock = Redlock::over(&servers, self.clock.clone());
+        let redlock = Redlock::over(servers, self.clock.clone());
         redlock.steps.open().await;
-        Ok((redlock, servers))
+        Ok(redlock)
     }
 
     /// Rejects invalid settings.

@@ -4,7 +4,7 @@ use super::assembly;
 use super::quorum::{ask, reached_by};
 use super::round::{self, Ended};
 use super::rounds::Round;
-use super::servers::{Servers, drift_ms, release_of};
+use super::servers::{Servers, drift_ms};
 use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::support::{guard, ms};
@@ -19,23 +19,25 @@ use std::time::Duration;
 
 /// The steps on several servers. Cheap to clone; clones share their state.
 #[derive(Clone)]
-pub(crate) struct QuorumLock(Arc<Servers>);
+pub(crate) struct QuorumLock {
+    pub(super) servers: Arc<Servers>,
+}
 
 impl QuorumLock {
     pub(super) fn new(servers: Arc<Servers>) -> Self {
-        Self(servers)
+        Self { servers }
     }
 
     /// The owner on the servers and the state of an acquisition; an acquisition of another process has the caller's owner.
     fn round(&self, owner: Token) -> (Token, Option<Round>) {
-        let round = self.0.rounds.get(owner);
+        let round = self.servers.rounds.get(owner);
         (round.as_ref().map_or(owner, |round| round.owner), round)
     }
 
     /// Acquires the lock again on servers that do not have it, because they were unreachable or were admitted since. They are not counted
     /// in this renewal; later ones may need them.
     async fn rejoin(&self, name: &LockName, owner: Token, round: &Round, lease_ms: u64, lost: &[usize]) {
-        let servers = &self.0;
+        let servers = &self.servers;
         let held = servers.clock.now().since(round.began);
         let limit = round.call.hold_ms_max.map(|limit| limit.saturating_sub(ms(held)));
         if limit == Some(0) {
@@ -61,10 +63,10 @@ impl QuorumLock {
 
     /// The holder of the lock on each server.
     async fn looked_at(&self, name: &LockName) -> Result<Vec<Option<Holder>>, LockError> {
-        let seen = self.0.all(|node| node.inspect(name)).await;
+        let seen = self.servers.all(|node| node.inspect(name)).await;
         let answered = seen.iter().filter(|seen| seen.is_ok()).count();
-        if answered < self.0.majority() {
-            return Err(self.0.too_few(answered));
+        if answered < self.servers.majority() {
+            return Err(self.servers.too_few(answered));
         }
         Ok(seen.into_iter().map(|seen| seen.ok().flatten()).collect())
     }
@@ -73,7 +75,7 @@ impl QuorumLock {
     fn holder(&self, seen: &[Option<Holder>]) -> Option<Holder> {
         let mut by_owner: HashMap<Token, Vec<&Holder>> = HashMap::new();
         seen.iter().flatten().for_each(|holder| by_owner.entry(holder.owner).or_default().push(holder));
-        let needed = self.0.majority();
+        let needed = self.servers.majority();
         let held = by_owner.into_values().find(|held| held.len() >= needed)?;
         let most = |value: fn(&Holder) -> u64| held.iter().map(|holder| value(holder)).max().unwrap_or(0);
         let reached = |value: fn(&Holder) -> u64| reached_by(needed, held.iter().map(|holder| value(holder)));
@@ -92,23 +94,23 @@ impl QuorumLock {
 impl LockSteps for QuorumLock {
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
         self.check(call)?;
-        self.0.start_admission();
-        let mut ended = round::play(&self.0, name, call).await?;
+        self.servers.start_admission();
+        let mut ended = round::play(&self.servers, name, call).await?;
         if matches!(ended, Ended::TooFew { .. }) {
             // Excluded servers may be ready to be admitted.
-            assembly::run_once(&self.0).await;
-            ended = round::play(&self.0, name, call).await?;
+            assembly::run_once(&self.servers).await;
+            ended = round::play(&self.servers, name, call).await?;
         }
         match ended {
             Ended::Granted { fence, lease_left_ms } => Ok(Acquired::Granted { fence, lease_left_ms }),
             Ended::Taken { free_in_ms } => Ok(Acquired::Taken { free_in_ms }),
-            Ended::TooFew { taking_part } => Err(self.0.too_few(taking_part)),
+            Ended::TooFew { taking_part } => Err(self.servers.too_few(taking_part)),
         }
     }
 
     async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
         let (known, round) = self.round(owner);
-        let answers = self.0.all(|node| node.renew(name, known, lease_ms)).await;
+        let answers = self.servers.all(|node| node.renew(name, known, lease_ms)).await;
         let (mut left, mut lost, mut renewed) = (Vec::new(), Vec::new(), 0);
         for (at, answer) in answers.iter().enumerate() {
             match answer {
@@ -121,11 +123,11 @@ impl LockSteps for QuorumLock {
                 Err(_) => {}
             }
         }
-        let needed = self.0.majority();
+        let needed = self.servers.majority();
         if left.len() < needed {
             // Lost if the servers that did not report a loss are fewer than a majority; otherwise the outcome is unknown.
-            let is_lost = self.0.nodes.len() - lost.len() < needed;
-            return if is_lost { Ok(Renewed::Lost) } else { Err(self.0.too_few(left.len())) };
+            let is_lost = self.servers.nodes.len() - lost.len() < needed;
+            return if is_lost { Ok(Renewed::Lost) } else { Err(self.servers.too_few(left.len())) };
         }
         if let Some(round) = round.filter(|_| !lost.is_empty() && guard("redlock_rejoin")) {
             self.rejoin(name, owner, &round, lease_ms, &lost).await;
@@ -138,9 +140,9 @@ impl LockSteps for QuorumLock {
     async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
         let (owner, round) = self.round(call.owner);
         let has_rejoined = round.is_some_and(|round| round.has_rejoined);
-        let release = release_of(owner, call.process, call.waits);
-        let mut answers = self.0.release_everywhere(name, release, has_rejoined, &[]);
-        let needed = self.0.majority();
+        let release = Release { owner, process: call.process, waits: call.waits };
+        let mut answers = self.servers.release_everywhere(name, release, has_rejoined, &[]);
+        let needed = self.servers.majority();
         let (mut released, mut waiting, mut nothing, mut lost) = (0, 0, 0, 0);
         while released < needed
             && let Some(answer) = answers.recv().await
@@ -157,9 +159,9 @@ impl LockSteps for QuorumLock {
         }
         let answered = released + nothing + lost;
         if answered < needed {
-            return Err(self.0.too_few(answered));
+            return Err(self.servers.too_few(answered));
         }
-        self.0.rounds.end(call.owner);
+        self.servers.rounds.end(call.owner);
         Ok(match released {
             _ if released >= needed => Released::Released { others_waiting: waiting },
             0 if lost == 0 => Released::Nothing,
@@ -172,26 +174,26 @@ impl LockSteps for QuorumLock {
         let mut above = seen;
         // Twice, because the other servers must reach the highest fence of the first call.
         for _ in 0..2 {
-            let answers = self.0.all(|node| node.raise(name, known, above)).await;
+            let answers = self.servers.all(|node| node.raise(name, known, above)).await;
             let fences: Vec<u64> = answers
                 .iter()
                 .filter_map(|answer| answer.as_ref().ok().copied().flatten())
                 .map(|fence| fence.0)
                 .collect();
             let lost = answers.iter().filter(|answer| matches!(answer, Ok(None))).count();
-            let needed = self.0.majority();
+            let needed = self.servers.majority();
             if fences.len() < needed {
-                let is_lost = self.0.nodes.len() - lost < needed;
-                return if is_lost { Ok(None) } else { Err(self.0.too_few(fences.len())) };
+                let is_lost = self.servers.nodes.len() - lost < needed;
+                return if is_lost { Ok(None) } else { Err(self.servers.too_few(fences.len())) };
             }
             let fence = fences.iter().copied().max().unwrap_or(0);
             if reached_by(needed, fences.into_iter()) == fence {
-                self.0.rounds.held(owner, fence);
+                self.servers.rounds.held(owner, fence);
                 return Ok(Some(Fence(fence)));
             }
             above = Fence(fence - 1);
         }
-        Err(self.0.too_few(0))
+        Err(self.servers.too_few(0))
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Option<Holder>, LockError> {
@@ -205,9 +207,9 @@ impl LockSteps for QuorumLock {
             return Ok(None);
         }
         // With each server's own fence, so that a later holder is not affected.
-        let its = on_each.iter().zip(&self.0.nodes).filter_map(|(found, node)| {
+        let its = on_each.iter().zip(&self.servers.nodes).filter_map(|(found, node)| {
             let found = found.as_ref().filter(|found| found.owner == holder.owner)?;
-            Some(self.0.within(node.break_lock(name, found.fence)))
+            Some(self.servers.within(node.break_lock(name, found.fence)))
         });
         let broken =
             ask(its, |_| false).await.into_iter().flatten().filter(|broken| matches!(broken, Ok(Some(_)))).count();
@@ -215,19 +217,19 @@ impl LockSteps for QuorumLock {
     }
 
     async fn held(&self) -> Result<Vec<LockName>, LockError> {
-        self.0.held().await
+        self.servers.held().await
     }
 
     async fn listen(&self, name: &LockName) -> Result<Box<dyn WakeListener>, LockError> {
-        Ok(Box::new(self.0.listen(name).await?))
+        Ok(Box::new(self.servers.listen(name).await?))
     }
 
     fn check(&self, call: &Acquire) -> Result<(), LockError> {
         check(call)?;
-        if call.lease_ms > ms(self.0.ttl_max) {
+        if call.lease_ms > ms(self.servers.ttl_max) {
             return Err(LockError::Invalid(format!(
                 "a ttl of {} ms; the maximum of this Redlock is {:?}, see `RedlockBuilder::ttl_max`",
-                call.lease_ms, self.0.ttl_max
+                call.lease_ms, self.servers.ttl_max
             )));
         }
         Ok(())
@@ -237,18 +239,18 @@ impl LockSteps for QuorumLock {
 impl QuorumLock {
     /// Connects to the servers, and admits those that may take part.
     pub(super) async fn open(&self) {
-        assembly::run_once(&self.0).await;
-        self.0.start_admission();
+        assembly::run_once(&self.servers).await;
+        self.servers.start_admission();
     }
 
     /// Waits until releases have completed on every reachable server, then closes the connections.
     pub(super) async fn shutdown(&self, deadline: Duration) {
-        let began = self.0.clock.now();
-        if self.0.clock.timeout(deadline, self.0.cleared()).await.is_err() {
+        let began = self.servers.clock.now();
+        if self.servers.clock.timeout(deadline, self.servers.cleared()).await.is_err() {
             tracing::warn!(
                 "some servers of a Redlock did not answer releases in time; the locks end there with their leases"
             );
         }
-        self.0.shutdown(deadline.saturating_sub(self.0.clock.now().since(began))).await;
+        self.servers.shutdown(deadline.saturating_sub(self.servers.clock.now().since(began))).await;
     }
 }

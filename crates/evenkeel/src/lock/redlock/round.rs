@@ -1,13 +1,13 @@
 //! One round of an acquisition: asks all servers, agrees on the fence, and releases what a failed round was granted.
 
 use super::quorum::reached_by;
-use super::servers::{Servers, drift_ms, release_of};
+use super::servers::{Servers, drift_ms};
 use evenkeel_link::Token;
 use evenkeel_link::support::{Backoff, guard};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::node::Vote;
-use evenkeel_protocol::lock::steps::{Acquire, Acquired, Fence};
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, Fence, Release};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -151,7 +151,7 @@ async fn clear_up(
     servers.rounds.renew_owner(call.owner);
     servers.metrics.cleared.increment(1);
     let skipped: Vec<bool> = votes.0.iter().map(|vote| !matches!(vote, Some(Ok(_)))).collect();
-    let release = release_of(owner, call.process, call.waits);
+    let release = Release { owner, process: call.process, waits: call.waits };
     let mut answers = servers.release_everywhere(name, release, false, &skipped);
     // Waits for the releases of known grants only.
     let mut answered = 0;

@@ -7,7 +7,7 @@ use evenkeel_link::Token;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::steps::Acquire;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl Rounds {
     /// Begins or repeats a round; returns its owner.
     pub(super) fn begin(&self, call: &Acquire) -> Token {
         let now = self.clock.now();
-        let mut all = self.all();
+        let mut all = self.all.lock();
         if all.len() >= MANY {
             all.retain(|_, round| now.since(round.touched) < self.forgotten_after);
         }
@@ -59,7 +59,7 @@ impl Rounds {
 
     /// Gives later rounds another owner than the rounds so far.
     pub(super) fn renew_owner(&self, caller: Token) {
-        if let Some(round) = self.all().get_mut(&caller)
+        if let Some(round) = self.all.lock().get_mut(&caller)
             && guard("redlock_round_owner")
         {
             round.owner = Token::random();
@@ -79,7 +79,7 @@ impl Rounds {
     /// The state of an acquisition.
     pub(super) fn get(&self, caller: Token) -> Option<Round> {
         let now = self.clock.now();
-        let mut all = self.all();
+        let mut all = self.all.lock();
         let round = all.get_mut(&caller)?;
         round.touched = now;
         Some(round.clone())
@@ -87,7 +87,7 @@ impl Rounds {
 
     /// Removes an acquisition whose round was granted nothing, unless an earlier round may have been.
     pub(super) fn got_nothing(&self, caller: Token) {
-        let mut all = self.all();
+        let mut all = self.all.lock();
         if all.get(&caller).is_some_and(|round| round.owner == caller && round.fence == 0) {
             all.remove(&caller);
         }
@@ -95,17 +95,13 @@ impl Rounds {
 
     /// Removes a completed acquisition.
     pub(super) fn end(&self, caller: Token) {
-        self.all().remove(&caller);
+        self.all.lock().remove(&caller);
     }
 
     fn change(&self, caller: Token, change: impl FnOnce(&mut Round)) {
-        if let Some(round) = self.all().get_mut(&caller) {
+        if let Some(round) = self.all.lock().get_mut(&caller) {
             change(round);
         }
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<Token, Round>> {
-        self.all.lock()
     }
 }
 

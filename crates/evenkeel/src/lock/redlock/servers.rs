@@ -5,9 +5,9 @@ use super::listener::RedlockListener;
 use super::metrics::RedlockMetrics;
 use super::quorum::{ask, majority};
 use super::rounds::Rounds;
+use evenkeel_link::LinkError;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::{Background, Backoff, guard, ms};
-use evenkeel_link::{LinkError, Token};
+use evenkeel_link::support::{Background, Backoff, InProgress, guard, ms};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::node::Node;
@@ -76,12 +76,8 @@ impl Servers {
 
     /// Awaits the reply of one server, with a deadline.
     pub(super) async fn within<T>(&self, asked: impl Future<Output = Result<T, LockError>>) -> Result<T, LockError> {
-        match self.clock.timeout(self.node_timeout, asked).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                Err(LockError::Link(LinkError::NoAnswer { reason: "one server did not answer within its timeout" }))
-            }
-        }
+        let silent = LinkError::NoAnswer { reason: "one server did not answer within its timeout" };
+        self.clock.timeout(self.node_timeout, asked).await.unwrap_or(Err(LockError::Link(silent)))
     }
 
     /// Calls all servers concurrently, until `is_enough` is true.
@@ -121,7 +117,7 @@ impl Servers {
                 continue;
             }
             let (servers, node, name, replies) = (Arc::clone(self), Arc::clone(node), name.clone(), replies.clone());
-            let clearing = Clearing::new(&self.clearing);
+            let clearing = InProgress::begin(&self.clearing);
             tokio::spawn(async move {
                 let _clearing = clearing;
                 let mut replies = Some(replies);
@@ -147,8 +143,7 @@ impl Servers {
 
     /// Completes when no release is in progress.
     pub(super) async fn cleared(&self) {
-        // The sender is in `self`, so waiting cannot fail.
-        let _ = self.clearing.subscribe().wait_for(|clearing| *clearing == 0).await;
+        InProgress::until_none(&self.clearing).await;
     }
 
     /// Subscribes to the notifications of a lock on all servers that answer.
@@ -201,25 +196,4 @@ impl Servers {
 /// The tolerated drift of a lease in ms, by which it is shortened.
 pub(super) fn drift_ms(lease_ms: u64) -> u64 {
     if guard("redlock_drift") { lease_ms / DRIFT_SHARE + DRIFT_MS } else { 0 }
-}
-
-/// Counts a release as in progress until it is dropped.
-struct Clearing(watch::Sender<usize>);
-
-impl Clearing {
-    fn new(count: &watch::Sender<usize>) -> Self {
-        count.send_modify(|count| *count += 1);
-        Self(count.clone())
-    }
-}
-
-impl Drop for Clearing {
-    fn drop(&mut self) {
-        self.0.send_modify(|count| *count = count.saturating_sub(1));
-    }
-}
-
-/// Makes the call of a release.
-pub(super) fn release_of(owner: Token, process: Token, waits: bool) -> Release {
-    Release { owner, process, waits }
 }

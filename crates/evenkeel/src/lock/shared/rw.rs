@@ -1,9 +1,8 @@
 //! [`RwLock`]: many readers, or one writer.
 
-use crate::lock::acquire::attempt::{LockRequest, acquire, at_once};
+use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::mode::Mode;
 use crate::lock::acquire::setters::term_setters;
-use crate::lock::acquire::terms::LockTerms;
 use crate::lock::hold::guard::Guard;
 use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
@@ -30,11 +29,7 @@ pub struct RwLock {
 #[must_use = "a builder does nothing until `acquire`"]
 #[derive(Clone)]
 pub struct RwBuilder {
-    locks: Locks,
-    name: String,
-    mode: Mode,
-    terms: LockTerms,
-    fence_floor: u64,
+    pub(crate) lock: LockBuilder,
 }
 
 impl RwLock {
@@ -79,18 +74,16 @@ impl RwLock {
     }
 
     fn builder(&self, mode: Mode) -> RwBuilder {
-        let (locks, name) = (self.locks.clone(), self.name.clone());
-        RwBuilder { locks, name, mode, terms: LockTerms::default(), fence_floor: 0 }
+        RwBuilder { lock: LockBuilder::new(&self.locks, &self.name).in_mode(mode) }
     }
 }
 
 impl RwBuilder {
-    term_setters!("the lock", " A lock delay is rejected, because only exclusive locks support it.");
+    term_setters!(lock.terms, "the lock", " A lock delay is rejected, because only exclusive locks support it.");
 
-    /// A fence that was seen elsewhere, for example in the database: the new fence will be above it. Default none.
-    pub fn fence_above(mut self, seen: Fence) -> Self {
-        self.fence_floor = seen.0;
-        self
+    setters! {
+        /// A fence that was seen elsewhere, for example in the database: the new fence will be above it. Default none.
+        pub fn fence_above(seen: Fence) => lock.fence_floor = seen.0;
     }
 
     /// Waits for the lock.
@@ -102,7 +95,7 @@ impl RwBuilder {
     /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Link`] if Redis did not answer three times in a row;
     /// [`LockError::Invalid`] if the name or a setting is invalid.
     pub async fn acquire(self) -> Result<Guard, LockError> {
-        acquire(&self.locks, self.request()?).await
+        self.lock.acquire().await
     }
 
     /// Acquires the lock if it is available now; `None` if it is taken.
@@ -110,11 +103,7 @@ impl RwBuilder {
     /// # Errors
     /// As [`acquire`](Self::acquire), without `Busy`.
     pub async fn try_acquire(self) -> Result<Option<Guard>, LockError> {
-        at_once(&self.locks, self.request()?).await
-    }
-
-    fn request(&self) -> Result<LockRequest, LockError> {
-        LockRequest::new(&self.locks, &self.name, self.mode, &self.terms, self.fence_floor)
+        self.lock.try_acquire().await
     }
 }
 

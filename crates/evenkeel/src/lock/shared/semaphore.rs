@@ -1,9 +1,8 @@
 //! [`Semaphore`]: a distributed semaphore.
 
-use crate::lock::acquire::attempt::{LockRequest, acquire, at_once};
+use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::mode::Mode;
 use crate::lock::acquire::setters::term_setters;
-use crate::lock::acquire::terms::LockTerms;
 use crate::lock::hold::guard::{Guard, ReleaseOutcome};
 use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
@@ -36,9 +35,8 @@ pub struct Semaphore {
 #[must_use = "a builder does nothing until `acquire`"]
 #[derive(Clone)]
 pub struct PermitsBuilder {
-    semaphore: Semaphore,
+    lock: LockBuilder,
     count: u32,
-    terms: LockTerms,
 }
 
 /// Held permits of a semaphore. They are renewed in the background, and released when this is dropped: in the embedded store at once, on
@@ -62,7 +60,8 @@ impl Semaphore {
 
     /// Begins the acquisition of `permits` permits together: all of them or none.
     pub fn take(&self, permits: u32) -> PermitsBuilder {
-        PermitsBuilder { semaphore: self.clone(), count: permits, terms: LockTerms::default() }
+        let mode = Mode::Permits { count: permits, in_all: self.permits };
+        PermitsBuilder { lock: LockBuilder::new(&self.locks, &self.name).in_mode(mode), count: permits }
     }
 
     /// Waits for one permit, with the defaults of [`take`](Self::take).
@@ -105,7 +104,7 @@ impl Semaphore {
 }
 
 impl PermitsBuilder {
-    term_setters!("a permit", " A lock delay is rejected, because only exclusive locks support it.");
+    term_setters!(lock.terms, "a permit", " A lock delay is rejected, because only exclusive locks support it.");
 
     /// Waits for the permits.
     ///
@@ -116,7 +115,7 @@ impl PermitsBuilder {
     /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Differs`] if the semaphore has another number of permits;
     /// [`LockError::Link`] if Redis did not answer three times in a row; [`LockError::Invalid`] if the name or a setting is invalid.
     pub async fn acquire(self) -> Result<Permits, LockError> {
-        let guard = acquire(&self.semaphore.locks, self.request()?).await?;
+        let guard = self.lock.acquire().await?;
         Ok(Permits { guard, count: self.count })
     }
 
@@ -125,13 +124,8 @@ impl PermitsBuilder {
     /// # Errors
     /// As [`acquire`](Self::acquire), without `Busy`.
     pub async fn try_acquire(self) -> Result<Option<Permits>, LockError> {
-        let guard = at_once(&self.semaphore.locks, self.request()?).await?;
+        let guard = self.lock.try_acquire().await?;
         Ok(guard.map(|guard| Permits { guard, count: self.count }))
-    }
-
-    fn request(&self) -> Result<LockRequest, LockError> {
-        let mode = Mode::Permits { count: self.count, in_all: self.semaphore.permits };
-        LockRequest::new(&self.semaphore.locks, &self.semaphore.name, mode, &self.terms, 0)
     }
 }
 

@@ -35,10 +35,10 @@ impl Stripes {
 
     /// Fails if another number is stored; stores this one if none is.
     pub(crate) async fn check(&self) -> Result<(), LockError> {
-        let Inner { locks, name, count, .. } = &*self.0;
+        let Inner { locks, name, count, agreed_at } = &*self.0;
         // Read before the call, because the number may change from then on.
         let now = locks.clock.now();
-        if self.agreed_at().is_some_and(|agreed| now.since(agreed) < LOOK) {
+        if agreed_at.lock().is_some_and(|agreed| now.since(agreed) < LOOK) {
             return Ok(());
         }
         let stored = locks.store.stripes(name, *count).await?;
@@ -46,7 +46,7 @@ impl Stripes {
             let (what, name, asked) = ("striped lock", name.to_string(), *count);
             return Err(LockError::Differs { what, name, asked, stored });
         }
-        self.agree(now);
+        *agreed_at.lock() = Some(now);
         Ok(())
     }
 
@@ -54,13 +54,5 @@ impl Stripes {
     pub(crate) async fn store(&self) -> Result<(), LockError> {
         let Inner { locks, name, count, .. } = &*self.0;
         locks.store.restripe(name, *count).await
-    }
-
-    fn agreed_at(&self) -> Option<Moment> {
-        *self.0.agreed_at.lock()
-    }
-
-    fn agree(&self, now: Moment) {
-        *self.0.agreed_at.lock() = Some(now);
     }
 }

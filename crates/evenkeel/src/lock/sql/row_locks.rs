@@ -5,15 +5,12 @@ use super::row_steps::RowLock;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
-use crate::lock::store::locks::{Locks, StoreKind};
+use crate::lock::store::locks::Locks;
 use crate::sql::{Database, SqlError, Value};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
-use evenkeel_protocol::lock::steps::LockSteps;
 use sqlx::Pool;
-use std::any::TypeId;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Locks as rows with a lease in a database, without Redis. Cheap to clone; created by [`Keel::row_locks`].
@@ -36,11 +33,7 @@ pub struct RowLocks<DB: Database> {
 
 impl<DB: Database> RowLocks<DB> {
     pub(crate) fn new(locks: &Locks, pool: &Pool<DB>) -> Self {
-        // The address of a pool's options identifies the pool, because they exist as long as it does.
-        let place = Arc::as_ptr(&pool.connect_options()) as usize;
-        let make = || -> Arc<dyn LockSteps> { Arc::new(RowLock::new(pool.clone(), locks.clock.clone())) };
-        let locks = locks.other(StoreKind::Rows(TypeId::of::<DB>()), place, make);
-        Self { locks, pool: pool.clone() }
+        Self { locks: locks.other(pool, RowLock::new), pool: pool.clone() }
     }
 
     /// Begins the acquisition of the lock called `name`: 1 to 512 bytes.

@@ -7,6 +7,8 @@ use crate::lock::hold::leases::Leases;
 use crate::lock::hold::reaper::Reaper;
 use crate::lock::metrics::LockMetrics;
 use crate::process::reporter::Reporter;
+#[cfg(feature = "sql")]
+use crate::sql::Database;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_protocol::lock::memory::MemoryLock;
@@ -14,6 +16,8 @@ use evenkeel_protocol::lock::redis::RedisLock;
 use evenkeel_protocol::lock::steps::LockSteps;
 #[cfg(feature = "sql")]
 use parking_lot::Mutex;
+#[cfg(feature = "sql")]
+use sqlx::Pool;
 #[cfg(feature = "sql")]
 use std::any::TypeId;
 #[cfg(feature = "sql")]
@@ -39,17 +43,9 @@ pub(crate) struct Inner {
     /// `None` for those of a Redlock, which has no keel.
     #[cfg(feature = "sql")]
     reporter: Option<Arc<Reporter>>,
-    /// Locks in databases, one set per pool and kind: all callers share its local queue and its shutdown.
+    /// Locks in databases, one set per type of steps and pool: all callers share its local queue and its shutdown.
     #[cfg(feature = "sql")]
-    others: Mutex<HashMap<(StoreKind, usize), Locks>>,
-}
-
-/// The kind of store of locks that are neither in this process nor on Redis.
-#[cfg(feature = "sql")]
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum StoreKind {
-    Rows(TypeId),
-    Advisory(TypeId),
+    others: Mutex<HashMap<(TypeId, usize), Locks>>,
 }
 
 impl Locks {
@@ -82,13 +78,21 @@ impl Locks {
         }
     }
 
-    /// The locks of this kind in the database of the pool at address `place`; created with `make` if there are none yet. They must keep the
-    /// pool, so that its address is not reused.
+    /// The locks with these steps in the database of `pool`; created if there are none yet. The steps must keep the pool, so that its
+    /// address is not reused.
     #[cfg(feature = "sql")]
-    pub(crate) fn other(&self, kind: StoreKind, place: usize, make: impl FnOnce() -> Arc<dyn LockSteps>) -> Self {
-        let mut others = self.others.lock();
-        let other = others.entry((kind, place));
-        other.or_insert_with(|| Self::over(LockStore::new(make()), self.clock.clone(), self.reporter.as_ref())).clone()
+    pub(crate) fn other<DB: Database, S: LockSteps + 'static>(
+        &self,
+        pool: &Pool<DB>,
+        steps: impl FnOnce(Pool<DB>, Clock) -> S,
+    ) -> Self {
+        // The address of a pool's options identifies the pool, because they exist as long as it does.
+        let place = (TypeId::of::<S>(), Arc::as_ptr(&pool.connect_options()) as usize);
+        let make = || {
+            let steps = steps(pool.clone(), self.clock.clone());
+            Self::over(LockStore::new(Arc::new(steps)), self.clock.clone(), self.reporter.as_ref())
+        };
+        self.others.lock().entry(place).or_insert_with(make).clone()
     }
 
     #[cfg(feature = "sql")]

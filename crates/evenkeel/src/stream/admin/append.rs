@@ -7,7 +7,7 @@ use evenkeel_link::Token;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::entry::Record;
 use evenkeel_protocol::stream::name::{partition_of, producer_of};
-use evenkeel_protocol::stream::steps::{self, Append, KEY_BYTES_MAX, NewEntry, RECORD_BYTES_MAX, Sequenced};
+use evenkeel_protocol::stream::steps::{self, Append, NewEntry, Sequenced};
 
 /// How long the name of an append is stored.
 const NAMED_MS: u64 = 24 * 3_600_000;
@@ -28,11 +28,6 @@ impl StreamAdmin {
     /// repeat the call.
     pub async fn append(&self, key: &[u8], value: Bytes, name: Option<&str>) -> Result<Appended, StreamError> {
         let record = Record { codec: self.codec(), body: value, ..Record::default() }.encode();
-        for (bytes, limit) in [(key.len(), KEY_BYTES_MAX), (record.len(), RECORD_BYTES_MAX)] {
-            if bytes > limit {
-                return Err(StreamError::TooLarge { bytes, limit });
-            }
-        }
         let producer = match name {
             Some(name) => producer_of(format!("append/{name}").as_bytes(), key),
             None => Token::random(),

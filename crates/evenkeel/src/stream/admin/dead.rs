@@ -5,25 +5,14 @@ use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::entry::Record;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
-use evenkeel_protocol::stream::steps::Redriven;
+
+pub use evenkeel_protocol::stream::steps::Redriven as Replayed;
 
 /// The dead letters of a group; see [`StreamAdmin::dead`].
 #[derive(Clone)]
 pub struct DeadLetters {
     pub(super) admin: StreamAdmin,
     pub(super) group: GroupName,
-}
-
-/// What became of a dead letter that was to be handled again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replayed {
-    /// It is in the log again, for its group only, with this id.
-    Appended(EntryId),
-    /// There is no such dead letter: an earlier call has replayed or removed it.
-    Unknown,
-    /// Its key is parked (`OnFailure::DeadLetterSequence`): at the end of the log it would be overtaken by later entries of its key. Remove
-    /// it once its work was done by other means.
-    Parked,
 }
 
 impl DeadLetters {
@@ -51,15 +40,8 @@ impl DeadLetters {
     pub async fn replay(&self, partition: u16, letters: &[EntryId]) -> Result<Vec<Replayed>, StreamError> {
         let base = &self.admin.base;
         let replies = base.store.redrive(self.admin.partition(partition)?, &self.group, letters).await?;
-        let Some(replies) = replies else {
-            return Err(StreamError::UnknownGroup { stream: base.name.to_string(), group: self.group.to_string() });
-        };
-        let replayed = |reply| match reply {
-            Redriven::Appended(id) => Replayed::Appended(id),
-            Redriven::Unknown => Replayed::Unknown,
-            Redriven::Parked => Replayed::Parked,
-        };
-        Ok(replies.into_iter().map(replayed).collect())
+        replies
+            .ok_or_else(|| StreamError::UnknownGroup { stream: base.name.to_string(), group: self.group.to_string() })
     }
 
     /// Removes dead letters for good; returns for each whether it existed. A parked key is free again with its last one. At most 500.

@@ -4,7 +4,6 @@ pub(crate) mod streams;
 
 use evenkeel_link::clock::Clock;
 use evenkeel_link::{Link, LinkState};
-use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::Partition;
 use evenkeel_protocol::stream::register::{MemoryStreams, RedisStreams, StreamRegister};
 use evenkeel_protocol::stream::{MemoryStream, RedisStream, StreamError, StreamSteps};
@@ -19,14 +18,9 @@ const MEMORY_PREFIX: &str = "evenkeel";
 pub(crate) struct StreamStore {
     steps: Arc<dyn StreamSteps>,
     register: Arc<dyn StreamRegister>,
-    place: Place,
+    /// `None`: the streams are in the memory of this process.
+    link: Option<Link>,
     clock: Clock,
-}
-
-#[derive(Clone)]
-enum Place {
-    Memory(MemoryStream),
-    Redis(Link),
 }
 
 /// Derefs to the steps of the streams.
@@ -40,15 +34,14 @@ impl Deref for StreamStore {
 impl StreamStore {
     /// A store in the memory of this process.
     pub(crate) fn memory(clock: Clock) -> Self {
-        let steps = MemoryStream::new(clock.clone());
-        let register = Arc::<MemoryStreams>::default();
-        Self { steps: Arc::new(steps.clone()), register, place: Place::Memory(steps), clock }
+        let steps = Arc::new(MemoryStream::new(clock.clone()));
+        Self { steps, register: Arc::<MemoryStreams>::default(), link: None, clock }
     }
 
     /// A store on the Redis of `link`.
     pub(crate) fn redis(link: Link, clock: Clock) -> Self {
         let register = Arc::new(RedisStreams::new(link.clone()));
-        Self { steps: Arc::new(RedisStream::new(link.clone())), register, place: Place::Redis(link), clock }
+        Self { steps: Arc::new(RedisStream::new(link.clone())), register, link: Some(link), clock }
     }
 
     /// The register of the streams.
@@ -65,27 +58,16 @@ impl StreamStore {
     /// Whether the other one has the same streams.
     #[cfg(feature = "sql")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        match (&self.place, &other.place) {
-            (Place::Memory(_), Place::Memory(_)) => Arc::ptr_eq(&self.steps, &other.steps),
-            (Place::Redis(here), Place::Redis(there)) => here.has_store_of(there),
+        match (&self.link, &other.link) {
+            (None, None) => Arc::ptr_eq(&self.steps, &other.steps),
+            (Some(here), Some(there)) => here.has_store_of(there),
             _ => false,
         }
     }
 
     /// The link to Redis, if the streams are there.
     pub(crate) fn link(&self) -> Option<&Link> {
-        match &self.place {
-            Place::Memory(_) => None,
-            Place::Redis(link) => Some(link),
-        }
-    }
-
-    /// Waits in an embedded store until the log has an entry after this one.
-    pub(crate) async fn grown(&self, partition: &Partition, after: EntryId) {
-        match &self.place {
-            Place::Memory(steps) => steps.grown(partition, after).await,
-            Place::Redis(_) => std::future::pending().await,
-        }
+        self.link.as_ref()
     }
 
     /// Whether the link was shut down: no call is answered any more.

@@ -25,26 +25,23 @@ impl Streams {
     pub(crate) fn new(context: &Context) -> Self {
         let clock = context.clock.clone();
         let store = match &context.link {
-            None => StreamStore::memory(clock.clone()),
-            Some(link) => StreamStore::redis(link.clone(), clock.clone()),
+            None => StreamStore::memory(clock),
+            Some(link) => StreamStore::redis(link.clone(), clock),
         };
-        Self {
-            clock,
-            reporter: Arc::clone(&context.reporter),
-            store,
-            listeners: Arc::default(),
-            #[cfg(feature = "sql")]
-            databases: Databases::default(),
-        }
+        Self::over(context, store)
     }
 
     /// Streams on the same embedded store, like those of another process on the same Redis.
     #[cfg(all(feature = "testing", feature = "cache"))]
     pub(crate) fn another_process(&self, context: &Context) -> Self {
+        Self::over(context, self.store.clone())
+    }
+
+    fn over(context: &Context, store: StreamStore) -> Self {
         Self {
-            clock: self.clock.clone(),
+            clock: context.clock.clone(),
             reporter: Arc::clone(&context.reporter),
-            store: self.store.clone(),
+            store,
             listeners: Arc::default(),
             #[cfg(feature = "sql")]
             databases: Databases::default(),

@@ -17,13 +17,8 @@ impl Entry {
             granted: first,
             filled: first,
             ends_at_ms,
-            value: None,
-            lease: None,
-            floor: 0,
             cold: guard("model_cold_rule") && lag_ms_max > 0,
-            guard_until_ms: 0,
-            suspect_until_ms: 0,
-            windows: Vec::new(),
+            ..Header::default()
         };
         Self { header, payload: Bytes::new() }
     }

@@ -11,7 +11,7 @@ use crate::cache::header::Entry;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use hashbrown::HashTable;
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::RwLock;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -82,7 +82,7 @@ impl EntryStore {
     /// The number of stored entries, including expired ones that were not removed yet.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shards.iter().map(|shard| read(shard).slots.len()).sum()
+        self.shards.iter().map(|shard| shard.read().slots.len()).sum()
     }
 
     /// Whether the store is empty.
@@ -95,7 +95,7 @@ impl EntryStore {
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<Bytes> {
         let hash = self.hasher.hash_one(key);
-        let shard = read(self.shard(hash));
+        let shard = self.shard(hash).read();
         let slot = shard.slots.get(shard.find(hash, key)?)?;
         // Read before the store, so that a hot entry's cache line stays shared.
         if !slot.was_read.load(Ordering::Relaxed) {
@@ -108,21 +108,21 @@ impl EntryStore {
     #[cfg(feature = "testing")]
     pub fn put_raw(&self, key: &[u8], bytes: Bytes) {
         let hash = self.hasher.hash_one(key);
-        self.put(&mut write(self.shard(hash)), hash, key, (bytes, u64::MAX, false));
+        self.put(&mut self.shard(hash).write(), hash, key, (bytes, u64::MAX, false));
         self.notify(key);
     }
 
     /// Removes `key`, as an eviction would.
     pub fn remove(&self, key: &[u8]) {
         let hash = self.hasher.hash_one(key);
-        self.take(&mut write(self.shard(hash)), hash, key);
+        self.take(&mut self.shard(hash).write(), hash, key);
         self.notify(key);
     }
 
     /// Removes everything.
     pub fn clear(&self) {
         for shard in &self.shards {
-            let shard = std::mem::take(&mut *write(shard));
+            let shard = std::mem::take(&mut *shard.write());
             self.used_bytes.fetch_sub(shard.used_bytes, Ordering::Relaxed);
         }
         self.listeners.notify(|listener| listener.all_changed());
@@ -131,7 +131,7 @@ impl EntryStore {
     /// Applies `rules` to the entry under `key` while holding its shard's write lock. An expired entry is passed to them, too.
     pub fn update<R>(&self, key: &[u8], now_ms: u64, rules: impl FnOnce(Option<Bytes>) -> (Next, R)) -> R {
         let hash = self.hasher.hash_one(key);
-        let mut shard = write(self.shard(hash));
+        let mut shard = self.shard(hash).write();
         let stored = shard.find(hash, key).and_then(|at| shard.slots.get(at)).map(|slot| slot.bytes.clone());
         let (next, answer) = rules(stored);
         let mut expired = None;
@@ -186,8 +186,8 @@ impl EntryStore {
             let turn = self.next_shard.fetch_add(1, Ordering::Relaxed);
             // The second shard differs in every round.
             let [one, other] = [turn, turn / SHARDS * 7 + turn + 1].map(|at| &self.shards[at % SHARDS]);
-            let fuller = if read(one).used_bytes >= read(other).used_bytes { one } else { other };
-            let mut shard = write(fuller);
+            let fuller = if one.read().used_bytes >= other.read().used_bytes { one } else { other };
+            let mut shard = fuller.write();
             match shard.find_victim() {
                 Some(victim) => {
                     let evicted = self.forget(&mut shard, victim);
@@ -273,13 +273,4 @@ impl Slot {
 /// The stored form of an entry: its bytes, its end, and whether it is exempt from eviction.
 fn weigh(entry: &Entry) -> (Bytes, u64, bool) {
     (entry.to_bytes(), entry.header.ends_at_ms, !entry.header.windows.is_empty())
-}
-
-// A panic while a lock is held leaves the table consistent, at worst without the step; failing every later call would not help.
-fn read(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
-    shard.read()
-}
-
-fn write(shard: &RwLock<Shard>) -> RwLockWriteGuard<'_, Shard> {
-    shard.write()
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashSet;
 
 /// One server.
@@ -35,17 +35,13 @@ impl MemoryNode {
         let state = State { locks, is_member: true, since: None, floor: 0, gone: HashSet::new() };
         Self { state: Mutex::new(state), clock }
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
 }
 
 #[async_trait]
 impl Node for MemoryNode {
     async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Result<Vote, LockError> {
         let (locks, floor) = {
-            let state = self.state();
+            let state = self.state.lock();
             let has_tombstone = rejoins && state.gone.contains(&call.owner) && guard("model_redlock_tombstone");
             if has_tombstone || (!state.is_member && guard("model_redlock_outsider")) {
                 return Ok(Vote::Outsider);
@@ -58,7 +54,7 @@ impl Node for MemoryNode {
 
     async fn release(&self, name: &LockName, call: Release, tombstone_ms: Option<u64>) -> Result<Released, LockError> {
         let locks = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if tombstone_ms.is_some() {
                 state.gone.insert(call.owner);
             }
@@ -69,7 +65,7 @@ impl Node for MemoryNode {
 
     async fn membership(&self, sit_out_ms: u64) -> Result<Membership, LockError> {
         let now = self.clock.unix_ms();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let since = state.since.filter(|since| *since <= now).unwrap_or(now);
         state.since = Some(since);
         if state.is_member {
@@ -79,7 +75,7 @@ impl Node for MemoryNode {
     }
 
     async fn admit(&self, mark: Mark, floor: u64) -> Result<bool, LockError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.since != Some(mark.0) {
             return Ok(false);
         }
@@ -90,22 +86,22 @@ impl Node for MemoryNode {
     }
 
     async fn fence_max(&self) -> Result<u64, LockError> {
-        let state = self.state();
+        let state = self.state.lock();
         Ok(state.locks.fence_max().max(state.floor))
     }
 
     async fn listen(&self, _name: &LockName) -> Result<Box<dyn NodeListener>, LockError> {
-        Ok(Box::new(self.state().locks.listen()))
+        Ok(Box::new(self.state.lock().locks.listen()))
     }
 
     fn locks(&self) -> Result<Box<dyn LockSteps>, LockError> {
-        Ok(Box::new(self.state().locks.clone()))
+        Ok(Box::new(self.state.lock().locks.clone()))
     }
 
     /// Like a server that was restarted without its data.
     #[cfg(feature = "testing")]
     fn forget(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.locks = MemoryLock::new(self.clock.clone());
         (state.is_member, state.since, state.floor) = (false, None, 0);
         state.gone.clear();

@@ -46,18 +46,6 @@ impl MemoryStream {
         Self(Arc::new(Inner { partitions: Mutex::default(), clock, grown: Notify::new() }))
     }
 
-    /// Waits until the log has an entry after this one, as `XREAD BLOCK` does on Redis.
-    pub async fn grown(&self, partition: &Partition, after: EntryId) {
-        loop {
-            let mut grown = std::pin::pin!(self.0.grown.notified());
-            grown.as_mut().enable();
-            if self.step(partition, |state, _| state.log.as_ref().is_some_and(|log| log.tail() > after)) {
-                return;
-            }
-            grown.await;
-        }
-    }
-
     /// A copy of the present state on another clock, for tests that explore everything that may follow.
     #[cfg(feature = "testing")]
     #[must_use]
@@ -282,5 +270,16 @@ impl StreamSteps for MemoryStream {
                 .flat_map(|group| group.dead.range((Bound::Excluded(after), Bound::Unbounded)));
             dead.take(limit).map(|(_, letter)| letter.clone()).collect()
         }))
+    }
+
+    async fn grown(&self, partition: &Partition, after: EntryId) {
+        loop {
+            let mut grown = std::pin::pin!(self.0.grown.notified());
+            grown.as_mut().enable();
+            if self.step(partition, |state, _| state.log.as_ref().is_some_and(|log| log.tail() > after)) {
+                return;
+            }
+            grown.await;
+        }
     }
 }

@@ -146,4 +146,8 @@ pub trait StreamSteps: Send + Sync {
         after: EntryId,
         limit: usize,
     ) -> Result<Vec<DeadLetter>>;
+    /// Waits until the log has an entry after this one. Forever, if the store is not in this process.
+    async fn grown(&self, _partition: &Partition, _after: EntryId) {
+        std::future::pending::<()>().await;
+    }
 }

@@ -24,14 +24,15 @@ pub struct DeadLetter {
     pub record: Bytes,
 }
 
-/// What became of a dead letter that should be sent back.
+/// What became of a dead letter that was to be handled again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redriven {
-    /// It was appended for its group only, with this id, and is no longer a dead letter.
+    /// It is in the log again, for its group only, with this id, and is no longer a dead letter.
     Appended(EntryId),
-    /// There is no such dead letter: this call is a repeat, or it was deleted.
+    /// There is no such dead letter: an earlier call has replayed or removed it.
     Unknown,
-    /// Its key is parked: the owner of the partition replays its letters in order. Nothing changed.
+    /// Its key is parked (`OnFailure::DeadLetterSequence`): at the end of the log it would be overtaken by later entries of its key. Nothing
+    /// changed; remove it once its work was done by other means.
     Parked,
 }
 

@@ -9,17 +9,14 @@ use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 use crate::lock::hold::guard::{Guard, ReleaseOutcome};
-use crate::lock::store::locks::{Locks, StoreKind};
+use crate::lock::store::locks::Locks;
 use crate::sql::Database;
 use evenkeel_protocol::lock::error::{LockError, Lost};
 use evenkeel_protocol::lock::steps::Fence;
-use evenkeel_protocol::lock::steps::LockSteps;
 use sqlx::Pool;
-use std::any::TypeId;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::time::Duration;
 use steps::AdvisorySteps;
 
@@ -57,10 +54,7 @@ pub struct AdvisoryLocks<DB: AdvisoryDatabase> {
 
 impl<DB: AdvisoryDatabase> AdvisoryLocks<DB> {
     pub(crate) fn new(locks: &Locks, pool: &Pool<DB>) -> Self {
-        let place = Arc::as_ptr(&pool.connect_options()) as usize;
-        let make = || -> Arc<dyn LockSteps> { Arc::new(AdvisorySteps::new(pool.clone(), locks.clock.clone())) };
-        let locks = locks.other(StoreKind::Advisory(TypeId::of::<DB>()), place, make);
-        Self { locks, database: PhantomData }
+        Self { locks: locks.other(pool, AdvisorySteps::new), database: PhantomData }
     }
 
     /// Waits for the lock called `name`, for at most the time in `terms`. Dropping the future at any point leaves nothing but a connection

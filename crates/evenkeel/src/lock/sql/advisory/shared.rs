@@ -5,7 +5,7 @@ use super::session::Session;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
 use evenkeel_protocol::lock::name::LockName;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -49,21 +49,21 @@ impl<DB: AdvisoryDatabase> Default for Shared<DB> {
 
 impl<DB: AdvisoryDatabase> Shared<DB> {
     pub(super) fn holding(&self, owner: Token) -> Option<Arc<Holding<DB>>> {
-        self.held().get(&owner).cloned()
+        self.held.lock().get(&owner).cloned()
     }
 
     pub(super) fn hold(&self, owner: Token, session: Session<DB>, limit: Option<Moment>) {
         let holding = Holding { session: tokio::sync::Mutex::new(Some(session)), limit };
-        self.held().insert(owner, Arc::new(holding));
+        self.held.lock().insert(owner, Arc::new(holding));
     }
 
     pub(super) fn let_go(&self, owner: Token) -> Option<Arc<Holding<DB>>> {
-        self.held().remove(&owner)
+        self.held.lock().remove(&owner)
     }
 
     /// Takes over the connection of a waiter that has the lock.
     pub(super) fn take(&self, name: &LockName) -> Found<DB> {
-        let mut seats = self.seats();
+        let mut seats = self.seats.lock();
         match seats.remove(name) {
             None => Found::Nothing,
             Some(Seat::Granted(session)) => Found::Granted(session),
@@ -75,17 +75,17 @@ impl<DB: AdvisoryDatabase> Shared<DB> {
     }
 
     pub(super) fn is_granted(&self, name: &LockName) -> bool {
-        matches!(self.seats().get(name), Some(Seat::Granted(_)))
+        matches!(self.seats.lock().get(name), Some(Seat::Granted(_)))
     }
 
     /// Records that a task begins to wait.
     pub(super) fn wait(&self, name: &LockName, waiter: Token) {
-        self.seats().insert(name.clone(), Seat::Waiting(waiter));
+        self.seats.lock().insert(name.clone(), Seat::Waiting(waiter));
     }
 
     /// Records that the task `waiter` has the lock. If it no longer waits, its connection is closed, which releases the lock.
     pub(super) fn grant(&self, name: &LockName, waiter: Token, session: Session<DB>) {
-        let mut seats = self.seats();
+        let mut seats = self.seats.lock();
         if matches!(seats.get(name), Some(Seat::Waiting(seat)) if *seat == waiter) {
             seats.insert(name.clone(), Seat::Granted(session));
         }
@@ -93,7 +93,7 @@ impl<DB: AdvisoryDatabase> Shared<DB> {
 
     /// Records that the task `waiter` has stopped waiting.
     pub(super) fn stop_waiting(&self, name: &LockName, waiter: Token) {
-        let mut seats = self.seats();
+        let mut seats = self.seats.lock();
         if matches!(seats.get(name), Some(Seat::Waiting(seat)) if *seat == waiter) {
             seats.remove(name);
         }
@@ -101,15 +101,7 @@ impl<DB: AdvisoryDatabase> Shared<DB> {
 
     /// Gives up the place in the queue, when no contender is left.
     pub(super) fn leave(&self, name: &LockName) {
-        let seat = self.seats().remove(name);
+        let seat = self.seats.lock().remove(name);
         drop(seat);
-    }
-
-    fn held(&self) -> MutexGuard<'_, HashMap<Token, Arc<Holding<DB>>>> {
-        self.held.lock()
-    }
-
-    fn seats(&self) -> MutexGuard<'_, HashMap<LockName, Seat<DB>>> {
-        self.seats.lock()
     }
 }

@@ -52,11 +52,6 @@ impl MemoryPool {
         Self(Arc::new(Inner { pools: Mutex::default(), clock, releases: watch::Sender::new(0) }))
     }
 
-    /// Notifies of releases of permits that have waiters.
-    pub fn listen(&self) -> watch::Receiver<u64> {
-        self.0.releases.subscribe()
-    }
-
     /// [`PoolSteps::release`] without `async`.
     pub(crate) fn release_now(&self, pool: &Pool, owner: Token) -> Released {
         let (released, waiting) = self.step(pool, |state, now| state.release(now, owner));
@@ -64,16 +59,6 @@ impl MemoryPool {
             self.notify();
         }
         released
-    }
-
-    /// The names of this kind with holders or waiters, sorted.
-    pub fn used(&self, kind: Kind) -> Vec<LockName> {
-        let now = self.0.clock.unix_ms();
-        let pools = self.0.pools.lock();
-        let used = pools.all.iter().filter(|(pool, state)| pool.kind == kind && state.is_used(now));
-        let mut names: Vec<LockName> = used.map(|(pool, _)| pool.name.clone()).collect();
-        names.sort();
-        names
     }
 
     /// Runs one step on one pool. A step calls no foreign code, so the mutex is held for the step only.
@@ -158,11 +143,16 @@ impl PoolSteps for MemoryPool {
     }
 
     async fn names(&self, kind: Kind) -> Result<Vec<LockName>, LockError> {
-        Ok(self.used(kind))
+        let now = self.0.clock.unix_ms();
+        let pools = self.0.pools.lock();
+        let used = pools.all.iter().filter(|(pool, state)| pool.kind == kind && state.is_used(now));
+        let mut names: Vec<LockName> = used.map(|(pool, _)| pool.name.clone()).collect();
+        names.sort();
+        Ok(names)
     }
 
     async fn listen(&self, _pool: &Pool, _owner: Token) -> Result<Box<dyn WakeListener>, LockError> {
-        Ok(Box::new(Self::listen(self)))
+        Ok(Box::new(self.0.releases.subscribe()))
     }
 
     fn release_now(&self, pool: &Pool, owner: Token) -> bool {
