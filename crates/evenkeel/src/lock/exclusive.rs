@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 /// The future that an asynchronous method of a trait object returns.
-pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Locks with one holder per name at a time: on Redis or in this process ([`Keel`]), on several Redis servers, in rows of a database, or a
 /// database's advisory locks.
@@ -32,7 +32,7 @@ pub trait ExclusiveLocks: Send + Sync {
         &'a self,
         name: &'a str,
         terms: &'a LockTerms,
-    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>>;
+    ) -> BoxFuture<'a, Result<Box<dyn ExclusiveGuard>, LockError>>;
 
     /// Acquires the lock if it is free now; `None` if it is taken.
     ///
@@ -42,7 +42,7 @@ pub trait ExclusiveLocks: Send + Sync {
         &'a self,
         name: &'a str,
         terms: &'a LockTerms,
-    ) -> Boxed<'a, Result<Option<Box<dyn ExclusiveGuard>>, LockError>> {
+    ) -> BoxFuture<'a, Result<Option<Box<dyn ExclusiveGuard>>, LockError>> {
         Box::pin(async move {
             let terms = terms.clone().wait(super::Wait::No);
             match self.acquire(name, &terms).await {
@@ -75,13 +75,13 @@ pub trait ExclusiveGuard: Debug + Send + Sync {
     fn is_lost(&self) -> bool;
 
     /// Completes when the lock is lost.
-    fn lost(&self) -> Boxed<'_, Lost>;
+    fn lost(&self) -> BoxFuture<'_, Lost>;
 
     /// Releases the lock and returns its state at the release.
     ///
     /// # Errors
     /// The store of the lock did not answer; the lock ends with its lease, and the caller need not do anything.
-    fn release(self: Box<Self>) -> Boxed<'static, Result<ReleaseOutcome, LockError>>;
+    fn release(self: Box<Self>) -> BoxFuture<'static, Result<ReleaseOutcome, LockError>>;
 }
 
 impl dyn ExclusiveGuard {
@@ -115,11 +115,11 @@ impl ExclusiveGuard for Guard {
         Self::is_lost(self)
     }
 
-    fn lost(&self) -> Boxed<'_, Lost> {
+    fn lost(&self) -> BoxFuture<'_, Lost> {
         Box::pin(Self::lost(self))
     }
 
-    fn release(self: Box<Self>) -> Boxed<'static, Result<ReleaseOutcome, LockError>> {
+    fn release(self: Box<Self>) -> BoxFuture<'static, Result<ReleaseOutcome, LockError>> {
         Box::pin((*self).release())
     }
 }

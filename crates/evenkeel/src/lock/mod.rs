@@ -60,7 +60,7 @@ pub use evenkeel_protocol::lock::error::{LockError, LossReason, Lost, Unreached}
 pub use evenkeel_protocol::lock::name::LockName;
 pub use evenkeel_protocol::lock::pool::steps::{PERMITS_MAX, PoolHolder, PoolState};
 pub use evenkeel_protocol::lock::steps::{Fence, Holder};
-pub use exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
+pub use exclusive::{BoxFuture, ExclusiveGuard, ExclusiveLocks};
 #[cfg(feature = "sql")]
 pub use fence::{FenceError, FencedTransaction};
 pub use hold::guard::{Guard, ReleaseOutcome};

@@ -4,7 +4,7 @@ use super::attempt::{LockRequest, Wait, acquire, at_once};
 use super::mode::Mode;
 use super::setters::term_setters;
 use super::terms::LockTerms;
-use crate::lock::exclusive::{Boxed, ExclusiveGuard};
+use crate::lock::exclusive::{BoxFuture, ExclusiveGuard};
 use crate::lock::hold::guard::Guard;
 use crate::lock::shared::stripes::Stripes;
 use crate::lock::store::locks::Locks;
@@ -84,7 +84,10 @@ impl LockBuilder {
     }
 
     /// Acquires the lock with these terms.
-    pub(crate) fn acquire_boxed<'a>(self, terms: &LockTerms) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
+    pub(crate) fn acquire_boxed<'a>(
+        self,
+        terms: &LockTerms,
+    ) -> BoxFuture<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
         let lock = self.terms(terms.clone());
         Box::pin(async move { Ok(Box::new(lock.acquire().await?) as Box<dyn ExclusiveGuard>) })
     }

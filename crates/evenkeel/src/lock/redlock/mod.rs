@@ -31,7 +31,7 @@ mod servers;
 
 pub(crate) use quorum_lock::QuorumLock;
 
-use super::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
+use super::exclusive::{BoxFuture, ExclusiveGuard, ExclusiveLocks};
 use super::store::LockStore;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
@@ -138,7 +138,7 @@ impl ExclusiveLocks for Redlock {
         &'a self,
         name: &'a str,
         terms: &'a LockTerms,
-    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
+    ) -> BoxFuture<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
         self.lock(name).acquire_boxed(terms)
     }
 }

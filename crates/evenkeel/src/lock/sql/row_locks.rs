@@ -4,7 +4,7 @@ use super::row_statements::PRUNE;
 use super::row_steps::RowLock;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
-use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
+use crate::lock::exclusive::{BoxFuture, ExclusiveGuard, ExclusiveLocks};
 use crate::lock::store::locks::Locks;
 use crate::sql::{Database, SqlError, Value};
 use evenkeel_protocol::lock::error::LockError;
@@ -66,7 +66,7 @@ impl<DB: Database> ExclusiveLocks for RowLocks<DB> {
         &'a self,
         name: &'a str,
         terms: &'a LockTerms,
-    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
+    ) -> BoxFuture<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
         self.lock(name).acquire_boxed(terms)
     }
 }

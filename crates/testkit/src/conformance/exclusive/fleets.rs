@@ -6,7 +6,7 @@ use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
 use evenkeel::link::LinkOptions;
-use evenkeel::lock::{Boxed, ExclusiveGuard, ExclusiveLocks, LockError, LockTerms};
+use evenkeel::lock::{BoxFuture, ExclusiveGuard, ExclusiveLocks, LockError, LockTerms};
 use evenkeel::testing::TestClock;
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl ExclusiveLocks for Ticking {
         &'a self,
         name: &'a str,
         terms: &'a LockTerms,
-    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
+    ) -> BoxFuture<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
         Box::pin(async move {
             self.clock.advance(Duration::from_millis(1));
             let mut acquiring = self.keel.acquire(name, terms);

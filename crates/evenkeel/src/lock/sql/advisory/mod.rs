@@ -7,7 +7,7 @@ mod waiter;
 
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
-use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
+use crate::lock::exclusive::{BoxFuture, ExclusiveGuard, ExclusiveLocks};
 use crate::lock::hold::guard::{Guard, ReleaseOutcome};
 use crate::lock::store::locks::Locks;
 use crate::sql::Database;
@@ -83,7 +83,7 @@ impl<DB: AdvisoryDatabase> ExclusiveLocks for AdvisoryLocks<DB> {
         &'a self,
         name: &'a str,
         terms: &'a LockTerms,
-    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
+    ) -> BoxFuture<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
         Box::pin(async move { Ok(Box::new(Self::acquire(self, name, terms).await?) as Box<dyn ExclusiveGuard>) })
     }
 }
@@ -155,11 +155,11 @@ impl ExclusiveGuard for AdvisoryGuard {
         Self::is_lost(self)
     }
 
-    fn lost(&self) -> Boxed<'_, Lost> {
+    fn lost(&self) -> BoxFuture<'_, Lost> {
         Box::pin(Self::lost(self))
     }
 
-    fn release(self: Box<Self>) -> Boxed<'static, Result<ReleaseOutcome, LockError>> {
+    fn release(self: Box<Self>) -> BoxFuture<'static, Result<ReleaseOutcome, LockError>> {
         Box::pin((*self).release())
     }
 }
