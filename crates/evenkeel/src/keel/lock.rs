@@ -4,7 +4,7 @@ use super::Keel;
 #[cfg(feature = "sql")]
 use crate::lock::{AdvisoryDatabase, AdvisoryLocks, RowLocks};
 use crate::lock::{
-    Boxed, ExclusiveGuard, ExclusiveLocks, Guards, LockBuilder, LockError, LockName, LockTerms, RwLock, Semaphore,
+    BoxFuture, ExclusiveGuard, ExclusiveLocks, Guards, LockBuilder, LockError, LockName, LockTerms, RwLock, Semaphore,
     StripedLock,
 };
 #[cfg(feature = "sql")]
@@ -143,7 +143,7 @@ impl ExclusiveLocks for Keel {
         &'a self,
         name: &'a str,
         terms: &'a LockTerms,
-    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
+    ) -> BoxFuture<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
         self.lock(name).acquire_boxed(terms)
     }
 }
