@@ -12,4 +12,5 @@ pub use locking::{ForUpdate, LockingTransaction};
 pub use policy::ConflictPolicy;
 pub(crate) use retry::retry_adaptively;
 pub use retry::{Approach, ConflictError};
+#[cfg(feature = "lock")]
 pub(crate) use setting::SettingTransaction;
