@@ -260,6 +260,7 @@ pub mod queue;
 pub mod spool;
 #[cfg(feature = "sql")]
 pub mod sql;
+mod stores;
 #[cfg(feature = "stream")]
 pub mod stream;
 #[cfg(feature = "testing")]

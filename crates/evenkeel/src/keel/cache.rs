@@ -16,7 +16,7 @@ impl Keel {
     /// its own: for thousands of tenants, make the tenant a part of the key of one cache, as in `cache::<(u32, u64),
     /// User>("user")`.
     pub fn cache<K: ?Sized, V>(&self, name: &str) -> CacheBuilder<K, V> {
-        CacheBuilder::new(Arc::clone(&self.0.caches), name)
+        CacheBuilder::new(Arc::clone(&self.0.stores.caches), name)
     }
 
     /// The operator's handle on the cache called `name`. It needs neither the types of its keys and values nor its settings, and the cache
@@ -25,6 +25,6 @@ impl Keel {
     /// # Errors
     /// [`CacheError::Settings`] if no cache can have this name.
     pub fn cache_admin(&self, name: &str) -> Result<CacheAdmin, CacheError> {
-        CacheAdmin::new(&self.0.caches, name)
+        CacheAdmin::new(&self.0.stores.caches, name)
     }
 }

@@ -22,19 +22,14 @@ mod testing;
 
 pub use builder::KeelBuilder;
 
-#[cfg(feature = "cache")]
-use crate::cache::Caches;
 use crate::context::Context;
 #[cfg(feature = "lock")]
 use crate::lock::Locks;
-#[cfg(feature = "queue")]
-use crate::queue::Queues;
 #[cfg(feature = "spool")]
 use crate::spool::Spool;
 #[cfg(feature = "sql")]
-use crate::sql::{Destinations, Shared};
-#[cfg(feature = "stream")]
-use crate::stream::Streams;
+use crate::sql::Shared;
+use crate::stores::Stores;
 use evenkeel_link::{Link, LinkError, LinkOptions};
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,14 +43,13 @@ pub struct Keel(Arc<Inner>);
 
 struct Inner {
     context: Context,
-    #[cfg(feature = "cache")]
-    caches: Arc<Caches>,
-    #[cfg(feature = "queue")]
-    queues: Arc<Queues>,
+    #[cfg_attr(
+        not(any(feature = "cache", feature = "queue", feature = "stream")),
+        expect(dead_code, reason = "without them it is empty")
+    )]
+    stores: Stores,
     #[cfg(feature = "sql")]
     sql: Arc<Shared>,
-    #[cfg(feature = "stream")]
-    streams: Arc<Streams>,
     #[cfg(feature = "lock")]
     locks: Locks,
 }
@@ -138,33 +132,11 @@ impl Keel {
 
     /// The capabilities over `context`. In memory, cache entries are evicted above `max_bytes`.
     fn over(context: Context, max_bytes: usize) -> Self {
-        #[cfg(not(feature = "cache"))]
-        let _ = max_bytes;
-        #[cfg(feature = "cache")]
-        let caches = Arc::new(Caches::new(context.clone(), max_bytes));
-        #[cfg(feature = "queue")]
-        let queues = Arc::new(Queues::new(&context));
-        #[cfg(feature = "stream")]
-        let streams = Arc::new(Streams::new(&context));
+        let stores = Stores::new(&context, max_bytes);
         Self(Arc::new(Inner {
             #[cfg(feature = "sql")]
-            sql: Arc::new(Shared::new(
-                &context,
-                Destinations {
-                    #[cfg(feature = "cache")]
-                    caches: Arc::clone(&caches),
-                    #[cfg(feature = "queue")]
-                    queues: Arc::clone(&queues),
-                    #[cfg(feature = "stream")]
-                    streams: Arc::clone(&streams),
-                },
-            )),
-            #[cfg(feature = "cache")]
-            caches,
-            #[cfg(feature = "queue")]
-            queues,
-            #[cfg(feature = "stream")]
-            streams,
+            sql: Arc::new(Shared::new(&context, stores.clone())),
+            stores,
             #[cfg(feature = "lock")]
             locks: Locks::new(&context),
             context,

@@ -12,7 +12,7 @@ impl Keel {
     /// A name stands for a kind of work. The store keeps each name forever, with its pause, its limits and its shards, so put a tenant or
     /// a user into the job instead.
     pub fn queue<T>(&self, name: &str) -> QueueBuilder<T> {
-        QueueBuilder::new(Arc::clone(&self.0.queues), name)
+        QueueBuilder::new(Arc::clone(&self.0.stores.queues), name)
     }
 
     /// The operator's handle on the topic `name`. A program that sends or handles its jobs opens it with [`queue`](Self::queue)
@@ -21,7 +21,7 @@ impl Keel {
     /// # Errors
     /// [`QueueError::UnknownTopic`]: no program has opened a queue of this name on this store, under this prefix.
     pub async fn topic(&self, name: &str) -> Result<Topic, QueueError> {
-        Topic::open(&self.0.queues, name).await
+        Topic::open(&self.0.stores.queues, name).await
     }
 
     /// All topics that programs have opened, by name.
@@ -29,6 +29,6 @@ impl Keel {
     /// # Errors
     /// [`QueueError::Link`].
     pub async fn topics(&self) -> Result<Vec<Topic>, QueueError> {
-        Topic::all(&self.0.queues).await
+        Topic::all(&self.0.stores.queues).await
     }
 }

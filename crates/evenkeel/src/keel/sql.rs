@@ -61,7 +61,7 @@ impl Keel {
     /// caches and queues of this keel, so the relay must use the same Redis and the same prefix as the programs that commit.
     pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> Relay<DB> {
         #[cfg(feature = "stream")]
-        self.0.streams.databases.add(Arc::new(crate::stream::SqlTable(pool.clone())));
+        self.0.stores.streams.databases.add(Arc::new(crate::stream::SqlTable(pool.clone())));
         Relay::with_defaults(&self.0.sql, pool)
     }
 
@@ -145,7 +145,7 @@ impl Sinks {
     /// this route: without it the entries wait.
     #[must_use]
     pub fn streams(self, keel: &Keel) -> Self {
-        self.route(TOPIC_PREFIX, StreamAppends::new(&keel.0.streams))
+        self.route(TOPIC_PREFIX, StreamAppends::new(&keel.0.stores.streams))
     }
 }
 

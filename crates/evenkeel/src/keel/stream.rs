@@ -11,7 +11,7 @@ impl Keel {
     ///
     /// A name stands for a kind of entries. The store keeps each name forever, so put a tenant or a user into the key instead.
     pub fn stream<T>(&self, name: &str) -> StreamBuilder<T> {
-        StreamBuilder::new(Arc::clone(&self.0.streams), name)
+        StreamBuilder::new(Arc::clone(&self.0.stores.streams), name)
     }
 
     /// The operator's handle on the stream `name`. A program that appends or handles its entries opens it with
@@ -20,7 +20,7 @@ impl Keel {
     /// # Errors
     /// [`StreamError::Unknown`]: no program has opened a stream of this name on this store, under this prefix.
     pub async fn stream_admin(&self, name: &str) -> Result<StreamAdmin, StreamError> {
-        StreamAdmin::open(&self.0.streams, name).await
+        StreamAdmin::open(&self.0.stores.streams, name).await
     }
 
     /// All streams that programs have opened, by name.
@@ -28,6 +28,6 @@ impl Keel {
     /// # Errors
     /// [`StreamError::Link`].
     pub async fn streams(&self) -> Result<Vec<StreamAdmin>, StreamError> {
-        StreamAdmin::all(&self.0.streams).await
+        StreamAdmin::all(&self.0.stores.streams).await
     }
 }

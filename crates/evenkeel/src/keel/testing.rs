@@ -36,28 +36,11 @@ impl Keel {
             reporter: self.0.context.reporter.another_process(reports),
             ..self.0.context.clone()
         };
-        let caches = Arc::new(self.0.caches.another_process(context.clone()));
-        #[cfg(feature = "queue")]
-        let queues = Arc::new(self.0.queues.another_process(&context));
-        #[cfg(feature = "stream")]
-        let streams = Arc::new(self.0.streams.another_process(&context));
+        let stores = self.0.stores.another_process(&context);
         Self(Arc::new(Inner {
             #[cfg(feature = "sql")]
-            sql: Arc::new(crate::sql::Shared::new(
-                &context,
-                crate::sql::Destinations {
-                    caches: Arc::clone(&caches),
-                    #[cfg(feature = "queue")]
-                    queues: Arc::clone(&queues),
-                    #[cfg(feature = "stream")]
-                    streams: Arc::clone(&streams),
-                },
-            )),
-            caches,
-            #[cfg(feature = "queue")]
-            queues,
-            #[cfg(feature = "stream")]
-            streams,
+            sql: Arc::new(crate::sql::Shared::new(&context, stores.clone())),
+            stores,
             #[cfg(feature = "lock")]
             locks: self.0.locks.another_process(&context),
             context,
@@ -69,6 +52,6 @@ impl Keel {
     #[cfg(feature = "cache")]
     #[must_use]
     pub fn entries(&self) -> &evenkeel_protocol::cache::memory::store::EntryStore {
-        &self.0.caches.entries
+        &self.0.stores.caches.entries
     }
 }

@@ -67,7 +67,7 @@ pub use inbox::{Inbox, MessageId, Once, Parked, ParkedMessageDecision};
 pub use migrate::{migrate, run_migrations};
 pub use outbox::{Message, WorkId};
 pub use relay::{Looked, Outbox, Relay};
-pub(crate) use shared::{Destinations, Shared};
+pub(crate) use shared::Shared;
 pub use work::{Committed, Effects, Joined, Left, Sealed, WakeUp, Work};
 #[cfg(feature = "queue")]
 pub(crate) use work::{UNCHECKED_MAX, fits, largest_body, take_versions};

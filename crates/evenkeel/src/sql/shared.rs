@@ -2,15 +2,10 @@
 
 use super::database::Database;
 use super::work::{Finisher, WakeUp, WorkMetrics};
-#[cfg(feature = "cache")]
-use crate::cache::Caches;
 use crate::context::Context;
 use crate::process::reporter::Reporter;
-#[cfg(feature = "queue")]
-use crate::queue::Queues;
 use crate::sql::sink::Sinks;
-#[cfg(feature = "stream")]
-use crate::stream::Streams;
+use crate::stores::Stores;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use evenkeel_link::clock::Clock;
 use parking_lot::Mutex;
@@ -23,11 +18,12 @@ use tokio::sync::Notify;
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) reporter: Arc<Reporter>,
+    /// Where effects go, apart from sinks.
     #[cfg_attr(
         not(any(feature = "cache", feature = "queue", feature = "stream")),
         expect(dead_code, reason = "without them it is empty")
     )]
-    pub(crate) destinations: Destinations,
+    pub(crate) destinations: Stores,
     /// The sinks of the fast path; without them, messages are left to the relay.
     sinks: ArcSwapOption<Sinks>,
     /// Notified after every commit that left effects for a relay of this process.
@@ -39,18 +35,8 @@ pub(crate) struct Shared {
     finishers: Mutex<HashMap<(TypeId, usize), Arc<dyn Any + Send + Sync>>>,
 }
 
-/// Where effects go, apart from sinks.
-pub(crate) struct Destinations {
-    #[cfg(feature = "cache")]
-    pub(crate) caches: Arc<Caches>,
-    #[cfg(feature = "queue")]
-    pub(crate) queues: Arc<Queues>,
-    #[cfg(feature = "stream")]
-    pub(crate) streams: Arc<Streams>,
-}
-
 impl Shared {
-    pub(crate) fn new(context: &Context, destinations: Destinations) -> Self {
+    pub(crate) fn new(context: &Context, destinations: Stores) -> Self {
         Self {
             clock: context.clock.clone(),
             reporter: Arc::clone(&context.reporter),
