@@ -89,7 +89,9 @@ impl Opened {
         let (Some(link), Some(url)) = (self.keel.link(), &config.redis) else { return Ok(None) };
         let record = PrefixRecord::of(&redis_options(url)?, &config.database)?;
         match record {
-            Some(record) => Ok(Some(record.keep(link.clone(), self.store.name(), Clock::system()).await)),
+            Some(record) => {
+                Ok(Some(record.renew_until_dropped(link.clone(), self.store.name(), Clock::system()).await))
+            }
             None => Ok(None),
         }
     }

@@ -71,7 +71,7 @@ impl PrefixRecord {
     }
 
     /// Records the database called `name` now, and renews the record until the returned handle is dropped.
-    pub(super) async fn keep(self, link: Link, name: String, clock: Clock) -> AbortOnDropHandle<()> {
+    pub(super) async fn renew_until_dropped(self, link: Link, name: String, clock: Clock) -> AbortOnDropHandle<()> {
         let mut pause = self.renew(&link, &name, &clock).await;
         AbortOnDropHandle::new(tokio::spawn(async move {
             loop {

@@ -66,7 +66,7 @@ pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, ParkedMessageDecision};
 pub use migrate::{migrate, run_migrations};
 pub use outbox::{Message, WorkId};
-pub use relay::{Looked, Outbox, Relay};
+pub use relay::{Outbox, PassReport, Relay};
 pub(crate) use shared::Shared;
 pub use work::{Committed, Effects, Joined, Left, Sealed, WakeUp, Work};
 #[cfg(feature = "queue")]

@@ -41,7 +41,7 @@ impl JobRows {
                 Changeable::Free(true) => End::RevokedAfterLeaseExpiry,
                 Changeable::Free(false) => End::Revoked,
             };
-            if self.end_by_hand(id, &row, end).await? {
+            if self.end_by_operator(id, &row, end).await? {
                 return Ok(revoked_as(end));
             }
         }
@@ -290,7 +290,7 @@ impl JobRows {
     }
 
     /// Ends a row if it is unchanged since it was read, and then the job in the store; returns false if the row has changed.
-    async fn end_by_hand(&self, id: JobId, seen: &JobRow, end: End) -> Result<bool, QueueError> {
+    async fn end_by_operator(&self, id: JobId, seen: &JobRow, end: End) -> Result<bool, QueueError> {
         if guard("sql_operator_row") && !self.ask(self.table.revoke(&self.topic, id, seen, end)).await? {
             return Ok(false);
         }

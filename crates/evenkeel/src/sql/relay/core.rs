@@ -31,7 +31,7 @@ pub(super) struct Core<DB: Database> {
 
 /// The result of one pass over the outbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Looked {
+pub struct PassReport {
     /// Units of work whose effects were carried out.
     pub carried: usize,
     /// Ordered messages that a sink has confirmed.
@@ -50,7 +50,7 @@ pub struct Looked {
     pub next: Duration,
 }
 
-impl Looked {
+impl PassReport {
     /// The result of a pass without any rows.
     pub(super) fn idle(next: Duration) -> Self {
         Self { next, ..Self::default() }

@@ -1,7 +1,7 @@
 //! A circuit breaker for each destination: while it is unavailable nothing is sent to it, which uses no attempts. After a delay a
 //! single call tests whether it is available again.
 
-use super::settings::AWAY;
+use super::settings::UNAVAILABLE;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Gate {
 
     /// Closes the gate after a call found the destination unavailable. Returns for how long.
     pub(super) fn close(&mut self, now: Moment) -> Duration {
-        let pause = AWAY.delay(self.failures);
+        let pause = UNAVAILABLE.delay(self.failures);
         self.failures = self.failures.saturating_add(1);
         self.closed_until = Some(now + pause);
         pause

@@ -1,6 +1,6 @@
 //! The metrics of a relay; docs/metrics.md lists their names.
 
-use super::core::Looked;
+use super::core::PassReport;
 use metrics::{Counter, Gauge, counter, gauge};
 
 metrics! {
@@ -39,13 +39,13 @@ impl RelayMetrics {
     }
 
     /// Counts rows that were not carried out, by reason.
-    pub(super) fn not_done(&self, worker: Worker, looked: &Looked) {
-        let unavailable = looked.waiting.saturating_sub(looked.unrouted);
+    pub(super) fn not_done(&self, worker: Worker, report: &PassReport) {
+        let unavailable = report.waiting.saturating_sub(report.unrouted);
         let reasons = [
             ("unavailable", unavailable),
-            ("no_route", looked.unrouted),
-            ("failed", looked.failed),
-            ("parked", looked.parked),
+            ("no_route", report.unrouted),
+            ("failed", report.failed),
+            ("parked", report.parked),
         ];
         for (reason, rows) in reasons {
             if rows > 0 {

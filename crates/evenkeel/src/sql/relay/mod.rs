@@ -49,7 +49,7 @@ mod shown;
 mod source;
 mod units;
 
-pub use self::core::Looked;
+pub use self::core::PassReport;
 pub use operate::{Outbox, OutboxStats, ParkedDecision, SeenKey, SeenWork, WorkState};
 pub use relay::Relay;
 #[cfg(feature = "stream")]

@@ -1,11 +1,11 @@
 //! [`Relay`]: the tasks that carry out the effects in the outbox.
 
-use super::core::{Core, Looked};
+use super::core::{Core, PassReport};
 use super::intake::Intake;
 use super::metrics::Worker;
 use super::ordered::Ordered;
 use super::retention;
-use super::settings::AWAY;
+use super::settings::UNAVAILABLE;
 use super::shown::Shown;
 use super::units::Units;
 use crate::sql::database::Database;
@@ -107,17 +107,17 @@ impl<DB: Database> Relay<DB> {
     }
 
     /// Runs one pass: claims a batch of units of work and some keys, carries them out, and returns the result. For tests, and for
-    /// programs with their own loop, which pauses for [`Looked::next`] when a pass [was idle](Looked::is_idle).
+    /// programs with their own loop, which pauses for [`PassReport::next`] when a pass [was idle](PassReport::is_idle).
     ///
     /// # Errors
     /// [`SqlError`] of the database. The next pass stores the results of this one and gives back the rows that it had claimed;
     /// without a next pass they are claimed again after the lease.
     // `Send` is declared here, where it can be shown for every database; the compiler cannot infer it at the caller.
-    pub fn run_once(&self) -> impl Future<Output = Result<Looked, SqlError>> + Send {
+    pub fn run_once(&self) -> impl Future<Output = Result<PassReport, SqlError>> + Send {
         self.clone().pass_both()
     }
 
-    async fn pass_both(self) -> Result<Looked, SqlError> {
+    async fn pass_both(self) -> Result<PassReport, SqlError> {
         let units = self.pass(Worker::Units).await?;
         Ok(units.and(self.pass(Worker::Keys).await?))
     }
@@ -131,17 +131,17 @@ impl<DB: Database> Relay<DB> {
         retention::run_once(&self.0.core)
     }
 
-    async fn pass(&self, worker: Worker) -> Result<Looked, SqlError> {
+    async fn pass(&self, worker: Worker) -> Result<PassReport, SqlError> {
         let core = &self.0.core;
         // Boxed, to keep the future of the caller small.
-        let looked = match worker {
+        let report = match worker {
             Worker::Units => {
                 let moved = Box::pin(self.0.intake.lock().await.run_once(core)).await;
-                Box::pin(self.0.units.lock().await.run_once(core)).await.map(|looked| looked.and(moved))
+                Box::pin(self.0.units.lock().await.run_once(core)).await.map(|report| report.and(moved))
             }
             Worker::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
         };
-        match &looked {
+        match &report {
             Ok(_) => {
                 core.metrics.success(core.clock().unix_ms());
                 *core.passed.lock() = Some(core.clock().now());
@@ -151,7 +151,7 @@ impl<DB: Database> Relay<DB> {
                 tracing::warn!(worker = worker.name(), %error, "the relay could not process the outbox");
             }
         }
-        looked
+        report
     }
 
     async fn poll_until_stopped(self, worker: Worker, mut stopped: watch::Receiver<bool>) {
@@ -161,11 +161,11 @@ impl<DB: Database> Relay<DB> {
         while !*stopped.borrow_and_update() {
             // Notifications received after this point concern committed rows.
             let seen = *wakeups.borrow_and_update();
-            let looked = self.pass(worker).await;
-            let pause = match &looked {
-                Ok(looked) if looked.is_idle() => {
+            let report = self.pass(worker).await;
+            let pause = match &report {
+                Ok(report) if report.is_idle() => {
                     (idle, failures) = (idle.saturating_add(1), 0);
-                    core.settings.poll.delay(idle - 1).min(looked.next)
+                    core.settings.poll.delay(idle - 1).min(report.next)
                 }
                 Ok(_) => {
                     (idle, failures) = (0, 0);
@@ -174,10 +174,10 @@ impl<DB: Database> Relay<DB> {
                 Err(_) => {
                     // The rows of the notification may still be waiting: the next pass follows soon, not after the poll interval.
                     (idle, failures) = (0, failures.saturating_add(1));
-                    AWAY.delay(failures - 1)
+                    UNAVAILABLE.delay(failures - 1)
                 }
             };
-            self.0.paused.send_modify(|paused| paused[worker as usize] = looked.is_ok().then_some(seen));
+            self.0.paused.send_modify(|paused| paused[worker as usize] = report.is_ok().then_some(seen));
             tokio::select! {
                 _ = stopped.changed() => {}
                 _ = wakeups.changed() => idle = 0,
@@ -217,7 +217,7 @@ impl<DB: Database> Relay<DB> {
             core.metrics.call_failed("listen");
             tracing::debug!(%error, "the relay receives no notifications of other processes now; it polls");
             failures = failures.saturating_add(1);
-            core.clock().sleep(AWAY.delay(failures)).await;
+            core.clock().sleep(UNAVAILABLE.delay(failures)).await;
         }
     }
 

@@ -52,7 +52,8 @@ const RETENTION: Duration = Duration::from_secs(24 * 3600);
 pub(super) const RETENTION_MIN: Duration = Duration::from_secs(600);
 
 /// The delay between two calls to a destination that is unavailable.
-pub(super) const AWAY: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_secs(5) };
+pub(super) const UNAVAILABLE: Backoff =
+    Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_secs(5) };
 
 /// The interval at which rows that wait for an unavailable destination become due, so that they do not fill every claim.
 pub(super) const BACKLOG_STEP: Duration = Duration::from_millis(5);

@@ -128,13 +128,13 @@ fn headers(message: &Envelope) -> Result<HeaderMap, SinkError> {
 }
 
 fn refused(error: &PublishError) -> SinkError {
-    let words = error.to_string();
+    let text = error.to_string();
     match error.kind() {
-        PublishErrorKind::MaxPayloadExceeded => SinkError::Poison(words),
-        PublishErrorKind::StreamNotFound => SinkError::Busy(format!("{words}; create a stream for the subject")),
+        PublishErrorKind::MaxPayloadExceeded => SinkError::Poison(text),
+        PublishErrorKind::StreamNotFound => SinkError::Busy(format!("{text}; create a stream for the subject")),
         PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe | PublishErrorKind::MaxAckPending => {
-            SinkError::Unavailable(words)
+            SinkError::Unavailable(text)
         }
-        _ => SinkError::Retry(words),
+        _ => SinkError::Retry(text),
     }
 }

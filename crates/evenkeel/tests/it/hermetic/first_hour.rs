@@ -8,7 +8,7 @@ use evenkeel::queue::{
     Delivery, End, Enqueued, Found, Handled, JobId, Priority, Queue, Rescheduled, Revoked, Sent, State,
 };
 use evenkeel::sql::relay::{OutboxStats, SeenKey, SeenWork, WorkState};
-use evenkeel::sql::{Committed, Left, Looked, Message, Outbox, Relay, SqlError, migrate};
+use evenkeel::sql::{Committed, Left, Message, Outbox, PassReport, Relay, SqlError, migrate};
 use evenkeel::testing::TestClock;
 use futures_util::poll;
 use sqlx::sqlite::SqlitePoolOptions;
@@ -69,8 +69,8 @@ async fn operator_types_are_exported_from_queue() {
 async fn relay_and_outbox_types_are_exported_from_sql() {
     let (keel, pool) = open().await;
     let relay: Relay<Sqlite> = keel.relay(&pool).attempts_max(5);
-    let looked: Result<Looked, SqlError> = relay.run_once().await;
-    assert!(looked.unwrap().is_idle());
+    let report: Result<PassReport, SqlError> = relay.run_once().await;
+    assert!(report.unwrap().is_idle());
     let mut work = keel.begin(&pool).await.unwrap();
     work.publish(Message::new("orders", "sold").key("order/7")).unwrap();
     let committed: Committed = work.commit().await.unwrap();

@@ -18,7 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 /// The maximum number of settlements in one call; the rest of its items may be claims.
 const SETTLEMENTS_MAX: usize = 250;
 /// The polling interval without markers, with 25 % jitter.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 /// The backoff between repetitions of an unanswered call.
 const REPEAT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
 /// How often a call with an unexpected reply is repeated.
@@ -118,7 +118,7 @@ async fn turn<T: Send + Sync + 'static>(
         Err(error) => {
             give_up(worker, settlements, &error);
             *sequence = 0;
-            return Some(answered + LOOK_AGAIN);
+            return Some(answered + POLL_EVERY);
         }
     };
     run.metrics.success(run.core.clock.unix_ms());
@@ -262,7 +262,7 @@ fn begin<T: Send + Sync + 'static>(
 
 /// The time of the next poll: the next due time, by this process's own timer, but at most about a second from now.
 fn look_at(answered: Moment, next: Next) -> Moment {
-    let jitter = LOOK_AGAIN.mul_f64(0.75 + rand::random::<f64>() / 2.0);
+    let jitter = POLL_EVERY.mul_f64(0.75 + rand::random::<f64>() / 2.0);
     let due =
         next.due.filter(|_| guard("queue_own_timer")).map(|due| Duration::from_millis(due.saturating_sub(next.now)));
     answered + due.map_or(jitter, |due| due.min(jitter))

@@ -7,7 +7,7 @@ mod ready;
 mod requests;
 mod rows;
 
-use super::core::{Core, Looked};
+use super::core::{Core, PassReport};
 use super::settings::unrouted_pause;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
@@ -43,29 +43,29 @@ enum Plan {
 
 impl Intake {
     /// Moves the first rows. An error is logged and returned as none: units of work do not wait for these rows.
-    pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Looked {
+    pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> PassReport {
         match self.move_rows(core).await {
-            Ok(looked) => {
+            Ok(report) => {
                 self.has_failed = false;
-                looked
+                report
             }
             Err(error) => {
                 core.metrics.call_failed("intake");
                 if !std::mem::replace(&mut self.has_failed, true) {
                     tracing::warn!(%error, "the relay could not read the effects in evenkeel_outbox_json");
                 }
-                Looked::idle(core.settings.poll.delay_max)
+                PassReport::idle(core.settings.poll.delay_max)
             }
         }
     }
 
-    async fn move_rows<DB: Database>(&mut self, core: &Core<DB>) -> Result<Looked, SqlError> {
+    async fn move_rows<DB: Database>(&mut self, core: &Core<DB>) -> Result<PassReport, SqlError> {
         let mut connection = core.connection().await?;
         let limit = if self.one_by_one { 1 } else { BATCH };
         let found = core.within(rows::due(&mut connection, limit)).await?;
         if found.is_empty() {
             self.one_by_one = false;
-            return Ok(Looked::idle(core.settings.poll.delay_max));
+            return Ok(PassReport::idle(core.settings.poll.delay_max));
         }
         // Redis is asked without a connection to the database in hand.
         drop(connection);
@@ -89,7 +89,7 @@ impl Intake {
         connection: &mut PoolConnection<DB>,
         mut planned: Vec<(Inserted, Plan)>,
         error: SqlError,
-    ) -> Result<Looked, SqlError> {
+    ) -> Result<PassReport, SqlError> {
         let is_found = planned.len() == 1;
         self.one_by_one = !is_found;
         match planned.pop() {
@@ -135,28 +135,28 @@ async fn move_all<DB: Database>(
     core: &Core<DB>,
     connection: &mut PoolConnection<DB>,
     planned: &[(Inserted, Plan)],
-) -> Result<Looked, SqlError> {
+) -> Result<PassReport, SqlError> {
     let mut transaction = super::rows::begin(connection).await?;
-    let mut looked = Looked::idle(Duration::ZERO);
+    let mut report = PassReport::idle(Duration::ZERO);
     for (row, plan) in planned {
         match plan {
             Plan::Wait(error) => {
                 let error = super::rows::short(error);
                 let waiting = rows::postpone::<DB>(&mut transaction, row.id, unrouted_pause(row.age), &error);
                 waiting.await?;
-                looked.unrouted += 1;
+                report.unrouted += 1;
             }
             Plan::Move(effects) => {
-                looked.parked += usize::from(!move_row(core, &mut transaction, row, Ok(effects)).await?);
+                report.parked += usize::from(!move_row(core, &mut transaction, row, Ok(effects)).await?);
             }
             Plan::Park(error) => {
-                looked.parked += usize::from(!move_row(core, &mut transaction, row, Err(error)).await?);
+                report.parked += usize::from(!move_row(core, &mut transaction, row, Err(error)).await?);
             }
         }
     }
     transaction.commit().await?;
     crash_point("json_moved");
-    Ok(looked)
+    Ok(report)
 }
 
 /// Moves one row. Returns `false` if it is parked: its effects cannot be carried out as they stand.

@@ -6,11 +6,11 @@ mod plan;
 #[cfg(feature = "stream")]
 mod registered;
 
-use super::core::{Core, Looked};
+use super::core::{Core, PassReport};
 use super::gate::Gate;
 use super::metrics::Worker;
 use super::rows::{WAITS, short};
-use super::settings::{AWAY, LOCKED_RETRY};
+use super::settings::{LOCKED_RETRY, UNAVAILABLE};
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::sink::{Confirmed, Envelope, SinkError};
@@ -47,11 +47,11 @@ type Answer = Result<Confirmed, SinkError>;
 
 impl Ordered {
     /// Claims some keys and sends their next messages.
-    pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Result<Looked, SqlError> {
+    pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Result<PassReport, SqlError> {
         let settings = &core.settings;
         if core.sinks.prefixes().next().is_none() {
             // This process leaves messages to relays that have a sink.
-            return Ok(Looked::idle(core.settings.poll.delay_max));
+            return Ok(PassReport::idle(core.settings.poll.delay_max));
         }
         self.settle_pending(core).await?;
         let mut connection = core.connection().await?;
@@ -62,7 +62,7 @@ impl Ordered {
             Some(0) => {}
             next => {
                 let next = next.map_or(settings.poll.delay_max, Duration::from_millis);
-                return Ok(Looked::idle(if self.unsettled.is_empty() { next } else { next.min(LOCKED_RETRY) }));
+                return Ok(PassReport::idle(if self.unsettled.is_empty() { next } else { next.min(LOCKED_RETRY) }));
             }
         }
         let source = core.source(&mut connection).await?;
@@ -77,7 +77,7 @@ impl Ordered {
         }
         crash_point("relay_claimed");
         let read = self.read(core, &mut connection, &mut claimed).await;
-        let (open, mut settled, rows, mut looked) = match read {
+        let (open, mut settled, rows, mut report) = match read {
             Ok(read) => read,
             Err(error) => {
                 self.give_back((until, token), &claimed);
@@ -103,15 +103,15 @@ impl Ordered {
                     if readable.len() < run.len() {
                         answers.push(Err(SinkError::Poison("its headers cannot be decoded".to_owned())));
                     }
-                    self.classify(core, key, &answers, &mut looked)
+                    self.classify(core, key, &answers, &mut report)
                 }
                 // The sink did not reply to a call with several keys: it is unknown which of them is the cause.
                 None => Settled { sent: nothing(key), then: Then::Go },
             });
         }
         let written = self.settle(core, (until, token, settled)).await;
-        self.report(core, &looked);
-        written.map(|()| looked)
+        self.report(core, &report);
+        written.map(|()| report)
     }
 
     /// Gives back the keys of a failed pass, as soon as the database is available.
@@ -128,7 +128,7 @@ impl Ordered {
         core: &Core<DB>,
         connection: &mut DB::Connection,
         claimed: &mut [ClaimedKey],
-    ) -> Result<(Vec<ClaimedKey>, Vec<Settled>, Vec<OrderedRow>, Looked), SqlError> {
+    ) -> Result<(Vec<ClaimedKey>, Vec<Settled>, Vec<OrderedRow>, PassReport), SqlError> {
         // The call that tests a sink should not be for the key that may have made it fail.
         claimed.sort_by_key(|key| key.attempts);
         Gate::next_in_turn(self.gates.values(), claimed);
@@ -136,10 +136,10 @@ impl Ordered {
         for key in claimed.iter().filter(|key| core.sinks.route_of(&key.name.topic).is_none()) {
             ages.insert(key.name.clone(), core.within(keys::age::<DB>(connection, key)).await?);
         }
-        let mut looked = Looked::default();
-        let (open, settled) = self.sort(core, claimed, &ages, &mut looked);
+        let mut report = PassReport::default();
+        let (open, settled) = self.sort(core, claimed, &ages, &mut report);
         let rows = core.within(keys::messages::<DB>(connection, &spans(&open, core.settings.batch))).await?;
-        Ok((open, settled, rows, looked))
+        Ok((open, settled, rows, report))
     }
 
     /// Selects the keys that can be sent now, and decides about the others.
@@ -148,7 +148,7 @@ impl Ordered {
         core: &Core<DB>,
         claimed: &[ClaimedKey],
         ages: &HashMap<KeyName, Duration>,
-        looked: &mut Looked,
+        report: &mut PassReport,
     ) -> (Vec<ClaimedKey>, Vec<Settled>) {
         let now = core.clock().now();
         let mut backlog = self.backlog.map_or(Duration::ZERO, |until| until.since(now));
@@ -156,20 +156,20 @@ impl Ordered {
         for key in claimed {
             let Some(route) = core.sinks.route_of(&key.name.topic) else {
                 let age = ages.get(&key.name).copied().unwrap_or_default();
-                settled.push(unrouted(core, key, age, &mut backlog, looked));
+                settled.push(unrouted(core, key, age, &mut backlog, report));
                 continue;
             };
             let gate = self.gates.get(&route);
             let wait = match gate.and_then(|gate| gate.closed_for(now)) {
                 Some(left) => Some(left),
                 // The call for one key tests whether the sink is available again.
-                None if gate.is_some_and(Gate::is_in_doubt) && !asked.insert(route) => Some(AWAY.delay(0)),
+                None if gate.is_some_and(Gate::is_in_doubt) && !asked.insert(route) => Some(UNAVAILABLE.delay(0)),
                 None => None,
             };
             match wait {
                 None => open.push(key.clone()),
                 Some(pause) => {
-                    looked.waiting += 1;
+                    report.waiting += 1;
                     let pause_ms = ms(pause.max(next_of(&mut backlog)));
                     let then = Then::Wait { pause_ms, error: format!("{WAITS}the sink is unavailable") };
                     settled.push(Settled { sent: nothing(key), then });
@@ -213,19 +213,19 @@ impl Ordered {
         for (route, places, answer) in join_all(sent).await {
             let is_alone = places.len() == 1;
             let Some(answer) = answer else {
-                let words = format!("the sink did not reply within {deadline:?}; the call was dropped");
+                let text = format!("the sink did not reply within {deadline:?}; the call was dropped");
                 if is_alone {
                     taken.entry(route).or_default();
                 } else {
                     tracing::warn!(
-                        error = words,
+                        error = text,
                         keys = places.len(),
                         "a sink hangs; each key is sent in a call of its own now"
                     );
                     self.one_by_one.insert(route);
                 }
                 let hangs = guard("relay_counts_hangs");
-                let error = if hangs { SinkError::Retry(words) } else { SinkError::Unavailable(words) };
+                let error = if hangs { SinkError::Retry(text) } else { SinkError::Unavailable(text) };
                 for place in places {
                     answers[place] = is_alone.then(|| vec![Err(error.clone())]);
                 }
@@ -267,14 +267,14 @@ impl Ordered {
         core: &Core<DB>,
         key: &ClaimedKey,
         answers: &[Answer],
-        looked: &mut Looked,
+        report: &mut PassReport,
     ) -> Settled {
         let confirmed = if guard("relay_stops_at_a_failure") {
             answers.iter().take_while(|answer| answer.is_ok()).count()
         } else {
             answers.iter().rposition(|answer| answer.is_ok()).map_or(0, |last| last + 1)
         };
-        looked.sent += confirmed;
+        report.sent += confirmed;
         let sent = Span { until: key.sent + confirmed as u64, ..nothing(key) };
         let attempts_before = if confirmed > 0 { 0 } else { key.attempts };
         let error = match answers.get(confirmed) {
@@ -285,30 +285,30 @@ impl Ordered {
             }
             _ => return Settled { sent, then: Then::Go },
         };
-        let words = short(&error.to_string());
+        let text = short(&error.to_string());
         let then = match error {
             SinkError::Unavailable(_) | SinkError::Busy(_) | SinkError::Held if guard("relay_away_is_no_attempt") => {
-                looked.waiting += 1;
-                Then::Wait { pause_ms: ms(AWAY.delay(3)), error: format!("{WAITS}{words}") }
+                report.waiting += 1;
+                Then::Wait { pause_ms: ms(UNAVAILABLE.delay(3)), error: format!("{WAITS}{text}") }
             }
             error => {
                 let attempts = u32::try_from(attempts_before + 1).unwrap_or(u32::MAX);
                 let is_last = error.is_poison() || attempts >= core.settings.attempts_max;
                 if is_last && guard("relay_parks") {
-                    looked.parked += 1;
+                    report.parked += 1;
                     let KeyName { topic, key: name } = &key.name;
                     tracing::error!(
                         topic,
                         key = name,
                         sequence = sent.until + 1,
                         attempts,
-                        error = words,
+                        error = text,
                         "a key is parked: see `evenkeel outbox park ls`"
                     );
-                    Then::Park { error: words }
+                    Then::Park { error: text }
                 } else {
-                    looked.failed += 1;
-                    Then::Fail { pause_ms: ms(core.settings.backoff.delay(attempts - 1)), error: words }
+                    report.failed += 1;
+                    Then::Fail { pause_ms: ms(core.settings.backoff.delay(attempts - 1)), error: text }
                 }
             }
         };
@@ -356,8 +356,8 @@ impl Ordered {
         outcome
     }
 
-    fn report<DB: Database>(&self, core: &Core<DB>, looked: &Looked) {
+    fn report<DB: Database>(&self, core: &Core<DB>, report: &PassReport) {
         core.metrics.gate(Worker::Keys, self.gates.values().any(Gate::is_in_doubt));
-        core.metrics.not_done(Worker::Keys, looked);
+        core.metrics.not_done(Worker::Keys, report);
     }
 }

@@ -4,7 +4,7 @@ use super::keys::{ClaimedKey, KeyName, OrderedRow, Settled, Span, Then};
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::format;
-use crate::sql::relay::core::{Core, Looked};
+use crate::sql::relay::core::{Core, PassReport};
 use crate::sql::relay::rows::short;
 use crate::sql::relay::settings::{BACKLOG_MAX, BACKLOG_STEP, unrouted_pause};
 #[cfg(feature = "stream")]
@@ -35,18 +35,18 @@ pub(super) fn unrouted<DB: Database>(
     key: &ClaimedKey,
     age: Duration,
     backlog: &mut Duration,
-    looked: &mut Looked,
+    report: &mut PassReport,
 ) -> Settled {
     let KeyName { topic, key: name } = &key.name;
     core.log_unrouted(topic);
     let error = short(&format!("no sink of this program accepts the topic `{topic}`"));
     let then = if age >= core.settings.unrouted_max && guard("relay_parks_unrouted") {
-        looked.parked += 1;
+        report.parked += 1;
         tracing::error!(topic, key = name, error, "a key is parked: see `evenkeel outbox park ls`");
         Then::Park { error }
     } else {
-        looked.waiting += 1;
-        looked.unrouted += 1;
+        report.waiting += 1;
+        report.unrouted += 1;
         Then::Wait { pause_ms: ms(unrouted_pause(age).max(next_of(backlog))), error }
     };
     Settled { sent: nothing(key), then }

@@ -332,11 +332,11 @@ impl<DB: Database> UnitDelivery<'_, DB> {
             self.admissions.to(&of_topic).answered(true);
         }
         let counts_as_attempt = error.counts_as_attempt() || !guard("relay_away_is_no_attempt");
-        let words = error.to_string();
+        let text = error.to_string();
         Err(match counts_as_attempt {
-            true => UnitOutcome::Failed(words),
-            false if is_busy => UnitOutcome::unavailable(of_topic, words),
-            false => UnitOutcome::unavailable(of_sink, words),
+            true => UnitOutcome::Failed(text),
+            false if is_busy => UnitOutcome::unavailable(of_topic, text),
+            false => UnitOutcome::unavailable(of_sink, text),
         })
     }
 

@@ -2,11 +2,11 @@
 
 mod deliver;
 
-use super::core::{Core, Looked};
+use super::core::{Core, PassReport};
 use super::gate::Gate;
 use super::metrics::Worker;
 use super::rows::{self, Claimed, WAITS};
-use super::settings::{AWAY, BACKLOG_MAX, BACKLOG_STEP, unrouted_pause};
+use super::settings::{BACKLOG_MAX, BACKLOG_STEP, UNAVAILABLE, unrouted_pause};
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::WorkId;
@@ -41,12 +41,12 @@ struct Settlement {
     failed: Vec<(Claimed, String)>,
     /// Units of work to be parked, with the error.
     parked: Vec<(Claimed, String)>,
-    looked: Looked,
+    report: PassReport,
 }
 
 impl Units {
     /// Claims a batch and carries it out.
-    pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Result<Looked, SqlError> {
+    pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Result<PassReport, SqlError> {
         let settings = &core.settings;
         self.settle_pending(core).await?;
         let mut connection = core.connection().await?;
@@ -55,7 +55,7 @@ impl Units {
         }
         match core.within(rows::next_ms::<DB>(&mut connection)).await? {
             Some(0) => {}
-            next => return Ok(Looked::idle(next.map_or(settings.poll.delay_max, Duration::from_millis))),
+            next => return Ok(PassReport::idle(next.map_or(settings.poll.delay_max, Duration::from_millis))),
         }
         let (token, began) = (Token::random(), core.clock().now());
         let mut claimed = Vec::new();
@@ -73,7 +73,7 @@ impl Units {
         }
         if claimed.is_empty() {
             // Another relay has claimed the due rows, or this program does not know their state.
-            return Ok(Looked::idle(settings.poll.delay_max));
+            return Ok(PassReport::idle(settings.poll.delay_max));
         }
         crash_point("relay_claimed");
         // No connection is held while effects are carried out.
@@ -99,7 +99,7 @@ impl Units {
             match outcome {
                 UnitOutcome::Done => settlement.done.push(row.work),
                 UnitOutcome::Unavailable(destinations, error) => {
-                    let pause = self.delivery.closed_for(&destinations, now).max(AWAY.delay_min);
+                    let pause = self.delivery.closed_for(&destinations, now).max(UNAVAILABLE.delay_min);
                     let reason = rows::short(&format!("{WAITS}{error}"));
                     settlement.waiting.entry((pause, reason)).or_default().push(row.work);
                 }
@@ -109,7 +109,7 @@ impl Units {
                     if row.age >= core.settings.unrouted_max && guard("relay_parks_unrouted") {
                         settlement.parked.push((row, rows::short(&reason)));
                     } else {
-                        settlement.looked.unrouted += 1;
+                        settlement.report.unrouted += 1;
                         let wait = (unrouted_pause(row.age), rows::short(&reason));
                         settlement.waiting.entry(wait).or_default().push(row.work);
                     }
@@ -120,7 +120,7 @@ impl Units {
                 UnitOutcome::Failed(error) => settlement.failed.push((row, rows::short(&error))),
             }
         }
-        settlement.looked.waiting = settlement.waiting.values().map(Vec::len).sum();
+        settlement.report.waiting = settlement.waiting.values().map(Vec::len).sum();
         for (row, _) in &settlement.parked {
             self.delivery.forget(row.work);
         }
@@ -147,15 +147,19 @@ impl Units {
     }
 
     /// Stores the results. If the database is unavailable they are kept for the next pass.
-    async fn settle<DB: Database>(&mut self, core: &Core<DB>, mut settlement: Settlement) -> Result<Looked, SqlError> {
+    async fn settle<DB: Database>(
+        &mut self,
+        core: &Core<DB>,
+        mut settlement: Settlement,
+    ) -> Result<PassReport, SqlError> {
         if let Err(error) = settlement.store(core).await {
             if guard("relay_settles_again") {
                 self.unsettled = Some(settlement);
             }
             return Err(error);
         }
-        report(core, &settlement.looked, self.delivery.gates.values().any(Gate::is_in_doubt));
-        Ok(settlement.looked)
+        report(core, &settlement.report, self.delivery.gates.values().any(Gate::is_in_doubt));
+        Ok(settlement.report)
     }
 
     async fn settle_pending<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
@@ -170,7 +174,7 @@ impl Units {
 impl Settlement {
     fn under(token: Token, until: Moment) -> Self {
         let (done, failed, parked) = (Vec::new(), Vec::new(), Vec::new());
-        Self { token, until, done, waiting: BTreeMap::new(), failed, parked, looked: Looked::default() }
+        Self { token, until, done, waiting: BTreeMap::new(), failed, parked, report: PassReport::default() }
     }
 
     /// Runs each statement once: results are removed from the list as soon as they are stored.
@@ -179,8 +183,8 @@ impl Settlement {
         let mut connection = core.connection().await?;
         let marked = core.within(rows::done::<DB>(&mut connection, token, &self.done)).await?;
         let marked = usize::try_from(marked).unwrap_or(usize::MAX);
-        self.looked.carried += marked;
-        self.looked.fenced += self.done.len().saturating_sub(marked);
+        self.report.carried += marked;
+        self.report.fenced += self.done.len().saturating_sub(marked);
         self.done.clear();
         while let Some(((pause, reason), units)) = self.waiting.first_key_value() {
             core.within(rows::give_back::<DB>(&mut connection, token, units, ms(*pause), reason)).await?;
@@ -189,24 +193,24 @@ impl Settlement {
         while let Some((row, error)) = self.failed.last() {
             let pause = core.settings.backoff.delay(u32::try_from(row.attempts).unwrap_or(u32::MAX));
             core.within(rows::record_failure::<DB>(&mut connection, token, row.work, Some(ms(pause)), error)).await?;
-            self.looked.failed += 1;
+            self.report.failed += 1;
             self.failed.pop();
         }
         while let Some((row, error)) = self.parked.last() {
             core.within(rows::record_failure::<DB>(&mut connection, token, row.work, None, error)).await?;
             let attempts = row.attempts + 1;
             tracing::error!(work = %row.work, attempts, error, "the effects of a unit of work are parked: see `evenkeel outbox park ls`");
-            self.looked.parked += 1;
+            self.report.parked += 1;
             self.parked.pop();
         }
         Ok(())
     }
 }
 
-fn report<DB: Database>(core: &Core<DB>, looked: &Looked, is_in_doubt: bool) {
+fn report<DB: Database>(core: &Core<DB>, report: &PassReport, is_in_doubt: bool) {
     let metrics = &core.metrics;
-    metrics.carried.increment(looked.carried as u64);
-    metrics.fenced.increment(looked.fenced as u64);
+    metrics.carried.increment(report.carried as u64);
+    metrics.fenced.increment(report.fenced as u64);
     metrics.gate(Worker::Units, is_in_doubt);
-    metrics.not_done(Worker::Units, looked);
+    metrics.not_done(Worker::Units, report);
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::{SetOnce, mpsc, oneshot};
 
 /// The longest pause until a partition that another consumer owns is asked for again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 /// The backoff after a failed call.
 const REPEAT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
 
@@ -79,19 +79,19 @@ pub(crate) async fn work<T: Send + Sync + 'static>(worker: Arc<Worker<T>>) {
     while run.phase() == Phase::Working && !run.core.base.store.is_closed() {
         share.borrow_and_update();
         let pause = match run.share.take() {
-            None => LOOK_AGAIN,
+            None => POLL_EVERY,
             Some(owned) => match begin(&worker).await {
                 Ok(Begun::Session(session)) => {
                     failures = 0;
                     match session.serve(&mut inbox, owned).await {
                         End::Missing => created_again(&worker).await,
                         End::Lost => REPEAT.delay(0),
-                        End::Left => LOOK_AGAIN,
+                        End::Left => POLL_EVERY,
                         // The lease is left to expire, because a handler may still run.
                         End::Expires(lease) => lease,
                     }
                 }
-                Ok(Begun::Taken(free_in)) => free_in.min(LOOK_AGAIN),
+                Ok(Begun::Taken(free_in)) => free_in.min(POLL_EVERY),
                 Ok(Begun::Missing) => created_again(&worker).await,
                 Err(error) => {
                     run.metrics.failed("join", &error);
@@ -158,7 +158,7 @@ async fn created_again<T>(worker: &Worker<T>) -> Duration {
         Ok(()) => REPEAT.delay(0),
         Err(error) => {
             run.metrics.failed("open", &error);
-            LOOK_AGAIN
+            POLL_EVERY
         }
     }
 }

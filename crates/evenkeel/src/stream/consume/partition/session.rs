@@ -1,7 +1,7 @@
 //! A session: the time for which a worker is current in its partition, from joining to leaving or losing it.
 
 use super::key_queues::KeyQueues;
-use super::{Inbox, LOOK_AGAIN, Message, REPEAT, Worker};
+use super::{Inbox, Message, POLL_EVERY, REPEAT, Worker};
 use crate::handling::cancellation::Cancellation;
 use crate::handling::phase::Phase;
 use crate::stream::consume::attempt::{self, Tokens};
@@ -377,7 +377,7 @@ impl<T: Send + Sync + 'static> Session<T> {
     /// The time of the next read: when something is due, but at most about a second from now.
     pub(super) fn look_again(&mut self, next_in_ms: Option<u64>) {
         let now = self.now();
-        let jitter = LOOK_AGAIN.mul_f64(0.75 + rand::random::<f64>() / 2.0);
+        let jitter = POLL_EVERY.mul_f64(0.75 + rand::random::<f64>() / 2.0);
         let next = next_in_ms.map(Duration::from_millis);
         self.due_at = next.map(|next| now + next);
         self.look_at = now + next.map_or(jitter, |next| next.min(jitter));

@@ -3,7 +3,7 @@
 use super::recorder::Recorder;
 use super::{Db, blob, own_database, pool};
 use evenkeel::Keel;
-use evenkeel::sql::relay::Looked;
+use evenkeel::sql::relay::PassReport;
 use evenkeel::sql::sink::Sinks;
 use evenkeel::sql::{Message, Relay, migrate};
 use evenkeel::testing::TestClock;
@@ -66,14 +66,14 @@ impl Stage {
     }
 
     /// Runs the relay until it finds nothing.
-    pub(super) async fn drain(&self, relay: &Relay<Db>) -> Vec<Looked> {
+    pub(super) async fn drain(&self, relay: &Relay<Db>) -> Vec<PassReport> {
         let mut looks = Vec::new();
         loop {
-            let looked = relay.run_once().await.unwrap();
-            if looked == (Looked { next: looked.next, ..Looked::default() }) {
+            let report = relay.run_once().await.unwrap();
+            if report == (PassReport { next: report.next, ..PassReport::default() }) {
                 return looks;
             }
-            looks.push(looked);
+            looks.push(report);
         }
     }
 
