@@ -23,7 +23,7 @@ pub(crate) struct Stores {
 
 impl Stores {
     /// In memory, cache entries are evicted above `max_bytes`.
-    #[allow(unused_variables, reason = "each capability uses what it needs")]
+    #[cfg_attr(not(feature = "cache"), expect(unused_variables, reason = "only caches have a limit in memory"))]
     pub(crate) fn new(context: &Context, max_bytes: usize) -> Self {
         Self {
             #[cfg(feature = "cache")]

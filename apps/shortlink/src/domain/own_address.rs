@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use url::{Host, Url};
 
-/// Its host and its port; without a port, both 80 and 443: `Url` drops the default port of the scheme, and a service on 80 or 443 usually
-/// answers on both.
+/// The address of the service itself. Without a port it is at both 80 and 443: `Url` drops the default port of the scheme, and a service on
+/// one of them usually answers on both.
 #[derive(Clone, Debug)]
 pub(super) struct OwnAddress(Url);
 

@@ -5,7 +5,6 @@ use super::Database;
 /// A row of a result.
 pub(crate) struct Row<DB: Database>(pub(super) DB::Row);
 
-#[allow(dead_code, reason = "columns that the relay and the inbox read")]
 impl<DB: Database> Row<DB> {
     /// Wraps a row of the driver.
     pub(crate) fn wrap(row: DB::Row) -> Self {

@@ -24,11 +24,11 @@ static OLD_UNGUARDED: Statement = Statement::new(
 );
 static DELETE: Lists = Lists::new("DELETE FROM evenkeel_outbox WHERE id IN (..)");
 
-static WORKS: Statement = Statement::new(
+static UNITS: Statement = Statement::new(
     "SELECT COUNT(*), MIN(created_at), {now} FROM \
      (SELECT created_at FROM evenkeel_outbox WHERE due_at < ? ORDER BY due_at LIMIT ?) AS waiting",
 );
-static WORKS_PARKED: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_outbox WHERE due_at >= ?");
+static UNITS_PARKED: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_outbox WHERE due_at >= ?");
 static KEYS: Statement = Statement::new(
     "SELECT COUNT(*) FROM (SELECT due_at FROM evenkeel_outbox_keys WHERE due_at < ? ORDER BY due_at LIMIT ?) AS waiting",
 );
@@ -64,7 +64,7 @@ pub(super) async fn run_once<DB: Database>(core: &Core<DB>) -> Result<u64, SqlEr
 pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlError> {
     let mut connection = core.connection().await?;
     let limits = [Value::count(NEVER), Value::count(COUNTED_MAX)];
-    if let Some(row) = core.within(Row::<DB>::first(&mut connection, &WORKS, &limits)).await? {
+    if let Some(row) = core.within(Row::<DB>::first(&mut connection, &UNITS, &limits)).await? {
         gauge!("evenkeel_outbox_waiting", "worker" => "units").set(row.count(0)? as f64);
         let now = row.int(2)?;
         let oldest = row.optional_int(1)?.unwrap_or(now);
@@ -76,7 +76,7 @@ pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlErro
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &JSON, &limits[1..])).await? {
         gauge!("evenkeel_outbox_waiting", "worker" => "json").set(row.count(0)? as f64);
     }
-    for (worker, statement) in [("units", &WORKS_PARKED), ("keys", &KEYS_PARKED)] {
+    for (worker, statement) in [("units", &UNITS_PARKED), ("keys", &KEYS_PARKED)] {
         let row = core.within(Row::<DB>::first(&mut connection, statement, &limits[..1])).await?;
         let parked = row.map_or(Ok(0), |row| row.count(0))?;
         gauge!("evenkeel_outbox_parked", "worker" => worker).set(parked as f64);

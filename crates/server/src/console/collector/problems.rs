@@ -111,7 +111,8 @@ fn of_topic(topic: &TopicFigures, found: &mut Vec<Trouble>) {
     if total.lease_expired > 0 {
         let running = counted(total.lease_expired, "running job has", "running jobs have");
         let page = ("/jobs?state=running", "See jobs");
-        found.push(about("lease_expired", false, format!("{running} an expired lease"), page));
+        // Programs compare ids, so this one keeps an older word.
+        found.push(about("lapsed", false, format!("{running} an expired lease"), page));
     }
 }
 

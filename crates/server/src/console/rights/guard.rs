@@ -67,26 +67,26 @@ fn recognize(gate: &Gate, headers: &HeaderMap, cookie: &Cookie) -> Result<Visito
     let security = &gate.app.security;
     let csrf = session::csrf(cookie, security);
     let (scopes, per_second) = (Vec::new(), None);
-    let nobody = Visitor { name: String::new(), role: None, via: Via::Nobody, scopes, per_second, csrf };
+    let anonymous = Visitor { name: String::new(), role: None, via: Via::Anonymous, scopes, per_second, csrf };
     let Some(login) = &security.login else {
-        return Ok(Visitor { name: "local".to_owned(), role: Some(Role::Admin), via: Via::Loopback, ..nobody });
+        return Ok(Visitor { name: "local".to_owned(), role: Some(Role::Admin), via: Via::Loopback, ..anonymous });
     };
     if gate.row.action == Action::Public {
-        return Ok(nobody);
+        return Ok(anonymous);
     }
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let entry = login.entry_of_header(value).ok_or_else(|| {
             Problem::new(UNAUTHORIZED, "The token in `Authorization` is not valid. Send `Authorization: Bearer TOKEN`.")
         })?;
         let (scopes, per_second) = (entry.scopes, entry.per_second);
-        return Ok(Visitor { name: entry.name, role: entry.role, via: Via::Token, scopes, per_second, ..nobody });
+        return Ok(Visitor { name: entry.name, role: entry.role, via: Via::Token, scopes, per_second, ..anonymous });
     }
     if gate.row.kind.is_api() {
         // A cookie does not count: a browser sends it along with requests that other sites make.
         return Err(Problem::new(UNAUTHORIZED, "The API needs a token. Send `Authorization: Bearer TOKEN`."));
     }
     match login.entry_of_cookie(cookie) {
-        Some(entry) => Ok(Visitor { name: entry.name, role: entry.role, via: Via::Cookie, ..nobody }),
+        Some(entry) => Ok(Visitor { name: entry.name, role: entry.role, via: Via::Cookie, ..anonymous }),
         None => Err(Problem::new(UNAUTHORIZED, "Log in first.")),
     }
 }

@@ -15,8 +15,8 @@ pub(crate) enum Via {
     Cookie,
     /// A token in `Authorization`.
     Token,
-    /// Nobody: a public route.
-    Nobody,
+    /// Without a login: a public route.
+    Anonymous,
 }
 
 /// Who sent a request. Only the guard of a route creates one.

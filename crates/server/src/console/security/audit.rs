@@ -72,7 +72,7 @@ impl Audit {
             Via::Loopback => "loopback",
             Via::Cookie => "cookie",
             Via::Token => "token",
-            Via::Nobody => "nobody",
+            Via::Anonymous => "nobody",
         };
         self.write(json!({
             "id": id, "at": jiff::Timestamp::now().to_string(), "actor": visitor.name, "role": visitor.role, "via": via,

@@ -103,7 +103,7 @@ pub struct OutboxStats {
     pub now_ms: u64,
 }
 
-static WORKS: Statement =
+static UNITS: Statement =
     Statement::new("SELECT state, COUNT(*), MIN(created_at), {now} FROM evenkeel_outbox GROUP BY state");
 static MESSAGES: Statement = Statement::new("SELECT COUNT(*), MIN(created_at), {now} FROM evenkeel_outbox_ordered");
 static KEYS: Statement = Statement::new(
@@ -163,7 +163,7 @@ impl<DB: Database> Outbox<DB> {
     async fn count(self) -> Result<OutboxStats, SqlError> {
         let mut connection = self.pool.acquire().await?;
         let mut stats = OutboxStats::default();
-        for row in Row::<DB>::all(&mut connection, &WORKS, &[]).await? {
+        for row in Row::<DB>::all(&mut connection, &UNITS, &[]).await? {
             let count = row.count(1)?;
             match State::from_number(row.int(0)?) {
                 Some(State::Pending) => {
