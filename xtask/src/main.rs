@@ -12,9 +12,11 @@ mod mutants;
 mod setup;
 mod shell;
 mod sim;
+mod steps;
 mod test;
 mod tidy;
 mod verdicts;
+mod weight;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -33,11 +35,13 @@ enum Task {
     /// Install what the tests need (asks first)
     Setup(setup::Arguments),
     /// Run the checks that need no server: fmt, clippy, docs, tidy, cargo-deny, hermetic tests
-    Check,
+    Check(check::Arguments),
     /// Run everything: tests against real servers, documentation tests, examples, fuzzing, mutants
     Test(test::Arguments),
     /// Check the repository's own rules
     Tidy,
+    /// Count the functions of the two programs, and fail if they have grown
+    Weight,
     /// Write the lists of public items in docs/api
     Api,
     /// Remove protocol guards one at a time, and check that the test named for each fails
@@ -70,9 +74,10 @@ fn run(arguments: Arguments) -> Result<()> {
     match arguments.task {
         None => Ok(Arguments::command().print_help()?),
         Some(Task::Setup(arguments)) => setup::run(&arguments),
-        Some(Task::Check) => check::run(),
+        Some(Task::Check(arguments)) => check::run(&arguments),
         Some(Task::Test(arguments)) => test::run(&arguments),
         Some(Task::Tidy) => tidy::run(),
+        Some(Task::Weight) => weight::run(),
         Some(Task::Api) => api::run(),
         Some(Task::Mutants(arguments)) => mutants::run(&arguments),
         Some(Task::Demo(arguments)) => demo::run(&arguments),

@@ -4,7 +4,8 @@
 //! jobs, dead letters and locks, and its process dies; the other one checks and changes them; the first one checks the changes. Then the
 //! versions change places. It is not part of `check` and `test`, because it compiles the library of the other commit.
 
-use crate::shell::{self, Steps, root};
+use crate::shell::{self, root};
+use crate::steps::Steps;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let folder = shell::target()?.join("mixed");
-    let mut steps = Steps::new("mixed");
+    let mut steps = Steps::new("mixed", &[]);
     let before = steps.step("build the driver on the older commit", || {
         let tree = folder.join("before");
         export(&arguments.before, &tree)?;

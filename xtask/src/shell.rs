@@ -4,40 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
-
-/// The steps of one task, each timed, with a summary at the end.
-pub(crate) struct Steps {
-    task: &'static str,
-    done: Vec<(String, Duration)>,
-}
-
-impl Steps {
-    pub(crate) fn new(task: &'static str) -> Self {
-        Self { task, done: Vec::new() }
-    }
-
-    /// Runs one step; its error names the step.
-    pub(crate) fn step<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        println!("\n== {name}");
-        let start = Instant::now();
-        let result = work().with_context(|| format!("cargo xtask {}: the step `{name}` failed", self.task))?;
-        let took = start.elapsed();
-        println!("== {name}: {}", seconds(took));
-        self.done.push((name.to_owned(), took));
-        Ok(result)
-    }
-
-    /// Prints the steps with their durations.
-    pub(crate) fn finish(self) {
-        println!("\ncargo xtask {}: all {} steps passed", self.task, self.done.len());
-        for (name, took) in &self.done {
-            println!("  {:>8}  {name}", seconds(*took));
-        }
-        let total = self.done.iter().map(|(_, took)| *took).sum();
-        println!("  {:>8}  in total", seconds(total));
-    }
-}
+use std::time::Duration;
 
 /// The repository's root folder.
 pub(crate) fn root() -> PathBuf {
@@ -90,6 +57,18 @@ pub(crate) fn line(command: &Command) -> String {
     words.push(if program.ends_with("cargo") { "cargo".to_owned() } else { text(command.get_program()) });
     words.extend(command.get_args().map(|argument| quoted(&text(argument))));
     words.join(" ")
+}
+
+/// The output of git; `None` if it fails.
+pub(crate) fn git(arguments: &[&str]) -> Result<Option<String>> {
+    let output = Command::new("git").args(arguments).current_dir(root()).output().context("git")?;
+    Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
+}
+
+/// A number by which a commit chooses its part of what no commit runs as a whole.
+pub(crate) fn turn() -> Result<u32> {
+    let head = git(&["rev-parse", "HEAD"])?.unwrap_or_default();
+    Ok(u32::from_str_radix(head.get(..6).unwrap_or("0"), 16).unwrap_or(0))
 }
 
 /// Finds a program on the PATH, or in the usual folders of servers.

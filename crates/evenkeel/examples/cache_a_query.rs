@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::SqlitePool;
 use std::time::Duration;
 
-#[derive(Debug, Serialize, Deserialize, sqlx::FromRow)]
+#[derive(Debug, Serialize, Deserialize)]
 struct User {
     id: i64,
     name: String,
@@ -17,7 +17,8 @@ struct User {
 /// The query. It owns what it needs: a load may outlive the reader that requested it, because others wait for it too.
 async fn find_user(db: SqlitePool, id: i64) -> Result<Option<User>, sqlx::Error> {
     println!("  (asking the database for {id})");
-    sqlx::query_as("SELECT id, name FROM users WHERE id = ?").bind(id).fetch_optional(&db).await
+    let row = sqlx::query_as("SELECT id, name FROM users WHERE id = ?").bind(id).fetch_optional(&db).await?;
+    Ok(row.map(|(id, name)| User { id, name }))
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -30,7 +30,7 @@ pub(super) async fn invalidate(
 /// The second delete by a timer, which is lost if the process dies.
 fn delete_later(store: &PlainStore, key: &[u8], delay: Duration) {
     let (store, key) = (store.clone(), key.to_vec());
-    tokio::spawn(async move {
+    evenkeel_link::support::spawn(async move {
         store.clock.sleep(delay).await;
         if let Err(error) = store.delete(&key).await {
             tracing::warn!(%error, "the second delete of a delayed double delete failed; the entry may stay stale until its ttl");

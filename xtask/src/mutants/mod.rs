@@ -30,7 +30,7 @@ const HANG_TIMES: u32 = 5;
 pub(crate) struct Arguments {
     /// Only guards whose names contain this text
     filter: Option<String>,
-    /// Every guard (default: those near a change and a fifth of the others, as CI does)
+    /// Every guard (default: those near a change and a twentieth of the others, as CI does)
     #[arg(long, conflicts_with = "filter")]
     all: bool,
 }

@@ -1,16 +1,15 @@
-//! Selects the mutants that CI runs: those near a change, and a rotating fifth of the others.
+//! Selects the mutants that CI runs: those near a change, and a rotating twentieth of the others.
 //!
 //! `mutants-killed-at.txt` in this folder names the commit at which `cargo xtask mutants --all` killed every mutant. If a file with the
-//! guard or the test has changed since then, the mutant runs each time. Each commit also runs a fifth of the others, so a regression is
+//! guard or the test has changed since then, the mutant runs each time. Each commit also runs a twentieth of the others, so a regression is
 //! found within a few commits and the time does not grow with the table.
 
 use super::Mutant;
-use crate::shell;
+use crate::shell::{self, git};
 use anyhow::{Context, Result};
-use std::process::Command;
 
 const KILLED_AT: &str = include_str!("mutants-killed-at.txt");
-const SHARES: u32 = 5;
+const SHARES: u32 = 20;
 
 /// The selected mutants, and a summary of the selection.
 pub(crate) fn for_the_gate(table: Vec<Mutant>) -> Result<(Vec<Mutant>, String)> {
@@ -18,11 +17,11 @@ pub(crate) fn for_the_gate(table: Vec<Mutant>) -> Result<(Vec<Mutant>, String)> 
     let Some(changed) = changed_since(KILLED_AT.trim())? else {
         return Ok((table, format!("all {all} mutants: this checkout lacks the commit at which all were killed")));
     };
-    let turn = u32::from_str_radix(head()?.get(..6).unwrap_or("0"), 16).unwrap_or(0) % SHARES;
+    let turn = shell::turn()? % SHARES;
     let chosen: Vec<Mutant> =
         table.into_iter().filter(|mutant| is_near(mutant, &changed) || share(&mutant.name) == turn).collect();
     let summary = format!(
-        "{} of {all} mutants: those in or tested by a file changed since {}, and a fifth of the others (`cargo xtask mutants --all` runs all)",
+        "{} of {all} mutants: those in or tested by a file changed since {}, and a twentieth of the others (`cargo xtask mutants --all` runs all)",
         chosen.len(),
         KILLED_AT.get(..10).unwrap_or(KILLED_AT)
     );
@@ -55,16 +54,6 @@ fn changed_since(commit: &str) -> Result<Option<Vec<String>>> {
     names.lines().filter(source).map(read).collect::<Result<Vec<String>>>().map(Some)
 }
 
-fn head() -> Result<String> {
-    Ok(git(&["rev-parse", "HEAD"])?.unwrap_or_default())
-}
-
-/// The output of git; `None` if it fails.
-fn git(arguments: &[&str]) -> Result<Option<String>> {
-    let output = Command::new("git").args(arguments).current_dir(shell::root()).output().context("git")?;
-    Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,8 +74,8 @@ mod tests {
     }
 
     #[test]
-    fn names_are_spread_over_five_shares() {
-        let turns: std::collections::BTreeSet<u32> = ["a", "b", "c", "d", "e"].iter().map(|name| share(name)).collect();
-        assert_eq!(turns.len(), 5);
+    fn names_are_spread_over_all_shares() {
+        let turns: std::collections::BTreeSet<u32> = ('a'..='t').map(|name| share(&name.to_string())).collect();
+        assert_eq!(turns.len(), SHARES as usize);
     }
 }

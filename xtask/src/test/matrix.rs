@@ -4,7 +4,8 @@
 
 use super::Park;
 use crate::setup;
-use crate::shell::{self, Steps, cargo};
+use crate::shell::{self, cargo};
+use crate::steps::Steps;
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

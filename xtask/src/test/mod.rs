@@ -8,7 +8,9 @@ mod suite;
 use crate::fuzz;
 use crate::mutants::{self, Passed, Share};
 use crate::setup;
-use crate::shell::{self, Steps, cargo};
+use crate::shell::{self, cargo};
+use crate::steps::Steps;
+use crate::weight;
 use anyhow::Result;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -16,6 +18,19 @@ use std::path::PathBuf;
 pub(crate) use matrix::mysql;
 pub(crate) use park::Park;
 pub(crate) use suite::Suite;
+
+/// The steps of a whole run.
+const PLAN: &[&str] = &[
+    "build",
+    "mutant table",
+    "servers",
+    "tests",
+    "weight of the programs",
+    "documentation tests",
+    "examples",
+    "fuzz",
+    "mutants",
+];
 
 /// The setting of nextest that a user may override.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
@@ -38,7 +53,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     setup::expect_all(arguments.matrix)?;
-    let mut steps = Steps::new("test");
+    let is_whole = !arguments.matrix && arguments.filters.is_empty();
+    let plan = if is_whole { PLAN } else { &[] };
+    let mut steps = Steps::new("test", plan);
     steps.step("build", build)?;
     steps.step("mutant table", mutants::expect_tests)?;
     let filters: Vec<&str> = arguments.filters.iter().map(String::as_str).collect();
@@ -50,6 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let park = steps.step("servers", || Park::start(&[]))?;
     steps.step("tests", || nextest(&park, &filters))?;
     if filters.is_empty() {
+        steps.step("weight of the programs", weight::run)?;
         steps.step("documentation tests", || shell::run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"])))?;
         steps.step("examples", || examples::run(&park))?;
         steps.step("fuzz", fuzz::briefly)?;

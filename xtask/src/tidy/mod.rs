@@ -9,6 +9,7 @@ mod headers;
 mod lua;
 mod manifests;
 mod sizes;
+mod tasks;
 mod text;
 mod tree;
 
@@ -42,6 +43,7 @@ const RULES: &[Rule] = &[
     headers::RULE,
     sizes::RULE,
     text::RULE,
+    tasks::RULE,
     lua::RULE,
     manifests::RULE,
     guards::RULE,

@@ -104,7 +104,7 @@ impl<D: Send + 'static, A: Send + 'static> Gatherer<D, A> {
         let forming = Arc::new(Forming { members: Mutex::new(vec![first]), full: Notify::new() });
         let at_work = InProgress::begin(&self.at_work);
         let (gatherer, batch) = (Arc::clone(self), Arc::clone(&forming));
-        tokio::spawn(async move {
+        evenkeel_link::support::spawn(async move {
             gatherer.fill(&batch).await;
             let members = std::mem::take(&mut *batch.members.lock());
             gatherer.run(members).await;

@@ -9,6 +9,7 @@ use crate::options::LinkOptions;
 use crate::server::refusal;
 use crate::server::target::Target;
 use crate::support::guard::guard;
+use crate::support::spawn;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisResult};
 use std::future::Future;
@@ -70,7 +71,7 @@ impl Connector {
             Ok(made) => made?,
             Err(_) => return Err(OpenError::retryable(format!("no answer within {:?}", self.timeout))),
         };
-        let task = tokio::spawn(async move {
+        let task = spawn(async move {
             driver.await;
             health.end(EndReason::Closed);
         });

@@ -12,6 +12,7 @@ use crate::link::EpochHook;
 use crate::push::{subscribe, tracking};
 use crate::server::identity::{self, Identity};
 use crate::support::guard::guard;
+use crate::support::spawn;
 use redis::{Pipeline, PushInfo, Value};
 use std::io;
 use std::sync::Arc;
@@ -110,7 +111,7 @@ pub(crate) async fn lane(
     Ok(Lane {
         number,
         connection,
-        tasks: [driver, tokio::spawn(wheel_task).abort_handle()],
+        tasks: [driver, spawn(wheel_task).abort_handle()],
         wheel,
         health: Arc::clone(health),
         metrics: Arc::clone(&shared.metrics),

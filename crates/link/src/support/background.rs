@@ -1,5 +1,6 @@
 //! Background tasks: started by their owner, stopped when it is dropped, restarted after a panic.
 
+use super::task::{BoxFuture, spawn};
 use crate::clock::Clock;
 use std::future::Future;
 use std::time::Duration;
@@ -18,7 +19,11 @@ impl Background {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let keeper = tokio::spawn(async move {
+        Self::start(name, clock, Box::new(move || Box::pin(run())))
+    }
+
+    fn start(name: &'static str, clock: Clock, run: Box<dyn Fn() -> BoxFuture<()> + Send>) -> Self {
+        let keeper = spawn(async move {
             loop {
                 let mut task = JoinSet::new();
                 task.spawn(run());

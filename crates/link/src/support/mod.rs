@@ -8,6 +8,7 @@ mod panics;
 pub(crate) mod retry;
 mod span;
 mod sweep;
+mod task;
 mod together;
 
 pub use background::Background;
@@ -20,4 +21,5 @@ pub use panics::panic_message;
 pub use retry::Backoff;
 pub use span::ms;
 pub use sweep::SweepAt;
+pub use task::{spawn, spawn_on};
 pub use together::{TOGETHER_MAX, in_groups};

@@ -10,6 +10,9 @@ use std::fmt::Debug;
 /// The environment variable that replays one seed.
 pub const SEED_VARIABLE: &str = "EVENKEEL_SEED";
 
+/// The environment variable with the number of steps of a longer run.
+pub const STEPS_VARIABLE: &str = "EVENKEEL_SIM_STEPS";
+
 /// Steps between two checks of everything that can be read.
 const CHECK_EVERY: usize = 250;
 /// Steps spent on making a failing run shorter.
@@ -48,11 +51,12 @@ pub trait Differential: Sized {
     }
 }
 
-/// Takes `steps` random steps for each of three seeds, or for the one that the environment names.
+/// Takes `steps` random steps, or as many as the environment names, for each of three seeds, or for the one that the environment names.
 ///
 /// # Errors
 /// The first difference, with the seed and the fewest steps found that show it; or the replies that were never met.
 pub async fn compare<D: Differential>(steps: usize) -> Result<()> {
+    let steps = std::env::var(STEPS_VARIABLE).map_or(Ok(steps), |named| named.parse())?;
     let mut met = BTreeMap::new();
     for seed in seeds(&[1, 2]) {
         let mut left = steps;

@@ -2,6 +2,7 @@
 
 mod database_url;
 mod driver;
+mod migrator;
 mod mysql;
 mod postgres;
 mod sqlite;
@@ -9,6 +10,7 @@ mod statement;
 
 pub use database_url::{DatabaseUrl, DatabaseUrlError, is_unreachable};
 pub use driver::Driver;
+pub use migrator::migrator;
 pub use mysql::mysql_pool;
 pub use postgres::postgres_pool;
 pub use sqlite::sqlite_options;

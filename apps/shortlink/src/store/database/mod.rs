@@ -1,6 +1,7 @@
 //! The databases: one file for each with the SQL that differs, and what they share to connect, execute and upgrade.
 
 mod dialect;
+mod migrations;
 pub(super) mod mysql;
 mod pools;
 pub(super) mod postgres;

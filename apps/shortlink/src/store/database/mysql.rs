@@ -1,6 +1,7 @@
 //! MySQL and MariaDB: only SQL that both support (no `RETURNING`).
 
 use super::dialect::Dialect;
+use super::migrations::migrations;
 use super::pools::{ACQUIRE_TIMEOUT, LISTS, Pools, SHARED};
 use super::schema::{self, Schema};
 use crate::store::StoreError;
@@ -11,7 +12,7 @@ use web::sql::{Statement, mysql_pool, server_options};
 pub(in crate::store) async fn open(url: &str, schema: Schema) -> Result<Pools<MySql>, StoreError> {
     let options: MySqlConnectOptions = server_options(url, ACQUIRE_TIMEOUT).await?;
     let pool = mysql_pool(options.clone(), SHARED);
-    schema::prepare(&pool, sqlx::migrate!("migrations/mysql"), schema).await?;
+    schema::prepare(&pool, migrations!("mysql"), schema).await?;
     Ok(Pools::shared(pool, mysql_pool(options, LISTS)))
 }
 

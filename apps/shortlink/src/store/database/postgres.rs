@@ -1,6 +1,7 @@
 //! PostgreSQL.
 
 use super::dialect::Dialect;
+use super::migrations::migrations;
 use super::pools::{ACQUIRE_TIMEOUT, LISTS, Pools, SHARED};
 use super::schema::{self, Schema};
 use crate::store::StoreError;
@@ -11,7 +12,7 @@ use web::sql::{Statement, postgres_pool, server_options};
 pub(in crate::store) async fn open(url: &str, schema: Schema) -> Result<Pools<Postgres>, StoreError> {
     let options: PgConnectOptions = server_options(url, ACQUIRE_TIMEOUT).await?;
     let pool = postgres_pool(options.clone(), SHARED);
-    schema::prepare(&pool, sqlx::migrate!("migrations/postgres"), schema).await?;
+    schema::prepare(&pool, migrations!("postgres"), schema).await?;
     Ok(Pools::shared(pool, postgres_pool(options, LISTS)))
 }
 

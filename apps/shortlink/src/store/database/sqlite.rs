@@ -2,6 +2,7 @@
 //! fairer and cheaper than its busy lock.
 
 use super::dialect::Dialect;
+use super::migrations::migrations;
 use super::pools::{LISTS_MAX, Pools};
 use super::schema::{self, Schema};
 use crate::store::StoreError;
@@ -27,7 +28,7 @@ pub(in crate::store) async fn open(path: &Path, schema: Schema) -> Result<Pools<
     let options = sqlite_options(path, LOG_BYTES);
     let writer = options.clone().pragma("cache_size", WRITER_CACHE_KIB).pragma("wal_autocheckpoint", LOG_PAGES);
     let writers = SqlitePoolOptions::new().max_connections(1).connect_with(writer).await?;
-    schema::prepare(&writers, sqlx::migrate!("migrations/sqlite"), schema).await?;
+    schema::prepare(&writers, migrations!("sqlite"), schema).await?;
     let readers =
         SqlitePoolOptions::new().max_connections(READERS_MAX).connect_lazy_with(options.clone().read_only(true));
     let lists = SqlitePoolOptions::new().max_connections(LISTS_MAX).connect_lazy_with(options.read_only(true));

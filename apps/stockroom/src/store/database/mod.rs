@@ -3,6 +3,7 @@
 //! Statements are written once: `?` is a placeholder, `{int}` the type to which a sum is cast, and `{for_update}` the clause that locks
 //! the selected rows until the transaction ends.
 
+mod migrations;
 pub(super) mod mysql;
 pub(super) mod postgres;
 pub(super) mod sqlite;

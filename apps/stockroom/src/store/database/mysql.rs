@@ -1,6 +1,7 @@
 //! MySQL and MariaDB.
 
 use super::{CONNECT_TIMEOUT, Dialect, MIGRATIONS, POOL, Pools};
+use super::migrations::migrations;
 use crate::store::StoreError;
 use evenkeel::sql::run_migrations;
 use sqlx::{Executor, MySqlConnection};
@@ -8,7 +9,7 @@ use web::sql::{mysql_pool, server_options};
 
 pub(in crate::store) async fn open(url: &str) -> Result<Pools<sqlx::MySql>, StoreError> {
     let pool = mysql_pool(server_options(url, CONNECT_TIMEOUT).await?, POOL);
-    run_migrations(&pool, &sqlx::migrate!("migrations/mysql"), MIGRATIONS).await?;
+    run_migrations(&pool, &migrations!("mysql"), MIGRATIONS).await?;
     Ok(Pools { writer: pool.clone(), reader: pool })
 }
 

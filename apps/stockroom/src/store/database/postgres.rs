@@ -1,13 +1,14 @@
 //! PostgreSQL.
 
 use super::{CONNECT_TIMEOUT, Dialect, MIGRATIONS, POOL, Pools};
+use super::migrations::migrations;
 use crate::store::StoreError;
 use evenkeel::sql::run_migrations;
 use web::sql::{postgres_pool, server_options};
 
 pub(in crate::store) async fn open(url: &str) -> Result<Pools<sqlx::Postgres>, StoreError> {
     let pool = postgres_pool(server_options(url, CONNECT_TIMEOUT).await?, POOL);
-    run_migrations(&pool, &sqlx::migrate!("migrations/postgres"), MIGRATIONS).await?;
+    run_migrations(&pool, &migrations!("postgres"), MIGRATIONS).await?;
     Ok(Pools { writer: pool.clone(), reader: pool })
 }
 

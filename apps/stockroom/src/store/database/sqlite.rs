@@ -1,6 +1,7 @@
 //! SQLite: one connection writes, several read.
 
 use super::{Dialect, MIGRATIONS, Pools};
+use super::migrations::migrations;
 use crate::store::StoreError;
 use evenkeel::sql::run_migrations;
 use sqlx::sqlite::SqlitePoolOptions;
@@ -21,7 +22,7 @@ pub(in crate::store) async fn open(path: &Path) -> Result<Pools<sqlx::Sqlite>, S
     let options = sqlite_options(path, LOG_BYTES);
     let one = SqlitePoolOptions::new().max_connections(1).acquire_timeout(ACQUIRE_TIMEOUT);
     let writer = one.connect_with(options.clone()).await?;
-    run_migrations(&writer, &sqlx::migrate!("migrations/sqlite"), MIGRATIONS).await?;
+    run_migrations(&writer, &migrations!("sqlite"), MIGRATIONS).await?;
     let several = SqlitePoolOptions::new().max_connections(READERS_MAX).acquire_timeout(ACQUIRE_TIMEOUT);
     let reader = several.connect_lazy_with(options.read_only(true));
     Ok(Pools { writer, reader })

@@ -94,7 +94,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         self.may_load_after_waiting(reader.began)?;
         let core = Arc::clone(self);
         let alone = async move { core.bypass_store(Bypass::WaitedTooLong, reader, loader).await };
-        match tokio::spawn(alone.in_current_span()).await {
+        match evenkeel_link::support::spawn(alone.in_current_span()).await {
             Ok(Outcome::Found { found, .. }) => Ok(found),
             Ok(Outcome::Failed(error)) => Err(error),
             Ok(Outcome::Nothing) | Err(_) => Err(CacheError::LoaderDropped),
@@ -125,7 +125,7 @@ impl<V: Send + Sync + 'static> Core<V> {
             };
             completion.complete(outcome);
         };
-        tokio::spawn(call.in_current_span());
+        evenkeel_link::support::spawn(call.in_current_span());
     }
 
     /// `waits_for_pause`: whether to wait until the pause after a failure has elapsed. If not, readers that wait for it load.

@@ -68,7 +68,7 @@ pub(crate) async fn run<T: Default + Send + 'static>(
     limit: Duration,
 ) -> Result<T, CacheError> {
     // A task of its own, so that a panic ends it and not the call that other readers wait for.
-    let mut task = tokio::spawn(loader.in_current_span());
+    let mut task = evenkeel_link::support::spawn(loader.in_current_span());
     let ended = if guard("loader_deadline") { clock.timeout(limit, &mut task).await } else { Ok((&mut task).await) };
     match ended {
         Ok(Ok(loaded)) => loaded,

@@ -184,7 +184,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
             core.load_rows(loader).await
         };
         // In a task of its own, so that its permit is released when the load ends and not when this caller is dropped.
-        match tokio::spawn(run.in_current_span()).await.unwrap_or(Err(CacheError::LoaderDropped)) {
+        match evenkeel_link::support::spawn(run.in_current_span()).await.unwrap_or(Err(CacheError::LoaderDropped)) {
             Ok(mut rows) => {
                 for at in late {
                     let row = rows.remove(self.keys[at].as_slice());
@@ -288,7 +288,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
             core.load_batch(own, source, loader).await;
             drop(permit);
         };
-        tokio::spawn(call.in_current_span());
+        evenkeel_link::support::spawn(call.in_current_span());
         for (at, handle) in handles {
             match handle.outcome().await {
                 Outcome::Found { found, .. } => self.answer(at, Ok(found)),

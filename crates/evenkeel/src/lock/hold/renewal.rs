@@ -15,7 +15,7 @@ const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_ma
 
 /// Starts the task that renews `lease` until it is closed or lost. Needs a runtime.
 pub(crate) fn start(lease: &Arc<Lease>) {
-    let task = tokio::spawn(keep(Arc::clone(lease)));
+    let task = evenkeel_link::support::spawn(keep(Arc::clone(lease)));
     lease.renewed_by(task.abort_handle());
 }
 

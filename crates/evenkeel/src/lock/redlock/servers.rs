@@ -118,7 +118,7 @@ impl Servers {
             }
             let (servers, node, name, replies) = (Arc::clone(self), Arc::clone(node), name.clone(), replies.clone());
             let clearing = InProgress::begin(&self.clearing);
-            tokio::spawn(async move {
+            evenkeel_link::support::spawn(async move {
                 let _clearing = clearing;
                 let mut replies = Some(replies);
                 for attempt in 0.. {

@@ -190,7 +190,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
         check(call)?;
         let (me, name, call) = (self.clone(), name.clone(), call.clone());
         let in_progress = InProgress::begin(&self.asking, call.owner);
-        let asked = tokio::spawn(async move {
+        let asked = evenkeel_link::support::spawn(async move {
             let answer = me.ask(&name, &call).await;
             drop(in_progress);
             answer

@@ -49,7 +49,7 @@ impl<T: Send + Sync + 'static> Core<T> {
             return;
         }
         let core = Arc::clone(self);
-        tokio::spawn(async move {
+        evenkeel_link::support::spawn(async move {
             if let Err(error) = core.keep_registered().await {
                 core.register_unread(&error);
             }

@@ -38,7 +38,7 @@ impl<DB: Database> Drop for SettingTransaction<DB> {
             && let Some(reset) = self.reset
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(async move {
+            evenkeel_link::support::spawn_on(&runtime, async move {
                 if let Err(error) = DB::script(&mut transaction, reset).await {
                     tracing::debug!(%error, statement = reset, "a setting of a connection could not be reset");
                 }

@@ -92,7 +92,7 @@ pub(super) async fn commit<DB: Database>(
         }
     });
     if guard("commit_survives_its_caller") {
-        tokio::spawn(run);
+        evenkeel_link::support::spawn(run);
     } else {
         run.await;
     }

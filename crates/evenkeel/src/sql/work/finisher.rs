@@ -39,7 +39,7 @@ impl<DB: Database> Finisher<DB> {
         let (waiting, flush) = (watch::Sender::new(0), Arc::new(Notify::new()));
         let notifier = Notifier::start(pool.clone());
         let gatherer = Gatherer { units, clock, flush: Arc::clone(&flush) };
-        tokio::spawn(mark(pool, gatherer, waiting.clone()));
+        evenkeel_link::support::spawn(mark(pool, gatherer, waiting.clone()));
         Self { done, waiting, flush, notifier, has_tables: AtomicBool::new(false), database: PhantomData }
     }
 

@@ -31,7 +31,7 @@ impl Notifier {
     pub(super) fn start<DB: Database>(pool: Pool<DB>) -> Self {
         let (request, requests) = mpsc::channel(1);
         if let Some(statement) = DB::NOTIFY {
-            tokio::spawn(notify(pool, requests, statement));
+            evenkeel_link::support::spawn(notify(pool, requests, statement));
         }
         Self(request)
     }

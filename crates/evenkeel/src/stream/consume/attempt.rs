@@ -69,7 +69,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
         worker.send(Message::Ended { session: tokens.session, delivery: tokens.delivery, outcome });
         drop(slot);
     };
-    tokio::spawn(run.instrument(span))
+    evenkeel_link::support::spawn(run.instrument(span))
 }
 
 /// Runs the attempt and returns its outcome; `None` if the delivery was lost before it started.

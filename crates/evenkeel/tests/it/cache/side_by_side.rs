@@ -6,5 +6,5 @@ use testkit::conformance::differential::compare;
 
 #[tokio::test]
 async fn model_and_redis_reply_alike() -> anyhow::Result<()> {
-    compare::<Caches>(10_000).await
+    compare::<Caches>(3_000).await
 }

@@ -5,5 +5,5 @@ use testkit::conformance::stream::side_by_side::Streams;
 
 #[tokio::test]
 async fn model_and_scripts_reply_alike() -> anyhow::Result<()> {
-    compare::<Streams>(10_000).await
+    compare::<Streams>(3_000).await
 }

@@ -129,7 +129,7 @@ impl Drop for Turn {
         let next = Self { queue: self.queue.clone(), shard: self.shard.clone() };
         // A separate task, so that cancelling one sender does not cancel the call of the others. Without a runtime they get an error.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(next.send(batch));
+            evenkeel_link::support::spawn_on(&runtime, next.send(batch));
         }
     }
 }

@@ -63,7 +63,7 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
     /// statement.
     async fn is_held(&self, name: &LockName, holding: Arc<Holding<DB>>) -> Result<bool, LockError> {
         let (clock, name) = (self.clock.clone(), name.clone());
-        let asked = tokio::spawn(async move {
+        let asked = evenkeel_link::support::spawn(async move {
             let mut session = holding.session.lock().await;
             let Some(mut open) = session.take() else { return Ok(false) };
             let answer = bounded(&clock, open.is_held(&name)).await;
@@ -119,7 +119,7 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
         let Some(mut session) = holding.session.lock().await.take() else { return Ok(Released::Nothing) };
         match bounded(&self.clock, session.unlock(name)).await {
             Ok(was_held) => {
-                tokio::spawn(session.close());
+                evenkeel_link::support::spawn(session.close());
                 Ok(if was_held { Released::Released { others_waiting: 0 } } else { Released::Nothing })
             }
             // Dropping the connection releases the lock.

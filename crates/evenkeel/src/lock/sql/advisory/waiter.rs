@@ -60,7 +60,7 @@ impl<DB: AdvisoryDatabase> Waiter<DB> {
             end,
         };
         let pool = self.pool.clone();
-        let task = tokio::spawn(async move { waiting.run(&pool).await });
+        let task = evenkeel_link::support::spawn(async move { waiting.run(&pool).await });
         self.task = Some((task.abort_handle(), over.clone()));
         over
     }

@@ -76,7 +76,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
         drop((running, check));
         its_worker.ended(&receipt, outcome);
     };
-    let task = tokio::spawn(run.instrument(span));
+    let task = evenkeel_link::support::spawn(run.instrument(span));
     worker.running.runs_in(&receipt, task);
 }
 

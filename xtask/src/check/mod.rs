@@ -1,56 +1,50 @@
 //! `cargo xtask check`: the checks that need no server, those that fail fastest first.
 
-use crate::shell::{self, Steps, cargo};
+mod features;
+
+use crate::shell::{self, cargo};
+use crate::steps::Steps;
 use anyhow::Result;
 
 /// The tests that need no server: unit tests in `src/`, and modules named `hermetic` under `tests/`.
 pub(crate) const HERMETIC: &str = "kind(lib) | kind(bin) | test(/(^|::)hermetic::/)";
 
+/// The steps.
+const PLAN: &[&str] =
+    &["format", "tidy", "clippy", "documentation", "packages", "licenses and advisories", "tests without servers"];
+
 /// The folder of the clippy configuration that bans clocks in the library.
 const LIBRARY_LINTS: &str = ".config/library";
-
-/// The feature sets for which the documentation is built: no link may need a feature that the user has not enabled. The steps before have
-/// built the dependencies of each.
-const DOCUMENTED: [&str; 15] = [
-    "",
-    "cache",
-    "queue",
-    "stream",
-    "lock",
-    "redlock",
-    "spool",
-    "tower",
-    "nats",
-    "otel",
-    "sqlite",
-    "stream,sqlite",
-    "mysql,lock",
-    "postgres,cache",
-    "cache,queue,lock,sqlite,spool,tls",
-];
 
 /// The crates that the registry gets.
 pub(crate) const PUBLISHED: [&str; 4] = ["evenkeel-link", "evenkeel-protocol", "evenkeel", "evenkeel-published"];
 
-pub(crate) fn run() -> Result<()> {
-    let mut steps = Steps::new("check");
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Every feature set of the library (default: none, all, and three others chosen by the commit)
+    #[arg(long)]
+    all: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let sets = features::sets(arguments.all)?;
+    let mut steps = Steps::new("check", PLAN);
     steps.step("format", || shell::run(&mut cargo(&["fmt", "--all", "--check"])))?;
     steps.step("tidy", crate::tidy::run)?;
     steps.step("clippy", || {
         shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-        // The library as its users build it: without the feature `testing`, and with none, each and all of the others.
-        let capabilities = capabilities()?;
-        let alone = capabilities.iter().map(String::as_str);
-        for features in [""].into_iter().chain(alone).chain([capabilities.join(",").as_str()]) {
+        // The library as its users build it: without the feature `testing`.
+        for features in &sets {
             lint_library(&["--package", "evenkeel", "--features", features])?;
         }
         lint_library(&["--package", "evenkeel-published"])
     })?;
     steps.step("documentation", || {
-        for features in DOCUMENTED {
+        // The set of all features is documented with the list of public items.
+        let all = capabilities()?.join(",");
+        for features in sets.iter().filter(|set| **set != all) {
             document(&["--package", "evenkeel", "--features", features])?;
         }
-        // With all features.
         crate::api::check()?;
         // Last, because its output stays in `target/doc`.
         document(&["--workspace"])
@@ -83,7 +77,7 @@ fn document(words: &[&str]) -> Result<()> {
 pub(crate) fn capabilities() -> Result<Vec<String>> {
     let manifest = std::fs::read_to_string(shell::root().join("crates/evenkeel/Cargo.toml"))?.parse::<toml::Table>()?;
     let features = manifest.get("features").and_then(toml::Value::as_table).into_iter().flatten();
-    Ok(features.map(|(name, _)| name.clone()).filter(|name| name != "testing").collect())
+    Ok(features.map(|(name, _)| name.clone()).filter(|name| name != "testing" && name != "default").collect())
 }
 
 /// Skips the check, with a message, if cargo-deny or the advisory database is missing.
