@@ -206,7 +206,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// Like [`invalidate`](Self::invalidate), for a writer that knows the row's new version: no older version is stored from
     /// now on, whatever its origin (a lagging replica, a paused process), for as long as the entry lives.
     ///
-    /// Not guaranteed: that the version is retained after an expiry, an eviction or a flush of the entry.
+    /// Not guaranteed: that the version is retained after an expiry, an eviction or a flush of the entry; that it keeps out the absence of
+    /// the row, which has no version.
     ///
     /// # Errors
     /// As [`invalidate`](Self::invalidate).

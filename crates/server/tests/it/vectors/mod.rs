@@ -153,8 +153,7 @@ fn entries() -> Vec<Value> {
         value: None,
         lease: None,
         floor: 0,
-        cold: false,
-        guard_until_ms: 0,
+        invalidated_at_ms: 0,
         suspect_until_ms: 0,
         windows: Vec::new(),
     };
