@@ -66,6 +66,7 @@ mod core;
 #[cfg(feature = "sql")]
 mod for_work;
 mod key;
+mod key_of;
 mod loading;
 mod metrics;
 mod near;
@@ -80,6 +81,7 @@ pub use evenkeel_protocol::cache::error::CacheError;
 #[cfg(feature = "sql")]
 pub(crate) use for_work::CacheOfWork;
 pub use key::{CacheKey, KeyWriter, key_text};
+pub use key_of::KeyOf;
 pub use reading::found::{Found, Stale, Tier};
 pub use reading::many::Incomplete;
 pub use settings::AfterWait;
