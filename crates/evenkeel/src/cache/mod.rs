@@ -87,7 +87,7 @@ pub use reading::many::Incomplete;
 pub use settings::AfterWait;
 pub use settings::builder::CacheBuilder;
 #[cfg(feature = "sql")]
-pub(crate) use settings::checks::{check_key, check_name, check_span};
+pub(crate) use settings::checks::{check_name, check_span, keys_named};
 pub use settings::freshness::{Freshness, Source, WhileWriting};
 pub use store::protocol::{CacheProtocol, ProtocolContext, ProtocolStore};
 pub(crate) use store::registry::Caches;
