@@ -41,15 +41,14 @@ fn valid() -> Vec<Vec<u8>> {
         value: None,
         lease: None,
         floor: 0,
-        cold: false,
-        guard_until_ms: 0,
+        invalidated_at_ms: 0,
         suspect_until_ms: 0,
         windows: Vec::new(),
     };
     let lease = LeaseBlock { token: Some(token), at_ms: 500, until_ms: 1_500 };
     let window = Window { token, until_ms: 2_000, suspect_until_ms: 3_000 };
-    let leased = Header { lease: Some(lease), cold: true, ..empty.clone() };
-    let written = Header { windows: vec![window, window], guard_until_ms: 1, suspect_until_ms: 2, ..leased };
+    let leased = Header { lease: Some(lease), ..empty.clone() };
+    let written = Header { windows: vec![window, window], invalidated_at_ms: 1, suspect_until_ms: 2, ..leased };
     let filled = Header { value: Some(value), floor: 5, ..empty.clone() };
     let headers = [empty, leased, written, filled];
     headers.map(|header| Entry { header, payload: Bytes::from_static(b"{\"id\":42}") }.to_bytes().to_vec()).to_vec()

@@ -1,7 +1,7 @@
 //! `cargo xtask sim cache|queue|stream|outbox|lock|robustness`: long simulations under faults. Each prints its counts, and fails on any
 //! violation.
 //!
-//! Each simulation is a test of the library (`cache::histories`, `queue::side::killed`, `stream::killed`, `sql::sim`, `lock::histories`,
+//! Each simulation is a test of the library (`cache::histories`, `cache::schedules`, `queue::side::killed`, `stream::killed`, `sql::sim`, `lock::histories`,
 //! `robustness`), of which every test run executes a short form. This task runs it for any number of seeds, jobs, entries or transactions.
 
 mod summaries;
@@ -13,11 +13,13 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use summaries::{
-    cache_summary, eventual_summary, lock_summary, outbox_summary, queue_summary, robustness_summary, stream_summary,
+    cache_summary, eventual_summary, lock_summary, outbox_summary, queue_summary, robustness_summary,
+    schedules_summary, stream_summary,
 };
 
 const CACHE: &str = "cache::histories::long_run";
 const EVENTUAL: &str = "cache::histories::eventual::long_run";
+const SCHEDULES: &str = "cache::schedules::long_run";
 const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
 const LOCK: &str = "lock::histories::long_run";
 const QUEUE: &str = "queue::side::killed::long_run";
@@ -54,7 +56,7 @@ struct Seeds {
 #[derive(clap::Subcommand)]
 enum Name {
     /// Check that strong reads of three processes are linearizable while connections are cut and processes are paused and killed, and that
-    /// eventual reads are never older than an acknowledged invalidation
+    /// eventual reads are never older than an acknowledged invalidation, also of loaders that read replicas
     Cache {
         #[command(flatten)]
         seeds: Seeds,
@@ -206,6 +208,7 @@ impl Seeds {
 
 fn cache(seeds: &str, json: bool) -> Result<()> {
     test::build()?;
+    play(&Suite::with(SCHEDULES)?, SCHEDULES, (SEEDS, seeds), json, schedules_summary)?;
     play(&Suite::with(EVENTUAL)?, EVENTUAL, (SEEDS, seeds), json, eventual_summary)?;
     play(&Suite::with(CACHE)?, CACHE, (SEEDS, seeds), json, cache_summary)
 }

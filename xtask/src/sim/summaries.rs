@@ -21,6 +21,18 @@ pub(super) fn eventual_summary(row: &Value) -> String {
     )
 }
 
+/// The counts of all schedules of loaders that read replicas.
+pub(super) fn schedules_summary(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    format!(
+        "{} schedules up to seed {}, with replicas, versions, deletions and mixed settings: {} values found, 0 stale after an acknowledged \
+         invalidation",
+        number("schedules"),
+        number("schedule_seed"),
+        number("served"),
+    )
+}
+
 /// The counts of one history of locks, or of all.
 pub(super) fn lock_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);

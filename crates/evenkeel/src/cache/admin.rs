@@ -3,7 +3,7 @@
 pub use evenkeel_protocol::cache::header::{Entry, Header, HeaderError, LeaseBlock, Value, Verdict, Window};
 pub use evenkeel_protocol::cache::steps::Mode;
 
-use super::settings::checks::{check_key, check_name, check_span};
+use super::settings::checks::{check_name, check_span, keys_named};
 use super::store::registry::Caches;
 use super::writing::invalidate::Invalidated;
 use super::writing::ledger::Demand;
@@ -16,7 +16,8 @@ use std::time::Duration;
 
 /// The operator's handle on a cache; cheap to clone. Built by [`Keel::cache_admin`](crate::Keel::cache_admin).
 ///
-/// Keys are texts as [`key_text`](super::key_text) returns them: the part between the braces of the Redis key.
+/// A key is a text: as [`key_text`](super::key_text) returns it, as Redis shows it between the braces, or, for a cache whose keys are text,
+/// the key itself (docs/spec/cache.md, "Keys as text").
 ///
 /// ```
 /// use evenkeel::Keel;
@@ -68,7 +69,8 @@ pub struct Outdated {
     pub version: Option<u64>,
     /// What happens to the old value.
     pub mode: Mode,
-    /// How far the replicas that loaders read may lag behind; zero if loaders read the primary.
+    /// How far the replicas that loaders read may lag behind; zero if loaders read the primary, or if you do not know: an entry that a
+    /// loader of replicas has used records the time of every invalidation.
     pub lag_max: Duration,
 }
 
@@ -84,7 +86,7 @@ impl CacheAdmin {
         &self.name
     }
 
-    /// The entry under a key. Costs one `GET`.
+    /// The entry that a text names; if it names several, the first that there is. Costs a `GET` for each.
     ///
     /// Not guaranteed: that a reader finds the same, because it may read a near cache of its process.
     ///
@@ -92,8 +94,18 @@ impl CacheAdmin {
     /// [`CacheError::Link`]; [`CacheError::Settings`] if no key has this text. An entry that cannot be decoded is not an error; it is
     /// written by a newer program, or by another protocol than the fenced one.
     pub async fn inspect(&self, key: &str) -> Result<Inspected, CacheError> {
-        let key = self.key(key)?;
-        let stored = self.caches.steps(&self.name).read(&key).await?;
+        let mut found = Inspected { now_ms: 0, entry: None };
+        for key in self.keys(key)? {
+            found = self.inspect_key(&key).await?;
+            if found.entry.is_some() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    async fn inspect_key(&self, key: &[u8]) -> Result<Inspected, CacheError> {
+        let stored = self.caches.steps(&self.name).read(key).await?;
         let context = &self.caches.context;
         let now_ms = context.link.as_ref().map_or_else(|| context.clock.unix_ms(), Link::server_now_ms);
         let entry = stored
@@ -102,8 +114,7 @@ impl CacheAdmin {
         Ok(Inspected { now_ms, entry })
     }
 
-    /// Purges an entry: its value is never served again, not even to a reader whose load fails. If replicas may lag behind, use
-    /// [`invalidate`](Self::invalidate).
+    /// Purges an entry: its value is never served again, not even to a reader whose load fails.
     ///
     /// # Errors
     /// As [`invalidate`](Self::invalidate).
@@ -112,25 +123,36 @@ impl CacheAdmin {
     }
 
     /// Invalidates an entry, with the guarantee of [`Cache::invalidate`](super::Cache::invalidate): no process stores a value that was
-    /// read from the database before it. If the cache is open in this process, its handle carries it out.
+    /// read from the database before it. If the cache is open in this process, its handle carries it out. If a text names several entries,
+    /// all of them are invalidated. [`Invalidated::NoEntry`] says that there was none: check the names of the cache and of the key.
     ///
-    /// Not guaranteed: that there was an entry, nor that this is recorded for a replay after a failover, unless the cache is open in this
-    /// process.
+    /// Not guaranteed: that this is recorded for a replay after a failover, unless the cache is open in this process.
     ///
     /// # Errors
     /// [`CacheError::Link`]: repeat the call. [`CacheError::Settings`]: no key has this text, or the time is longer than 34 years; nothing
     /// was changed.
     pub async fn invalidate(&self, key: &str, outdated: Outdated) -> Result<Invalidated, CacheError> {
-        let key = self.key(key)?;
+        let keys = self.keys(key)?;
         let Outdated { version, mode, lag_max } = outdated;
         let retain_ms = if let Mode::Expire { retain_ms } = mode { retain_ms } else { 0 };
         check_span(retain_ms.max(ms(lag_max))).map_err(|reason| self.refused(reason))?;
-        self.caches.invalidate(&self.name, &key, Demand { mode, floor: version, lag_ms_max: ms(lag_max) }).await
+        let demand = Demand { mode, floor: version, lag_ms_max: ms(lag_max) };
+        let mut result = Invalidated::NoEntry;
+        for key in keys {
+            // Only for the result: the invalidation does not depend on it.
+            let is_stored = self.inspect_key(&key).await.is_ok_and(|found| found.entry.is_some());
+            let one = self.caches.invalidate(&self.name, &key, demand).await?;
+            if one != Invalidated::Done || (is_stored && result == Invalidated::NoEntry) {
+                result = one;
+            }
+        }
+        Ok(result)
     }
 
-    fn key(&self, key: &str) -> Result<Bytes, CacheError> {
-        check_key(key.as_bytes()).map_err(|reason| self.refused(reason))?;
-        Ok(Bytes::copy_from_slice(key.as_bytes()))
+    /// The keys that a text names.
+    fn keys(&self, text: &str) -> Result<Vec<Bytes>, CacheError> {
+        let keys = keys_named(text).map_err(|reason| self.refused(reason))?;
+        Ok(keys.into_iter().map(Bytes::from).collect())
     }
 
     fn refused(&self, reason: String) -> CacheError {

@@ -2,6 +2,7 @@
 
 use super::core::Core;
 use super::key::{CacheKey, KeyBytes};
+use super::key_of::KeyOf;
 use super::near::{Hit, Number, SlotRef};
 use crate::cache::loading::loader::{Loader, loader, loader_from};
 use crate::cache::reading::demand::ReadPolicy;
@@ -13,7 +14,6 @@ use crate::cache::writing::invalidate::Invalidated;
 use crate::cache::writing::ledger::Demand;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::Mode;
-use std::borrow::Borrow;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -91,8 +91,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// them. Never an error of Redis.
     pub async fn get<Q, F, Load, E>(&self, key: &Q, load: F) -> Result<Option<Arc<V>>, CacheError>
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
         F: FnOnce(&Q) -> Load,
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -111,8 +110,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// As [`get`](Self::get); [`CacheError::Unsupported`] for a freshness that this cache cannot provide.
     pub async fn get_with<Q, F, Load, E>(&self, key: &Q, freshness: Freshness, load: F) -> Result<Found<V>, CacheError>
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
         F: FnOnce(&Q) -> Load,
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -151,8 +149,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// As [`get_with`](Self::get_with).
     pub async fn get_from<Q, F, Load, E>(&self, key: &Q, freshness: Freshness, load: F) -> Result<Found<V>, CacheError>
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
         F: FnOnce(Source) -> Load + Send + 'static,
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -173,8 +170,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     #[must_use]
     pub fn peek<Q>(&self, key: &Q) -> Option<Found<V>>
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
     {
         if !self.core.has_near() {
             return None;
@@ -197,8 +193,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// happened.
     pub async fn invalidate<Q>(&self, key: &Q) -> Result<Invalidated, CacheError>
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
     {
         self.end(key, self.core.expiring_demand()).await
     }
@@ -206,14 +201,14 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// Like [`invalidate`](Self::invalidate), for a writer that knows the row's new version: no older version is stored from
     /// now on, whatever its origin (a lagging replica, a paused process), for as long as the entry lives.
     ///
-    /// Not guaranteed: that the version is retained after an expiry, an eviction or a flush of the entry.
+    /// Not guaranteed: that the version is retained after an expiry, an eviction or a flush of the entry; that it keeps out the absence of
+    /// the row, which has no version.
     ///
     /// # Errors
     /// As [`invalidate`](Self::invalidate).
     pub async fn invalidate_at<Q>(&self, key: &Q, version: u64) -> Result<Invalidated, CacheError>
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
     {
         self.end(key, Demand { floor: Some(version), ..self.core.expiring_demand() }).await
     }
@@ -225,8 +220,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// As [`invalidate`](Self::invalidate).
     pub async fn purge<Q>(&self, key: &Q) -> Result<Invalidated, CacheError>
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
     {
         self.end(key, Demand { mode: Mode::Purge, ..self.core.expiring_demand() }).await
     }

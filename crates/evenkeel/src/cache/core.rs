@@ -53,6 +53,7 @@ pub(crate) struct Core<V> {
     pub(super) unreadable_log: LogLimit,
     pub(super) unstorable_log: LogLimit,
     pub(super) other_schema_log: LogLimit,
+    pub(super) other_keys_log: LogLimit,
     pub(super) metrics: Arc<CacheMetrics>,
     /// The process reports as long as its caches are open, also without their keel.
     pub(super) _reporter: Arc<Reporter>,

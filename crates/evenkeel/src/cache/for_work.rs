@@ -2,7 +2,8 @@
 
 use super::cache::Cache;
 use super::core::Core;
-use super::key::{CacheKey, KeyBytes};
+use super::key::KeyBytes;
+use super::key_of::KeyOf;
 use super::open::OpenCache;
 use crate::cache::settings::freshness::Freshness;
 use crate::cache::store::registry::Caches;
@@ -11,7 +12,6 @@ use bytes::Bytes;
 use evenkeel_link::Token;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::Mode;
-use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// A cache and its properties that a unit of work needs.
@@ -53,8 +53,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// A key in its encoded form.
     pub(crate) fn key_of_work<Q>(key: &Q) -> Bytes
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
     {
         Bytes::copy_from_slice(KeyBytes::new(key).as_slice())
     }

@@ -10,8 +10,7 @@ const INLINE_MAX: usize = 64;
 
 /// A value that identifies one entry.
 ///
-/// Two unequal keys must write different bytes, and a borrowed form must write the same bytes as the owned one (`str` and
-/// `String`), as with [`std::hash::Hash`]. Implemented for integers, text, bytes, `bool`, `char`, UUID-like `[u8; 16]`, and
+/// Two unequal keys must write different bytes. [`KeyOf`](super::KeyOf) says in which other forms a key may be given. Implemented for integers, text, bytes, `bool`, `char`, UUID-like `[u8; 16]`, and
 /// pairs and triples of keys.
 ///
 /// ```
@@ -44,7 +43,7 @@ pub struct KeyWriter {
     bytes: Buffer,
 }
 
-/// The text of a key between the braces of its Redis key, for logs and for `redis-cli`.
+/// The text of a key, for logs and operators. It stands between the braces of the Redis key, where `%` is `%25` and `}` is `%7D`.
 #[must_use]
 pub fn key_text<K: CacheKey + ?Sized>(key: &K) -> String {
     String::from_utf8_lossy(KeyBytes::new(key).as_slice()).into_owned()

@@ -109,8 +109,17 @@ impl CacheMetrics {
 }
 
 /// Why a loaded value was not stored.
-const REFUSALS: &[&str] =
-    &["superseded", "below_floor", "gone", "over_budget", "epoch", "codec", "store_unavailable", "bypassed"];
+const REFUSALS: &[&str] = &[
+    "superseded",
+    "below_floor",
+    "gone",
+    "over_budget",
+    "epoch",
+    "codec",
+    "store_unavailable",
+    "bypassed",
+    "other_keys",
+];
 
 /// Outcomes of invalidations that have not been applied yet.
 const UNDONE: &[&str] = &["failed", "unknown", "deferred"];

@@ -66,6 +66,7 @@ mod core;
 #[cfg(feature = "sql")]
 mod for_work;
 mod key;
+mod key_of;
 mod loading;
 mod metrics;
 mod near;
@@ -80,12 +81,13 @@ pub use evenkeel_protocol::cache::error::CacheError;
 #[cfg(feature = "sql")]
 pub(crate) use for_work::CacheOfWork;
 pub use key::{CacheKey, KeyWriter, key_text};
+pub use key_of::KeyOf;
 pub use reading::found::{Found, Stale, Tier};
 pub use reading::many::Incomplete;
 pub use settings::AfterWait;
 pub use settings::builder::CacheBuilder;
 #[cfg(feature = "sql")]
-pub(crate) use settings::checks::{check_key, check_name, check_span};
+pub(crate) use settings::checks::{check_name, check_span, keys_named};
 pub use settings::freshness::{Freshness, Source, WhileWriting};
 pub use store::protocol::{CacheProtocol, ProtocolContext, ProtocolStore};
 pub(crate) use store::registry::Caches;

@@ -22,11 +22,11 @@ local function open_stored(stored, now)
       open[#open + 1] = window
     else -- expired without being ended: its writer is dead or late, and may commit until the window's suspect time has passed
       e.suspect_until = math.max(e.suspect_until, window[3]) -- guard: suspect_after_expiry
+      e.invalidated_at = math.max(e.invalidated_at, window[3]) -- guard: suspect_on_replicas
     end
   end
   e.windows = open
   if e.suspect_until <= now then e.suspect_until = 0 end
-  if e.guard_until <= now then e.guard_until = 0 end
   return e, stored
 end
 
@@ -37,14 +37,13 @@ local function open_entry(key, now)
   return open_stored(stored, now)
 end
 
--- An entry without a value. The floor of an earlier entry under the key is lost. The ordinals begin at the current time, so that
+-- An entry without a value. The floor and the last invalidation of an earlier entry under the key are lost. The ordinals begin at the current time, so that
 -- they differ from those of an earlier entry even if a delayed copy of a lease restores that entry's generation.
-local function create_entry(now, generation, schema, lag, ends_at)
-  local e = { schema = schema, generation = generation, granted = 0, filled = 0, ends_at = ends_at, cold = false,
-    floor = NO_VERSION, guard_until = 0, suspect_until = 0, windows = {} }
+local function create_entry(now, generation, schema, ends_at)
+  local e = { schema = schema, generation = generation, granted = 0, filled = 0, ends_at = ends_at,
+    floor = NO_VERSION, invalidated_at = 0, suspect_until = 0, windows = {} }
   e.granted = now % 0x80000000 -- guard: creation_ordinals
   e.filled = e.granted
-  e.cold = lag > 0 -- guard: cold_rule
   drop_value(e)
   return e
 end
@@ -55,15 +54,18 @@ local function begin_generation(e, generation)
   e.filled = e.granted -- guard: void_ordinals
 end
 
+-- Whether a replica that lags by at most `lag` may lack a write that was invalidated before `at`. A last invalidation that is not
+-- known may be later.
+local function may_lack_writes(e, lag, at)
+  return lag > 0 and (e.invalidated_at == 0 or at < e.invalidated_at + lag)
+end
+
 -- `retain` nil is a purge; `floor` is 8 bytes or empty.
 local function invalidate_entry(e, now, generation, floor, retain, lag)
   begin_generation(e, generation) -- guard: invalidate_generation
-  if #floor == 0 and lag > 0 then
-    e.guard_until = math.max(e.guard_until, now + lag)
-    e.ends_at = math.max(e.ends_at, e.guard_until)
-  elseif #floor > 0 and is_older(e.floor, floor) then
-    e.floor = floor
-  end
+  -- If loaders read replicas; otherwise it stays unknown, which costs no space.
+  if lag > 0 or e.invalidated_at > 0 then e.invalidated_at = math.max(e.invalidated_at, now) end -- guard: invalidated_at
+  if #floor > 0 and is_older(e.floor, floor) then e.floor = floor end
   if not e.value then return drop_value(e) end
   if not retain then return drop_value(e) end -- guard: purge
   local hard_until = now + (retain or 0)

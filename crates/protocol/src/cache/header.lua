@@ -13,10 +13,10 @@ local function unpack_entry(bytes)
   if count > 4 or #bytes < needed + count * 28 then return nil, 'corrupt' end
   local _, _, codec, compression, schema, generation, granted, filled, loaded_at, soft_until, hard_until, ends_at
     = struct.unpack(HEAD, bytes)
-  local e = { value = has(1), absent = has(2), stale = has(4), cold = has(8), version = nil, lease = nil,
+  local e = { value = has(1), absent = has(2), stale = has(4), version = nil, lease = nil,
     codec = codec, compression = compression, schema = schema, generation = generation, granted = granted,
     filled = filled, loaded_at = loaded_at, soft_until = soft_until, hard_until = hard_until, ends_at = ends_at,
-    floor = NO_VERSION, guard_until = 0, suspect_until = 0, windows = {}, payload = '' }
+    floor = NO_VERSION, invalidated_at = 0, suspect_until = 0, windows = {}, payload = '' }
   if has(32) then
     e.lease = { struct.unpack('>c16I6I6', bytes, at) }
     at = at + 28
@@ -27,7 +27,7 @@ local function unpack_entry(bytes)
   end
   if not (has(1) and has(16)) then e.version = nil elseif not has(64) then e.version = NO_VERSION end
   if has(128) then
-    e.guard_until, e.suspect_until = struct.unpack('>I6I6', bytes, at)
+    e.invalidated_at, e.suspect_until = struct.unpack('>I6I6', bytes, at)
     at = at + 13
   end
   for n = 1, count do
@@ -42,13 +42,14 @@ local function pack_entry(e)
   local lease, floors, windows = '', '', ''
   if e.lease then lease = struct.pack('>c16I6I6', e.lease[1], e.lease[2], e.lease[3]) end
   if e.floor ~= NO_VERSION or e.version then floors = e.floor .. (e.version or NO_VERSION) end
-  if e.guard_until > 0 or e.suspect_until > 0 or #e.windows > 0 then
-    windows = struct.pack('>I6I6B', e.guard_until, e.suspect_until, #e.windows)
+  if e.invalidated_at > 0 or e.suspect_until > 0 or #e.windows > 0 then
+    windows = struct.pack('>I6I6B', e.invalidated_at, e.suspect_until, #e.windows)
     for _, window in ipairs(e.windows) do
       windows = windows .. struct.pack('>c16I6I6', window[1], window[2], window[3])
     end
   end
-  local flags = (e.value and 1 or 0) + (e.absent and 2 or 0) + (e.stale and 4 or 0) + (e.cold and 8 or 0)
+  -- Flag 8 is for programs of the version before, which then read the primary.
+  local flags = (e.value and 1 or 0) + (e.absent and 2 or 0) + (e.stale and 4 or 0) + (e.invalidated_at > 0 and 8 or 0)
     + (e.version and 16 or 0) + (e.lease and 32 or 0) + (floors ~= '' and 64 or 0) + (windows ~= '' and 128 or 0)
   local head = struct.pack(HEAD, 0xF9, flags, e.codec, e.compression, e.schema, e.generation, e.granted, e.filled,
     e.loaded_at, e.soft_until, e.hard_until, e.ends_at)

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0 format      1   0xF8 + 1; bytes from 0xF8 up never occur in text, so a foreign value is distinguished from an entry
-//!  1 flags       1   1 value · 2 row absent · 4 stale · 8 cold · 16 versioned · 32 lease · 64 floors · 128 windows
+//!  1 flags       1   1 value · 2 row absent · 4 stale · 8 see below · 16 versioned · 32 lease · 64 floors · 128 windows
 //!  2 codec       1   of the payload
 //!  3 compression 1   of the payload
 //!  4 schema      4   fingerprint of the value's schema
@@ -15,9 +15,11 @@
 //! 42 ends_at     6   after this the entry counts as absent; the key expires in Redis at the same time
 //! 48 lease      28   token 16 (zero: none, the last load failed), granted at 6, until 6        if flag 32
 //!    floors     16   floor 8, version of the value 8                                          if flag 64
-//!    windows   13+   guard_until 6, suspect_until 6, count 1; each: token 16, until 6, suspect_until 6   if flag 128
+//!    windows   13+   invalidated_at 6, suspect_until 6, count 1; each: token 16, until 6, suspect_until 6   if flag 128
 //!    payload         the rest
 //! ```
+//!
+//! Flag 8 is set with `invalidated_at`, and ignored here: for programs of the version before it means that loads must read the primary.
 //!
 //! Numbers are big-endian; times are milliseconds since 1970 on the store's clock. `header.lua` reads and writes
 //! the same layout: change both together, and change the format byte.
@@ -38,7 +40,7 @@ mod flag {
     pub(crate) const VALUE: u8 = 1;
     pub(crate) const ABSENT: u8 = 2;
     pub(crate) const STALE: u8 = 4;
-    pub(crate) const COLD: u8 = 8;
+    pub(crate) const LEGACY_COLD: u8 = 8;
     pub(crate) const VERSIONED: u8 = 16;
     pub(crate) const LEASE: u8 = 32;
     pub(crate) const FLOORS: u8 = 64;
@@ -131,10 +133,9 @@ pub struct Header {
     pub lease: Option<LeaseBlock>,
     /// The minimum version that may be stored; 0 if none is known.
     pub floor: u64,
-    /// The floor was lost (the entry was created again), so the version of a replica's answer cannot be checked.
-    pub cold: bool,
-    /// Loads before this time must read the primary; 0 for none.
-    pub guard_until_ms: u64,
+    /// The row was last invalidated at this time or before; 0 if that is unknown. A replica has every invalidated write once its lag has
+    /// passed since then.
+    pub invalidated_at_ms: u64,
     /// Before this time a writer whose window has expired may still commit; 0 for none.
     pub suspect_until_ms: u64,
     /// Open update windows, in the order of their opening; at most [`WINDOWS_MAX`].
@@ -222,7 +223,7 @@ impl Header {
         } else {
             (0, 0)
         };
-        let (guard_until_ms, suspect_until_ms, windows) =
+        let (invalidated_at_ms, suspect_until_ms, windows) =
             if has(flag::WINDOWS) { reader.windows()? } else { (0, 0, Vec::new()) };
         let value = has(flag::VALUE).then_some(Value {
             loaded_at_ms,
@@ -234,7 +235,6 @@ impl Header {
             codec,
             compression,
         });
-        let cold = has(flag::COLD);
         Some(Self {
             schema,
             generation,
@@ -244,8 +244,7 @@ impl Header {
             value,
             lease,
             floor,
-            cold,
-            guard_until_ms,
+            invalidated_at_ms,
             suspect_until_ms,
             windows,
         })
@@ -256,12 +255,12 @@ impl Header {
         let value = self.value.as_ref();
         let version = value.and_then(|value| value.version);
         let has_floors = self.floor > 0 || version.is_some();
-        let has_windows = self.guard_until_ms > 0 || self.suspect_until_ms > 0 || !self.windows.is_empty();
+        let has_windows = self.invalidated_at_ms > 0 || self.suspect_until_ms > 0 || !self.windows.is_empty();
         let flags = [
             (value.is_some(), flag::VALUE),
             (value.is_some_and(|value| value.absent), flag::ABSENT),
             (value.is_some_and(|value| value.stale), flag::STALE),
-            (self.cold, flag::COLD),
+            (self.invalidated_at_ms > 0, flag::LEGACY_COLD),
             (version.is_some(), flag::VERSIONED),
             (self.lease.is_some(), flag::LEASE),
             (has_floors, flag::FLOORS),
@@ -297,7 +296,7 @@ impl Header {
     }
 
     fn write_windows(&self, out: &mut impl BufMut) {
-        put_time(out, self.guard_until_ms);
+        put_time(out, self.invalidated_at_ms);
         put_time(out, self.suspect_until_ms);
         let windows = self.windows.get(..WINDOWS_MAX).unwrap_or(&self.windows);
         out.put_u8(u8::try_from(windows.len()).unwrap_or(u8::MAX));
@@ -337,7 +336,7 @@ impl Reader<'_> {
     }
 
     fn windows(&mut self) -> Option<(u64, u64, Vec<Window>)> {
-        let (guard_until_ms, suspect_until_ms) = (self.time()?, self.time()?);
+        let (invalidated_at_ms, suspect_until_ms) = (self.time()?, self.time()?);
         let [count] = self.take()?;
         if usize::from(count) > WINDOWS_MAX {
             return None;
@@ -348,6 +347,6 @@ impl Reader<'_> {
                 Some(Window { token: Token::from(token), until_ms: self.time()?, suspect_until_ms: self.time()? })
             })
             .collect::<Option<_>>()?;
-        Some((guard_until_ms, suspect_until_ms, windows))
+        Some((invalidated_at_ms, suspect_until_ms, windows))
     }
 }

@@ -123,7 +123,7 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
         Found::NewerFormat if guard("model_lease_newer_format") => return keep(Leased::OtherSchema),
         Found::Nothing | Found::Corrupt | Found::NewerFormat => {
             let ends_at_ms = now_ms + span(ask.life_ms);
-            (Entry::create(now_ms, ask.generation, ask.schema, ask.lag_ms_max, ends_at_ms), Bytes::new())
+            (Entry::create(now_ms, ask.generation, ask.schema, ends_at_ms), Bytes::new())
         }
         Found::Entry { entry, stored } => (entry, stored),
     };
@@ -150,7 +150,7 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
         && guard("model_lease_repeat")
         && held.token == Some(ask.token)
     {
-        return keep(Leased::Granted(grant(&entry, held.at_ms, now_ms)));
+        return keep(Leased::Granted(grant(&entry, held.at_ms, ask)));
     }
     if entry.satisfies(ask.why, now_ms) {
         return keep(Leased::AlreadyStored(stored));
@@ -170,18 +170,23 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
     if guard("model_lease_life") {
         entry.extend_to(now_ms + span(ask.life_ms));
     }
-    let granted = grant(&entry, now_ms, now_ms);
+    // Created, or invalidated by programs that read no replicas: the last invalidation may have been just now.
+    if ask.lag_ms_max > 0 && entry.header.invalidated_at_ms == 0 && guard("model_unknown_invalidation") {
+        entry.header.invalidated_at_ms = now_ms;
+    }
+    let granted = grant(&entry, now_ms, ask);
     write(entry, Leased::Granted(granted))
 }
 
-fn grant(entry: &Entry, at_ms: u64, now_ms: u64) -> Grant {
+fn grant(entry: &Entry, at_ms: u64, ask: &Lease) -> Grant {
     let header = &entry.header;
-    let primary_required = header.cold || now_ms < header.guard_until_ms;
+    let primary_required = entry.may_lack_writes(ask.lag_ms_max, at_ms);
     Grant { generation: header.generation, ordinal: header.granted, at_ms, primary_required }
 }
 
 fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
     let Found::Entry { mut entry, .. } = found else { return keep(Filled::Gone) };
+    let lacks_writes = entry.may_lack_writes(with.replica_lag_ms, with.grant.at_ms);
     let header = &mut entry.header;
     let ordinal = with.grant.ordinal;
     if guard("model_fill_generation") && with.grant.generation != header.generation {
@@ -196,7 +201,7 @@ fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
     if guard("model_floor") && with.version.is_some_and(|version| version < header.floor) {
         return keep(Filled::BelowFloor);
     }
-    if guard("model_fill_replica") && with.from_replica && (header.cold || now_ms < header.guard_until_ms) {
+    if guard("model_fill_replica") && lacks_writes {
         return keep(Filled::BelowFloor);
     }
     let mut hard_until_ms = with.grant.at_ms.saturating_add(span(with.hard_ms));
@@ -217,13 +222,12 @@ fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
         compression: with.compression,
     });
     header.filled = ordinal;
-    header.cold &= with.from_replica;
     if guard("model_floor_raised") {
         header.floor = header.floor.max(with.version.unwrap_or(0));
     }
     if ordinal == header.granted {
         header.lease = None;
-        header.ends_at_ms = header.guard_until_ms.max(header.suspect_until_ms); // no later load needs the entry
+        header.ends_at_ms = header.suspect_until_ms; // no later load needs the entry
     }
     entry.payload = with.payload.clone();
     entry.extend_to(hard_until_ms);
@@ -257,10 +261,7 @@ fn invalidate(found: Found, now_ms: u64, invalidation: &Invalidation) -> Outcome
 fn begin_write(found: Found, now_ms: u64, begin: &BeginWrite) -> Outcome<Begun> {
     let mut entry = match found {
         Found::Entry { entry, .. } => entry,
-        _ => {
-            let Invalidation { generation, lag_ms_max, .. } = begin.invalidation;
-            Entry::create(now_ms, generation, begin.schema, lag_ms_max, now_ms)
-        }
+        _ => Entry::create(now_ms, begin.invalidation.generation, begin.schema, now_ms),
     };
     let windows = &entry.header.windows;
     if let Some(own) = windows.iter().find(|window| guard("model_begin_repeat") && window.token == begin.token) {

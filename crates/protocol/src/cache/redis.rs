@@ -121,7 +121,7 @@ impl RedisCache {
             &span(with.soft_ms),
             &span(with.hard_ms),
             &span(with.suspect_ms),
-            flag(with.from_replica),
+            &span(with.replica_lag_ms),
             &span(with.spare_ms),
         ];
         match self.run_via(&self.quick, epoch, &FILL, key, &args).await? {

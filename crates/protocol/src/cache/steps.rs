@@ -64,7 +64,7 @@ pub struct Lease {
     pub why: Why,
     /// Fingerprint of the value's schema; an entry of another schema is loaded without storing.
     pub schema: u32,
-    /// How far the replicas that loaders read may lag behind, 0 if loaders read the primary.
+    /// How far the replicas that this loader may read lag behind, 0 if it reads the primary.
     pub lag_ms_max: u64,
 }
 
@@ -78,8 +78,8 @@ pub struct Grant {
     /// The store's time of the lease. The value's ttl counts from here, before the database was read, so that it
     /// bounds the age of a served value however long the load took.
     pub at_ms: u64,
-    /// The load must read the primary, because the entry has no version with which a replica's answer could be checked. A fill
-    /// from a replica would be rejected.
+    /// The load must read the primary, because a replica may lack a write that was invalidated before the lease. A fill from a
+    /// replica would be rejected.
     pub primary_required: bool,
 }
 
@@ -134,8 +134,8 @@ pub struct Fill {
     pub spare_ms: u64,
     /// The maximum ttl of the value (from now) while a writer whose window expired may still commit.
     pub suspect_ms: u64,
-    /// Whether the value was read from a replica.
-    pub from_replica: bool,
+    /// How far the replica from which the value was read may lag behind, 0 if it was read from the primary.
+    pub replica_lag_ms: u64,
 }
 
 /// The result of a fill. Only `Stored` changes the entry.
@@ -145,7 +145,7 @@ pub enum Filled {
     Stored,
     /// An invalidation or a newer load was first.
     Superseded,
-    /// The value is below the floor, or was read from a replica whose version cannot be checked.
+    /// The value is below the floor, or was read from a replica although the grant required the primary.
     BelowFloor,
     /// The entry is gone (evicted, expired or flushed) and the permission with it; or the value has already expired.
     Gone,
@@ -173,8 +173,8 @@ pub struct Invalidation {
     pub floor: Option<u64>,
     /// What happens to the old value.
     pub mode: Mode,
-    /// How far the replicas that loaders read may lag behind, 0 if loaders read the primary. Without a `floor`, loads
-    /// must read the primary for this long.
+    /// How far the replicas that loaders read may lag behind, 0 if loaders read the primary, or if the caller does not know: then
+    /// the entry records the time of the invalidation only if a loader that reads replicas has used it before.
     pub lag_ms_max: u64,
 }
 

@@ -89,8 +89,9 @@ fn of_entry(header: &Header, now: u64) -> Vec<(&'static str, String)> {
         let left = span(header.suspect_until_ms - now);
         facts.push(("suspect", format!("for another {left}: a writer whose window expired may still commit")));
     }
-    if header.guard_until_ms > now {
-        facts.push(("loads", format!("must read the primary for another {}", span(header.guard_until_ms - now))));
+    if header.invalidated_at_ms > 0 {
+        let invalidated = distance(header.invalidated_at_ms, now);
+        facts.push(("invalidated", format!("{invalidated}; until the lag has passed, loads read no replica")));
     }
     facts.push(("entry ends", format!("{} ({})", moment(header.ends_at_ms), distance(header.ends_at_ms, now))));
     facts.push(("schema", format!("{:08x}", header.schema)));

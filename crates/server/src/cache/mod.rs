@@ -10,8 +10,8 @@ use crate::output::{Output, table};
 use crate::time;
 use anyhow::{Result, anyhow};
 use evenkeel::Keel;
-use evenkeel::cache::CacheError;
 use evenkeel::cache::admin::{Mode, Outdated};
+use evenkeel::cache::{CacheError, Invalidated};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -36,7 +36,7 @@ enum Command {
 struct Key {
     /// Name of the cache
     cache: String,
-    /// Key, as in Redis between the braces: 42, or 7,42 for the pair (7, 42)
+    /// Key, as in Redis between the braces, or as the program has it: 42, 7,42 for the pair (7, 42), /a%20b
     key: String,
 }
 
@@ -50,7 +50,7 @@ struct InvalidateArguments {
     /// How long the old value may be served while one reader loads the new one, for example 5s (default: not at all)
     #[arg(long, value_name = "SPAN", value_parser = time::read_span, conflicts_with = "purge")]
     retain: Option<u64>,
-    /// How far the replicas that loaders read may lag behind, for example 2s (default: loaders read the primary)
+    /// How far the replicas that loaders read may lag behind, for example 2s; the entry knows, if a loader of replicas has used it
     #[arg(long, value_name = "SPAN", value_parser = time::read_span)]
     lag: Option<u64>,
     /// Never serve the old value again, not even to a reader whose load fails
@@ -81,9 +81,12 @@ async fn invalidate(keel: &Keel, arguments: &InvalidateArguments, output: Output
     let mode = if arguments.purge { Mode::Purge } else { Mode::Expire { retain_ms: arguments.retain.unwrap_or(0) } };
     let lag_max = Duration::from_millis(arguments.lag.unwrap_or(0));
     let outdated = Outdated { version: arguments.version, mode, lag_max };
-    keel.cache_admin(cache)?.invalidate(key, outdated).await.map_err(repeat)?;
+    let done = keel.cache_admin(cache)?.invalidate(key, outdated).await.map_err(repeat)?;
     let word = if arguments.purge { "purged" } else { "invalidated" };
-    output.print(&json!({ "cache": cache, "key": key, "result": word }), &format!("{cache} {key}: {word}\n"))?;
+    let is_stored = done != Invalidated::NoEntry;
+    let note = if is_stored { "" } else { " (there was no entry; check the names of the cache and of the key)" };
+    let value = json!({ "cache": cache, "key": key, "result": word, "was_stored": is_stored });
+    output.print(&value, &format!("{cache} {key}: {word}{note}\n"))?;
     Ok(true)
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Arguments {
 pub(super) async fn run(servers: &Servers<'_>, arguments: Arguments, output: Output) -> Result<bool> {
     let topic = super::topic(servers, &arguments.job.topic).await?;
     add::check_body(&topic, &arguments.body)?;
-    let id = super::job_id(&arguments.job.id);
+    let id = super::job_id(&topic, &arguments.job.id).await?;
     let (body, seen) = (Bytes::from(arguments.body), arguments.seen.map(Bytes::from));
     let Some(found) = topic.job(id).await? else {
         bail!("queue {}: no job {} (unknown id, or its completion record has expired)", topic.name(), arguments.job.id);

@@ -49,7 +49,7 @@ pub(super) struct RescheduleArguments {
 
 pub(super) async fn revoke(servers: &Servers<'_>, arguments: &Ids, output: Output) -> Result<bool> {
     let topic = super::topic(servers, &arguments.topic).await?;
-    let ids: Vec<_> = arguments.ids.iter().map(|id| super::job_id(id)).collect();
+    let ids = super::job_ids(&topic, &arguments.ids).await?;
     let answers = topic.revoke(&ids).await?;
     let result = |answer: &Revoked| match answer {
         Revoked::Revoked => (true, "revoked".to_owned()),
@@ -68,7 +68,7 @@ pub(super) async fn revoke(servers: &Servers<'_>, arguments: &Ids, output: Outpu
 
 pub(super) async fn run_now(servers: &Servers<'_>, arguments: &Ids, output: Output) -> Result<bool> {
     let topic = super::topic(servers, &arguments.topic).await?;
-    let ids: Vec<_> = arguments.ids.iter().map(|id| super::job_id(id)).collect();
+    let ids = super::job_ids(&topic, &arguments.ids).await?;
     let answers = topic.run_now(&ids).await?;
     output.report(&arguments.ids, answers.iter().map(|answer| moved(*answer, "due now")))
 }
@@ -80,7 +80,8 @@ pub(super) async fn reschedule(servers: &Servers<'_>, arguments: RescheduleArgum
     }
     let topic = super::topic(servers, &arguments.job.topic).await?;
     let body = arguments.body.map(|body| body.into_bytes().into());
-    let change = Reschedule { id: super::job_id(&arguments.job.id), when, body, codec: Some(topic.codec()) };
+    let id = super::job_id(&topic, &arguments.job.id).await?;
+    let change = Reschedule { id, when, body, codec: Some(topic.codec()) };
     let answer = topic.change(change).await?;
     output.report(&[arguments.job.id], [moved(answer, "changed")].into_iter())
 }

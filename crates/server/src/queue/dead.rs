@@ -89,7 +89,10 @@ pub(super) async fn run(servers: &Servers<'_>, command: Command, output: Output)
 async fn redrive(servers: &Servers<'_>, arguments: RedriveArguments, output: Output) -> Result<bool> {
     let topic = super::topic(servers, &arguments.topic).await?;
     let name = arguments.name.clone().unwrap_or_else(|| time::text(topic.now_ms()));
-    let redrive = configured(topic.redrive(&name), &arguments);
+    let mut redrive = configured(topic.redrive(&name), &arguments);
+    if !arguments.ids.is_empty() {
+        redrive = redrive.only(super::job_ids(&topic, &arguments.ids).await?);
+    }
     if arguments.dry_run {
         let found = redrive.dry_run().await?;
         let first: Vec<String> = found.first.iter().map(ToString::to_string).collect();
@@ -136,9 +139,6 @@ async fn redrive(servers: &Servers<'_>, arguments: RedriveArguments, output: Out
 
 fn configured(redrive: TopicRedrive, arguments: &RedriveArguments) -> TopicRedrive {
     let mut redrive = redrive.filter(filter_of(arguments));
-    if !arguments.ids.is_empty() {
-        redrive = redrive.only(arguments.ids.iter().map(|id| super::job_id(id)));
-    }
     if let Some(rate) = arguments.rate {
         redrive = redrive.per_second(rate);
     }
@@ -177,7 +177,7 @@ async fn remove(servers: &Servers<'_>, arguments: &RemoveArguments, output: Outp
         )?;
         return Ok(true);
     }
-    let ids: Vec<_> = arguments.ids.iter().map(|id| super::job_id(id)).collect();
+    let ids = super::job_ids(&topic, &arguments.ids).await?;
     let answers = topic.delete_dead(&ids).await?;
     let result = |deleted: &bool| (*deleted, if *deleted { "deleted" } else { "not a dead letter" }.to_owned());
     output.report(&arguments.ids, answers.iter().map(result))

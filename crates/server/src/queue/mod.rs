@@ -18,8 +18,8 @@ use crate::database::{Database, on};
 use crate::listing::Listing;
 use crate::output::Output;
 use anyhow::Result;
-use evenkeel::queue::JobId;
 use evenkeel::queue::topic::Topic;
+use evenkeel::queue::{JobId, QueueError};
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
@@ -145,7 +145,27 @@ pub(crate) async fn listing(servers: &Servers<'_>, names: &[String]) -> Result<L
     stats::listing(&topics(servers, names).await?).await
 }
 
-/// Parses a job id: 32 hexadecimal digits, or the id that the sender chose.
-fn job_id(text: &str) -> JobId {
-    text.parse().unwrap_or_else(|_| JobId::named(text.as_bytes()))
+/// The job with this id: 32 hexadecimal digits, or the id that its sender chose, which may be 32 hexadecimal digits as well.
+async fn job_id(topic: &Topic, text: &str) -> Result<JobId> {
+    let chosen = JobId::named(text.as_bytes());
+    let Ok(id) = text.parse::<JobId>() else { return Ok(chosen) };
+    Ok(if !exists(topic, id).await? && exists(topic, chosen).await? { chosen } else { id })
+}
+
+async fn job_ids(topic: &Topic, texts: &[String]) -> Result<Vec<JobId>> {
+    let mut ids = Vec::with_capacity(texts.len());
+    for text in texts {
+        ids.push(job_id(topic, text).await?);
+    }
+    Ok(ids)
+}
+
+/// Whether the topic has a job, as far as this program can know.
+async fn exists(topic: &Topic, id: JobId) -> Result<bool, QueueError> {
+    match topic.job(id).await {
+        Ok(found) => Ok(found.is_some()),
+        Err(QueueError::Unreadable(_)) => Ok(true),
+        Err(QueueError::NeedsDatabase { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }

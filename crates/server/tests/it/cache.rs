@@ -1,7 +1,9 @@
 //! `evenkeel cache` against a real Redis.
 
 use crate::program::{Ran, evenkeel_async};
+use crate::vectors::{KEY_TEXTS, shown};
 use evenkeel::Keel;
+use evenkeel::cache::key_text;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -44,6 +46,32 @@ async fn entry_is_shown_and_invalidated() {
     let purged: Value = serde_json::from_str(&purged.out).unwrap();
     assert_eq!(purged["result"], json!("purged"));
     assert_eq!(read(5).await, 5);
+}
+
+/// An operator copied a key from Redis, or typed the text: the command said `invalidated`, and the entry stayed.
+#[tokio::test]
+async fn key_is_named_as_redis_shows_it_and_as_it_is() {
+    let redis = park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", redis.url, redis.prefix);
+    let keel = Keel::connect(&url).await.unwrap();
+    let users = keel.cache::<String, u64>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
+    let read = async |text: &str, version: u64| {
+        *users.get(text, |_| async move { Ok::<_, Infallible>(Some(version)) }).await.unwrap().unwrap()
+    };
+    let mut version = 0;
+    for text in KEY_TEXTS {
+        assert_eq!(read(text, version).await, version);
+        for named in [text.to_owned(), key_text(text), shown(text)] {
+            assert_eq!(cache(&url, &["show", "user", &named]).await.code, 0, "{named} is not found");
+            let done = cache(&url, &["invalidate", "user", &named]).await;
+            assert!(!done.out.contains("no entry"), "{named} names the entry of {text}: {}", done.out);
+            version += 1;
+            assert_eq!(read(text, version).await, version, "{named} names the entry of {text}");
+        }
+        version += 1;
+    }
+    let absent = cache(&url, &["invalidate", "user", "nosuch"]).await;
+    assert!(absent.code == 0 && absent.out.contains("there was no entry"), "{}", absent.out);
 }
 
 #[tokio::test]

@@ -81,7 +81,7 @@ impl<V: 'static> Core<V> {
         let Packed { codec, compression, payload } =
             packed.unwrap_or(Packed { codec: 0, compression: 0, payload: Bytes::new() });
         let lifetime = self.settings.lifetime(absent, rand::random());
-        let from_replica = lease.source == Source::Replica;
+        let replica_lag_ms = if lease.source == Source::Replica { self.settings.lag_ms() } else { 0 };
         Fill {
             grant: lease.grant,
             version,
@@ -93,7 +93,7 @@ impl<V: 'static> Core<V> {
             hard_ms: lifetime.hard_ms,
             spare_ms: self.settings.spare_ms(),
             suspect_ms: ms(self.settings.suspect_ttl),
-            from_replica,
+            replica_lag_ms,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::fill::FillOutcome;
 use super::load::Loaded;
 use super::plan::{Bypass, Reader};
-use super::single_flight::{Completion, Known, Outcome};
+use super::single_flight::{Completion, Known, Outcome, Tick};
 use crate::cache::core::Core;
 use crate::cache::metrics::Shed;
 use crate::cache::reading::found::Found;
@@ -171,6 +171,19 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Outcome::Failed(error)
             }
         }
+    }
+
+    /// Releases the lease of a load that found no row, although there may be one: the absence is not stored, and proves nothing to other
+    /// readers.
+    pub(crate) async fn settle_unproven(
+        &self,
+        lease: &HeldLease,
+        completion: &Completion<V>,
+        Loaded { found, known }: Loaded<V>,
+    ) -> Outcome<V> {
+        self.metrics.refused_fills.count("other_keys");
+        self.give_back(lease, completion, Duration::ZERO).await;
+        Outcome::Found { found, known: Known { at: Tick::NEVER, read_at: Tick::NEVER, ..known } }
     }
 
     /// Best effort: a lease that is not released expires.

@@ -57,7 +57,7 @@ where
     })
 }
 
-fn own_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> CacheError {
+pub(crate) fn own_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> CacheError {
     CacheError::Loader(Arc::from(error.into()))
 }
 

@@ -13,7 +13,7 @@ use crate::cache::key::KeyBytes;
 use crate::cache::loading::admission::Admitted;
 use crate::cache::loading::lease::{HeldLease, LeaseReply, NextStep};
 use crate::cache::loading::load::Loaded;
-use crate::cache::loading::loader::{self, BatchLoader, Rows};
+use crate::cache::loading::loader::{self, BatchLoader, Rows, own_error};
 use crate::cache::loading::plan::{Bypass, JOINS_MAX, Plan, Reader};
 use crate::cache::loading::single_flight::{CallHandle, Completion, Joined, Outcome, Tick};
 use crate::cache::settings::freshness::Source;
@@ -325,11 +325,15 @@ impl<V: Send + Sync + 'static> Core<V> {
     async fn load_batch(&self, own: Vec<OwnKey<V>>, source: Source, loader: BatchLoader<V>) {
         let (began, began_at) = (self.clock.now(), self.calls.tick());
         let mut rows = self.load_rows(loader).await;
+        let has_other_keys = self.has_other_keys(&rows, &own);
         in_groups(own.into_iter().map(|OwnKey { completion, lease, .. }| {
             let row = take(&mut rows, &completion);
             let loaded = row.and_then(|row| self.loaded(row, began, began_at, source));
             async move {
                 let outcome = match (lease, loaded) {
+                    (Some(lease), Ok(loaded)) if has_other_keys && loaded.found.value.is_none() => {
+                        self.settle_unproven(&lease, &completion, loaded).await
+                    }
                     (Some(lease), loaded) => self.settle(&lease, &completion, loaded).await,
                     (None, Ok(Loaded { found, known })) => Outcome::Found { found, known },
                     (None, Err(error)) => Outcome::Failed(error),
@@ -338,6 +342,23 @@ impl<V: Send + Sync + 'static> Core<V> {
             }
         }))
         .await;
+    }
+
+    /// Whether a run returned rows that were not requested in place of requested ones. The database may compare keys by other rules than
+    /// the cache (a case-insensitive column), so that such a row may be the requested one.
+    fn has_other_keys(&self, rows: &Result<Rows<V>, CacheError>, own: &[OwnKey<V>]) -> bool {
+        let Ok(rows) = rows else { return false };
+        let returned = own.iter().filter(|own| rows.contains_key(own.completion.key())).count();
+        let has_other_keys = returned < own.len() && returned < rows.len();
+        if has_other_keys && let Some(runs) = self.other_keys_log.line_due(self.clock.now()) {
+            tracing::warn!(
+                cache = %self.name,
+                runs,
+                "a batch loader returned rows for keys that were not requested, so the absence of the requested ones is not cached; \
+                 return each row under the key that was requested (a case-insensitive column finds rows by other keys)"
+            );
+        }
+        has_other_keys
     }
 }
 
@@ -352,5 +373,13 @@ fn take<V>(rows: &mut Result<Rows<V>, CacheError>, completion: &Completion<V>) -
 /// A batch of one key, as the loader of a single row.
 fn only<V: Send + 'static>(key: &KeyBytes, load: BatchLoader<V>) -> loader::Loader<V> {
     let key: Box<[u8]> = key.as_slice().into();
-    Box::new(|_| Box::pin(async move { Ok(load.await?.remove(&key)) }))
+    Box::new(|_| {
+        Box::pin(async move {
+            let mut rows = load.await?;
+            match rows.remove(&key) {
+                None if !rows.is_empty() => Err(own_error("the loader returned rows, but none for the requested key")),
+                row => Ok(row),
+            }
+        })
+    })
 }

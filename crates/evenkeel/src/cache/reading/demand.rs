@@ -63,8 +63,9 @@ impl ReadPolicy {
         }
     }
 
-    /// What to do with a stored value that some readers may be served.
-    pub(crate) fn decide(self, value: &Value, verdict: Verdict, now_ms: u64) -> Decision {
+    /// What to do with a stored value that some readers may be served. `serves_stale`: the cache has a `retain_stale`; the value may be
+    /// retained by a program that has one although this one has none.
+    pub(crate) fn decide(self, value: &Value, verdict: Verdict, now_ms: u64, serves_stale: bool) -> Decision {
         let age = Duration::from_millis(now_ms.saturating_sub(value.loaded_at_ms));
         if !self.accepts(age, value.version) {
             return Decision::Load(self.why(Why::Miss));
@@ -72,17 +73,18 @@ impl ReadPolicy {
         match verdict {
             Verdict::Hit => Decision::Serve,
             Verdict::Due => Decision::ServeAndLoad(Why::Refresh),
-            Verdict::Stale if self.accepts_stale() => Decision::ServeAndLoad(Why::Stale),
+            Verdict::Stale if self.accepts_stale(serves_stale) => Decision::ServeAndLoad(Why::Stale),
             Verdict::Stale => Decision::Load(self.why(Why::Stale)),
             Verdict::Miss => Decision::Load(self.why(Why::Miss)),
         }
     }
 
-    fn accepts_stale(self) -> bool {
+    fn accepts_stale(self, serves_stale: bool) -> bool {
         match self.0 {
             Freshness::Fresh => !guard("fresh_refuses_stale"),
             Freshness::StaleIfError(_) => !guard("stale_only_if_error"),
-            _ => true,
+            Freshness::StaleWhileRevalidate => true,
+            _ => serves_stale,
         }
     }
 

@@ -123,7 +123,7 @@ impl<V: 'static> Core<V> {
             tracked.fill(row.as_ref(), &header, weight, now_ms);
         }
         let found = found(row, value, now_ms);
-        let decision = policy.decide(value, verdict, now_ms);
+        let decision = policy.decide(value, verdict, now_ms, !self.settings.retain_stale.is_zero());
         match decision {
             Decision::Load(why) => {
                 let rescue = policy.may_rescue(found.age, self.settings.fail_safe).then_some(found);

@@ -32,8 +32,9 @@ pub struct Incomplete<K, V> {
 
 impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, V> {
     /// Returns the values under `keys`, as [`get`](Self::get) does for each of them, with one read of the store and one run of
-    /// `load` for all missing keys. `load` returns the rows that it finds with their keys; a key that it does not return does
-    /// not exist, and that is cached, too.
+    /// `load` for all missing keys. `load` returns the rows that it finds with the keys that were requested; a key that it does
+    /// not return does not exist, and that is cached, too. (If it also returns keys that were not requested, nothing is cached of
+    /// those that it does not return: a case-insensitive column finds the row of `Ada` for `ada`.)
     ///
     /// The keys are independent: a batch waits for running loads of its keys instead of repeating them (after its own loads
     /// have ended; if such a load returned no usable value, `load` is called again), and an invalidation of one key prevents

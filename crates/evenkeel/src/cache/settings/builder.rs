@@ -172,6 +172,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             unreadable_log: LogLimit::default(),
             unstorable_log: LogLimit::default(),
             other_schema_log: LogLimit::default(),
+            other_keys_log: LogLimit::default(),
             metrics,
             clock,
             settings,

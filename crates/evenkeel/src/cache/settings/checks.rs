@@ -1,6 +1,7 @@
 //! Rejects settings of a cache that cannot work together.
 
 use super::Settings;
+use evenkeel_protocol::cache::keys::keys_of_text;
 use evenkeel_protocol::cache::steps::SPAN_MS_MAX;
 use std::time::Duration;
 
@@ -131,12 +132,12 @@ pub(crate) fn check_name(cache: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A key that an operator or another program names as text. An empty one would be an empty hash tag, which no cache writes.
-pub(crate) fn check_key(key: &[u8]) -> Result<(), String> {
-    if key.is_empty() || key.len() > KEY_BYTES_MAX {
+/// The keys that an operator or another program names by a text. An empty one would be an empty hash tag, which no cache writes.
+pub(crate) fn keys_named(text: &str) -> Result<Vec<String>, String> {
+    if text.is_empty() || text.len() > KEY_BYTES_MAX {
         return Err(format!("the key must have 1 to {KEY_BYTES_MAX} bytes"));
     }
-    Ok(())
+    Ok(keys_of_text(text))
 }
 
 /// A time of an invalidation that does not come from the settings of a cache.

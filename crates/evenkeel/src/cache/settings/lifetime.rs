@@ -28,7 +28,8 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
 
         /// How long a value may be served as stale after [`Cache::invalidate`](crate::cache::Cache::invalidate) while one reader loads the new one. Default zero:
         /// readers wait for that load. With a longer time no reader waits, but a reader may see invalidated values for this long,
-        /// including values from before its own writes.
+        /// including values from before its own writes. A program without it is served no invalidated value, also if another program that
+        /// uses the cache retains one; among programs with different times, that of the program that invalidates applies.
         pub fn retain_stale(retain_stale: Duration) => draft.retain_stale = Some(retain_stale);
 
         /// The maximum age (counted from its load, not from its end) at which a value may be served instead of an error, if it has

@@ -42,11 +42,12 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         /// [`Cache::get_many_from`](crate::cache::Cache::get_many_from) pass the loader the source from which it may read; the loaders of the other calls get no source
         /// and must read the primary.
         ///
-        /// The primary is read by reads that need the newest row, for `lag_max` after an invalidation without a version, and for an
-        /// entry that was created again (after an eviction, for example, which also removed its minimum version).
+        /// The primary is read by reads that need the newest row, and for `lag_max` after the last invalidation, with a version or
+        /// without, by whichever process, whatever its settings. If an entry has no record of that (it was created again, after an
+        /// eviction for example, or only programs without this setting have used it), the last invalidation counts as just now.
         ///
         /// Not guaranteed: anything, if a replica lags further behind than this. Monitor the lag, and take such a replica out of
-        /// use.
+        /// use. While Redis is unavailable, loads may read a replica that lacks an invalidated write; nothing is stored then.
         pub fn reads_replicas(lag_max: Duration) => draft.replica_lag_max = Some(lag_max);
     }
 }

@@ -17,6 +17,9 @@ pub enum Invalidated {
     /// this process dies, by the next one that opens this cache with that folder. Until then other processes may serve the
     /// older value.
     Deferred,
+    /// As `Done`, and the store had no entry. Only [`CacheAdmin`](super::super::admin::CacheAdmin) says this, because an operator may have
+    /// mistyped a name; for a program an entry that is not stored is nothing special.
+    NoEntry,
 }
 
 impl Invalidated {

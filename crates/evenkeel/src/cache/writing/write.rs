@@ -3,9 +3,9 @@
 use super::window::{OpenWindow, WindowEnd, WriteWindow};
 use crate::cache::cache::Cache;
 use crate::cache::key::{CacheKey, KeyBytes};
+use crate::cache::key_of::KeyOf;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
-use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::future::Future;
 use tracing::Instrument;
@@ -52,8 +52,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// [`WriteError`]; only its `Failed` means that `write` was run.
     pub async fn write<Q, F, Write, T, E>(&self, key: &Q, write: F) -> Result<Written<T>, WriteError<E>>
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
         F: FnOnce() -> Write,
         Write: Future<Output = Result<T, E>>,
     {
@@ -67,8 +66,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// As [`write`](Self::write).
     pub async fn write_with<Q, F, Write, T, E>(&self, key: &Q, write: F) -> Result<Written<T>, WriteError<E>>
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
         F: FnOnce(OpenWindow) -> Write,
         Write: Future<Output = Result<T, E>>,
     {
@@ -123,8 +121,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// [`CacheError::WindowNotReplicated`] if too few replicas had the window in time: nothing may be written then.
     pub async fn begin_write<Q>(&self, key: &Q) -> Result<WriteWindow, CacheError>
     where
-        K: Borrow<Q>,
-        Q: CacheKey + ?Sized,
+        Q: KeyOf<K> + ?Sized,
     {
         self.core.begin_write(vec![KeyBytes::new(key)]).await
     }

@@ -89,7 +89,8 @@ stories! {
         versions_above_2_53_are_compared_exactly
         created_entry_requires_a_primary_read
         invalidation_requires_primary_read_for_replica_lag
-        entry_outlives_the_replica_lag;
+        entry_of_primary_readers_requires_a_primary_read
+        each_lag_counts_from_the_invalidation;
     schemas:
         programs_with_two_schemas_keep_each_others_entries
         fill_under_another_schema_is_rejected
@@ -108,5 +109,6 @@ stories! {
         end_of_expired_window_invalidates_later_value
         repeated_end_never_reports_an_open_window
         end_of_evicted_window_reports_expiry
-        window_does_not_extend_stale_retention;
+        window_does_not_extend_stale_retention
+        expired_window_requires_primary_read_for_replica_lag;
 }

@@ -44,10 +44,10 @@ fn window() -> impl Strategy<Value = Window> {
 
 fn entry() -> impl Strategy<Value = Entry> {
     let numbers = (any::<u32>(), any::<[u8; 8]>(), any::<u32>(), any::<u32>(), TIME);
-    let rules = (any::<u64>(), any::<bool>(), TIME, TIME, vec(window(), 0..=4));
+    let rules = (any::<u64>(), TIME, TIME, vec(window(), 0..=4));
     (numbers, option::of(value()), option::of(lease()), rules, vec(any::<u8>(), 0..40)).prop_map(
         |((schema, generation, granted, filled, ends_at_ms), value, lease, rules, payload)| {
-            let (floor, cold, guard_until_ms, suspect_until_ms, windows) = rules;
+            let (floor, invalidated_at_ms, suspect_until_ms, windows) = rules;
             let header = Header {
                 schema,
                 generation: Generation(generation),
@@ -57,8 +57,7 @@ fn entry() -> impl Strategy<Value = Entry> {
                 value,
                 lease,
                 floor,
-                cold,
-                guard_until_ms,
+                invalidated_at_ms,
                 suspect_until_ms,
                 windows,
             };
@@ -103,8 +102,7 @@ fn plain(value: Value) -> Header {
         value: Some(value),
         lease: None,
         floor: 0,
-        cold: false,
-        guard_until_ms: 0,
+        invalidated_at_ms: 0,
         suspect_until_ms: 0,
         windows: Vec::new(),
     }

@@ -43,7 +43,7 @@ async fn load(cache: &MemoryCache, key: &[u8], bytes: usize) -> Filled {
         hard_ms: HOUR_MS,
         spare_ms: 0,
         suspect_ms: 0,
-        from_replica: false,
+        replica_lag_ms: 0,
     };
     cache.fill(key, &fill).await.unwrap()
 }

@@ -6,20 +6,12 @@ use bytes::Bytes;
 use evenkeel_link::support::guard;
 
 impl Entry {
-    /// An entry without a value. The floor of an earlier entry under the key is lost. The ordinals begin at the current time, so
-    /// that they differ from those of an earlier entry even if a delayed copy of a lease restores that entry's
-    /// generation.
-    pub(super) fn create(now_ms: u64, generation: Generation, schema: u32, lag_ms_max: u64, ends_at_ms: u64) -> Self {
+    /// An entry without a value. The floor and the last invalidation of an earlier entry under the key are lost. The ordinals begin
+    /// at the current time, so that they differ from those of an earlier entry even if a delayed copy of a lease restores that
+    /// entry's generation.
+    pub(super) fn create(now_ms: u64, generation: Generation, schema: u32, ends_at_ms: u64) -> Self {
         let first = if guard("model_creation_ordinals") { u32::try_from(now_ms % (1 << 31)).unwrap_or(0) } else { 0 };
-        let header = Header {
-            schema,
-            generation,
-            granted: first,
-            filled: first,
-            ends_at_ms,
-            cold: guard("model_cold_rule") && lag_ms_max > 0,
-            ..Header::default()
-        };
+        let header = Header { schema, generation, granted: first, filled: first, ends_at_ms, ..Header::default() };
         Self { header, payload: Bytes::new() }
     }
 
@@ -55,6 +47,13 @@ impl Entry {
         self.payload = Bytes::new();
     }
 
+    /// Whether a replica that lags by at most `lag_ms_max` may lack a write that was invalidated before `at_ms`. A last invalidation
+    /// that is not known may be later.
+    pub(super) fn may_lack_writes(&self, lag_ms_max: u64, at_ms: u64) -> bool {
+        let known_ms = self.header.invalidated_at_ms;
+        lag_ms_max > 0 && (known_ms == 0 || at_ms < known_ms + span(lag_ms_max))
+    }
+
     pub(super) fn extend_to(&mut self, time_ms: u64) {
         self.header.ends_at_ms = self.header.ends_at_ms.max(time_ms);
     }
@@ -63,15 +62,12 @@ impl Entry {
         if guard("model_invalidate_generation") {
             self.begin_generation(invalidation.generation);
         }
-        match invalidation.floor {
-            Some(floor) => self.header.floor = self.header.floor.max(floor),
-            None if invalidation.lag_ms_max > 0 => {
-                let until_ms = self.header.guard_until_ms.max(now_ms + span(invalidation.lag_ms_max));
-                self.header.guard_until_ms = until_ms;
-                self.extend_to(until_ms);
-            }
-            None => {}
+        // If loaders read replicas; otherwise it stays unknown, which costs no space.
+        let matters = invalidation.lag_ms_max > 0 || self.header.invalidated_at_ms > 0;
+        if matters && guard("model_invalidated_at") {
+            self.header.invalidated_at_ms = self.header.invalidated_at_ms.max(now_ms);
         }
+        self.header.floor = self.header.floor.max(invalidation.floor.unwrap_or(0));
         match (invalidation.mode, &mut self.header.value) {
             (Mode::Expire { retain_ms }, Some(value)) => {
                 let mut hard_until_ms = now_ms + span(retain_ms);

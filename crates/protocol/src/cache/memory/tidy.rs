@@ -47,18 +47,19 @@ impl Entry {
             self.payload = Bytes::new();
         }
         // A window that expired without being ended: its writer is dead or late, and may commit until the suspect time has passed.
-        let suspect_until_ms = &mut header.suspect_until_ms;
+        let (suspect_until_ms, invalidated_at_ms) = (&mut header.suspect_until_ms, &mut header.invalidated_at_ms);
         header.windows.retain(|window| {
             let is_open = now_ms < window.until_ms;
             if !is_open && guard("model_suspect_after_expiry") {
                 *suspect_until_ms = (*suspect_until_ms).max(window.suspect_until_ms);
             }
+            if !is_open && guard("model_suspect_on_replicas") {
+                *invalidated_at_ms = (*invalidated_at_ms).max(window.suspect_until_ms);
+            }
             is_open
         });
-        for until_ms in [&mut header.suspect_until_ms, &mut header.guard_until_ms] {
-            if *until_ms <= now_ms {
-                *until_ms = 0;
-            }
+        if header.suspect_until_ms <= now_ms {
+            header.suspect_until_ms = 0;
         }
     }
 }

@@ -5,7 +5,7 @@
 -- Replies 1 open: ms left · 2 busy: ms until the first of the other windows expires
 -- Cost O(size of the entry). A repeat with the same token finds its window and changes nothing.
 local now, token, lag = now_ms(), ARGV[1], tonumber(ARGV[5])
-local e = open_entry(KEYS[1], now) or create_entry(now, ARGV[2], tonumber(ARGV[8]), lag, now)
+local e = open_entry(KEYS[1], now) or create_entry(now, ARGV[2], tonumber(ARGV[8]), now)
 local first
 for _, window in ipairs(e.windows) do
   if window[1] == token then return { 1, window[2] - now } end -- guard: begin_repeat

@@ -9,6 +9,7 @@ use crate::console::rights::{Action, Visitor};
 use crate::console::source::cache_problem;
 use axum::Json;
 use axum::extract::{Path, State};
+use evenkeel::cache::Invalidated;
 use evenkeel::cache::admin::{self, Mode};
 use serde::Deserialize;
 use serde_json::json;
@@ -19,14 +20,14 @@ use web::{JsonBody, Problem};
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Outdated {
-    /// The key, as its text is written in Redis.
+    /// The key, as Redis shows it between the braces, or as the program has it; in a tuple, `\\,` is a comma of a part.
     key: String,
     /// The new version of the row: no older one is stored from now on.
     version: Option<Wide>,
     /// How long the old value may be served while one reader loads the new one.
     #[serde(default)]
     retain_ms: Wide,
-    /// How far the replicas that loaders read may lag behind; 0: loaders read the primary.
+    /// How far the replicas that loaders read may lag behind; 0: the primary is read, or the entry knows.
     #[serde(default)]
     lag_ms: Wide,
     /// The old value is never served again, not even to a reader whose load fails.
@@ -39,7 +40,7 @@ pub(super) struct Outdated {
     tag = "programs", summary = "Invalidate an entry of a cache",
     params(("source" = String, Path), ("cache" = String, Path)),
     request_body = Outdated,
-    responses((status = 200, description = "Done", body = Changed), ActProblems)
+    responses((status = 200, description = "Done: `invalidated`, or `no_entry` if there was none", body = Changed), ActProblems)
 )]
 pub(super) async fn invalidate(
     State(app): State<App>,
@@ -55,7 +56,8 @@ pub(super) async fn invalidate(
     let with = admin::Outdated { version: outdated.version.map(|version| version.0), mode, lag_max };
     let act = async {
         let done = admin.invalidate(&outdated.key, with).await;
-        done.map(|_| Changed { result: "invalidated" }).map_err(|error| cache_problem("key", &error))
+        let result = |done| if done == Invalidated::NoEntry { "no_entry" } else { "invalidated" };
+        done.map(|done| Changed { result: result(done) }).map_err(|error| cache_problem("key", &error))
     };
     app.act(&visitor, "invalidate", json!({ "cache": cache, "key": outdated.key }), act).await.map(Json)
 }

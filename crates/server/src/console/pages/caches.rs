@@ -12,6 +12,7 @@ use crate::console::source::cache_problem;
 use crate::output::truncated;
 use crate::time::read_span;
 use axum::response::Redirect;
+use evenkeel::cache::Invalidated;
 use evenkeel::cache::admin::{Inspected, Mode, Outdated};
 use maud::{Markup, html};
 use percent_encoding::utf8_percent_encode;
@@ -117,8 +118,9 @@ pub(super) async fn invalidate(
     let outdated = Outdated { version: None, mode, lag_max: Duration::from_millis(lag_ms) };
     let act = async {
         // This program has no spool, in which an invalidation could wait for Redis: it is done, or it is an error.
-        admin.invalidate(&key, outdated).await.map_err(|error| cache_problem("key", &error))?;
+        let done = admin.invalidate(&key, outdated).await.map_err(|error| cache_problem("key", &error))?;
         Ok(match mode {
+            _ if done == Invalidated::NoEntry => "There was no entry. Check the names of the cache and of the key.",
             Mode::Purge => "Purged: the old value is never served again.",
             Mode::Expire { .. } => "Invalidated: the next read loads the value.",
         })

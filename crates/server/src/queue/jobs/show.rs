@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 pub(in crate::queue) async fn job(servers: &Servers<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
     let topic = topic(servers, &arguments.topic).await?;
-    let id = job_id(&arguments.id);
+    let id = job_id(&topic, &arguments.id).await?;
     let now = topic.now_ms();
     match topic.job(id).await? {
         None => bail!(

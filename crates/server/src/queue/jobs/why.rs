@@ -10,7 +10,7 @@ use serde_json::json;
 /// Exit code 1 if the job is unknown.
 pub(in crate::queue) async fn why(servers: &Servers<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
     let topic = topic(servers, &arguments.topic).await?;
-    let id = job_id(&arguments.id);
+    let id = job_id(&topic, &arguments.id).await?;
     let why = topic.why(id).await?;
     let value = json!({ "id": id.to_string(), "reason": reason(&why), "text": why.to_string() });
     output.print(&value, &format!("{}: {why}\n", arguments.id))?;

@@ -95,4 +95,6 @@ async fn invalidated_entry_is_loaded_again() {
     let done = Caller::local(&console).act("/caches/user/invalidate", &json!({ "key": "42" })).await;
     assert_eq!(done["result"], "invalidated");
     assert_eq!(load("new").await, "new");
+    let absent = Caller::local(&console).act("/caches/user/invalidate", &json!({ "key": "nosuch" })).await;
+    assert_eq!(absent["result"], "no_entry");
 }

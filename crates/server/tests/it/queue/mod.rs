@@ -123,6 +123,11 @@ async fn job_is_inspected_and_changed() {
     let refused = fixture.queue(&["revoke", "mail", hex, "never/seen"]).await;
     assert_eq!(refused.code, 1);
     assert_eq!(refused.out.lines().filter(|line| line.contains("not revoked")).count(), 2, "{}", refused.out);
+    // A sender chose a digest as its id, which looks like the id of another job.
+    let digest = "d41d8cd98f00b204e9800998ecf8427e";
+    fixture.add(digest, &["--in", "1d"]).await;
+    assert_eq!(fixture.json(&["job", "mail", digest]).await["name"], digest);
+    assert_eq!(fixture.queue(&["revoke", "mail", digest]).await.code, 0);
     fixture.add("later", &["--in", "1d"]).await;
     let revoked = fixture.queue(&["revoke", "mail", "later"]).await;
     assert_eq!((revoked.code, revoked.out.as_str()), (0, "later: revoked\n"));

@@ -1,9 +1,11 @@
 //! Vectors of the effects that programs in other languages insert as JSON: what a relay does with each row, one after the other.
 
-use super::{check, hex, vector};
+use super::{KEY_TEXTS, check, hex, shown, vector};
 use evenkeel::Keel;
 use evenkeel::queue::{Found, JobId, Queue};
 use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::time::Duration;
 use testkit::park::sqlite_database;
 
 const JOB: &str = "welcome/42";
@@ -52,6 +54,28 @@ async fn golden_vectors_of_effects_are_what_a_relay_does() {
         sqlx::query("DELETE FROM evenkeel_outbox").execute(&pool).await.unwrap();
     }
     check("effects.jsonl", &vectors);
+}
+
+/// A service in another language sends its text, or what Redis shows: the row was carried out, and the entry stayed.
+#[tokio::test]
+async fn effects_name_entries_as_programs_and_redis_do() {
+    let (keel, database) = (Keel::memory(), sqlite_database().unwrap());
+    let pool = sqlx::SqlitePool::connect(&database.url).await.unwrap();
+    evenkeel::sql::migrate(&pool).await.unwrap();
+    let users = keel.cache::<String, u64>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
+    let relay = keel.relay(&pool);
+    for text in KEY_TEXTS {
+        for (named, version) in [(text.to_owned(), 1), (shown(text), 2)] {
+            let effects = json!([{ "invalidate": { "cache": "user", "key": named } }]);
+            let insert = "INSERT INTO evenkeel_outbox_json (effects) VALUES ($1)";
+            sqlx::query(insert).bind(effects.to_string()).execute(&pool).await.unwrap();
+            for _ in 0..2 {
+                relay.run_once().await.unwrap();
+            }
+            let found = users.get(text, |_| async move { Ok::<_, Infallible>(Some(version)) }).await.unwrap();
+            assert_eq!(found.as_deref(), Some(&version), "{named} names the entry of {text}");
+        }
+    }
 }
 
 /// The job afterwards.

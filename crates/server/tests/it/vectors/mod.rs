@@ -8,9 +8,10 @@ mod effects;
 mod locks;
 
 use bytes::Bytes;
+use evenkeel::cache::key_text;
 use evenkeel_link::Token;
 use evenkeel_protocol::cache::header::{Entry, Header, LeaseBlock, Value as Stored};
-use evenkeel_protocol::cache::keys::CacheKeys;
+use evenkeel_protocol::cache::keys::{CacheKeys, keys_of_text};
 use evenkeel_protocol::cache::steps::Generation;
 use evenkeel_protocol::queue::job::{
     CompletionRecord, End, ErrorClass, ErrorNote, Job, JobId, JobSpec, Note, Priority, Retention, Retries, UniqueKey,
@@ -33,6 +34,12 @@ fn vector(name: &str, given: impl Into<Value>, expect: impl Into<Value>) -> Valu
     json!({ "name": name, "given": given, "expect": expect })
 }
 
+/// Texts that name a key as the program has it, and that the cache or Redis writes in another way.
+pub(crate) const KEY_TEXTS: [&str; 6] = ["100%", "/a%20b", "Müller, Ada", r"a\b", "{x}", "%7D"];
+
+/// The id of a job may look like the id of another one.
+const DIGEST: &str = "d41d8cd98f00b204e9800998ecf8427e";
+
 /// Texts that need escaping somewhere.
 const TEXTS: [&str; 6] = ["42", "welcome/42", "a}b%{c", "größe", "%7D", " "];
 
@@ -46,7 +53,12 @@ fn ids() -> Vec<Value> {
         });
         vector(&format!("id of {text:?}"), json!({ "text": text, "shard_counts": [1, 2, 3, 16, 1000] }), expect)
     };
-    TEXTS.iter().map(|text| of(text)).collect()
+    TEXTS.into_iter().chain([DIGEST]).map(of).collect()
+}
+
+/// What Redis shows between the braces for a key that is this text.
+pub(crate) fn shown(text: &str) -> String {
+    key_text(text).replace('%', "%25").replace('}', "%7D")
 }
 
 fn keys() -> Vec<Value> {
@@ -60,7 +72,20 @@ fn keys() -> Vec<Value> {
         let tag = Shard::new("ns", "mail", number);
         vector(&format!("shard {number}"), given, json!({ "tag": tag.tag() }))
     });
-    of_cache.chain(of_shard).collect()
+    let key_of_text = KEY_TEXTS.map(|text| {
+        let given = json!({ "prefix": "ns", "cache": "user", "key_of_type_text": text });
+        vector(
+            &format!("entry of the text {text:?}"),
+            given,
+            json!({ "key": hex(cache.key(key_text(text).as_bytes())) }),
+        )
+    });
+    let named = KEY_TEXTS.into_iter().flat_map(|text| [text.to_owned(), shown(text)]).map(|text| {
+        let keys: Vec<String> = keys_of_text(&text).iter().map(|key| hex(cache.key(key.as_bytes()))).collect();
+        let given = json!({ "prefix": "ns", "cache": "user", "named": text });
+        vector(&format!("entries named {text:?}"), given, json!({ "keys": keys }))
+    });
+    of_cache.chain(of_shard).chain(key_of_text).chain(named).collect()
 }
 
 fn records() -> Vec<Value> {
@@ -153,8 +178,7 @@ fn entries() -> Vec<Value> {
         value: None,
         lease: None,
         floor: 0,
-        cold: false,
-        guard_until_ms: 0,
+        invalidated_at_ms: 0,
         suspect_until_ms: 0,
         windows: Vec::new(),
     };

@@ -216,7 +216,7 @@ pub fn loaded(grant: Grant, value: &str) -> Fill {
         hard_ms: HARD_MS,
         spare_ms: 0,
         suspect_ms: SUSPECT_LIFE_MS,
-        from_replica: false,
+        replica_lag_ms: 0,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is too old to be stored: versions, floors, and answers of replicas.
 
 use super::Backend;
-use super::player::{LAG_MS, LEASE_MS, LIFE_MS, Player, Served, asked, expiring, granted, hit, loaded};
+use super::player::{LAG_MS, LEASE_MS, Player, asked, expiring, granted, hit, loaded};
 use evenkeel_protocol::cache::steps::{Fill, Filled, Grant, Invalidation, Lease, Why};
 
 fn versioned(grant: Grant, version: u64) -> Fill {
@@ -56,54 +56,69 @@ pub async fn versions_above_2_53_are_compared_exactly<B: Backend>(backend: &B) {
     }
 }
 
-fn with_replicas() -> Lease {
-    Lease { lag_ms_max: LAG_MS, ..asked(Why::Miss) }
+/// A lease for a loader that reads replicas.
+fn with_replicas(why: Why) -> Lease {
+    Lease { lag_ms_max: LAG_MS, ..asked(why) }
 }
 
 fn from_replica(grant: Grant, value: &str) -> Fill {
-    Fill { from_replica: true, ..loaded(grant, value) }
+    Fill { replica_lag_ms: LAG_MS, ..loaded(grant, value) }
+}
+
+/// The loads of a cache until the lag has passed since now: each must read the primary. The first one after that need not.
+async fn primary_is_read_for_the_lag<B: Backend>(cache: &Player<'_, B>) {
+    for (after_ms, why) in [(0, Why::Miss), (LAG_MS - 1, Why::Older(0))] {
+        cache.advance(after_ms).await;
+        let grant = granted(cache.lease_with(&with_replicas(why)).await);
+        assert!(grant.primary_required, "{after_ms} ms later");
+        assert_eq!(cache.fill_with(from_replica(grant, "old")).await, Filled::BelowFloor);
+        assert_eq!(cache.fill(grant, "new").await, Filled::Stored);
+    }
+    cache.advance(1).await;
+    let grant = granted(cache.lease_with(&with_replicas(Why::Older(0))).await);
+    assert!(!grant.primary_required);
+    assert_eq!(cache.fill_with(from_replica(grant, "new")).await, Filled::Stored);
 }
 
 /// The entry was evicted together with what it knew of the last invalidation; the next loader asks a replica that lags, and
-/// the row of yesterday is cached for a full ttl.
+/// the row of yesterday is cached for a full ttl. A load of the primary in between does not change what the replica has.
 pub async fn created_entry_requires_a_primary_read<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
-    let grant = granted(cache.lease_with(&with_replicas()).await);
-    assert!(grant.primary_required);
-    assert_eq!(cache.fill_with(from_replica(grant, "old")).await, Filled::BelowFloor);
-    assert_eq!(cache.fill(grant, "new").await, Filled::Stored);
+    primary_is_read_for_the_lag(&cache).await;
+    cache.evict().await;
     cache.purge().await;
-    let grant = granted(cache.lease_with(&with_replicas()).await);
-    assert!(!grant.primary_required);
-    assert_eq!(cache.fill_with(from_replica(grant, "new")).await, Filled::Stored);
+    primary_is_read_for_the_lag(&cache).await;
     cache.evict().await;
     assert!(!cache.grant().await.primary_required, "a caller that reads the primary anyway needs no demand");
 }
 
-/// A key is invalidated, and loaded from a replica that does not have the write yet.
+/// A key is invalidated, and loaded from a replica that does not have the write yet. A version protects neither against an absent
+/// row, which has none, nor against a later write without one; and the writer may know nothing of replicas.
 pub async fn invalidation_requires_primary_read_for_replica_lag<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
-    cache.load("old").await;
-    cache.invalidate_with(&Invalidation { lag_ms_max: LAG_MS, ..expiring() }).await;
-    let grant = granted(cache.lease_with(&with_replicas()).await);
-    assert!(grant.primary_required);
-    assert_eq!(cache.fill_with(from_replica(grant, "old")).await, Filled::BelowFloor);
-    cache.advance(LAG_MS).await;
-    let grant = granted(cache.lease_with(&with_replicas()).await);
-    assert!(!grant.primary_required);
-    assert_eq!(cache.fill_with(from_replica(grant, "new")).await, Filled::Stored);
+    for (lag_ms_max, floor) in [(LAG_MS, None), (LAG_MS, Some(5)), (0, Some(6)), (0, None)] {
+        cache.invalidate_with(&Invalidation { lag_ms_max, floor, ..expiring() }).await;
+        primary_is_read_for_the_lag(&cache).await;
+    }
 }
 
-/// The time in which replicas may lag is longer than the entry would have lived: the entry must not forget before.
-pub async fn entry_outlives_the_replica_lag<B: Backend>(backend: &B) {
+/// Programs that read no replicas keep an entry alive without a record of its invalidations, and one that reads them joins.
+pub async fn entry_of_primary_readers_requires_a_primary_read<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("old").await;
-    let before = cache.header().await.granted;
-    let long = LIFE_MS * 100;
-    cache.invalidate_with(&Invalidation { lag_ms_max: long, ..expiring() }).await;
-    cache.advance(long - 1).await;
-    let grant = granted(cache.lease_with(&with_replicas()).await);
+    cache.advance(2 * LAG_MS).await;
+    cache.purge().await;
+    primary_is_read_for_the_lag(&cache).await;
+}
+
+/// Two programs read replicas that lag differently: what is enough for one is not for the other.
+pub async fn each_lag_counts_from_the_invalidation<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    primary_is_read_for_the_lag(&cache).await;
+    let slow = Lease { lag_ms_max: 3 * LAG_MS, ..asked(Why::Older(0)) };
+    cache.advance(LEASE_MS).await;
+    let grant = granted(cache.lease_with(&slow).await);
     assert!(grant.primary_required);
-    assert_eq!(grant.ordinal, before + 2, "the entry was created anew");
-    assert_eq!(cache.read().await, Served::Miss);
+    let fill = Fill { replica_lag_ms: 3 * LAG_MS, ..loaded(grant, "old") };
+    assert_eq!(cache.fill_with(fill).await, Filled::BelowFloor);
 }

@@ -2,11 +2,11 @@
 
 use super::Backend;
 use super::player::{
-    HARD_MS, LEASE_MS, Player, RETAIN_MS, SUSPECT_LIFE_MS, SUSPECT_MS, Served, WINDOW_MS, expiring, granted, hit,
-    opening, stale,
+    HARD_MS, LAG_MS, LEASE_MS, Player, RETAIN_MS, SUSPECT_LIFE_MS, SUSPECT_MS, Served, WINDOW_MS, asked, expiring,
+    granted, hit, opening, stale,
 };
 use evenkeel::Token;
-use evenkeel_protocol::cache::steps::{Begun, Ended, Filled, Leased, Renewed, Why};
+use evenkeel_protocol::cache::steps::{Begun, Ended, Filled, Lease, Leased, Renewed, Why};
 
 const OPEN: Begun = Begun::Open { remaining_ms: WINDOW_MS };
 
@@ -186,4 +186,18 @@ pub async fn window_does_not_extend_stale_retention<B: Backend>(backend: &B) {
     cache.advance(LEASE_MS).await;
     cache.end(writer).await;
     assert_eq!(cache.header().await.value.unwrap().hard_until_ms, until_ms);
+}
+
+/// A writer dies, and its transaction commits at the last moment: nothing invalidates its row, and the next loader asks a replica that
+/// does not have it yet.
+pub async fn expired_window_requires_primary_read_for_replica_lag<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let with_replicas = || Lease { lag_ms_max: LAG_MS, ..asked(Why::Miss) };
+    let grant = granted(cache.lease_with(&with_replicas()).await);
+    assert_eq!(cache.fill(grant, "v1").await, Filled::Stored);
+    cache.begin(Token::random()).await;
+    cache.advance(WINDOW_MS + SUSPECT_MS).await;
+    assert!(granted(cache.lease_with(&with_replicas()).await).primary_required);
+    cache.advance(LAG_MS).await;
+    assert!(!granted(cache.lease_with(&with_replicas()).await).primary_required);
 }

@@ -130,9 +130,19 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::conformance::redis::windows::value_after_expired_window_gets_short_ttl",
     ),
     mutant(
-        "cold_rule",
-        "A recreated entry is filled from a replica although it has no record of invalidations.",
+        "suspect_on_replicas",
+        "A replica is read in place of a row that a writer with an expired window committed late.",
+        "cache::conformance::redis::windows::expired_window_requires_primary_read_for_replica_lag",
+    ),
+    mutant(
+        "unknown_invalidation",
+        "An entry without a record of its last invalidation requires the primary for ever.",
         "cache::conformance::redis::versions::created_entry_requires_a_primary_read",
+    ),
+    mutant(
+        "invalidated_at",
+        "A replica that lacks the invalidated write is read at once.",
+        "cache::conformance::redis::versions::invalidation_requires_primary_read_for_replica_lag",
     ),
     mutant(
         "creation_ordinals",
@@ -285,9 +295,19 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::conformance::memory::windows::value_after_expired_window_gets_short_ttl",
     ),
     mutant(
-        "model_cold_rule",
+        "model_suspect_on_replicas",
+        "The same in the model.",
+        "cache::conformance::memory::windows::expired_window_requires_primary_read_for_replica_lag",
+    ),
+    mutant(
+        "model_unknown_invalidation",
         "The same in the model.",
         "cache::conformance::memory::versions::created_entry_requires_a_primary_read",
+    ),
+    mutant(
+        "model_invalidated_at",
+        "The same in the model.",
+        "cache::conformance::memory::versions::invalidation_requires_primary_read_for_replica_lag",
     ),
     mutant(
         "model_creation_ordinals",

@@ -3,7 +3,7 @@
 use super::requests::{self, EffectRequest};
 use super::rows::Inserted;
 #[cfg(feature = "cache")]
-use crate::cache::{Demand, check_key, check_name, check_span};
+use crate::cache::{Demand, check_name, check_span, keys_named};
 #[cfg(feature = "queue")]
 use crate::queue::{JobOperation, JobPut};
 use crate::sql::Message;
@@ -77,24 +77,17 @@ impl Topics {
     }
 }
 
-/// Completes an effect. The error says what is wrong with it.
+/// Completes a request: one effect, or an invalidation of each key that a text names. The error says what is wrong with it.
 #[cfg_attr(not(feature = "queue"), expect(unused_variables, reason = "used by jobs"))]
 pub(super) fn of<DB: Database>(
     core: &Core<DB>,
     row: &Inserted,
     request: EffectRequest<'_>,
     topics: &Topics,
-) -> Result<Effect, String> {
+) -> Result<Vec<Effect>, String> {
     match request {
         #[cfg(feature = "cache")]
-        EffectRequest::Invalidate(request) => {
-            check_name(&request.cache).map_err(|error| format!("`cache`: {error}"))?;
-            check_key(request.key.as_bytes()).map_err(|error| format!("`key`: {error}"))?;
-            check_span(request.retain_ms.max(request.lag_ms))?;
-            let mode = if request.purge { Mode::Purge } else { Mode::Expire { retain_ms: request.retain_ms } };
-            let demand = Demand { floor: request.version, lag_ms_max: request.lag_ms, ..mode.into() };
-            Ok(Effect::Invalidate(Invalidate { cache: request.cache, key: request.key.into(), demand, window: false }))
-        }
+        EffectRequest::Invalidate(request) => invalidations(&request),
         #[cfg(not(feature = "cache"))]
         EffectRequest::Invalidate(request) => {
             Err(format!("the relay was built without the feature `cache`, which the cache `{}` needs", request.cache))
@@ -131,13 +124,13 @@ pub(super) fn of<DB: Database>(
             let job = NewJob { id, when: When::At(due_at), spec };
             evenkeel_protocol::queue::check::new_jobs(std::slice::from_ref(&job)).map_err(|error| error.to_string())?;
             let run = JobOperation::Run { due_at, spec: Box::new(job.spec) };
-            Ok(Effect::Put(put(request.topic, record, id, u64::from(name.is_none()), run)))
+            Ok(vec![Effect::Put(put(request.topic, record, id, u64::from(name.is_none()), run))])
         }
         #[cfg(feature = "queue")]
         EffectRequest::Revoke(request) => {
             let record = topics.entry(&request.topic).ok_or("its topic is unknown")?;
             let withdraw = JobOperation::Withdraw(Retention::AfterEnd(record.id_window_ms));
-            Ok(Effect::Put(put(request.topic, record, JobId::named(request.id.as_bytes()), 0, withdraw)))
+            Ok(vec![Effect::Put(put(request.topic, record, JobId::named(request.id.as_bytes()), 0, withdraw))])
         }
         #[cfg(not(feature = "queue"))]
         EffectRequest::Enqueue(_) | EffectRequest::Revoke(_) => {
@@ -146,11 +139,23 @@ pub(super) fn of<DB: Database>(
         EffectRequest::Publish(request) => {
             let payload = requests::content(request.payload, request.payload_base64.as_deref(), "payload")?;
             let message = Message::new(request.topic, payload);
-            Ok(Effect::Publish(
+            Ok(vec![Effect::Publish(
                 request.headers.into_iter().fold(message, |message, (name, value)| message.header(name, value)),
-            ))
+            )])
         }
     }
+}
+
+/// An invalidation of each key that the text names.
+#[cfg(feature = "cache")]
+fn invalidations(request: &requests::Invalidate) -> Result<Vec<Effect>, String> {
+    check_name(&request.cache).map_err(|error| format!("`cache`: {error}"))?;
+    let keys = keys_named(&request.key).map_err(|error| format!("`key`: {error}"))?;
+    check_span(request.retain_ms.max(request.lag_ms))?;
+    let mode = if request.purge { Mode::Purge } else { Mode::Expire { retain_ms: request.retain_ms } };
+    let demand = Demand { floor: request.version, lag_ms_max: request.lag_ms, ..mode.into() };
+    let of = |key: String| Invalidate { cache: request.cache.clone(), key: key.into(), demand, window: false };
+    Ok(keys.into_iter().map(|key| Effect::Invalidate(of(key))).collect())
 }
 
 #[cfg(feature = "queue")]

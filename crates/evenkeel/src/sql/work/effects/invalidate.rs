@@ -1,12 +1,11 @@
 //! Invalidations that a unit of work records.
 
 use super::{Effects, of_another_keel};
-use crate::cache::{Cache, CacheKey};
+use crate::cache::{Cache, KeyOf};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::effect::Invalidate;
 use crate::sql::work::windows::RequestedWindow;
 use evenkeel_link::support::guard;
-use std::borrow::Borrow;
 
 impl Effects {
     /// Invalidates the row under `key` after the commit, as [`Cache::invalidate`] does.
@@ -18,8 +17,8 @@ impl Effects {
     /// [`SqlError::Effect`] for a cache without the fenced protocol, or of a keel over another Redis; the effect was not recorded.
     pub fn invalidate<K, V, Q>(&mut self, cache: &Cache<K, V>, key: &Q) -> Result<(), SqlError>
     where
-        K: Borrow<Q> + ?Sized,
-        Q: CacheKey + ?Sized,
+        K: ?Sized,
+        Q: KeyOf<K> + ?Sized,
         V: Send + Sync + 'static,
     {
         self.end(cache, key, false, None)
@@ -31,8 +30,8 @@ impl Effects {
     /// As [`invalidate`](Self::invalidate).
     pub fn invalidate_at<K, V, Q>(&mut self, cache: &Cache<K, V>, key: &Q, version: u64) -> Result<(), SqlError>
     where
-        K: Borrow<Q> + ?Sized,
-        Q: CacheKey + ?Sized,
+        K: ?Sized,
+        Q: KeyOf<K> + ?Sized,
         V: Send + Sync + 'static,
     {
         self.end(cache, key, false, Some(version))
@@ -44,8 +43,8 @@ impl Effects {
     /// As [`invalidate`](Self::invalidate).
     pub fn purge<K, V, Q>(&mut self, cache: &Cache<K, V>, key: &Q) -> Result<(), SqlError>
     where
-        K: Borrow<Q> + ?Sized,
-        Q: CacheKey + ?Sized,
+        K: ?Sized,
+        Q: KeyOf<K> + ?Sized,
         V: Send + Sync + 'static,
     {
         self.end(cache, key, true, None)
@@ -53,8 +52,8 @@ impl Effects {
 
     fn end<K, V, Q>(&mut self, cache: &Cache<K, V>, key: &Q, is_purge: bool, floor: Option<u64>) -> Result<(), SqlError>
     where
-        K: Borrow<Q> + ?Sized,
-        Q: CacheKey + ?Sized,
+        K: ?Sized,
+        Q: KeyOf<K> + ?Sized,
         V: Send + Sync + 'static,
     {
         let cache_of_work = cache.of_work();

@@ -16,7 +16,7 @@ use tally::{Seed, Tally, Verdict};
 use testkit::park::redis;
 
 /// Says which seeds the long run tries: `A..B`, both included.
-const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
+pub(super) const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
 
 #[tokio::test]
 async fn fresh_reads_stay_linearizable_under_faults() {

@@ -1,5 +1,6 @@
 //! The actors: loaders that lease, read the row and fill; writers that commit and invalidate.
 
+use super::replicas::Row;
 use evenkeel::Token;
 use evenkeel_protocol::cache::steps::{BeginWrite, Fill, Grant, Invalidation, Lease};
 
@@ -11,8 +12,8 @@ pub(super) enum Loader {
     Asking(Token),
     /// It may read the row.
     Granted(Token, Grant),
-    /// It has read this version.
-    Loaded(Token, Grant, u64),
+    /// It has read the row.
+    Loaded(Token, Grant, Row),
 }
 
 /// A writer's next move.

@@ -5,6 +5,7 @@
 //! promise. A seed decides everything.
 
 mod actors;
+mod replicas;
 mod simulation;
 
 use super::Backend;
@@ -16,6 +17,9 @@ pub enum Writing {
     /// They commit, then invalidate (C1): nothing older than an answered invalidation is served. Entries are evicted and
     /// failovers lose what was written last.
     Invalidate,
+    /// The same with loaders of which some read replicas, each with a lag of its own. Some versions are deletions of the row; some
+    /// writers and loaders know versions; some writers know nothing of replicas.
+    InvalidateOnReplicas,
     /// They commit inside an update window (C2): nothing older than the row is served. Nothing is evicted, and a writer
     /// whose window has expired rolls back.
     Window,

@@ -2,20 +2,21 @@
 
 use super::Writing;
 use super::actors::{Call, Loader, Message, Writer};
+use super::replicas::{Commits, LAGS_MS, Row};
 use crate::conformance::cache::Backend;
 use crate::conformance::cache::player::{
-    LEASE_MS, LIFE_MS, RETAIN_MS, SOFT_MS, SUSPECT_MS, WINDOW_MS, asked, expiring, loaded, opening,
+    LAG_MS, LEASE_MS, LIFE_MS, RETAIN_MS, SOFT_MS, SUSPECT_MS, WINDOW_MS, asked, expiring, opening,
 };
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel_protocol::cache::header::{Entry, Verdict};
-use evenkeel_protocol::cache::steps::{Begun, CacheSteps, Generation, Invalidation, Leased, Mode, Why};
+use evenkeel_protocol::cache::steps::{Begun, CacheSteps, Generation, Grant, Invalidation, Leased, Mode, Why};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
 
 const KEY: &[u8] = b"row";
-const LOADERS: usize = 4;
+const LOADERS: usize = LAGS_MS.len();
 const WRITERS: usize = 3;
 /// More messages than this are not on the way at once.
 const MESSAGES_MAX: usize = 12;
@@ -29,6 +30,7 @@ pub(super) struct Simulation<'a, B> {
     random: StdRng,
     /// The version of the row, in the database.
     row: u64,
+    commits: Commits,
     /// The newest version of which a writer was answered that it is known.
     known: u64,
     loaders: [Loader; LOADERS],
@@ -48,6 +50,7 @@ impl<'a, B: Backend> Simulation<'a, B> {
             seed,
             random: StdRng::seed_from_u64(seed),
             row: 1,
+            commits: Commits::default(),
             known: 0,
             loaders: std::array::from_fn(|_| Loader::Idle),
             writers: std::array::from_fn(|_| Writer::Idle),
@@ -81,20 +84,25 @@ impl<'a, B: Backend> Simulation<'a, B> {
                 let why = [Why::Miss, Why::Refresh, Why::Stale][self.random.random_range(0..3)];
                 let mut lease = asked(why);
                 (lease.token, lease.generation) = (self.token(), self.generation());
+                if self.writing == Writing::InvalidateOnReplicas {
+                    lease.lag_ms_max = LAGS_MS[from];
+                }
                 self.send(from, Call::Lease(lease.clone()));
                 Loader::Asking(lease.token)
             }
             asking @ Loader::Asking(_) => asking,
             Loader::Granted(token, grant) => {
-                self.note(format!("loader {from} reads version {}", self.row));
-                Loader::Loaded(token, grant, self.row)
+                let row = self.read(from, grant);
+                self.note(format!("loader {from} reads {row:?}"));
+                Loader::Loaded(token, grant, row)
             }
             Loader::Loaded(token, ..) if self.random.random_bool(0.1) => {
                 self.send(from, Call::Abandon(token));
                 Loader::Idle
             }
-            Loader::Loaded(_, grant, version) => {
-                self.send(from, Call::Fill(loaded(grant, &version.to_string())));
+            Loader::Loaded(_, grant, row) => {
+                let knows_versions = self.knows();
+                self.send(from, Call::Fill(row.fill(grant, knows_versions)));
                 Loader::Idle
             }
         };
@@ -104,7 +112,7 @@ impl<'a, B: Backend> Simulation<'a, B> {
     fn write(&mut self) {
         let from = self.random.random_range(0..WRITERS);
         self.writers[from] = match self.writers[from].clone() {
-            Writer::Idle if self.writing == Writing::Invalidate => self.commit(from, None),
+            Writer::Idle if self.writing != Writing::Window => self.commit(from, None),
             Writer::Idle => {
                 let mut begin = opening(self.token());
                 begin.invalidation = self.invalidation();
@@ -116,7 +124,8 @@ impl<'a, B: Backend> Simulation<'a, B> {
             }
             Writer::Open(token, _) => Writer::RolledBack(token),
             Writer::Committed(window, version) => {
-                let invalidation = self.invalidation();
+                let floor = self.knows().then_some(version);
+                let invalidation = Invalidation { floor, ..self.invalidation() };
                 self.send(
                     from,
                     window.map_or(Call::Invalidate(invalidation.clone()), |token| Call::End(token, invalidation)),
@@ -134,6 +143,7 @@ impl<'a, B: Backend> Simulation<'a, B> {
 
     fn commit(&mut self, from: usize, window: Option<Token>) -> Writer {
         self.row += 1;
+        self.commits.add(self.backend.now_ms(), self.row);
         self.note(format!("writer {from} commits version {}", self.row));
         Writer::Committed(window, self.row)
     }
@@ -275,7 +285,22 @@ impl<'a, B: Backend> Simulation<'a, B> {
 
     fn invalidation(&mut self) -> Invalidation {
         let mode = if self.random.random_bool(0.3) { Mode::Purge } else { expiring().mode };
-        Invalidation { generation: self.generation(), mode, ..expiring() }
+        let lag_ms_max = if self.knows() { LAG_MS } else { 0 };
+        Invalidation { generation: self.generation(), mode, lag_ms_max, ..expiring() }
+    }
+
+    fn read(&mut self, from: usize, grant: Grant) -> Row {
+        match self.writing {
+            Writing::InvalidateOnReplicas => {
+                self.commits.read(self.row, LAGS_MS[from], grant, self.backend.now_ms(), &mut self.random)
+            }
+            Writing::Invalidate | Writing::Window => Row::newest(self.row),
+        }
+    }
+
+    /// Whether an actor has a setting that others lack.
+    fn knows(&mut self) -> bool {
+        self.writing == Writing::InvalidateOnReplicas && self.random.random_bool(0.5)
     }
 
     fn token(&mut self) -> Token {

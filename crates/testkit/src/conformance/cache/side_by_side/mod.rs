@@ -233,7 +233,7 @@ fn fill(grant: Grant, value: &Loaded) -> Fill {
         hard_ms: value.hard_ms,
         suspect_ms: value.suspect_ms,
         spare_ms: value.spare_ms,
-        from_replica: value.from_replica,
+        replica_lag_ms: value.replica_lag_ms,
     }
 }
 

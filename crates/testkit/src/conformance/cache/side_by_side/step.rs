@@ -100,7 +100,7 @@ pub(super) struct Loaded {
     pub(super) hard_ms: u64,
     pub(super) suspect_ms: u64,
     pub(super) spare_ms: u64,
-    pub(super) from_replica: bool,
+    pub(super) replica_lag_ms: u64,
 }
 
 /// An invalidation.
@@ -218,7 +218,7 @@ fn loaded(random: &mut StdRng) -> Loaded {
         hard_ms: minutes(random, 40),
         suspect_ms: minutes(random, 3),
         spare_ms: if random.random_bool(0.5) { 0 } else { minutes(random, 60) },
-        from_replica: random.random_bool(0.2),
+        replica_lag_ms: sometimes(random, 5),
     }
 }
 

@@ -25,6 +25,7 @@ on_both! {
     invalidate_many_repeats_the_key_that_failed
     batch_of_ten_thousand_keys_is_stored
     batch_ignores_rows_that_were_not_requested
+    absence_is_not_cached_if_other_keys_are_returned
     unreadable_entry_reloads_only_its_key
 }
 
@@ -232,6 +233,23 @@ async fn batch_ignores_rows_that_were_not_requested(rig: Rig) {
     assert_eq!((found.len(), &found[&1], found[&2].as_deref()), (2, &None, some("b").as_ref()));
     assert_eq!(rows.get(&3, |key| db.find(*key)).await.unwrap(), None);
     assert_eq!(db.loads(), 1);
+}
+
+/// A case-insensitive column finds the row of `ada` for `ADA`, and the absence of `ADA` was cached for all its readers.
+async fn absence_is_not_cached_if_other_keys_are_returned(rig: Rig) {
+    let users = rig.process().await.cache::<String, u64>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
+    let loads = Mutex::new(Vec::new());
+    for _ in 0..2 {
+        let load = |keys: Vec<String>| {
+            loads.lock().unwrap().push(keys.len());
+            async { Ok::<_, DbError>([("ada".to_owned(), 7), ("bob".to_owned(), 8)]) }
+        };
+        let found = users.get_many(["ADA", "bob"], load).await.unwrap();
+        assert_eq!((found["ADA"].as_deref(), found["bob"].as_deref()), (None, Some(&8)));
+    }
+    assert_eq!(loads.into_inner().unwrap(), [2, 1]);
+    let found = users.get("ADA", |_| async { Ok::<_, DbError>(Some(7)) }).await.unwrap();
+    assert_eq!(found.as_deref(), Some(&7));
 }
 
 /// One entry of another type under a page's keys must not cost the page.

@@ -1,6 +1,6 @@
 //! What an operator sees of an entry, and the invalidation of an operator.
 
-use crate::cache::reads::db::Db;
+use crate::cache::reads::db::{Db, DbError};
 use crate::cache::reads::rig::{Rig, get, reader, row, some};
 use evenkeel::cache::admin::{HeaderError, Mode, Outdated, Verdict};
 use evenkeel::cache::{CacheError, Invalidated};
@@ -11,6 +11,7 @@ on_both! {
     foreign_bytes_under_a_key_are_not_an_error
     read_after_operator_purge_does_not_join_earlier_load
     operator_invalidation_reaches_other_processes
+    text_with_two_readings_invalidates_both
     names_and_keys_that_no_cache_has_are_refused
 }
 
@@ -66,6 +67,25 @@ async fn operator_invalidation_reaches_other_processes(rig: Rig) {
     let admin = rig.process().await.cache_admin("row").unwrap();
     admin.invalidate("1", outdated).await.unwrap();
     assert_eq!(get(&rows, &db).await, some("new"));
+}
+
+/// The same text is a pair in one cache, and one text in another.
+async fn text_with_two_readings_invalidates_both(rig: Rig) {
+    let keel = rig.process().await;
+    let pairs = keel.cache::<(u64, u64), u64>("pair").ttl(Duration::from_secs(600)).open().await.unwrap();
+    let texts = keel.cache::<String, u64>("text").ttl(Duration::from_secs(600)).open().await.unwrap();
+    let operator = rig.process().await;
+    for version in 1..=2 {
+        let load = move || async move { Ok::<_, DbError>(Some(version)) };
+        assert_eq!(pairs.get(&(7, 42), |_| load()).await.unwrap().as_deref(), Some(&version));
+        assert_eq!(texts.get("7,42", |_| load()).await.unwrap().as_deref(), Some(&version));
+        for cache in ["pair", "text"] {
+            let admin = operator.cache_admin(cache).unwrap();
+            assert!(admin.inspect("7,42").await.unwrap().value().is_some());
+            assert_eq!(admin.purge("7,42").await.unwrap(), Invalidated::Done);
+            assert_eq!(admin.purge("7,43").await.unwrap(), Invalidated::NoEntry);
+        }
+    }
 }
 
 async fn names_and_keys_that_no_cache_has_are_refused(rig: Rig) {

@@ -67,7 +67,7 @@ async fn failed_refresh_keeps_the_value_until_its_expiry(rig: Rig) {
 /// R3: after an invalidation of a hot key every reader blocks on one load, though the old value would do for a moment.
 async fn retained_value_is_served_while_one_reader_loads(rig: Rig) {
     let one = rig.rows_with(|builder| builder.retain_stale(MINUTE)).await;
-    let (other, db) = (rig.rows().await, Db::with("a"));
+    let (other, db) = (rig.rows_with(|builder| builder.retain_stale(MINUTE)).await, Db::with("a"));
     get(&one, &db).await;
     db.write(1, "b");
     one.invalidate(&1).await.unwrap();

@@ -2,15 +2,16 @@
 //! logged.
 
 use crate::cache::reads::db::Db;
-use crate::cache::reads::rig::{Rig, find, get, row, some};
+use crate::cache::reads::rig::{Rig, find, find_as, get, row, some};
 use crate::log::Log;
-use evenkeel::cache::{Stale, Tier};
+use evenkeel::cache::{Freshness, Stale, Tier};
 use evenkeel::codec::MessagePack;
 use evenkeel_published::Protocol;
 use std::time::Duration;
 
 on_both! {
     programs_with_different_lifetimes_share_their_entries
+    value_retained_by_another_program_is_not_served
     entry_of_another_codec_is_logged_once_a_minute
     near_cache_is_notified_by_a_program_without_one
 }
@@ -26,17 +27,32 @@ async fn programs_with_different_lifetimes_share_their_entries(rig: Rig) {
     assert_eq!(find(&short, &db).await.unwrap().tier, Tier::Store);
     db.write(1, "b");
     short.invalidate(&1).await.unwrap();
-    let stale = find(&long, &db).await.unwrap();
-    assert_eq!(
-        (stale.value.as_deref().cloned(), stale.stale),
-        (some("a"), Some(Stale::Invalidated)),
-        "the writer's `retain_stale`"
-    );
-    long.until_idle().await;
+    let stale = find(&short, &db).await.unwrap();
+    assert_eq!((stale.value.as_deref().cloned(), stale.stale), (some("a"), Some(Stale::Invalidated)));
+    short.until_idle().await;
     assert_eq!(get(&long, &db).await, some("b"));
     db.write(1, "c");
     long.invalidate(&1).await.unwrap();
     assert_eq!(get(&short, &db).await, some("c"), "without `retain_stale` the old value is gone for all");
+}
+
+/// A program without `retain_stale` got the values that another one had invalidated and retained, and `get` does not mark them.
+async fn value_retained_by_another_program_is_not_served(rig: Rig) {
+    let (strict, db) = (rig.rows().await, Db::with("a"));
+    let lax = rig.rows_with(|builder| builder.retain_stale(Duration::from_secs(60))).await;
+    for freshness in [Freshness::Eventual, Freshness::Bounded(Duration::from_secs(60))] {
+        assert_eq!(get(&strict, &db).await, some("a"));
+        db.write(1, "b");
+        lax.invalidate(&1).await.unwrap();
+        let found = find_as(&strict, &db, freshness).await.unwrap();
+        assert_eq!((found.value.as_deref().cloned(), found.tier), (some("b"), Tier::Loader));
+        db.write(1, "a");
+        strict.invalidate(&1).await.unwrap();
+    }
+    assert_eq!(get(&strict, &db).await, some("a"));
+    lax.invalidate(&1).await.unwrap();
+    let asked = find_as(&strict, &db, Freshness::StaleWhileRevalidate).await.unwrap();
+    assert_eq!(asked.stale, Some(Stale::Invalidated), "the reader asks for whatever is there");
 }
 
 async fn entry_of_another_codec_is_logged_once_a_minute(rig: Rig) {
