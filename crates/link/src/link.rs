@@ -13,13 +13,13 @@ use crate::error::LinkError;
 use crate::options::LinkOptions;
 use crate::push::{Pulse, PushListener, Subscription, Tracked, subscribe};
 use crate::script::Script;
+use crate::server::identity;
 
 use super::clock::{Clock, Moment};
 use crate::epoch::shared::Shared;
 use crate::support::background::Background;
 use crate::support::guard::guard;
 use bytes::Bytes;
-use parking_lot::Mutex;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use std::future::Future;
 use std::pin::Pin;
@@ -45,8 +45,6 @@ pub struct Link {
 struct Handle {
     shared: Arc<Shared>,
     runtime: tokio::runtime::Handle,
-    /// One entry per time-out, shared by its handles: each has a wheel and a task.
-    response_timeouts: Mutex<Vec<(Duration, Weak<ResponseTimeout>)>>,
     _loops: [Background; 2],
 }
 
@@ -108,12 +106,8 @@ impl Link {
         });
         let heartbeat =
             Background::spawn("link heartbeat", shared.clock.clone(), move || heartbeat::run(Arc::clone(&monitored)));
-        let handle = Arc::new(Handle {
-            shared,
-            runtime: tokio::runtime::Handle::current(),
-            response_timeouts: Mutex::default(),
-            _loops: [supervisor, heartbeat],
-        });
+        let handle =
+            Arc::new(Handle { shared, runtime: tokio::runtime::Handle::current(), _loops: [supervisor, heartbeat] });
         Ok(Self { handle, response_timeout: None })
     }
 
@@ -122,7 +116,8 @@ impl Link {
     pub fn with_response_timeout(&self, timeout: Duration) -> Self {
         let shared = self.shared();
         let is_shorter = timeout < shared.options.response_timeout && guard("store_timeout");
-        let response_timeout = is_shorter.then(|| self.handle.response_timeout(timeout));
+        let known = || shared.response_timeouts.get(timeout, &shared.clock, &self.handle.runtime);
+        let response_timeout = is_shorter.then(known);
         Self { handle: Arc::clone(&self.handle), response_timeout }
     }
 
@@ -283,6 +278,15 @@ impl Link {
         self.shared().server_ms_at(moment)
     }
 
+    /// The policy by which the server removes keys when its memory is full (`maxmemory-policy`); `None` if it removes none.
+    ///
+    /// # Errors
+    /// As [`command`](Self::command).
+    pub async fn eviction_policy(&self) -> Result<Option<String>, LinkError> {
+        let memory = self.command(b"", redis::cmd("INFO").arg("memory")).await?;
+        Ok(identity::eviction_policy(&memory))
+    }
+
     /// When each connection last proved that it receives its pushes.
     pub fn pulse(&self) -> Arc<Pulse> {
         Arc::clone(&self.shared().pulse)
@@ -303,20 +307,6 @@ impl Link {
 
     fn shared(&self) -> &Shared {
         &self.handle.shared
-    }
-}
-
-impl Handle {
-    fn response_timeout(&self, timeout: Duration) -> Arc<ResponseTimeout> {
-        let mut response_timeouts = self.response_timeouts.lock();
-        let known = response_timeouts.iter().find(|(known, _)| *known == timeout);
-        if let Some(response_timeout) = known.and_then(|(_, response_timeout)| response_timeout.upgrade()) {
-            return response_timeout;
-        }
-        response_timeouts.retain(|(_, response_timeout)| response_timeout.strong_count() > 0);
-        let response_timeout = Arc::new(ResponseTimeout::new(timeout, self.shared.clock.clone(), &self.runtime));
-        response_timeouts.push((timeout, Arc::downgrade(&response_timeout)));
-        response_timeout
     }
 }
 

@@ -84,7 +84,7 @@ pub trait ExclusiveGuard: Debug + Send + Sync {
     fn release(self: Box<Self>) -> BoxFuture<'static, Result<ReleaseOutcome, LockError>>;
 }
 
-impl dyn ExclusiveGuard {
+impl dyn ExclusiveGuard + '_ {
     /// Runs `future` while the lock is held. If the lock is lost, the future is dropped and not polled again.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Opens one connection: the stream, `HELLO 3` with the credentials, the database number.
 
-use super::stream::{self, Stream, Tls};
+use super::stream::{self, Attempts, Stream, Tls};
 use crate::clock::Clock;
 use crate::epoch::health::{EndReason, Health};
 use crate::epoch::open::OpenError;
@@ -104,7 +104,8 @@ impl Connector {
 
     /// Opens a stream on which nothing has been sent.
     pub(crate) async fn stream(&self) -> io::Result<Stream> {
-        stream::open(&self.target.address, self.tls.as_ref()).await
+        let attempts = Attempts { head_start: self.timeout / 8, clock: self.clock.clone() };
+        stream::open(&self.target.address, self.tls.as_ref(), &attempts).await
     }
 
     /// The time limit for reading what the server sends on its own, a part of the limit of the attempt.

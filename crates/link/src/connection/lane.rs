@@ -78,15 +78,17 @@ impl Lane {
         self.in_flight.load(Relaxed)
     }
 
-    /// Closes the connection; commands in flight get no reply.
+    /// Closes the connection, whose epoch is over; commands in flight get no reply.
     pub(crate) fn close(&self) {
         self.tasks.iter().for_each(AbortHandle::abort);
+        // Neither task can end them any more. The client's channel can keep a command: it is emptied when the first task is dropped, but not
+        // behind a sender that was preempted in the middle of its send.
+        if guard("link_end_wakes") {
+            self.wheel.end();
+        }
     }
 
     fn reserve(&self, count: usize) -> Result<Reservation<'_>, LinkError> {
-        if self.health.is_over() && guard("link_over") {
-            return Err(LinkError::EpochOver);
-        }
         let before = self.in_flight.fetch_add(count, Relaxed);
         let reservation = Reservation { in_flight: &self.in_flight, count };
         // A batch larger than the limit is admitted alone; otherwise it could never be sent.
@@ -105,11 +107,12 @@ impl Lane {
         response_timeout: Option<&ResponseTimeout>,
     ) -> Result<T, LinkError> {
         // One of the two wheels, so that a shorter time-out costs no more than the link's own.
-        let expiry = response_timeout.map_or(&*self.wheel, ResponseTimeout::wheel).expiry();
+        let wheel = response_timeout.map_or(&*self.wheel, ResponseTimeout::wheel);
+        let expiry = wheel.register(|| self.health.is_over() && guard("link_over")).ok_or(LinkError::EpochOver)?;
         tokio::select! {
             biased;
             answer = request => self.answered(answer),
-            () = expiry => Err(self.timed_out(response_timeout.is_some())),
+            () = expiry => Err(self.unanswered(response_timeout.is_some())),
         }
     }
 
@@ -133,7 +136,10 @@ impl Lane {
     }
 
     /// A time-out shorter than the link's own is no evidence of a silent server; callers with the link's time-out detect that.
-    fn timed_out(&self, early: bool) -> LinkError {
+    fn unanswered(&self, early: bool) -> LinkError {
+        if self.health.is_over() {
+            return LinkError::BROKEN;
+        }
         self.metrics.timeouts.increment(1);
         if !early && self.silent.fetch_add(1, Relaxed) + 1 >= self.silent_max {
             self.request_probe();

@@ -1,9 +1,10 @@
 //! Response time-outs shorter than the link's own.
 
-use super::wheel::{Wheel, turn_periodically};
+use super::wheel::{PERIODS, Wheel};
 use crate::clock::Clock;
 use crate::support::background::Background;
-use std::sync::Arc;
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -27,5 +28,38 @@ impl ResponseTimeout {
 
     pub(crate) fn wheel(&self) -> &Wheel {
         &self.wheel
+    }
+}
+
+/// The shorter time-outs of one link: one entry each, shared by its handles, because each has a wheel and a task.
+#[derive(Default)]
+pub(crate) struct ResponseTimeouts(Mutex<Vec<(Duration, Weak<ResponseTimeout>)>>);
+
+impl ResponseTimeouts {
+    /// The time-out of this length, which other handles may use already.
+    pub(crate) fn get(&self, timeout: Duration, clock: &Clock, runtime: &Handle) -> Arc<ResponseTimeout> {
+        let mut all = self.0.lock();
+        let known = all.iter().find(|(known, _)| *known == timeout);
+        if let Some(known) = known.and_then(|(_, known)| known.upgrade()) {
+            return known;
+        }
+        all.retain(|(_, known)| known.strong_count() > 0);
+        let new = Arc::new(ResponseTimeout::new(timeout, clock.clone(), runtime));
+        all.push((timeout, Arc::downgrade(&new)));
+        new
+    }
+
+    /// Wakes all pending commands with a shorter time-out. They belong to the epoch that has ended, because a link has one at a time.
+    pub(crate) fn end(&self) {
+        self.0.lock().iter().filter_map(|(_, known)| known.upgrade()).for_each(|known| known.wheel.end());
+    }
+}
+
+/// Turns `wheel` until the task is aborted with its connection.
+pub(crate) async fn turn_periodically(wheel: Arc<Wheel>, clock: Clock, timeout: Duration) {
+    let period = (timeout / PERIODS).max(Duration::from_millis(1));
+    loop {
+        clock.sleep(period).await;
+        wheel.turn();
     }
 }

@@ -3,16 +3,15 @@
 //! A timer per command costs more than the rest of a `GET`: it is inserted into and removed from the runtime's shared timer wheel, and
 //! almost none fires. Here a command registers with the spoke of the period in which it began, and one task turns the wheel. No clock
 //! is read.
+//!
+//! It uses tokio only through `parts`, so that a test can explore all interleavings of a call with the end of its epoch:
+//! `crates/evenkeel/tests/it/hermetic/wheel_loom.rs` compiles this file with parts of its own.
 
-use crate::clock::Clock;
-use std::sync::Arc;
+use super::parts::{Notified, Notify};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::time::Duration;
-use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
 
 /// The number of periods in a time-out: a command times out between 8/8 and 9/8 of it.
-const PERIODS: u32 = 8;
+pub(super) const PERIODS: u32 = 8;
 /// More than `PERIODS + 1`, so that a spoke has fired before it is used again.
 const SPOKES: usize = 16;
 /// Reduces contention between threads. Without shards two busy threads spend more time on a spoke's lock than on the command.
@@ -33,8 +32,14 @@ struct Shard {
 }
 
 impl Wheel {
-    /// Ready when the time-out of a command that begins now has passed.
-    pub(crate) fn expiry(&self) -> Notified<'_> {
+    /// Registers a command that begins now, unless its epoch is over. Ready when the time-out of the command has passed, or its epoch has
+    /// ended. The check follows the registration: an epoch that ends later wakes the command.
+    pub(crate) fn register(&self, is_over: impl FnOnce() -> bool) -> Option<Notified<'_>> {
+        let expiry = self.expiry();
+        (!is_over()).then_some(expiry)
+    }
+
+    fn expiry(&self) -> Notified<'_> {
         self.shards[shard()].spokes[self.period.load(Relaxed) % SPOKES].notified()
     }
 
@@ -44,6 +49,11 @@ impl Wheel {
         let due = period.wrapping_sub(PERIODS as usize + 1) % SPOKES;
         self.shards.iter().for_each(|shard| shard.spokes[due].notify_waiters());
     }
+
+    /// Wakes all registered commands, because their epoch is over.
+    pub(crate) fn end(&self) {
+        self.shards.iter().flat_map(|shard| &shard.spokes).for_each(Notify::notify_waiters);
+    }
 }
 
 /// The shard of this thread, assigned round-robin.
@@ -51,52 +61,4 @@ fn shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local!(static MINE: usize = NEXT.fetch_add(1, Relaxed) % SHARDS);
     MINE.with(|mine| *mine)
-}
-
-/// Turns `wheel` until the task is aborted with its connection.
-pub(crate) async fn turn_periodically(wheel: Arc<Wheel>, clock: Clock, timeout: Duration) {
-    let period = (timeout / PERIODS).max(Duration::from_millis(1));
-    loop {
-        clock.sleep(period).await;
-        wheel.turn();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{PERIODS, Wheel};
-    use std::future::Future;
-    use std::pin::{Pin, pin};
-    use std::task::{Context, Waker};
-
-    fn is_ready(future: Pin<&mut impl Future>) -> bool {
-        future.poll(&mut Context::from_waker(Waker::noop())).is_ready()
-    }
-
-    #[test]
-    fn command_expires_after_its_full_timeout() {
-        let wheel = Wheel::default();
-        // Starts at every position, so that the wheel wraps around.
-        for _ in 0..40 {
-            let mut expiry = pin!(wheel.expiry());
-            for _ in 0..PERIODS {
-                wheel.turn();
-                assert!(!is_ready(expiry.as_mut()));
-            }
-            wheel.turn();
-            assert!(is_ready(expiry.as_mut()));
-        }
-    }
-
-    #[test]
-    fn each_command_has_its_own_timeout() {
-        let wheel = Wheel::default();
-        let mut early = pin!(wheel.expiry());
-        wheel.turn();
-        let mut late = pin!(wheel.expiry());
-        (0..PERIODS).for_each(|_| wheel.turn());
-        assert!(is_ready(early.as_mut()) && !is_ready(late.as_mut()));
-        wheel.turn();
-        assert!(is_ready(late.as_mut()));
-    }
 }

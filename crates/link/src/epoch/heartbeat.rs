@@ -106,7 +106,7 @@ async fn run_once(shared: &Shared, epoch: &Arc<Epoch>) -> HeartbeatResult {
     }
     match ask_identity(&epoch.lanes[0]).await {
         Ok(now) if !now.primary => epoch.end(EndReason::NotPrimary),
-        Ok(now) if !now.is_same_server(&epoch.identity) => epoch.end(EndReason::OtherServer),
+        Ok(now) if !epoch.identity.is_same_server(&now) => epoch.end(EndReason::OtherServer),
         Ok(now) if now.loading => result = HeartbeatResult::Suspect { loading: true },
         Ok(_) => {}
         Err(_) => result = HeartbeatResult::Suspect { loading: false },

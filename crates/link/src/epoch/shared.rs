@@ -5,6 +5,7 @@ use super::health::EndReason;
 use super::server_clock::ServerClock;
 use super::state::LinkState;
 use crate::clock::{Clock, Moment};
+use crate::connection::ResponseTimeouts;
 use crate::connection::connect::Connector;
 use crate::error::LinkError;
 use crate::link::EpochHook;
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) response_timeouts: ResponseTimeouts,
     #[cfg(feature = "testing")]
     program_clock: Clock,
     has_runtime_ended: AtomicBool,
@@ -58,6 +60,7 @@ impl Shared {
             listeners: Arc::default(),
             subscriptions: Arc::default(),
             metrics: Arc::new(Metrics::register()),
+            response_timeouts: ResponseTimeouts::default(),
             has_runtime_ended: AtomicBool::new(false),
             hooks: Mutex::default(),
             published: AtomicU64::new(0),
@@ -113,7 +116,7 @@ impl Shared {
         self.current.store(Some(Arc::clone(epoch)));
         if !self.move_to(LinkState::Up { epoch: epoch.number }) {
             self.current.store(None);
-            return epoch.end(EndReason::Shutdown);
+            return self.end(epoch, EndReason::Shutdown);
         }
         self.metrics.up.set(1);
         self.metrics.epoch.set(epoch.number as f64);
@@ -128,7 +131,7 @@ impl Shared {
         let why = format!("the last connection ended ({})", reason.as_str());
         self.move_to(LinkState::Down { reason: why.into() });
         self.current.store(None);
-        epoch.end(reason);
+        self.end(epoch, reason);
         self.listeners.ended();
         self.metrics.up.set(0);
         Metrics::ended(reason);
@@ -137,6 +140,12 @@ impl Shared {
             EndReason::RuntimeEnded => tracing::info!(epoch = epoch.number, "the link ended with its tokio runtime"),
             _ => tracing::warn!(epoch = epoch.number, reason = reason.as_str(), "link is down"),
         }
+    }
+
+    /// Ends an epoch with all its calls, also those with a shorter time-out, whose task may have ended with the runtime.
+    fn end(&self, epoch: &Epoch, reason: EndReason) {
+        epoch.end(reason);
+        self.response_timeouts.end();
     }
 
     /// Closes the link after its runtime has ended: its connections are closed, and no task is left that could open others.

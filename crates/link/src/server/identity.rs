@@ -12,6 +12,8 @@ pub(crate) struct Identity {
     pub(crate) run_id: String,
     /// Changes when the history of the data is replaced: a failover, a promotion, a full resynchronization.
     pub(crate) replication_id: String,
+    /// Whether that history continues an earlier one, as after a promotion.
+    continues_history: bool,
     pub(crate) version: String,
     pub(crate) primary: bool,
     /// The address of its primary, if it is a replica.
@@ -38,6 +40,7 @@ impl Identity {
         Some(Self {
             run_id: field("run_id")?.to_owned(),
             replication_id: field("master_replid")?.to_owned(),
+            continues_history: field("master_replid2").is_none_or(|id| id.bytes().any(|digit| digit != b'0')),
             version: field("redis_version")?.to_owned(),
             primary: field("role")? == "master",
             follows: field("master_host").map(|host| format!("{host}:{}", field("master_port").unwrap_or("?"))),
@@ -59,9 +62,12 @@ impl Identity {
         Ok(())
     }
 
-    /// Whether `other` is the same process with the same data history.
-    pub(crate) fn is_same_server(&self, other: &Self) -> bool {
-        (self.run_id == other.run_id && self.replication_id == other.replication_id) || !guard("link_other_server")
+    /// Whether `later` is the same process with the same data history.
+    pub(crate) fn is_same_server(&self, later: &Self) -> bool {
+        // A primary draws a new id when its first replica is attached, and when it gives up the backlog of the last one. Unlike after a
+        // demotion and a promotion, no earlier id is then valid next to the new one.
+        let has_same_data = self.replication_id == later.replication_id || !later.continues_history;
+        (self.run_id == later.run_id && has_same_data) || !guard("link_other_server")
     }
 }
 
@@ -75,6 +81,11 @@ pub(crate) fn version_question() -> redis::Cmd {
 /// The version in an `INFO` reply.
 pub(crate) fn version(answer: &Value) -> Option<String> {
     field(answer, "redis_version").map(str::to_owned)
+}
+
+/// The eviction policy in an `INFO` reply, if the server removes keys when it is full.
+pub(crate) fn eviction_policy(answer: &Value) -> Option<String> {
+    field(answer, "maxmemory_policy").filter(|policy| *policy != "noeviction").map(str::to_owned)
 }
 
 pub(crate) fn is_too_old(version: &str) -> bool {

@@ -124,6 +124,10 @@ impl LockSteps for RedisLock {
         Ok(Box::new(ReleaseMessages(self.subscribe(name).await?)))
     }
 
+    async fn eviction(&self) -> Result<Option<(String, String)>, LockError> {
+        Ok(self.link.eviction_policy().await?.map(|policy| (self.link.address(), policy)))
+    }
+
     fn pools(&self) -> Option<Arc<dyn PoolSteps>> {
         Some(Arc::new(RedisPool::new(self.link.clone())))
     }

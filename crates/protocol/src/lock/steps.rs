@@ -167,6 +167,10 @@ pub trait LockSteps: Send + Sync {
     fn is_embedded(&self) -> bool {
         false
     }
+    /// The address and the eviction policy of a server that removes keys when it is full.
+    async fn eviction(&self) -> Reply<Option<(String, String)>> {
+        Ok(None)
+    }
     /// The pools in the same store; `None` if it does not support them.
     fn pools(&self) -> Option<Arc<dyn PoolSteps>> {
         None
@@ -197,9 +201,9 @@ pub enum Call {
 /// Receives notifications that a lock may be free.
 #[async_trait]
 pub trait WakeListener: Send {
-    /// Ready when the lock may be free: another process released it, or a notification may have been missed. Cancel-safe: dropping the
-    /// future loses no notification.
-    async fn called(&mut self, process: Token) -> Call;
+    /// Ready when the lock may be free: another process released it, or a notification may have been missed. `waiter` is the waiting process,
+    /// or the owner that has a place in the queue of a pool. Cancel-safe: dropping the future loses no notification.
+    async fn called(&mut self, waiter: Token) -> Call;
 }
 
 /// The shortest lease and hold time that a program may request: shorter ones would end before any work under them.

@@ -36,12 +36,12 @@ impl WakeListener for ReleaseMessages {
 }
 
 /// Messages of a pool contain the owners whose turn it is; an empty one is for all waiters.
-pub(super) struct TurnMessages(pub(super) Subscription, pub(super) Token);
+pub(super) struct TurnMessages(pub(super) Subscription);
 
 #[async_trait]
 impl WakeListener for TurnMessages {
-    async fn called(&mut self, _process: Token) -> Call {
-        let is_meant = |names: &[u8]| names.is_empty() || names.chunks(16).any(|name| name == self.1.as_bytes());
+    async fn called(&mut self, owner: Token) -> Call {
+        let is_meant = |names: &[u8]| names.is_empty() || names.chunks(16).any(|name| name == owner.as_bytes());
         while let Some(Notification::Message(names)) = self.0.next().await
             && !is_meant(&names)
         {}

@@ -21,6 +21,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "recovery::ended_epoch_sends_nothing",
     ),
     mutant(
+        "link_end_wakes",
+        "A command that the client's channel keeps has no end: neither a reply, nor an error, nor a time-out.",
+        "lane_ends::command_kept_by_the_channel_ends_with_its_epoch",
+    ),
+    mutant(
         "link_probe",
         "One slow command ends the connection of every caller.",
         "silence::slow_server_keeps_its_epoch",

@@ -147,7 +147,8 @@ impl ClickStream {
             return Ok(stream.clone());
         }
         let stream = self.keel.stream(NAME).partitions(PARTITIONS).retention(KEPT).entries_max(ENTRIES_MAX);
-        let stream = stream.open().await?;
+        // Eviction loses clicks that are not counted yet, as a flush does.
+        let stream = stream.allow_eviction().open().await?;
         Ok(self.opened.get_or_init(|| stream).clone())
     }
 

@@ -70,7 +70,8 @@ impl Payments {
         if let Some(stream) = self.stream.get() {
             return Ok(stream.clone());
         }
-        let stream = self.keel.stream(STREAM).partitions(PARTITIONS).open().await?;
+        // Eviction is safe: a search in the database finds what the stream has lost.
+        let stream = self.keel.stream(STREAM).partitions(PARTITIONS).allow_eviction().open().await?;
         Ok(self.stream.get_or_init(|| stream).clone())
     }
 

@@ -1,5 +1,7 @@
-//! The local queue: of all tasks of this process that contend for one lock, one at a time contends for it or holds it.
+//! The local queue: of all tasks of this process that wait for one lock in one mode, one at a time asks the store. The task with an
+//! exclusive lock keeps its turn for as long as it holds the lock.
 
+use super::mode::Mode;
 use crate::lock::hold::lease::Lease;
 use evenkeel_link::clock::Moment;
 use evenkeel_protocol::lock::name::LockName;
@@ -13,11 +15,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The local queues of one process, each removed when no task uses it.
 #[derive(Default)]
-pub(crate) struct Gates(Mutex<HashMap<LockName, Weak<Gate>>>);
+pub(crate) struct Gates(Mutex<HashMap<Place, Weak<Gate>>>);
 
-/// The local queue for one lock.
+/// What the tasks of one queue wait for. A reader does not queue behind a writer of its process, nor a request for one permit behind one for
+/// many: their order is the store's.
+type Place = (LockName, Mode);
+
+/// The local queue for one lock in one mode.
 pub(crate) struct Gate {
-    name: LockName,
+    place: Place,
     gates: Weak<Gates>,
     /// Fair: first come, first served. A task that leaves the queue passes its turn on.
     turn: Arc<Semaphore>,
@@ -46,20 +52,21 @@ pub(crate) struct Turn {
 }
 
 impl Gates {
-    pub(crate) fn gate(self: &Arc<Self>, name: &LockName) -> Arc<Gate> {
+    pub(crate) fn gate(self: &Arc<Self>, name: &LockName, mode: Mode) -> Arc<Gate> {
         let mut gates = self.0.lock();
-        if let Some(gate) = gates.get(name).and_then(Weak::upgrade) {
+        let place = (name.clone(), mode);
+        if let Some(gate) = gates.get(&place).and_then(Weak::upgrade) {
             return gate;
         }
         let gate = Arc::new(Gate {
-            name: name.clone(),
+            place: place.clone(),
             gates: Arc::downgrade(self),
             turn: Arc::new(Semaphore::new(1)),
             queued: AtomicUsize::new(0),
             free_at: Mutex::default(),
             listener: tokio::sync::Mutex::default(),
         });
-        gates.insert(name.clone(), Arc::downgrade(&gate));
+        gates.insert(place, Arc::downgrade(&gate));
         gate
     }
 }
@@ -104,6 +111,11 @@ impl Gate {
         *self.free_at.lock() = FreeAt::After(Arc::downgrade(lease), cooling);
     }
 
+    /// Whether no task has the turn or waits for it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.turn.available_permits() > 0 && !self.has_queue()
+    }
+
     /// Whether a task waits for the turn.
     pub(crate) fn has_queue(&self) -> bool {
         self.queued.load(SeqCst) > 0
@@ -121,8 +133,8 @@ impl Drop for Gate {
         let Some(gates) = self.gates.upgrade() else { return };
         let mut all = gates.0.lock();
         // A new queue of this name may exist already.
-        if all.get(&self.name).is_some_and(|gate| gate.strong_count() == 0) {
-            all.remove(&self.name);
+        if all.get(&self.place).is_some_and(|gate| gate.strong_count() == 0) {
+            all.remove(&self.place);
         }
     }
 }
@@ -147,7 +159,7 @@ impl Drop for Queued<'_> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
 
-    use super::Gates;
+    use super::{Gates, Mode};
     use evenkeel_protocol::lock::name::LockName;
     use std::sync::Arc;
 
@@ -156,7 +168,7 @@ mod tests {
     fn local_queue_is_removed_with_its_last_task() {
         let gates = Arc::new(Gates::default());
         for number in 0..1_000 {
-            let gate = gates.gate(&LockName::new(&number.to_string()).unwrap());
+            let gate = gates.gate(&LockName::new(&number.to_string()).unwrap(), Mode::Exclusive);
             drop(gate.turn_now().unwrap());
         }
         assert!(gates.0.lock().is_empty());

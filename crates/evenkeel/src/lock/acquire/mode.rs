@@ -4,6 +4,7 @@
 use crate::lock::hold::lease::Held;
 use crate::lock::store::LockStore;
 use evenkeel_link::Token;
+use evenkeel_link::support::ms;
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::pool::steps::{
@@ -11,9 +12,10 @@ use evenkeel_protocol::lock::pool::steps::{
 };
 use evenkeel_protocol::lock::steps::WakeListener;
 use evenkeel_protocol::lock::steps::{Acquire, Acquired, Fence, Release, Released, Renewed};
+use std::time::Duration;
 
 /// The mode in which a lock is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Mode {
     /// One holder.
     Exclusive,
@@ -36,12 +38,14 @@ pub(crate) enum AcquireReply {
     Taken {
         free_in_ms: u64,
     },
+    /// The caller keeps its place; the pool was not read.
+    Queued,
 }
 
 impl Mode {
-    /// Whether the tasks of a process queue locally, and not in the server's queue.
-    pub(crate) fn queues_here(self) -> bool {
-        self == Self::Exclusive
+    /// Whether several can hold the lock at once, and waiters have places in the store's queue.
+    pub(crate) fn is_shared(self) -> bool {
+        self != Self::Exclusive
     }
 
     fn pool(self, name: &LockName) -> Option<Pool> {
@@ -53,7 +57,7 @@ impl Mode {
         Some(Pool { kind, name: name.clone() })
     }
 
-    fn permit_request(self, call: &Acquire) -> PermitRequest {
+    fn permit_request(self, call: &Acquire, waited: Duration, polls: bool) -> PermitRequest {
         let (permits, permits_in_all) = match self {
             Self::Read => (1, PERMITS_MAX),
             Self::Exclusive | Self::Write => (PERMITS_MAX, PERMITS_MAX),
@@ -67,6 +71,8 @@ impl Mode {
             hold_ms_max: call.hold_ms_max,
             fence_floor: call.fence_floor,
             waits: call.waits,
+            waited_ms: ms(waited),
+            polls,
             metadata: call.metadata.clone(),
         }
     }
@@ -75,11 +81,21 @@ impl Mode {
 impl LockStore {
     /// Rejects a call that this store does not support, before the caller waits.
     pub(crate) fn check_in(&self, mode: Mode, call: &Acquire) -> Result<(), LockError> {
-        if mode == Mode::Exclusive { self.check(call) } else { check_request(&mode.permit_request(call)) }
+        match mode {
+            Mode::Exclusive => self.check(call),
+            shared => check_request(&shared.permit_request(call, Duration::ZERO, false)),
+        }
     }
 
-    /// Makes the acquisition step of `mode`.
-    pub(crate) async fn ask(&self, mode: Mode, name: &LockName, call: &Acquire) -> Result<AcquireReply, LockError> {
+    /// Makes the acquisition step of `mode` for a caller that has waited for so long; it `polls` if it has a place in the queue of a pool and
+    /// was not notified.
+    pub(crate) async fn ask(
+        &self,
+        mode: Mode,
+        name: &LockName,
+        call: &Acquire,
+        (waited, polls): (Duration, bool),
+    ) -> Result<AcquireReply, LockError> {
         let Some(pool) = mode.pool(name) else {
             return Ok(match self.acquire(name, call).await? {
                 Acquired::Granted { fence, lease_left_ms } => {
@@ -88,12 +104,13 @@ impl LockStore {
                 Acquired::Taken { free_in_ms } => AcquireReply::Taken { free_in_ms },
             });
         };
-        let ask = mode.permit_request(call);
+        let ask = mode.permit_request(call, waited, polls);
         match self.pools()?.acquire(&pool, &ask).await? {
             PermitReply::Granted { lease_left_ms, fence, signer } => {
                 Ok(AcquireReply::Granted { fence, signer, lease_left_ms })
             }
             PermitReply::Taken { free_in_ms } => Ok(AcquireReply::Taken { free_in_ms }),
+            PermitReply::Queued => Ok(AcquireReply::Queued),
             PermitReply::Differs { permits_in_all } => Err(LockError::Differs {
                 what: "semaphore",
                 name: name.to_string(),
@@ -140,16 +157,11 @@ impl LockStore {
         }
     }
 
-    /// Subscribes to notifications that it may be this owner's turn.
-    pub(crate) async fn listen_in(
-        &self,
-        mode: Mode,
-        name: &LockName,
-        owner: Token,
-    ) -> Result<Box<dyn WakeListener>, LockError> {
+    /// Subscribes to notifications that the lock may be free in this mode.
+    pub(crate) async fn listen_in(&self, mode: Mode, name: &LockName) -> Result<Box<dyn WakeListener>, LockError> {
         match mode.pool(name) {
             None => self.listen(name).await,
-            Some(pool) => self.pools()?.listen(&pool, owner).await,
+            Some(pool) => self.pools()?.listen(&pool).await,
         }
     }
 }

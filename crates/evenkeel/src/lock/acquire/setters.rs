@@ -8,9 +8,9 @@ macro_rules! term_setters {
 
             #[doc = concat!(
                 "The lease: how long ", $held, " stays taken after its holder has died, up to a day. A live holder renews it every third ",
-                "of this. Default 30 s."
+                "of this. One that is longer than `max_hold` is rejected. Default 30 s, or `max_hold` if that is shorter."
             )]
-            pub fn ttl(ttl: std::time::Duration) => $($terms).+.ttl = ttl;
+            pub fn ttl(ttl: std::time::Duration) => $($terms).+.ttl = Some(ttl);
 
             /// How long to wait while it is not available: [`Wait::No`](crate::lock::Wait::No), a `Duration`, or
             /// [`Wait::Forever`](crate::lock::Wait::Forever). Default 30 s.

@@ -220,6 +220,11 @@ impl LockSteps for QuorumLock {
         self.servers.held().await
     }
 
+    async fn eviction(&self) -> Result<Option<(String, String)>, LockError> {
+        let replies = self.servers.all(|node| node.eviction()).await;
+        Ok(replies.into_iter().flatten().flatten().next())
+    }
+
     async fn listen(&self, name: &LockName) -> Result<Box<dyn WakeListener>, LockError> {
         Ok(Box::new(self.servers.listen(name).await?))
     }

@@ -24,6 +24,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The locks of one keel. Cheap to clone.
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     pub(crate) gates: Arc<Gates>,
     pub(crate) reaper: Reaper,
     pub(crate) metrics: LockMetrics,
+    is_server_checked: AtomicBool,
     /// The held ones.
     pub(crate) leases: Arc<Leases>,
     /// `None` for those of a Redlock, which has no keel.
@@ -62,6 +64,24 @@ impl Locks {
     #[cfg(all(feature = "testing", feature = "cache"))]
     pub(crate) fn another_process(&self, context: &Context) -> Self {
         Self::over(self.store.clone(), self.clock.clone(), Some(&context.reporter))
+    }
+
+    /// Warns in the background, once, if the server evicts keys: a held lock can vanish, and its holder detects that at its next renewal only.
+    pub(crate) fn check_server(&self) {
+        if self.store.is_embedded() || self.is_server_checked.swap(true, Relaxed) {
+            return;
+        }
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            if let Ok(Some((address, policy))) = store.eviction().await {
+                tracing::warn!(
+                    %address,
+                    %policy,
+                    "the server evicts keys when it is full: a lock that is held can be granted a second time, and only a check of the fence \
+                     rejects its first holder; set maxmemory-policy to noeviction, or use another server for locks"
+                );
+            }
+        });
     }
 
     /// Waits until the locks of dropped guards are released, for at most `deadline`.
@@ -115,6 +135,7 @@ impl Locks {
             gates,
             reaper,
             metrics,
+            is_server_checked: AtomicBool::new(false),
             leases,
             #[cfg(feature = "sql")]
             reporter: reporter.cloned(),

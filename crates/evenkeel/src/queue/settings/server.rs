@@ -21,9 +21,10 @@ pub(crate) async fn check(store: &QueueStore, queue: &str, settings: &Settings) 
             ),
         };
     };
-    let memory = info(link, "memory").await?;
-    let policy = field(&memory, "maxmemory_policy").unwrap_or("noeviction");
-    if policy != "noeviction" && !settings.may_evict && guard("queue_refuses_eviction") {
+    if let Some(policy) = link.eviction_policy().await?
+        && !settings.may_evict
+        && guard("queue_refuses_eviction")
+    {
         return refuse(format!(
             "the server at {} evicts keys when it is full (maxmemory-policy {policy}), which loses jobs; set it to \
              noeviction, use another server, or set `allow_eviction()`",

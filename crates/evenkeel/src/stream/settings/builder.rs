@@ -8,6 +8,7 @@ use crate::stream::metrics::StreamMetrics;
 use crate::stream::sending::producers::Producers;
 #[cfg(feature = "sql")]
 use crate::stream::sql::{SqlTable, StreamTable, add_known_groups, ask, ensure_created};
+use crate::stream::store::StreamStore;
 use crate::stream::store::streams::Streams;
 use crate::stream::stream::{Core, Stream};
 use evenkeel_link::support::{guard, in_groups};
@@ -68,6 +69,9 @@ impl<T, C> StreamBuilder<T, C> {
 
         /// How long entries are kept at least, for replays. Consumers remove older ones that every group has settled. Default 24 h.
         pub fn retention(age: Duration) => settings.retention = age;
+
+        /// Opens the stream on a Redis that may evict keys. Eviction loses entries, and how far groups have come, without an error.
+        pub fn allow_eviction() => settings.may_evict = true;
     }
 
     /// The codec of the values. Default [`Json`]. Each entry records the codec that encoded it, so the codec of a stream may change. A custom
@@ -109,11 +113,12 @@ impl<T: Send + Sync + 'static, C: Codec<T>> StreamBuilder<T, C> {
     ///
     /// # Errors
     /// [`StreamError::Settings`]: one sentence that names the invalid setting and the change to make; for example, the stream has another
-    /// number of partitions. [`StreamError::Invalid`]: the name. [`StreamError::Link`]: the server could not be reached.
+    /// number of partitions, or the server evicts keys. [`StreamError::Invalid`]: the name. [`StreamError::Link`]: the server could not be reached.
     /// [`StreamError::Database`]: the database of `sql` could not be reached, or lacks the tables.
     pub async fn open(self) -> Result<Stream<T>, StreamError> {
         let settings = self.settings;
         settings.check(&self.name)?;
+        check_server(&self.streams.store, &self.name, &settings).await?;
         // Checks the name before anything is stored under it.
         Partition::new("", &self.name, 0)?;
         if let Err(reason) = check_id(&self.codec, guard("stream_codec_id_checked")) {
@@ -166,5 +171,21 @@ impl<T: Send + Sync + 'static, C: Codec<T>> StreamBuilder<T, C> {
             codec: Arc::new(self.codec),
             settings,
         }))
+    }
+}
+
+/// Rejects a server that evicts keys.
+async fn check_server(store: &StreamStore, stream: &str, settings: &Settings) -> Result<(), StreamError> {
+    let Some(link) = store.link().filter(|_| !settings.may_evict) else { return Ok(()) };
+    match link.eviction_policy().await? {
+        Some(policy) => Err(StreamError::Settings {
+            stream: stream.to_owned(),
+            reason: format!(
+                "the server at {} evicts keys when it is full (maxmemory-policy {policy}), which loses entries and groups; set it to \
+                 noeviction, use another server, or set `allow_eviction()`",
+                link.address()
+            ),
+        }),
+        None => Ok(()),
     }
 }

@@ -19,6 +19,7 @@ pub(crate) struct Settings {
     pub(crate) entries_max: Option<u64>,
     pub(crate) producer_window: Duration,
     pub(crate) retention: Duration,
+    pub(crate) may_evict: bool,
 }
 
 impl Default for Settings {
@@ -29,6 +30,7 @@ impl Default for Settings {
             entries_max: None,
             producer_window: Duration::from_secs(3_600),
             retention: Duration::from_secs(24 * 3_600),
+            may_evict: false,
         }
     }
 }

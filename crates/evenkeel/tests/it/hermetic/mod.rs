@@ -5,3 +5,4 @@ mod job_names;
 mod latch_loom;
 mod models;
 mod protocols;
+mod wheel_loom;

@@ -80,6 +80,11 @@ pub trait Node: Send + Sync {
         self.locks()?.held().await
     }
 
+    /// [`LockSteps::eviction`].
+    async fn eviction(&self) -> Reply<Option<(String, String)>> {
+        self.locks()?.eviction().await
+    }
+
     /// Connects to it, unless it is connected.
     async fn connect(&self) {}
     /// Closes its connections.

@@ -63,9 +63,13 @@ impl PoolSteps for RedisPool {
             request.fence_floor,
             u64::from(request.waits),
             u64::from(pool.kind == Kind::ReadWrite),
+            request.waited_ms,
+            u64::from(request.polls),
         ];
-        let [permits, in_all, lease, hold, floor, waits, fenced] = numbers.map(|number| number.to_string());
-        let args: [&[u8]; 9] = [
+        let numbers = numbers.map(|number| number.to_string());
+        let [permits, in_all, lease, hold, floor, waits, fenced, waited, polls] = &numbers;
+        let channel = self.channel(pool);
+        let args: [&[u8]; 12] = [
             request.owner.as_bytes(),
             permits.as_bytes(),
             in_all.as_bytes(),
@@ -75,12 +79,16 @@ impl PoolSteps for RedisPool {
             waits.as_bytes(),
             &request.metadata,
             fenced.as_bytes(),
+            waited.as_bytes(),
+            polls.as_bytes(),
+            &channel,
         ];
         let (verdict, number, fence, signer): (i8, u64, u64, Vec<u8>) =
             self.link.run(&ACQUIRE, &[&self.key(pool)], &args).await?;
         match verdict {
             1 => Ok(PermitReply::Granted { lease_left_ms: number, fence: Fence(fence), signer: token(signer)? }),
             0 => Ok(PermitReply::Taken { free_in_ms: number }),
+            2 => Ok(PermitReply::Queued),
             -1 => {
                 Ok(PermitReply::Differs { permits_in_all: u32::try_from(number).map_err(|_| unexpected("acquire"))? })
             }
@@ -142,8 +150,8 @@ impl PoolSteps for RedisPool {
         names_with(&self.link, ending(kind)).await
     }
 
-    async fn listen(&self, pool: &Pool, owner: Token) -> Result<Box<dyn WakeListener>, LockError> {
-        Ok(Box::new(TurnMessages(self.link.subscribe(&self.channel(pool)).await?, owner)))
+    async fn listen(&self, pool: &Pool) -> Result<Box<dyn WakeListener>, LockError> {
+        Ok(Box::new(TurnMessages(self.link.subscribe(&self.channel(pool)).await?)))
     }
 }
 

@@ -20,6 +20,9 @@ pub const WAITING_MS: u64 = 2_000;
 /// For this long a waiter has precedence over later requests; for as long afterwards it lets them pass; and so on.
 pub const TURN_MS: u64 = 10_000;
 
+/// The waiters that poll check the pool at least this often, one of them for all.
+pub const WATCH_MS: u64 = 1_000;
+
 /// The longest lease, in ms: a day. It is shorter than the two days after which an unused pool is removed.
 pub const LEASE_MS_MAX: u64 = 86_400_000;
 
@@ -58,6 +61,10 @@ pub struct PermitRequest {
     pub fence_floor: u64,
     /// Whether the caller takes a place in the queue if the request is not granted.
     pub waits: bool,
+    /// How long the caller has waited before it takes a place: waiters are served in the order in which they asked.
+    pub waited_ms: u64,
+    /// Whether the caller, which has a place, was not notified. Such a call renews the place and reads the pool only if a check is due.
+    pub polls: bool,
     /// The holder's metadata.
     pub metadata: Bytes,
 }
@@ -79,6 +86,8 @@ pub enum PermitReply {
         /// The time until there may be enough permits, unless some are released before.
         free_in_ms: u64,
     },
+    /// The caller keeps its place, and no check of the pool is due.
+    Queued,
     /// The pool's number of permits differs from the caller's. Nothing was done.
     Differs {
         /// The pool's number of permits.
@@ -144,8 +153,8 @@ pub trait PoolSteps: Send + Sync {
     async fn resize(&self, pool: &Pool, permits_in_all: u32) -> Reply<()>;
     /// The names of the pools of this kind that may be in use, sorted.
     async fn names(&self, kind: Kind) -> Reply<Vec<LockName>>;
-    /// Subscribes: after this the listener is notified when it may be the turn of `owner`.
-    async fn listen(&self, pool: &Pool, owner: Token) -> Reply<Box<dyn WakeListener>>;
+    /// Subscribes: after this the listener is notified when it may be the turn of the owner that it is asked about.
+    async fn listen(&self, pool: &Pool) -> Reply<Box<dyn WakeListener>>;
     /// Releases synchronously if the store is in this process; returns `false` otherwise.
     fn release_now(&self, _pool: &Pool, _owner: Token) -> bool {
         false

@@ -2,7 +2,7 @@
 
 use super::fleet::{Fleet, LONG, SHORT, is_free, take, terms, until};
 use anyhow::{Context, Result};
-use evenkeel::lock::{ExclusiveLocks, LockError, ReleaseOutcome};
+use evenkeel::lock::{ExclusiveGuard, ExclusiveLocks, LockError, Lost, ReleaseOutcome};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
@@ -52,11 +52,16 @@ pub async fn held_lock_is_rejected_with_its_remaining_time(fleet: &impl Fleet, n
     let waited = two.acquire(name, &terms(LONG).wait(Duration::from_millis(30))).await;
     assert!(matches!(&waited, Err(error @ LockError::Busy { .. }) if error.is_retryable()), "{waited:?}");
     assert!(two.try_acquire("another", &terms(LONG)).await?.is_some());
-    assert_eq!(guard.run(async { 7 }).await?, 7);
+    assert_eq!(run_under(&*guard).await?, 7);
     assert_eq!(guard.release().await?, ReleaseOutcome::Released);
     // A caller that waited for a moment may still be in a server's queue.
     until(async || is_free(&*two, name).await).await?;
     until(async || is_free(&*one, name).await).await
+}
+
+/// A function that borrows a guard of any kind: it did not compile, because only a guard without borrowed parts had `run`.
+async fn run_under(guard: &dyn ExclusiveGuard) -> Result<u32, Lost> {
+    guard.run(async { 7 }).await
 }
 
 /// (L5) A fence that does not rise excludes no earlier holder; a backend without fences says so.

@@ -15,7 +15,7 @@ pub use leases::*;
 pub use operate::*;
 pub use permits::*;
 pub use readers::*;
-pub use rig::{PERMITS, Rig, owner, permits, reader, waiting, writer};
+pub use rig::{PERMITS, Rig, owner, permits, polling, reader, waiting, writer};
 pub use turns::*;
 
 /// Makes a test of every function of the suite: `pool_suite!(rig)`, where `rig` is an async function that answers
@@ -37,6 +37,7 @@ macro_rules! pool_suite {
             waiting_writer_blocks_later_readers, waiting_writer_lets_readers_pass_after_its_turn,
             permits_are_granted_in_request_order, permits_are_reserved_for_earlier_waiters, waiter_that_leaves_does_not_block_others,
             silent_waiter_loses_its_place, repeated_request_keeps_its_place_in_the_queue,
+            local_waiter_is_served_by_the_time_it_asked, poll_keeps_the_place_until_a_watch_is_due, watch_notifies_the_waiter_with_room,
             // fences
             readers_share_a_fence, writer_fence_exceeds_all_earlier_fences, shared_fences_rise_within_one_millisecond,
             shared_fence_is_at_least_the_server_time, shared_fence_exceeds_its_floor, shared_fence_is_raised_once,

@@ -58,6 +58,8 @@ pub fn permits(number: u8, permits: u32) -> PermitRequest {
         hold_ms_max: None,
         fence_floor: 0,
         waits: false,
+        waited_ms: 0,
+        polls: false,
         metadata: Bytes::new(),
     }
 }
@@ -66,6 +68,12 @@ pub fn permits(number: u8, permits: u32) -> PermitRequest {
 #[must_use]
 pub fn waiting(ask: PermitRequest) -> PermitRequest {
     PermitRequest { waits: true, ..ask }
+}
+
+/// The same call by a waiter that was not notified.
+#[must_use]
+pub fn polling(ask: PermitRequest) -> PermitRequest {
+    PermitRequest { polls: true, ..waiting(ask) }
 }
 
 impl Rig<MemoryPool> {

@@ -49,6 +49,7 @@ impl Differential for Pools {
     const REPLIES: &'static [&'static str] = &[
         "Acquire Granted",
         "Acquire Taken",
+        "Acquire Queued",
         "Acquire Differs",
         "Renew Renewed",
         "Renew Held",
@@ -141,6 +142,7 @@ fn ask(kind: Kind, number: u8, near: Fence, random: &mut StdRng) -> PermitReques
         Kind::Semaphore if random.random_bool(0.02) => (1, SEATS - 1),
         Kind::Semaphore => (random.random_range(1..=SEATS), SEATS),
     };
+    let waits = random.random_bool(0.6);
     PermitRequest {
         owner: owner(number),
         permits,
@@ -148,7 +150,9 @@ fn ask(kind: Kind, number: u8, near: Fence, random: &mut StdRng) -> PermitReques
         lease_ms: random.random_range(10_000..30_000),
         hold_ms_max: random.random_bool(0.3).then(|| random.random_range(1..60_000)),
         fence_floor: if random.random_bool(0.1) { near.0 } else { 0 },
-        waits: random.random_bool(0.6),
+        waits,
+        waited_ms: if random.random_bool(0.3) { random.random_range(0..3_000) } else { 0 },
+        polls: waits && random.random_bool(0.4),
         metadata: Bytes::from(vec![b'w'; random.random_range(0..4)]),
     }
 }

@@ -1,10 +1,11 @@
 //! The queue of waiters, and whose turn it is.
 
-use super::rig::{Rig, permits, reader, waiting, writer};
+use super::rig::{Rig, owner, permits, polling, reader, waiting, writer};
 use crate::conformance::lock::LEASE_MS;
-use anyhow::Result;
-use evenkeel_protocol::lock::pool::steps::{PoolSteps, TURN_MS, WAITING_MS};
-use evenkeel_protocol::lock::steps::Released;
+use anyhow::{Context, Result};
+use evenkeel_protocol::lock::pool::steps::{PermitReply, PermitRequest, PoolSteps, TURN_MS, WAITING_MS, WATCH_MS};
+use evenkeel_protocol::lock::steps::{Call, Released};
+use std::time::Duration;
 
 /// Overlapping readers starved a writer.
 pub async fn waiting_writer_blocks_later_readers<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
@@ -27,7 +28,7 @@ pub async fn waiting_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(rig: 
         rig.renew(1).await?;
         rig.shut_for(&waiting(writer(2))).await?;
         let asked = rig.pools.acquire(&rig.shelf, &reader(100 + second)).await?;
-        if matches!(asked, evenkeel_protocol::lock::pool::steps::PermitReply::Granted { .. }) {
+        if matches!(asked, PermitReply::Granted { .. }) {
             passed.push(second);
             rig.leave(100 + second).await?;
         }
@@ -107,6 +108,62 @@ pub async fn repeated_request_keeps_its_place_in_the_queue<P: PoolSteps>(rig: &R
     }
     rig.stand_up(1).await?;
     rig.full_for(&waiting(permits(3, 3))).await?;
+    rig.sit(&waiting(permits(2, 3))).await?;
+    Ok(())
+}
+
+/// A process has one place at a time, so its second task takes a place after a task of another process that asked later.
+pub async fn local_waiter_is_served_by_the_time_it_asked<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.sit(&permits(1, 3)).await?;
+    rig.time.advance(10).await?;
+    rig.full_for(&waiting(permits(2, 3))).await?;
+    rig.time.advance(10).await?;
+    rig.full_for(&waiting(PermitRequest { waited_ms: 15, ..permits(3, 3) })).await?;
+    rig.stand_up(1).await?;
+    rig.full_for(&waiting(permits(2, 3))).await?;
+    rig.sit(&waiting(permits(3, 3))).await?;
+    Ok(())
+}
+
+/// 400 waiters polled once a second, and each poll read the places of all: a `PING` took 769 ms.
+pub async fn poll_keeps_the_place_until_a_watch_is_due<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    let queued = async |number: u8| -> Result<()> {
+        let reply = rig.pools.acquire(&rig.desks, &polling(permits(number, 3))).await?;
+        anyhow::ensure!(reply == PermitReply::Queued, "{reply:?}");
+        Ok(())
+    };
+    rig.sit(&PermitRequest { lease_ms: 1_500, ..permits(1, 3) }).await?;
+    rig.full_for(&waiting(permits(2, 3))).await?;
+    rig.full_for(&waiting(permits(3, 3))).await?;
+    assert_eq!(rig.full_for(&polling(permits(2, 3))).await?, 1_500, "the first poll checks the pool");
+    queued(3).await?;
+    rig.time.advance(WATCH_MS - 1).await?;
+    queued(2).await?;
+    queued(3).await?;
+    rig.time.advance(1).await?;
+    assert_eq!(rig.full_for(&polling(permits(3, 3))).await?, 500, "a second after the last check");
+    queued(2).await?;
+    rig.time.advance(500).await?;
+    assert_eq!(
+        rig.full_for(&polling(permits(3, 3))).await?,
+        1_500,
+        "a lease has ended; an earlier waiter keeps its turn"
+    );
+    rig.sit(&waiting(permits(2, 3))).await?;
+    Ok(())
+}
+
+/// The waiter that finds an expired lease is not the one whose turn it is.
+pub async fn watch_notifies_the_waiter_with_room<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+    rig.sit(&PermitRequest { lease_ms: 1_500, ..permits(1, 3) }).await?;
+    for number in [2, 3] {
+        rig.full_for(&waiting(permits(number, 3))).await?;
+    }
+    let mut listener = rig.pools.listen(&rig.desks).await?;
+    rig.time.advance(1_500).await?;
+    rig.full_for(&polling(permits(3, 3))).await?;
+    let called = tokio::time::timeout(Duration::from_secs(20), listener.called(owner(2))).await;
+    assert_eq!(called.context("the waiter was not notified")?, Call::You);
     rig.sit(&waiting(permits(2, 3))).await?;
     Ok(())
 }

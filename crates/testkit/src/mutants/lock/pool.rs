@@ -152,9 +152,39 @@ pub(super) const ROWS: &[Mutant] = &[
         "hermetic::models::pool::break_removes_only_the_named_holder",
     ),
     mutant(
+        "pool_asked_order",
+        "The second waiter of a process is served after waiters of other processes that asked later.",
+        "lock::pool_scripts::local_waiter_is_served_by_the_time_it_asked",
+    ),
+    mutant(
+        "pool_watch_due",
+        "No waiter that polls finds that a lease has ended.",
+        "lock::pool_scripts::poll_keeps_the_place_until_a_watch_is_due",
+    ),
+    mutant(
+        "pool_watch_notifies",
+        "A waiter finds an expired lease, and the waiter whose turn it is does not receive that.",
+        "lock::pool_scripts::watch_notifies_the_waiter_with_room",
+    ),
+    mutant(
         "pool_release_notifies",
         "A release of permits notifies no waiter.",
         "permits::redis::release_wakes_waiters_for_permits",
+    ),
+    mutant(
+        "model_pool_asked_order",
+        "The second waiter of a process is served after waiters of other processes that asked later.",
+        "hermetic::models::pool::local_waiter_is_served_by_the_time_it_asked",
+    ),
+    mutant(
+        "model_pool_watch_due",
+        "No waiter that polls finds that a lease has ended.",
+        "hermetic::models::pool::poll_keeps_the_place_until_a_watch_is_due",
+    ),
+    mutant(
+        "model_pool_watch_notifies",
+        "A waiter finds an expired lease, and the waiter whose turn it is does not receive that.",
+        "hermetic::models::pool::watch_notifies_the_waiter_with_room",
     ),
     mutant(
         "model_pool_release_notifies",

@@ -3,6 +3,7 @@
 use crate::link::harness::{cmd, down, epoch_after, link_without_heartbeat, quick_link, refusal, server};
 use anyhow::Result;
 use evenkeel::link::LinkError;
+use testkit::eventually;
 use testkit::servers::Redis;
 
 async fn follow(redis: &Redis, primary: &Redis) -> Result<()> {
@@ -64,5 +65,32 @@ async fn changed_replication_id_starts_a_new_epoch() -> Result<()> {
     let second = epoch_after(&link, 1).await?;
     assert_eq!(first.run_id(), second.run_id());
     assert_ne!(first.replication_id(), second.replication_id());
+    Ok(())
+}
+
+/// A primary draws a new replication id when its first replica is attached: all connections of a fleet ended at once, and every near
+/// cache was emptied.
+#[tokio::test]
+async fn attached_replica_keeps_the_epoch() -> Result<()> {
+    let (redis, replica) = (server().await?, server().await?);
+    let link = quick_link(&redis).await?;
+    let epoch = epoch_after(&link, 0).await?;
+    follow(&replica, &redis).await?;
+    let info = async |section: &str| redis.command::<String>(&["INFO", section]).await;
+    eventually("the primary has another replication id", async || {
+        let replication = info("replication").await.ok()?;
+        let id = replication.lines().find_map(|line| line.strip_prefix("master_replid:"))?.trim().to_owned();
+        (id != epoch.replication_id()).then_some(())
+    })
+    .await?;
+    // The heartbeat of each connection asks for the time; two have seen the new id.
+    let beats = async || {
+        let stats = info("commandstats").await.ok()?;
+        let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_time:calls="))?;
+        calls.split(',').next()?.parse::<u64>().ok()
+    };
+    let before = eventually("the calls are counted", async || beats().await).await?;
+    eventually("two heartbeats", async || beats().await.filter(|now| *now >= before + 3)).await?;
+    assert!(!epoch.is_over() && link.epoch().is_some_and(|now| now.number() == epoch.number()));
     Ok(())
 }

@@ -11,6 +11,7 @@ on_both! {
     busy_error_behind_a_waiting_task_has_remaining_time
     invalid_arguments_are_rejected_before_the_wait
     ttl_and_max_hold_below_50_ms_are_rejected
+    ttl_above_max_hold_is_rejected
 }
 
 fn free_in<T: std::fmt::Debug>(answer: Result<T, LockError>) -> Duration {
@@ -84,6 +85,25 @@ async fn ttl_and_max_hold_below_50_ms_are_rejected(rig: Rig) {
     }
     let least = LockTerms::default().ttl(Duration::from_millis(50)).max_hold(Duration::from_millis(50));
     assert!(everything(&one, &least).await.iter().all(Option::is_none));
+}
+
+/// A ttl of two hours was cut to `max_hold`, an hour by default, without a word: the lock was lost after that.
+async fn ttl_above_max_hold_is_rejected(rig: Rig) {
+    let one = rig.process().await;
+    let hour = Duration::from_secs(3_600);
+    for terms in [LockTerms::default().ttl(2 * hour), LockTerms::default().max_hold(TTL).ttl(hour)] {
+        for reported in everything(&one, &terms.wait(Wait::Forever)).await {
+            assert!(
+                reported.as_ref().is_some_and(|reported| reported.contains("longer than the `max_hold`")),
+                "{reported:?}"
+            );
+        }
+    }
+    for terms in [LockTerms::default().ttl(2 * hour).max_hold(None), LockTerms::default().max_hold(TTL / 3)] {
+        assert!(everything(&one, &terms).await.iter().all(Option::is_none));
+    }
+    let guard = one.lock("shorter").max_hold(TTL / 3).acquire().await.unwrap();
+    assert_eq!(guard.remaining(), TTL / 3, "the default is not longer than `max_hold`");
 }
 
 /// Why each kind of lock refuses these terms.

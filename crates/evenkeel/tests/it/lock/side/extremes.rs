@@ -32,7 +32,8 @@ pub(in crate::lock) fn all_terms() -> Vec<(String, LockTerms)> {
     let none = || LockTerms::default().wait(Wait::No);
     let mut all = vec![("no limit".to_owned(), none().max_hold(None))];
     for span in spans() {
-        all.push((format!("ttl {span:?}"), none().ttl(span)));
+        all.push((format!("ttl {span:?}"), none().ttl(span).max_hold(None)));
+        all.push((format!("ttl {span:?}, max_hold of an hour"), none().ttl(span)));
         all.push((format!("max_hold {span:?}"), none().max_hold(span)));
         all.push((format!("lock_delay {span:?}"), none().lock_delay(span)));
         all.push((format!("ttl, max_hold and lock_delay {span:?}"), none().ttl(span).max_hold(span).lock_delay(span)));
@@ -139,6 +140,7 @@ async fn extreme_terms_behave_alike_on_both_backends() {
         let is_taken = |expected: &str| here.iter().find(|(what, _)| what == expected).unwrap().1;
         assert!(is_taken(&format!("exclusive, ttl {LEASE_MAX:?}")) && is_taken(&format!("permits, ttl {DAY:?}")));
         assert!(is_taken(&format!("exclusive, max_hold {:?}", Duration::MAX)));
+        assert!(!is_taken(&format!("exclusive, ttl {DAY:?}, max_hold of an hour")));
         assert!(!is_taken(&format!("exclusive, ttl {:?}", Duration::MAX)) && !is_taken("reader, metadata of 1025"));
     }))
     .await;

@@ -2,8 +2,10 @@
 
 use super::rig::{Desk, Rig, append, open};
 use bytes::Bytes;
+use evenkeel::Keel;
 use evenkeel::codec::{Codec, CodecError, Json};
 use evenkeel::stream::{Stream, StreamError};
+use testkit::servers::{Redis, RedisOptions};
 
 on_both! {
     entries_of_a_key_are_in_one_partition_in_order
@@ -154,4 +156,17 @@ impl Codec<String> for Reserved {
 async fn codec_with_a_reserved_id_is_rejected(rig: Rig) {
     let refused = rig.process().await.stream("orders").codec(Reserved).open().await.err().unwrap();
     assert!(matches!(&refused, StreamError::Settings { reason, .. } if reason.contains("64 to 127")), "{refused}");
+}
+
+/// On a full Redis with `volatile-lru` the groups of a stream vanished, with `allkeys-lru` its entries, without an error.
+#[tokio::test]
+async fn stream_on_redis_with_eviction_is_rejected_by_default() {
+    let redis = Redis::start(RedisOptions::new().memory("64mb", "volatile-lru")).await.unwrap();
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    let refused = keel.stream::<String>("orders").open().await.err().unwrap();
+    assert!(matches!(&refused, StreamError::Settings { .. }), "{refused}");
+    let sentence = refused.to_string();
+    assert!(sentence.contains("volatile-lru") && sentence.contains("allow_eviction"), "{sentence}");
+    let allowed = keel.stream::<String>("orders").allow_eviction().open().await.unwrap();
+    assert!(allowed.append("order/7", &"a".to_owned()).await.unwrap().is_new);
 }

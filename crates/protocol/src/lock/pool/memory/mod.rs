@@ -107,7 +107,12 @@ impl Pools {
 impl PoolSteps for MemoryPool {
     async fn acquire(&self, pool: &Pool, request: &PermitRequest) -> Result<PermitReply, LockError> {
         check(request)?;
-        Ok(self.step(pool, |state, now| state.acquire(now, pool.kind, request)))
+        let reply = self.step(pool, |state, now| state.acquire(now, pool.kind, request));
+        // The caller has checked the pool for all that poll.
+        if request.polls && reply != PermitReply::Queued && guard("model_pool_watch_notifies") {
+            self.notify();
+        }
+        Ok(reply)
     }
 
     async fn renew(&self, pool: &Pool, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
@@ -151,7 +156,7 @@ impl PoolSteps for MemoryPool {
         Ok(names)
     }
 
-    async fn listen(&self, _pool: &Pool, _owner: Token) -> Result<Box<dyn WakeListener>, LockError> {
+    async fn listen(&self, _pool: &Pool) -> Result<Box<dyn WakeListener>, LockError> {
         Ok(Box::new(self.0.releases.subscribe()))
     }
 
@@ -172,9 +177,18 @@ mod tests {
         let name = LockName::new(&format!("prices/{number}")).unwrap_or_else(|error| unreachable!("{error}"));
         let (pool, owner) = (Pool { kind: Kind::ReadWrite, name }, Token::random());
         let (permits, permits_in_all, lease_ms, hold_ms_max) = (1, 500, 30_000, None);
-        let (fence_floor, waits, metadata) = (0, false, Bytes::new());
-        let request =
-            PermitRequest { owner, permits, permits_in_all, lease_ms, hold_ms_max, fence_floor, waits, metadata };
+        let request = PermitRequest {
+            owner,
+            permits,
+            permits_in_all,
+            lease_ms,
+            hold_ms_max,
+            fence_floor: 0,
+            waits: false,
+            waited_ms: 0,
+            polls: false,
+            metadata: Bytes::new(),
+        };
         let Ok(PermitReply::Granted { fence, .. }) = pools.acquire(&pool, &request).await else {
             unreachable!("it is free")
         };

@@ -1,7 +1,7 @@
 //! The state of one pool, and the rules of each step.
 
 use crate::lock::pool::steps::{
-    Kind, PermitReply, PermitRequest, PoolHolder, PoolState, TURN_MS, WAITERS_MAX, WAITING_MS,
+    Kind, PermitReply, PermitRequest, PoolHolder, PoolState, TURN_MS, WAITERS_MAX, WAITING_MS, WATCH_MS,
 };
 use crate::lock::steps::{Fence, Released, Renewed};
 use bytes::Bytes;
@@ -23,6 +23,8 @@ pub(super) struct State {
     place: u64,
     holds: HashMap<Token, Hold>,
     places: HashMap<Token, Place>,
+    /// When a waiter that polls must check the pool.
+    watch_due: u64,
     pub(super) forgotten_at: u64,
 }
 
@@ -69,6 +71,12 @@ impl Place {
         (now < until).then_some(Self { until, asked, ..*self })
     }
 
+    /// Waiters are served in the order in which they asked, which differs from the order of places: a process has one place at a time.
+    fn order(&self) -> (u64, u64) {
+        let asked = if guard("model_pool_asked_order") { self.asked } else { 0 };
+        (asked, self.place)
+    }
+
     /// Until when it has precedence over later requests; `None` while it lets them pass.
     fn keeps_until(&self, now: u64) -> Option<u64> {
         let turns = (now - self.asked) / TURN_MS;
@@ -86,6 +94,7 @@ impl State {
             place: 0,
             holds: HashMap::new(),
             places: HashMap::new(),
+            watch_due: 0,
             forgotten_at: now + RETAINED_MS,
         }
     }
@@ -107,6 +116,9 @@ impl State {
     }
 
     pub(super) fn acquire(&mut self, now: u64, kind: Kind, request: &PermitRequest) -> PermitReply {
+        if request.polls && self.keep_place(now, request.owner) {
+            return PermitReply::Queued;
+        }
         if self.permits > 0 && self.permits != request.permits_in_all && guard("model_pool_permits_agree") {
             return PermitReply::Differs { permits_in_all: self.permits };
         }
@@ -125,6 +137,7 @@ impl State {
             if request.waits {
                 self.join_queue(now, request);
             }
+            self.watch(now, request);
             return PermitReply::Taken { free_in_ms };
         }
         self.places.remove(&request.owner);
@@ -144,15 +157,17 @@ impl State {
         };
         self.holds.insert(request.owner, hold);
         self.used(now);
+        self.watch(now, request);
         let (fence, signer) = self.signature(kind, request);
         PermitReply::Granted { lease_left_ms: lease, fence, signer }
     }
 
     /// The time until there is room for the caller at the earliest, given the holders and the earlier requests; 0 if there is room.
     fn free_in_ms(&self, now: u64, request: &PermitRequest, holds: &HashMap<Token, Hold>) -> u64 {
-        let mine = self.places.get(&request.owner).map_or(u64::MAX, |place| place.place);
-        let ahead = self.places.iter().filter(|(owner, place)| **owner != request.owner && place.place < mine);
-        let ahead = ahead.filter_map(|(_, place)| place.live(now));
+        let others = self.places(now).into_iter().filter(|(owner, _)| *owner != request.owner);
+        // A caller that does not wait comes after the queue.
+        let mine = self.place_of(now, request).map(|place| place.order());
+        let ahead = others.filter_map(|(_, place)| mine.is_none_or(|mine| place.order() < mine).then_some(place));
         let ahead = ahead.filter_map(|place| Some((place.permits, place.keeps_until(now)?)));
         let ahead: Vec<(u32, u64)> = if guard("model_pool_order") { ahead.collect() } else { Vec::new() };
         let kept: u32 = ahead.iter().map(|(permits, _)| permits).sum();
@@ -173,15 +188,46 @@ impl State {
 
     /// Assigns a place in the queue, or renews the caller's place.
     fn join_queue(&mut self, now: u64, request: &PermitRequest) {
-        let (permits, until) = (request.permits, now + WAITING_MS);
-        if let Some(mine) = self.places.get_mut(&request.owner) {
-            let asked = mine.asked.min(now);
-            *mine = Place { permits, asked, until, ..*mine };
-        } else if self.places.len() < WAITERS_MAX {
+        let Some(mut mine) = self.place_of(now, request) else { return };
+        if !self.places.contains_key(&request.owner) {
+            if self.places.len() >= WAITERS_MAX {
+                return;
+            }
             self.place += 1;
-            self.places.insert(request.owner, Place { permits, place: self.place, asked: now, until });
+            mine.place = self.place;
         }
+        let (permits, until) = (request.permits, now + WAITING_MS);
+        self.places.insert(request.owner, Place { permits, until, ..mine });
         self.used(now);
+    }
+
+    /// The place of the caller, or the one that it takes if it waits, after waiting in the local queue of its process.
+    fn place_of(&self, now: u64, request: &PermitRequest) -> Option<Place> {
+        let asked = now.saturating_sub(request.waited_ms);
+        let new = Place { permits: request.permits, place: u64::MAX, asked, until: now };
+        self.places.get(&request.owner).and_then(|place| place.live(now)).or_else(|| request.waits.then_some(new))
+    }
+
+    /// Renews the place of a waiter that polls, until a check of the pool is due.
+    fn keep_place(&mut self, now: u64, owner: Token) -> bool {
+        let Some(mine) = self.places.get(&owner).and_then(|place| place.live(now)) else { return false };
+        let is_due = now >= self.watch_due && guard("model_pool_watch_due");
+        if self.watch_due == 0 || is_due || self.watch_due > now + WATCH_MS {
+            return false;
+        }
+        self.places.insert(owner, Place { until: now + WAITING_MS, ..mine });
+        self.used(now);
+        true
+    }
+
+    /// Stores when the next check is due, if this one was made for all that poll: after a second, or when a lease or a turn ends.
+    fn watch(&mut self, now: u64, request: &PermitRequest) {
+        if !request.polls {
+            return;
+        }
+        let leases = self.holds(now).into_values().map(|hold| hold.ends);
+        let turns = self.places(now).into_values().filter_map(|place| place.keeps_until(now));
+        self.watch_due = leases.chain(turns).min().unwrap_or(u64::MAX).min(now + WATCH_MS);
     }
 
     /// Issues a fencing token above all earlier ones; concurrent readers share one.

@@ -3,7 +3,7 @@
 local call, now = redis.call, now_ms()
 local HEAD, HOLD, PLACE = '>I4I8c16I6', '>I4I6I4I6I6', '>I4I6I6I6'
 local HEAD_BYTES, HOLD_BYTES, PLACE_BYTES, OWNER_BYTES = 34, 26, 22, 16
-local RETAINED_MS, WAITING_MS, TURN_MS, WAITERS_MAX = 172800000, 2000, 10000, 500
+local RETAINED_MS, WAITING_MS, TURN_MS, WATCH_MS, WAITERS_MAX = 172800000, 2000, 10000, 1000, 500
 local PERMITS_MAX, FENCE_MAX = 500, 9007199254740991
 
 -- A value that another program has written under one of our keys reads as absent, and the next acquisition removes it.
@@ -49,7 +49,7 @@ local function open(key)
   end
   for i = 1, #raw, 2 do
     local kind, owner, value = string.sub(raw[i], 1, 1), string.sub(raw[i], 2), raw[i + 1]
-    local is_ours = raw[i] == 'p' and #value == HEAD_BYTES or kind ~= 'p' and #owner == OWNER_BYTES
+    local is_ours = raw[i] == 'p' and #value == HEAD_BYTES or kind ~= 'p' and #owner == OWNER_BYTES or raw[i] == 'e'
     if not is_ours then kind = '' end -- guard: pool_foreign_fields
     local hold, wait = kind == 'h' and hold_of(value), kind == 'w' and place_of(value)
     if kind == 'p' then
@@ -58,7 +58,7 @@ local function open(key)
       pool.holds[owner], pool.used = hold, pool.used + hold.permits
     elseif wait then
       pool.waits[owner], pool.waiting = wait, pool.waiting + 1
-    else
+    elseif raw[i] ~= 'e' then
       pool.over[#pool.over + 1] = raw[i]
     end
   end
@@ -76,11 +76,17 @@ local function place_hold(key, owner, h)
   call('HSET', key, 'h' .. owner, struct.pack(HOLD, h.permits, h.ends, h.lease, h.since, h.limit) .. h.metadata)
 end
 
+-- Waiters are served in the order in which they asked, which differs from the order of places: a process has one place at a time.
+local function is_before(a, b)
+  if a.asked ~= b.asked then return a.asked < b.asked end -- guard: pool_asked_order
+  return a.place < b.place
+end
+
 -- Notifies the waiters whose turn it is, by their tokens.
 local function notify_waiters(channel, pool)
   local queue, free, named = {}, pool.permits - pool.used, {}
   for owner, w in pairs(pool.waits) do queue[#queue + 1] = { owner, w } end
-  table.sort(queue, function(a, b) return a[2].place < b[2].place end)
+  table.sort(queue, function(a, b) return is_before(a[2], b[2]) end)
   for _, entry in ipairs(queue) do
     if entry[2].permits <= free then named[#named + 1] = entry[1] end
     if entry[2].keeps then free = free - entry[2].permits end

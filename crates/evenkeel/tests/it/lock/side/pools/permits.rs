@@ -12,6 +12,7 @@ on_both! {
     release_wakes_waiters_for_permits
     resize_wakes_waiters_for_permits
     permits_are_granted_first_come_first_served
+    tasks_of_one_process_share_a_place
     different_permit_count_is_rejected
     permits_of_a_dead_process_expire
     permits_are_renewed_while_held
@@ -28,8 +29,11 @@ async fn held(keel: &Keel) -> u32 {
     found.map_or(0, |state| state.holders.iter().map(|holder| holder.permits).sum())
 }
 
-/// After this each waiter has subscribed and waits, or is about to poll once more.
+/// After this each waiter has subscribed and waits, or is about to poll once more. Each process has one place in the queue.
 async fn asleep(keel: &Keel, number: u64) {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
     let waiting = async || keel.semaphore("desks", 3).inspect().await.unwrap().map_or(0, |state| state.waiting);
     until(async || waiting().await == number).await;
     for _ in 0..200 {
@@ -57,7 +61,7 @@ async fn release_wakes_waiters_for_permits(rig: Rig) {
     let first = take(&one, 3).acquire().await.unwrap();
     let asked: Vec<_> =
         [&one, &two, &two].map(|keel| tokio::spawn(take(keel, 1).wait(Wait::Forever).acquire())).into_iter().collect();
-    asleep(&one, 3).await;
+    asleep(&one, 2).await;
     first.release().await.unwrap();
     let mut permits = Vec::new();
     for task in asked {
@@ -92,13 +96,36 @@ async fn permits_are_granted_first_come_first_served(rig: Rig) {
             order.lock().unwrap().push(number);
             permits.release().await.unwrap();
         }));
-        asleep(&one, number).await;
+        asleep(&one, number.min(2)).await;
+        rig.advance(Duration::from_millis(1)).await;
     }
     first.release().await.unwrap();
     for task in tasks {
         task.await.unwrap();
     }
     assert_eq!(*order.lock().unwrap(), [1, 2, 3, 4, 5, 6]);
+}
+
+/// Each of 1,500 tasks polled Redis once a second, and each poll read the places of all: most tasks got "no answer".
+async fn tasks_of_one_process_share_a_place(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let first = take(&one, 3).acquire().await.unwrap();
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..50 {
+        let asked = take(&two, 1).wait(Wait::Forever).acquire();
+        tasks.spawn(async move { asked.await.unwrap().release().await.unwrap() });
+    }
+    // A request for another number of permits does not wait behind these.
+    let two_permits = tokio::spawn(take(&two, 2).wait(Wait::Forever).acquire());
+    asleep(&one, 2).await;
+    rig.pass(Duration::from_secs(5)).await;
+    assert_eq!(one.semaphore("desks", 3).inspect().await.unwrap().map(|state| state.waiting), Some(2));
+    assert!(take(&two, 1).try_acquire().await.unwrap().is_none(), "others of its process wait");
+    first.release().await.unwrap();
+    while let Some(task) = tasks.join_next().await {
+        assert_eq!(task.unwrap(), ReleaseOutcome::Released);
+    }
+    assert_eq!(two_permits.await.unwrap().unwrap().count(), 2);
 }
 
 /// Regression: two versions of a program used different numbers of permits, and each granted permits up to its own number.

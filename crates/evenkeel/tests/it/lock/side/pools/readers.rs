@@ -44,8 +44,11 @@ async fn waiting(keel: &Keel) -> u64 {
     keel.rw_lock("shelf").inspect().await.unwrap().map_or(0, |state| state.waiting)
 }
 
-/// After this each waiter has subscribed and waits, or is about to poll once more.
+/// After this each waiter has subscribed and waits, or is about to poll once more. The readers of a process have one place in the queue.
 async fn asleep(keel: &Keel, number: u64) {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
     until(async || waiting(keel).await == number).await;
     for _ in 0..200 {
         waiting(keel).await;
@@ -98,7 +101,7 @@ async fn writer_release_wakes_readers(rig: Rig) {
     let guard = writer(&one).acquire().await.unwrap();
     let asked: Vec<_> =
         [&one, &two, &two].map(|keel| tokio::spawn(reader(keel).wait(Wait::Forever).acquire())).into_iter().collect();
-    asleep(&one, 3).await;
+    asleep(&one, 2).await;
     guard.release().await.unwrap();
     let mut guards = Vec::new();
     for task in asked {
