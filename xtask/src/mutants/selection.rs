@@ -1,8 +1,8 @@
 //! Selects the mutants that CI runs: those near a change, and a rotating twentieth of the others.
 //!
-//! `mutants-killed-at.txt` in this folder names the commit at which `cargo xtask mutants --all` killed every mutant. If a file with the
-//! guard or the test has changed since then, the mutant runs each time. Each commit also runs a twentieth of the others, so a regression is
-//! found within a few commits and the time does not grow with the table.
+//! `mutants-killed-at.txt` in this folder names the commit at which every mutant was killed, or at which those were that are near a change
+//! since the commit that the file named before. If a file with the guard or the test has changed since then, the mutant runs each time. Each
+//! commit also runs a twentieth of the others, so a regression of them is found within some commits, and the time does not grow with the table.
 
 use super::Mutant;
 use crate::shell::{self, git};
