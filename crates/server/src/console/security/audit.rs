@@ -4,6 +4,7 @@
 //! line was interrupted: its outcome is unknown.
 
 use crate::console::rights::{Via, Visitor};
+use crate::output::escaped;
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -90,7 +91,8 @@ impl Audit {
     fn write(&self, mut entry: Value) -> Result<()> {
         let mut log = self.0.lock();
         entry["before"] = Value::String(log.before.clone());
-        let line = entry.to_string();
+        // Names that other programs chose do not control the terminal in which the file is read.
+        let line = escaped(&entry.to_string());
         match &mut log.file {
             Some(file) => file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_data())?,
             None => writeln!(std::io::stderr(), "{line}")?,

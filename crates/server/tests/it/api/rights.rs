@@ -11,7 +11,7 @@ fn scope_of(action: &str) -> &'static str {
     match action {
         "read" => "read",
         "bodies" => "bodies",
-        "delete" | "seek" | "unregister" => "admin",
+        "delete" | "seek" | "unregister" | "break" | "create" => "admin",
         "enqueue" => "enqueue:mail",
         "append" => "append:orders",
         "work" => "work:mail",

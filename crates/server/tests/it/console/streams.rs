@@ -39,7 +39,7 @@ async fn letters_of_streams_are_replayed_and_deleted_in_the_browser() {
     browser.click("tbody a").await.unwrap();
     browser.wait_for_text("section[aria-label='Group billing']", "ordered").await.unwrap();
     browser.click("form[action$='/pause'] button").await.unwrap();
-    browser.wait_for_text(".notice.good", "billing is paused").await.unwrap();
+    browser.wait_for_text(".notice.good", "billing: Paused until").await.unwrap();
     browser.click("form[action$='/resume'] button").await.unwrap();
     browser.wait_for_text(".notice.good", "billing is resumed").await.unwrap();
     browser.goto(&url("/streams/orders/groups/billing/dead")).await.unwrap();
