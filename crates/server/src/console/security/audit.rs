@@ -151,14 +151,8 @@ mod tests {
     fn lines_are_chained_also_over_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit");
-        let visitor = Visitor {
-            name: "ada".to_owned(),
-            role: Some(Role::Admin),
-            via: Via::Cookie,
-            scopes: Vec::new(),
-            per_second: None,
-            csrf: String::new(),
-        };
+        let anonymous = Visitor::anonymous(String::new());
+        let visitor = Visitor { name: "ada".to_owned(), role: Some(Role::Admin), via: Via::Cookie, ..anonymous };
         for number in 0..2 {
             let audit = Audit::open(Some(&path)).unwrap();
             let deed = Deed { source: "main", action: "pause", target: json!({ "topic": number }) };
