@@ -76,11 +76,8 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Ou
 /// Prints the alert on one line, with `--json` as one object per line, and sends it to the webhook.
 async fn send(alert: &Alert, webhook: Option<&Webhook>, output: Output) -> Result<()> {
     let value = serde_json::to_string(alert)?;
-    if output.json {
-        write_json(&value)?
-    } else {
-        write(&(foreign(&alert.to_string()) + "\n"))?
-    }
+    let written = if output.json { write_json(&value) } else { write(&(foreign(&alert.to_string()) + "\n")) };
+    written?;
     if let Some(webhook) = webhook
         && let Err(error) = webhook.send(value).await
     {

@@ -80,7 +80,7 @@ async fn page(topic: &Topic, place: JobState, before: Option<Listed>, limit: usi
     for (listed, found) in listed.iter().zip(found) {
         match found {
             Ok(Some(Found::Live { state, score, job })) => {
-                jobs.push(Seen { id: listed.id, state, score, job: Ok(job) })
+                jobs.push(Seen { id: listed.id, state, score, job: Ok(job) });
             }
             // It has ended since it was listed.
             Ok(_) | Err(QueueError::NeedsDatabase { .. } | QueueError::Unreadable(_)) => {}
