@@ -26,7 +26,7 @@ const FIRST: usize = 20;
 /// An action that takes letters beyond what was shown pauses this many times as long as each of its reads took.
 const PAUSES: u32 = 3;
 
-/// How groups are named. Whatever is derived from the text of an error tells it, so who may not see errors sees their classes.
+/// How groups are named. Whatever is derived from the text of an error tells it, so a visitor who may not see errors sees their classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Naming {
     Text,

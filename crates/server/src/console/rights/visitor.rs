@@ -44,7 +44,7 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
-    /// Nobody in particular.
+    /// A visitor without a login.
     pub(crate) fn anonymous(csrf: String) -> Self {
         Self {
             name: String::new(),

@@ -70,7 +70,7 @@ fn value_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// The answer of an action, for the page that it leads to: a second cookie, signed for the first one. A text in an address would be anybody's.
+/// The answer of an action, for the page that it leads to: a second cookie, signed for the first one. An address could carry any text.
 pub(crate) fn notice(headers: &HeaderMap, cookie: &Cookie, security: &Security) -> Option<String> {
     let (text, signature) = value_of(headers, &notice_name(security))?.rsplit_once('.')?;
     let is_own = is_equal(signature, &sign_notice(text, cookie, security));

@@ -9,8 +9,8 @@ use web::Problem;
 /// How long a search waits for its turn; each takes two seconds.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Whoever asks waits for a turn, first come, first served. Of those who do not operate only one waits at a time, so their searches delay one of
-/// an operator by one turn at most.
+/// Searches take turns, first come, first served. Of the viewers only one waits for a turn at a time, so their searches delay one of an operator
+/// by one turn at most.
 #[derive(Default)]
 pub(crate) struct Searches {
     turn: Mutex<()>,

@@ -5,7 +5,7 @@ use super::server::Console;
 use serde_json::json;
 use testkit::browser::Browser;
 
-/// `?done=TEXT` showed anybody's text as the answer of an action, and a reload repeated it.
+/// `?done=TEXT` showed any text as the answer of an action, and a reload repeated it.
 #[tokio::test]
 async fn answer_is_shown_once_and_not_from_the_address() {
     let console = Console::start(false).await;

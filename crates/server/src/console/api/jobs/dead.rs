@@ -26,7 +26,7 @@ use web::{JsonBody, Problem, hex};
 const WAIT: Duration = Duration::from_secs(20);
 const RATES: std::ops::RangeInclusive<u32> = 1..=10_000;
 
-/// The dead letters by error, as they were read. Who may not see errors sees one group for each class of errors.
+/// The dead letters by error, as they were read. A caller who may not see errors gets one group for each class of errors.
 #[derive(Serialize, ToSchema)]
 pub(in crate::console::api) struct Groups {
     groups: Vec<Group>,
