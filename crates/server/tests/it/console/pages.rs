@@ -58,7 +58,7 @@ async fn dead_letters_are_redriven_and_deleted_in_the_browser() {
     browser.goto(&url("/queues/mail/jobs")).await.unwrap();
     browser.click("td.id a").await.unwrap();
     browser.wait_for_text("pre", "\"to\": \"ada\"").await.unwrap();
-    browser.fill("#delay", "2h").await.unwrap();
+    browser.fill("input[name=delay]", "2h").await.unwrap();
     browser.click("form[action$='/reschedule'] button").await.unwrap();
     browser.wait_for_text(".notice.good", "due time was changed").await.unwrap();
     browser.click("form[action$='/revoke'] button").await.unwrap();
