@@ -1,4 +1,4 @@
-// Live figures: sets the text of elements, and nothing else. A hidden tab closes its stream.
+// Live figures: sets the text of elements and how far progress bars are, and nothing else. A hidden tab closes its stream.
 "use strict";
 
 (() => {
@@ -7,12 +7,17 @@
   if (cells.size === 0) return;
   let source = null;
 
+  const fill = (bar, text) => {
+    const [done, total] = text.split("/").map(Number);
+    if (total > 0) [bar.max, bar.value] = [total, done];
+  };
   const open = () => {
     source = new EventSource("/live");
     source.onmessage = (message) => {
       for (const [key, text] of Object.entries(JSON.parse(message.data))) {
         const cell = cells.get(key);
-        if (cell && cell.textContent !== text) cell.textContent = text;
+        if (cell instanceof HTMLProgressElement) fill(cell, text);
+        else if (cell && cell.textContent !== text) cell.textContent = text;
       }
     };
   };

@@ -2,7 +2,7 @@
 
 use crate::address::{Address, Kind};
 use crate::database::Database;
-use crate::output::Output;
+use crate::output::{Output, warn};
 use anyhow::{Context, Result, bail};
 use evenkeel::Keel;
 use std::process::ExitCode;
@@ -122,7 +122,7 @@ pub(crate) fn exit_code(result: Result<bool>, addresses: &[&Address]) -> ExitCod
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             let message = format!("{error:#}");
-            eprintln!("{}", addresses.iter().fold(message, |message, address| address.without_secrets(&message)));
+            warn(&addresses.iter().fold(message, |message, address| address.without_secrets(&message)));
             ExitCode::from(NOT_DONE)
         }
     }

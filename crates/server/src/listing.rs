@@ -1,6 +1,6 @@
 //! What a command lists: a table for people, and a value for programs.
 
-use crate::output::{Output, table_or, truncated};
+use crate::output::{Output, foreign, table_or};
 use anyhow::Result;
 use serde_json::Value;
 
@@ -18,15 +18,12 @@ pub(crate) struct Listing {
 impl Listing {
     /// The table without its notes: one line for the headings and one for each row, or the text for a table without rows.
     pub(crate) fn table(&self) -> String {
-        // A line break in a name would look like a further row.
-        let on_one_line = |row: &Vec<String>| row.iter().map(|cell| truncated(cell, usize::MAX)).collect();
-        let rows: Vec<Vec<String>> = self.rows.iter().map(on_one_line).collect();
-        table_or(&self.headings, &rows, &self.empty)
+        table_or(&self.headings, &self.rows, &self.empty)
     }
 
     /// Prints the value with `--json`, otherwise the table and its notes.
     pub(crate) fn print(&self, output: Output) -> Result<()> {
-        let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
+        let notes: String = self.notes.iter().map(|note| foreign(note) + "\n").collect();
         output.print(&self.value, &(self.table() + &notes))
     }
 }

@@ -1,4 +1,5 @@
-//! Output as tables or as JSON.
+//! Output as tables or as JSON. Names, bodies and errors come from other programs: what is written here neither controls the terminal nor
+//! looks like a further line.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -21,7 +22,7 @@ impl Output {
 
     /// Prints `value` with `--json`, otherwise `text`.
     pub(crate) fn print(self, value: &Value, text: &str) -> Result<()> {
-        if self.json { write(&format!("{value:#}\n")) } else { write(text) }
+        if self.json { write_json(&format!("{value:#}")) } else { write(text) }
     }
 
     /// Prints one line for each thing that was to be changed. Returns whether each was.
@@ -30,7 +31,7 @@ impl Output {
             names.iter().zip(answers).map(|(name, (yes, text))| (name.to_string(), yes, text)).collect();
         let values =
             answers.iter().map(|(name, yes, text)| serde_json::json!({ "id": name, "ok": yes, "answer": text }));
-        let text: String = answers.iter().map(|(name, _, text)| format!("{name}: {text}\n")).collect();
+        let text: String = answers.iter().map(|(name, _, text)| format!("{}: {text}\n", foreign(name))).collect();
         self.print(&values.collect(), &text)?;
         Ok(answers.iter().all(|(_, yes, _)| *yes))
     }
@@ -41,8 +42,23 @@ impl Output {
     }
 }
 
-/// Writes and flushes. A closed pipe (`| head`) is not an error.
+/// Writes a text and flushes, with a space for what controls the terminal.
 pub(crate) fn write(text: &str) -> Result<()> {
+    control(&text.chars().map(|c| if is_unsafe(c) && !matches!(c, '\n' | '\t') { ' ' } else { c }).collect::<String>())
+}
+
+/// Writes a JSON document and a line break.
+pub(crate) fn write_json(document: &str) -> Result<()> {
+    control(&(escaped(document) + "\n"))
+}
+
+/// Writes a message on one line to standard error.
+pub(crate) fn warn(message: &str) {
+    eprintln!("{}", foreign(message));
+}
+
+/// Writes a text and flushes, with its escape sequences. A closed pipe (`| head`) is not an error.
+pub(crate) fn control(text: &str) -> Result<()> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -50,10 +66,33 @@ pub(crate) fn write(text: &str) -> Result<()> {
     }
 }
 
-/// A table with aligned columns; columns of numbers are right-aligned. No cell can send an escape sequence to the terminal.
+/// Whether a character controls the terminal, ends a line, or changes the order of the characters around it.
+fn is_unsafe(c: char) -> bool {
+    let is_bidi = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    is_bidi || c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// A text of another program on one line, with a space for each unsafe character.
+pub(crate) fn foreign(text: &str) -> String {
+    text.chars().map(|c| if is_unsafe(c) { ' ' } else { c }).collect()
+}
+
+/// A JSON document, with escapes for the unsafe characters of its strings. Outside of strings there are line breaks only.
+pub(crate) fn escaped(document: &str) -> String {
+    let mut text = String::with_capacity(document.len());
+    for c in document.chars() {
+        if is_unsafe(c) && c != '\n' {
+            text.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// A table with aligned columns; columns of numbers are right-aligned. Each row is one line.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
-    let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| without_escapes(cell)).collect()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| foreign(cell)).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([headings[column].chars().count()]).max().unwrap_or(0)
@@ -65,19 +104,17 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
         .collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let cells = cells.zip(&widths).zip(&right);
-        let cells = cells
-            .map(|((cell, width), right)| if *right { format!("{cell:>width$}") } else { format!("{cell:<width$}") });
+        // A width of `format!` has 16 bits, and a body may be longer.
+        let cells = cells.map(|((cell, width), right)| {
+            let space = " ".repeat(width - cell.chars().count());
+            if *right { space + cell } else { cell.to_owned() + &space }
+        });
         let line = cells.collect::<Vec<_>>().join("  ");
         format!("{}\n", line.trim_end())
     };
     let mut text = line(&mut headings.iter().copied());
     rows.iter().for_each(|row| text.push_str(&line(&mut row.iter().map(String::as_str))));
     text
-}
-
-/// The text with a space for each control character, apart from those that lay out text.
-fn without_escapes(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c }).collect()
 }
 
 /// The line that says how to print the next page.
@@ -92,7 +129,7 @@ pub(crate) fn table_or(headings: &[&str], rows: &[Vec<String>], empty: &str) -> 
 
 /// The text on one line, cut to `characters_max`.
 pub(crate) fn truncated(text: &str, characters_max: usize) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let plain = foreign(text);
     if plain.chars().count() <= characters_max {
         return plain;
     }
@@ -131,10 +168,28 @@ mod tests {
         assert_eq!(table_or(&["TOPIC", "WAITING"], &[], "no topic"), "no topic\n");
     }
 
+    /// An error or a name with an escape sequence, a C1 control, a line break or a bidirectional control rewrote what `lock show` and
+    /// `queue job` printed.
     #[test]
-    fn table_cells_have_no_escape_sequences() {
-        let rows = [vec!["\u{1b}[2Jred\u{9b}31m\r".to_owned()], vec!["two\nlines".to_owned()]];
-        assert_eq!(table(&["NAME"], &rows), "NAME\n [2Jred 31m\ntwo\nlines\n");
+    fn foreign_text_controls_no_terminal_and_forges_no_line() {
+        let rows = [vec!["\u{1b}[2Jred\u{9b}31m\r".to_owned()], vec!["two\nlines\u{202e}\u{2028}".to_owned()]];
+        assert_eq!(table(&["NAME"], &rows), "NAME\n [2Jred 31m\ntwo lines\n");
+        let document = serde_json::json!({ "name": "\u{1b}\u{9b}\u{7f}\u{202e}\u{2066}\n\u{fc}" });
+        let text = escaped(&format!("{document:#}"));
+        assert!(text.contains(r"\u001b\u009b\u007f\u202e\u2066\n") && text.contains('\u{fc}'), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap_or_default(), document);
+    }
+
+    /// `queue job` panicked for a body of 64 KiB: a width of `format!` has 16 bits.
+    #[test]
+    fn table_cells_of_any_width_are_aligned() {
+        let (wide, number) = ("x".repeat(70_000), "1".repeat(70_000));
+        let rows =
+            [vec![wide.clone(), number.clone(), "a".to_owned()], vec!["b".to_owned(), "2".to_owned(), wide.clone()]];
+        let text = table(&["NAME", "NUMBER", "BODY"], &rows);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], format!("{wide}  {number}  a"));
+        assert_eq!(lines[2], format!("b{}2  {wide}", " ".repeat(69_999 + 2 + 69_999)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Finds the prefixes under which a Redis holds queues or streams, for operators who do not know the prefix of a service.
 
 use crate::listing::Listing;
-use crate::output::Output;
+use crate::output::{Output, warn};
 use anyhow::Result;
 use evenkeel::Keel;
 use redis::{FromRedisValue, cmd};
@@ -47,7 +47,7 @@ pub(crate) async fn print(keel: &Keel, all: &Listing, (what, register): (&str, &
     let found = find(keel, register).await?;
     let hint = hint(what, keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
     output.print(&all.value, "")?;
-    eprintln!("{hint}");
+    warn(&hint);
     // Those of another prefix mean that the address lacks the service's prefix.
     Ok(found.is_empty())
 }

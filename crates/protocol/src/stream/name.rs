@@ -92,6 +92,19 @@ impl fmt::Debug for Partition {
     }
 }
 
+/// Rejects a new name that no address can contain. Streams and groups of such a name that exist are read as before.
+///
+/// # Errors
+/// [`StreamError::Invalid`]: the name is `.` or `..`.
+pub fn check_addressable(what: &str, name: &str) -> Result<(), StreamError> {
+    match name {
+        "." | ".." => Err(StreamError::Invalid(format!(
+            "the name of a {what} must not be `.` or `..`: the address of its page would be that of another page"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn check(what: &str, name: &str) -> Result<(), StreamError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     if (1..=BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain) {

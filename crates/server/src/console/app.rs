@@ -8,12 +8,13 @@ use super::rights::Visitor;
 use super::security::Security;
 use super::security::audit::{Audit, Deed};
 use super::source::Source;
+use axum::Router;
 use axum::extract::FromRef;
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 use web::{InvalidInput, Kind, Problem};
 
@@ -27,6 +28,8 @@ pub(crate) struct App {
     pub(crate) operations: Arc<Operations>,
     pub(crate) api: Arc<Api>,
     pub(crate) prometheus: PrometheusHandle,
+    /// All routes, for the page of a form that was rejected.
+    pub(crate) router: Arc<OnceLock<Router>>,
     /// Becomes true at the shutdown, which ends event streams.
     pub(crate) stopping: watch::Receiver<bool>,
 }

@@ -6,7 +6,7 @@
 //! * `config.rs` — its configuration file.
 //! * `source/` — the Redis and the database that it shows. `collector/` reads their figures for all pages together.
 //! * `on.rs` — what the handlers of a route have in common.
-//! * `operations.rs` — redrives that run on after their form was answered.
+//! * `operations.rs` — redrives and deletions of groups of dead letters, which run on after their form was answered.
 //! * `pages/` — the pages and their forms. `api/` — the JSON API.
 
 mod api;
@@ -111,6 +111,8 @@ fn router(table: Table, app: &App, listen: SocketAddr) -> Result<axum::Router> {
     let (problem_page, visitor_page) =
         (pages::problem_page as fn(&Problem) -> maud::Markup, pages::problem_page as fn(&Problem) -> maud::Markup);
     let wrap = Wrap { own, public_url, metrics, problem_page, visitor_page };
-    let fronted = table.into_router().layer(from_fn_with_state(app.clone(), front));
+    let routes = table.into_router();
+    app.router.get_or_init(|| routes.clone().with_state(app.clone()));
+    let fronted = routes.layer(from_fn_with_state(app.clone(), front));
     Ok(web::wrap(fronted, wrap)?.with_state(app.clone()))
 }

@@ -114,6 +114,7 @@ impl Console {
             audit: Arc::new(Audit::open(serving.audit_log.as_ref())?),
             operations: Arc::default(),
             prometheus,
+            router: Arc::default(),
             stopping,
         };
         let table = table(&app);

@@ -1,5 +1,6 @@
 //! The audit line of a broken lock: the user who broke it, the holder, and the reason.
 
+use crate::output::escaped;
 use evenkeel::lock::Holder;
 use evenkeel::lock::PoolHolder;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ pub(super) fn line(name: &str, holder: &Holder, reason: &str) {
     line["fence"] = holder.fence.0.into();
     line["held_ms"] = holder.held_ms.into();
     line["holder"] = String::from_utf8_lossy(&holder.metadata).into();
-    eprintln!("{line}");
+    eprintln!("{}", escaped(&line.to_string()));
 }
 
 /// Writes the audit line of one holder of a read/write lock or a semaphore.
@@ -20,7 +21,7 @@ pub(super) fn permits_line(kind: &str, name: &str, holder: &PoolHolder, reason: 
     line["permits"] = holder.permits.into();
     line["held_ms"] = holder.held_ms.into();
     line["holder"] = String::from_utf8_lossy(&holder.metadata).into();
-    eprintln!("{line}");
+    eprintln!("{}", escaped(&line.to_string()));
 }
 
 fn head(kind: &str, name: &str, reason: &str) -> Value {

@@ -1,6 +1,6 @@
 //! A lock that is in use, and its forms for output: a table row, text, JSON.
 
-use crate::output::{printable, truncated};
+use crate::output::{foreign, printable, truncated};
 use crate::time::span;
 use anyhow::Result;
 use evenkeel::lock::Holder;
@@ -109,7 +109,8 @@ impl Entry {
     }
 
     pub(super) fn text(&self, name: &str) -> String {
-        let mut text = format!("{name}\n  kind     {}\n  state    {}\n", self.kind().word(), self.state());
+        let holder_of = |metadata: &[u8]| foreign(&printable(metadata));
+        let mut text = format!("{}\n  kind     {}\n  state    {}\n", foreign(name), self.kind().word(), self.state());
         match self {
             Self::Lock(holder) => {
                 text.push_str(&format!(
@@ -119,7 +120,7 @@ impl Entry {
                     span(holder.held_ms),
                     span(holder.free_in_ms),
                     holder.waiting,
-                    printable(&holder.metadata),
+                    holder_of(&holder.metadata),
                 ));
             }
             Self::Rw(state) | Self::Semaphore(state) => {
@@ -134,7 +135,7 @@ impl Entry {
                         holder.permits,
                         span(holder.held_ms),
                         span(holder.lease_left_ms),
-                        printable(&holder.metadata),
+                        holder_of(&holder.metadata),
                     ));
                 }
             }

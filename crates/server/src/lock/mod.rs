@@ -9,7 +9,7 @@ mod entry;
 pub(crate) use entry::token_of_hex;
 
 use crate::connect::OnRedis;
-use crate::output::{Output, table_or};
+use crate::output::{Output, foreign, table_or};
 use anyhow::{Result, bail};
 use entry::{Entry, HEADINGS, Kind, holders, read_owner};
 use evenkeel::lock::Fence;
@@ -96,8 +96,11 @@ async fn show(keel: &Keel, name: &str, output: Output) -> Result<bool> {
     for kind in Kind::ALL {
         all.extend(kind.find(keel, name).await?);
     }
-    let text =
-        if all.is_empty() { format!("{name} is free\n") } else { all.iter().map(|entry| entry.text(name)).collect() };
+    let text = if all.is_empty() {
+        format!("{} is free\n", foreign(name))
+    } else {
+        all.iter().map(|entry| entry.text(name)).collect()
+    };
     output.print(&all.iter().map(|entry| entry.json(name)).collect(), &text)?;
     Ok(!all.is_empty())
 }
@@ -121,19 +124,19 @@ async fn release(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> R
 }
 
 async fn release_lock(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> Result<bool> {
-    let name = &arguments.name;
+    let (name, shown) = (&arguments.name, foreign(&arguments.name));
     match keel.lock(name).break_lock(arguments.fence.map(Fence)).await? {
         None => {
             let text = match arguments.fence {
-                Some(fence) => format!("{name} is not held with fencing token {fence}; nothing was changed\n"),
-                None => format!("{name} is free; nothing was changed\n"),
+                Some(fence) => format!("{shown} is not held with fencing token {fence}; nothing was changed\n"),
+                None => format!("{shown} is free; nothing was changed\n"),
             };
             output.print(&json!({ "name": name, "released": false }), &text)?;
             Ok(false)
         }
         Some(holder) => {
             audit::line(name, &holder, &arguments.reason);
-            let text = format!("{name} was broken (fencing token {})\n", holder.fence);
+            let text = format!("{shown} was broken (fencing token {})\n", holder.fence);
             let from = Entry::Lock(holder).json(name);
             output.print(&json!({ "name": name, "released": true, "from": from }), &text)?;
             Ok(true)
@@ -142,7 +145,7 @@ async fn release_lock(keel: &Keel, arguments: &ReleaseArguments, output: Output)
 }
 
 async fn release_permits(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> Result<bool> {
-    let (name, holder) = (&arguments.name, arguments.holder);
+    let (name, shown, holder) = (&arguments.name, foreign(&arguments.name), arguments.holder);
     let broken = match arguments.kind {
         Kind::Rw => keel.rw_lock(name).break_holds(holder).await?,
         Kind::Lock | Kind::Semaphore => keel.semaphore(name, 1).break_holds(holder).await?,
@@ -151,9 +154,9 @@ async fn release_permits(keel: &Keel, arguments: &ReleaseArguments, output: Outp
         audit::permits_line(arguments.kind.word(), name, holder, &arguments.reason);
     }
     let text = match broken.len() {
-        0 => format!("{name} has no such holder; nothing was changed\n"),
-        1 => format!("{name} was broken for one holder\n"),
-        many => format!("{name} was broken for {many} holders\n"),
+        0 => format!("{shown} has no such holder; nothing was changed\n"),
+        1 => format!("{shown} was broken for one holder\n"),
+        many => format!("{shown} was broken for {many} holders\n"),
     };
     let value = json!({ "name": name, "released": !broken.is_empty(), "from": holders(&broken) });
     output.print(&value, &text)?;

@@ -6,9 +6,12 @@
 mod add;
 mod amend;
 mod change;
+pub(crate) mod create;
 mod dead;
 mod grow;
 pub(crate) mod jobs;
+pub(crate) mod letters;
+pub(crate) mod slices;
 mod stats;
 mod top;
 mod watch;
@@ -51,6 +54,8 @@ enum Command {
     Job(jobs::JobArguments),
     /// Tell why a job is where it is: why it does not run, or what has become of it
     Why(jobs::JobArguments),
+    /// Register a topic for programs that use the console's API; a program of the library registers its own
+    Create(create::Arguments),
     /// Enqueue a job
     Add(add::Arguments),
     /// Revoke jobs that have not started
@@ -108,6 +113,7 @@ async fn operate(servers: &Servers<'_>, command: Command, output: Output) -> Res
         Command::Newest(arguments) => jobs::newest::newest(servers, &arguments, output).await,
         Command::Job(arguments) => jobs::show::job(servers, &arguments, output).await,
         Command::Why(arguments) => jobs::why::why(servers, &arguments, output).await,
+        Command::Create(arguments) => create::run(servers, &arguments, output).await,
         Command::Add(arguments) => add::run(servers, arguments, output).await,
         Command::Revoke(arguments) => change::revoke(servers, &arguments, output).await,
         Command::Reschedule(arguments) => change::reschedule(servers, arguments, output).await,
@@ -121,6 +127,9 @@ async fn operate(servers: &Servers<'_>, command: Command, output: Output) -> Res
         Command::Watch(arguments) => watch::run(servers, &arguments, output).await,
     }
 }
+
+/// Jobs of one call.
+const ITEMS_MAX: usize = 500;
 
 async fn topic(servers: &Servers<'_>, name: &str) -> Result<Topic> {
     servers.with_rows(servers.keel.topic(name).await?).await

@@ -1,7 +1,7 @@
 //! `watch`: prints alerts, and sends them to a webhook.
 
 use super::Servers;
-use crate::output::{Output, write};
+use crate::output::{Output, foreign, warn, write, write_json};
 use crate::time;
 use crate::webhook::Webhook;
 use anyhow::{Result, bail};
@@ -62,7 +62,7 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Ou
                         send(&alert, webhook.as_ref(), output).await?;
                     }
                 }
-                Err(error) if !arguments.once => eprintln!("{error}; retrying"),
+                Err(error) if !arguments.once => warn(&format!("{error}; retrying")),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -76,11 +76,12 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Ou
 /// Prints the alert on one line, with `--json` as one object per line, and sends it to the webhook.
 async fn send(alert: &Alert, webhook: Option<&Webhook>, output: Output) -> Result<()> {
     let value = serde_json::to_string(alert)?;
-    write(&if output.json { format!("{value}\n") } else { format!("{alert}\n") })?;
+    let written = if output.json { write_json(&value) } else { write(&(foreign(&alert.to_string()) + "\n")) };
+    written?;
     if let Some(webhook) = webhook
         && let Err(error) = webhook.send(value).await
     {
-        eprintln!("the webhook did not accept an alert: {error:#}");
+        warn(&format!("the webhook did not accept an alert: {error:#}"));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! Exit codes: 0 yes; 1 no (a group is behind a limit, not every dead letter was replayed); 2 error.
 
 mod change;
+pub(crate) mod create;
 mod dead;
 mod entries;
 pub(crate) mod figures;
@@ -39,6 +40,8 @@ enum Command {
     Groups(groups::StreamArgument),
     /// Show how far groups are behind; exit code 1 if one is behind a limit
     Lag(groups::LagArguments),
+    /// Register a stream for programs that use the console's API; a program of the library registers its own
+    Create(create::Arguments),
     /// List the entries of a stream, page by page
     Peek(entries::Arguments),
     /// Pause a group: its consumers receive no entries
@@ -66,6 +69,7 @@ async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> 
         Command::Show(arguments) => groups::show(keel, &arguments, output).await,
         Command::Groups(arguments) => groups::groups(keel, &arguments, output).await,
         Command::Lag(arguments) => groups::lag(keel, &arguments, output).await,
+        Command::Create(arguments) => create::run(keel, &arguments, output).await,
         Command::Peek(arguments) => entries::peek(keel, &arguments, output).await,
         Command::Pause(arguments) => change::pause(keel, &arguments, output).await,
         Command::Resume(arguments) => change::resume(keel, &arguments, output).await,

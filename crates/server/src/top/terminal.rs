@@ -1,7 +1,7 @@
 //! [`Terminal`]: the terminal while a view is shown; and the signals that end a view.
 
 use super::screen::Size;
-use crate::output::write;
+use crate::output::control;
 use anyhow::{Context, Result};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::io::{IsTerminal, stdin, stdout};
@@ -42,7 +42,7 @@ impl Terminal {
             by_key.special_codes[SpecialCodeIndex::VTIME] = 0;
             tcsetattr(stdin(), OptionalActions::Now, &by_key).context("cannot set the modes of the terminal")?;
         }
-        write(BEGIN)?;
+        control(BEGIN)?;
         Ok(terminal)
     }
 
@@ -64,14 +64,14 @@ impl Terminal {
     /// Replaces what the screen shows.
     pub(super) fn draw(&self, lines: &[String]) -> Result<()> {
         let lines: String = lines.iter().map(|line| format!("{line}{END_OF_LINE}")).collect();
-        write(&format!("{HOME}{lines}{END_OF_SCREEN}"))
+        control(&format!("{HOME}{lines}{END_OF_SCREEN}"))
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
         // A terminal that was closed cannot be restored, and need not be.
-        let _ = write(END);
+        let _ = control(END);
         if let Some(modes) = &self.modes {
             let _ = tcsetattr(stdin(), OptionalActions::Now, modes);
         }

@@ -1,4 +1,4 @@
-//! `/docs`: the OpenAPI document as a page, rendered without scripts.
+//! `/docs`: the OpenAPI document as a page, rendered without scripts. [`problems`] is the part that the console shows, too.
 
 use crate::Kind;
 use maud::{Markup, PreEscaped, html};
@@ -99,7 +99,8 @@ fn properties(schema: &Value) -> Markup {
 }
 
 /// The problem types, at the addresses that `type` refers to.
-fn problems(own: &[Kind]) -> Markup {
+#[must_use]
+pub fn problems(own: &[Kind]) -> Markup {
     let mut kinds: Vec<Kind> = Kind::COMMON.iter().chain(own).copied().collect();
     kinds.sort_by_key(|kind| kind.status);
     html! {

@@ -1,6 +1,6 @@
 //! HTML pages: their layout, what their forms share, the embedded assets, and the API documentation.
 
 pub mod asset;
-mod docs;
+pub mod docs;
 pub mod forms;
 pub mod site;

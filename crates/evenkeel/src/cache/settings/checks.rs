@@ -129,6 +129,9 @@ pub(crate) fn check_name(cache: &str) -> Result<(), String> {
             "the name must be 1 to {NAME_LEN_MAX} letters, digits, `-`, `_` or `.`; it is a part of every key in Redis"
         ));
     }
+    if matches!(cache, "." | "..") {
+        return Err("the name must not be `.` or `..`: in an address they are another place".to_owned());
+    }
     Ok(())
 }
 
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn cache_name_cannot_change_the_slot() {
-        for name in ["", "a:b", "{a}", "a b", "ü", &"n".repeat(65)] {
+        for name in ["", "a:b", "{a}", "a b", "ü", ".", "..", &"n".repeat(65)] {
             let error = Settings::check(name, &draft(secs(10))).unwrap_err().to_string();
             assert!(error.contains("the name must be"), "{error}");
         }

@@ -92,6 +92,9 @@ impl Settings {
         if queue.is_empty() || queue.len() > 64 || !queue.bytes().all(allowed) {
             return refuse("its name must be 1 to 64 letters, digits, `-`, `_` or `.`");
         }
+        if matches!(queue, "." | "..") {
+            return refuse("its name must not be `.` or `..`: the address of its page would be that of another page");
+        }
         if self.shards.is_some_and(|shards| shards == 0 || shards > SHARDS_MAX) {
             return refuse("`shards` must be between 1 and 1024");
         }

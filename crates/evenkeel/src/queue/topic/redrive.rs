@@ -5,7 +5,7 @@ use bytes::Bytes;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{ErrorClass, JobId, TIME_MS_MAX};
-use evenkeel_protocol::queue::steps::{ITEMS_MAX, Listed, Redrive, RedriveVerdict, Shard};
+use evenkeel_protocol::queue::steps::{ITEMS_MAX, Listed, Preview, Redrive, RedriveVerdict, Shard, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -57,6 +57,16 @@ impl Filter {
             && self.body_contains.as_ref().is_none_or(|part| contains(&job.spec.body, part.as_bytes()))
             && self.crashed.is_none_or(|requested| requested == crashed)
     }
+}
+
+fn position(listed: &Listed) -> (u64, JobId) {
+    (listed.score, listed.id)
+}
+
+/// A page of a sorted list.
+fn page_after(named: &[Listed], after: Option<Listed>, page: usize) -> Vec<Listed> {
+    let read = after.map_or(0, |after| named.partition_point(|listed| position(listed) <= position(&after)));
+    named[read..].iter().take(page).copied().collect()
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
@@ -227,6 +237,7 @@ impl TopicRedrive {
         report: &mut RedriveReport,
         progress: &mut (impl FnMut(&RedriveReport) + Send),
     ) -> Result<(), QueueError> {
+        let named = self.named(shard).await?;
         let mut after = None;
         loop {
             let room = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(report.taken));
@@ -235,8 +246,10 @@ impl TopicRedrive {
             if page == 0 {
                 return Ok(());
             }
-            let listed =
-                self.topic.store.list(shard, evenkeel_protocol::queue::steps::State::Dead, after, page).await?;
+            let listed = match &named {
+                Some(named) => page_after(named, after, page),
+                None => self.topic.store.list(shard, State::Dead, after, page).await?,
+            };
             let Some(last) = listed.last() else { return Ok(()) };
             after = Some(*last);
             report.seen += u64::try_from(listed.len()).unwrap_or(0);
@@ -250,6 +263,24 @@ impl TopicRedrive {
                 return Ok(());
             }
         }
+    }
+
+    /// The named dead letters of a shard, by time of death: reading them instead of all dead letters makes a redrive of a few letters among
+    /// many cheap. The time of death of an unreadable one is unknown and given as 0.
+    async fn named(&self, shard: &Shard) -> Result<Option<Vec<Listed>>, QueueError> {
+        let Some(ids) = &self.ids else { return Ok(None) };
+        let ids: Vec<JobId> = ids.iter().copied().collect();
+        let mut named = Vec::new();
+        for ids in ids.chunks(ITEMS_MAX) {
+            let previews = self.topic.store.previews(shard, ids, 1).await?;
+            named.extend(ids.iter().zip(previews).filter_map(|(id, preview)| match preview {
+                Some(Preview::Live { state: State::Dead, score, .. }) => Some(Listed { score, id: *id }),
+                Some(Preview::Unreadable(_)) => Some(Listed { score: 0, id: *id }),
+                _ => None,
+            }));
+        }
+        named.sort_unstable_by_key(position);
+        Ok(Some(named))
     }
 
     /// Redrives these dead letters. `timely` are those that died before the cutoff; the store returns the verdicts of the others.

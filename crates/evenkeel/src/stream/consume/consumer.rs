@@ -15,7 +15,7 @@ use crate::stream::stream::Stream;
 use evenkeel_link::Token;
 use evenkeel_link::support::Background;
 use evenkeel_protocol::stream::StreamError;
-use evenkeel_protocol::stream::name::GroupName;
+use evenkeel_protocol::stream::name::{GroupName, check_addressable};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,6 +108,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), StreamError> {
         self.check()?;
         let group = GroupName::new(&self.group)?;
+        check_addressable("group", &self.group)?;
         let core = Arc::clone(self.stream.core());
         group::open(&core, &group, &self.settings).await?;
         let (phase, phases) = watch::channel(Phase::Working);

@@ -16,7 +16,7 @@ use evenkeel_protocol::codec::json::Json;
 use evenkeel_protocol::codec::{Codec, check_id};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
-use evenkeel_protocol::stream::name::Partition;
+use evenkeel_protocol::stream::name::{Partition, check_addressable};
 use evenkeel_protocol::stream::register::StreamRecord;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -121,6 +121,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> StreamBuilder<T, C> {
         check_server(&self.streams.store, &self.name, &settings).await?;
         // Checks the name before anything is stored under it.
         Partition::new("", &self.name, 0)?;
+        check_addressable("stream", &self.name)?;
         if let Err(reason) = check_id(&self.codec, guard("stream_codec_id_checked")) {
             return Err(StreamError::Settings { stream: self.name, reason });
         }

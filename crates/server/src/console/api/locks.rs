@@ -1,22 +1,25 @@
-//! Locks: acquire, renew, release. The owner is a token that the client draws, so that a resend gets the same fence.
+//! Locks: acquire, renew, release, inspect, break. The owner is a token that the client draws, so that a resend gets the same fence.
 
 use super::jobs::change::Changed;
-use super::openapi::ActProblems;
+use super::openapi::{ActProblems, ReadProblems};
 use super::wide::Wide;
 use super::{OnSource, too_many};
 use crate::console::kind::{in_range, invalid};
+use crate::console::pages::locks::{break_confirmed, taken_away};
 use crate::console::rights::Action;
 use crate::lock::token_of_hex;
+use crate::output::printable;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use evenkeel::lock::{LockError, LockName};
+use evenkeel::lock::{Holder, LockError, LockName};
 use evenkeel_link::Token;
 use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::time::Duration;
 use utoipa::ToSchema;
-use web::{JsonBody, Kind, Problem};
+use web::{JsonBody, Kind, Problem, Query};
 
 const TTL_MS: std::ops::RangeInclusive<u32> = 1_000..=86_400_000;
 const WAIT_MS_MAX: u32 = 20_000;
@@ -171,6 +174,74 @@ pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> 
         Released::Nothing => "free",
     };
     Ok(Json(Changed { result }))
+}
+
+/// Which lock.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Named {
+    name: String,
+}
+
+/// A lock and its holder.
+#[derive(Serialize, ToSchema)]
+pub(super) struct LockView {
+    is_held: bool,
+    fence: Option<Wide>,
+    held_ms: Option<Wide>,
+    /// What is left of the lease; 0: it has expired, and the lock delay runs.
+    lease_left_ms: Option<Wide>,
+    waiting: Option<Wide>,
+    /// What the holder says of itself; with `bodies`.
+    holder: Option<String>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Breaking {
+    name: String,
+    /// The fencing token of the holder, as `GET locks` shows it: no later holder loses the lock.
+    fence: Wide,
+    /// The lock's name.
+    confirm: String,
+}
+
+#[utoipa::path(
+    get, path = "/api/v1/sources/{source}/locks", operation_id = "show_lock",
+    tag = "locks", summary = "Show the holder of a lock",
+    params(("source" = String, Path), Named),
+    responses((status = 200, description = "Done", body = LockView), ReadProblems)
+)]
+pub(super) async fn show(at: OnSource, Query(Named { name }): Query<Named>) -> Result<Json<LockView>, Problem> {
+    at.source()?;
+    let name = lock_name(&name)?;
+    let holder = at.app.source.keel.lock(name.as_str()).inspect().await.map_err(|error| lock_problem(&error))?;
+    let of = |number: fn(&Holder) -> u64| holder.as_ref().map(number).map(Wide);
+    Ok(Json(LockView {
+        is_held: holder.is_some(),
+        fence: of(|holder| holder.fence.0),
+        held_ms: of(|holder| holder.held_ms),
+        lease_left_ms: of(|holder| holder.lease_left_ms),
+        waiting: of(|holder| holder.waiting),
+        holder: holder.filter(|_| at.visitor.sees_bodies()).map(|holder| printable(&holder.metadata)),
+    }))
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/locks/break", operation_id = "break_lock",
+    tag = "locks", summary = "Take a lock away from its holder, who learns of it at its next renewal",
+    params(("source" = String, Path)),
+    request_body = Breaking,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
+pub(super) async fn break_lock(at: OnSource, JsonBody(call): JsonBody<Breaking>) -> Result<Json<Changed>, Problem> {
+    at.visitor.check(Action::Break, &call.name)?;
+    at.source()?;
+    let (name, fence) = (lock_name(&call.name)?, call.fence.0);
+    break_confirmed(&call.name, &call.confirm)?;
+    let act = async { taken_away(&at.app, name.as_str(), fence).await.map(|()| Changed { result: "broken" }) };
+    at.act("break", json!({ "lock": call.name, "fence": fence }), act).await.map(Json)
 }
 
 fn lock_name(name: &str) -> Result<LockName, Problem> {

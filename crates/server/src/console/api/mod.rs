@@ -1,6 +1,6 @@
 //! `/api/v1`: the JSON API, for programs in any language.
 //!
-//! * `topics.rs`, `jobs/` — what the pages show and do, and enqueues.
+//! * `topics.rs`, `jobs/`, `operations.rs` — what the pages show and do, and enqueues.
 //! * `streams/` — the same for streams, and appends. `processes.rs` — the processes that report.
 //! * `work/`, `locks.rs`, `caches.rs` — what programs do.
 //! * `openapi.rs` — the OpenAPI document, from the handlers.
@@ -14,6 +14,7 @@ mod caches;
 mod jobs;
 mod locks;
 mod openapi;
+mod operations;
 mod processes;
 mod rates;
 mod streams;
@@ -84,6 +85,7 @@ pub(crate) fn routes(table: Table) -> Table {
         .api_read("/api/v1/sources/{source}", Action::Read, topics::overview)
         .api_read("/api/v1/sources/{source}/processes", Action::Read, processes::list)
         .api_read("/api/v1/sources/{source}/topics", Action::Read, topics::list)
+        .api_act("/api/v1/sources/{source}/topics", Action::Create, topics::create)
         .api_read("/api/v1/sources/{source}/topics/{topic}", Action::Read, topics::show)
         .api_act("/api/v1/sources/{source}/topics/{topic}/pause", Action::Pause, topics::pause)
         .api_act("/api/v1/sources/{source}/topics/{topic}/resume", Action::Pause, topics::resume)
@@ -100,9 +102,12 @@ pub(crate) fn routes(table: Table) -> Table {
         .api_read("/api/v1/sources/{source}/topics/{topic}/dead", Action::Read, dead::groups)
         .api_act("/api/v1/sources/{source}/topics/{topic}/dead/redrive", Action::Redrive, dead::redrive)
         .api_act("/api/v1/sources/{source}/topics/{topic}/dead/delete", Action::Delete, dead::delete)
+        .api_read("/api/v1/sources/{source}/operations/{id}", Action::Read, operations::show)
+        .api_act("/api/v1/sources/{source}/operations/{id}/stop", Action::Redrive, operations::stop)
         .api_act("/api/v1/sources/{source}/topics/{topic}/work", Action::Work, work::work)
         .api_act("/api/v1/sources/{source}/topics/{topic}/heartbeat", Action::Work, work::heartbeat)
         .api_read("/api/v1/sources/{source}/streams", Action::Read, streams::list)
+        .api_act("/api/v1/sources/{source}/streams", Action::Create, streams::create)
         .api_read("/api/v1/sources/{source}/streams/{stream}", Action::Read, streams::show)
         .api_read("/api/v1/sources/{source}/streams/{stream}/entries", Action::Read, entries::list)
         .api_act("/api/v1/sources/{source}/streams/{stream}/entries", Action::Append, entries::append)
@@ -125,6 +130,8 @@ pub(crate) fn routes(table: Table) -> Table {
             Action::Delete,
             letters::delete,
         )
+        .api_read("/api/v1/sources/{source}/locks", Action::Read, locks::show)
+        .api_act("/api/v1/sources/{source}/locks/break", Action::Break, locks::break_lock)
         .api_act("/api/v1/sources/{source}/locks/acquire", Action::Lock, locks::acquire)
         .api_act("/api/v1/sources/{source}/locks/renew", Action::Lock, locks::renew)
         .api_act("/api/v1/sources/{source}/locks/release", Action::Lock, locks::release)
@@ -147,6 +154,13 @@ struct TopicNames {
     id: String,
 }
 
+/// An operation in a path.
+#[derive(Deserialize)]
+struct OperationNames {
+    source: String,
+    id: String,
+}
+
 /// A stream in a path, or a group of it.
 #[derive(Deserialize)]
 struct StreamNames {
@@ -159,6 +173,7 @@ struct StreamNames {
 
 type OnSource = On<SourceNames>;
 type OnTopic = On<TopicNames>;
+type OnOperation = On<OperationNames>;
 type OnStream = On<StreamNames>;
 
 impl OnSource {

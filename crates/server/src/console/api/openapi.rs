@@ -1,10 +1,10 @@
 //! The OpenAPI document, generated from the handlers.
 
-use super::{caches, jobs, locks, processes, streams, topics, work};
+use super::{caches, jobs, locks, operations, processes, streams, topics, work};
 use crate::console::kind::{
     CHANGED_MEANWHILE, FORBIDDEN, GROUP_IN_USE, NEEDS_DATABASE, NO_AUDIT, NOT_CONFIRMED, NOT_OUR_PAGE, PARTIAL,
-    PARTLY_APPENDED, ROWS_DECIDE, STALE_CALL, TOO_MANY, UNAUTHORIZED, UNKNOWN_GROUP, UNKNOWN_JOB, UNKNOWN_SOURCE,
-    UNKNOWN_STREAM, UNKNOWN_TOPIC,
+    PARTLY_APPENDED, ROWS_DECIDE, STALE_CALL, TOO_MANY, UNAUTHORIZED, UNKNOWN_GROUP, UNKNOWN_JOB, UNKNOWN_OPERATION,
+    UNKNOWN_SOURCE, UNKNOWN_STREAM, UNKNOWN_TOPIC,
 };
 use axum::Json;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
@@ -27,16 +27,17 @@ use web::{FieldError, Kind, Problem, problems};
         (name = "jobs", description = "Read and change jobs"),
         (name = "dead letters", description = "Redrive and delete dead letters"),
         (name = "streams", description = "Streams, their groups and dead letters"),
+        (name = "locks", description = "Inspect and break locks"),
         (name = "processes", description = "The processes that report: what they run and hold"),
         (name = "programs", description = "Enqueue, append, work, lock, invalidate: for API keys"),
     ),
     paths(
-        topics::sources, topics::overview, topics::list, topics::show, topics::pause, topics::resume, jobs::list, jobs::show,
+        topics::sources, topics::overview, topics::list, topics::create, topics::show, topics::pause, topics::resume, jobs::list, jobs::show,
         jobs::body, jobs::change::run, jobs::change::reschedule, jobs::change::revoke, jobs::change::edit, jobs::dead::groups, jobs::dead::redrive, jobs::dead::delete,
         jobs::dead::redrive_one, jobs::dead::delete_one, jobs::enqueue::enqueue, work::work, work::heartbeat, locks::acquire, locks::renew,
-        locks::release, caches::invalidate, streams::list, streams::show, streams::entries::list, streams::entries::append,
+        locks::release, locks::show, locks::break_lock, caches::invalidate, streams::list, streams::create, streams::show, streams::entries::list, streams::entries::append,
         streams::change::pause, streams::change::resume, streams::change::seek, streams::change::unregister, streams::dead::list, streams::dead::replay,
-        streams::dead::delete, processes::list, show
+        streams::dead::delete, operations::show, operations::stop, processes::list, show
     ),
     components(schemas(Problem, FieldError)),
     security(("token" = [])),
@@ -71,7 +72,7 @@ pub(super) async fn show() -> Json<Openapi> {
 
 problems! {
     /// Problems of every `GET`.
-    ReadProblems: UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, UNKNOWN_STREAM, UNKNOWN_GROUP, Kind::INVALID_INPUT, TOO_MANY, NEEDS_DATABASE, Kind::UNAVAILABLE;
+    ReadProblems: UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, UNKNOWN_OPERATION, UNKNOWN_STREAM, UNKNOWN_GROUP, Kind::INVALID_INPUT, TOO_MANY, NEEDS_DATABASE, Kind::UNAVAILABLE;
     /// Problems of every `POST`.
-    ActProblems: Kind::BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, UNKNOWN_STREAM, UNKNOWN_GROUP, CHANGED_MEANWHILE, GROUP_IN_USE, STALE_CALL, NEEDS_DATABASE, ROWS_DECIDE, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, NOT_CONFIRMED, TOO_MANY, Kind::UNAVAILABLE, NO_AUDIT, PARTIAL, PARTLY_APPENDED, Kind::OUTCOME_UNKNOWN;
+    ActProblems: Kind::BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_OUR_PAGE, UNKNOWN_SOURCE, UNKNOWN_TOPIC, UNKNOWN_JOB, UNKNOWN_OPERATION, UNKNOWN_STREAM, UNKNOWN_GROUP, CHANGED_MEANWHILE, GROUP_IN_USE, STALE_CALL, NEEDS_DATABASE, ROWS_DECIDE, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, NOT_CONFIRMED, TOO_MANY, Kind::UNAVAILABLE, NO_AUDIT, PARTIAL, PARTLY_APPENDED, Kind::OUTCOME_UNKNOWN;
 }

@@ -1,5 +1,6 @@
 //! Sources and topics: figures, problems, pause and resume.
 
+use super::jobs::change::Changed;
 use super::openapi::{ActProblems, ReadProblems};
 use super::wide::Wide;
 use super::{OnSource, OnTopic};
@@ -8,6 +9,7 @@ use crate::console::collector::Snapshot;
 use crate::console::kind::invalid;
 use crate::console::rights::Action;
 use crate::console::source::{queue_problem, shards_problem};
+use crate::queue;
 use axum::Json;
 use axum::extract::State;
 use evenkeel::queue::topic::TopicStats;
@@ -172,6 +174,34 @@ pub(super) async fn show(at: OnTopic) -> Result<Json<TopicView>, Problem> {
     let topic = at.topic().await?;
     let stats = topic.stats().await.map_err(queue_problem)?;
     Ok(Json(TopicView::of(topic.name(), &stats, topic.needs_database())))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewTopic {
+    name: String,
+    /// The default is 1.
+    #[schema(minimum = 1, maximum = 1024)]
+    shards: Option<u16>,
+    /// How many attempts follow a failed first one; the default is 5.
+    retries: Option<u16>,
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/topics", operation_id = "create_topic",
+    tag = "topics", summary = "Register a topic whose jobs have JSON bodies; one that exists stays as it is",
+    params(("source" = String, Path)),
+    request_body = NewTopic,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
+pub(super) async fn create(at: OnSource, JsonBody(new): JsonBody<NewTopic>) -> Result<Json<Changed>, Problem> {
+    at.visitor.check(Action::Create, &new.name)?;
+    let keel = &at.source()?.keel;
+    let act = async {
+        let is_new = queue::create::create(keel, &new.name, new.shards, new.retries).await.map_err(queue_problem)?;
+        Ok(Changed { result: if is_new { "created" } else { "exists" } })
+    };
+    at.act("create", json!({ "topic": new.name }), act).await.map(Json)
 }
 
 #[derive(Deserialize, ToSchema)]

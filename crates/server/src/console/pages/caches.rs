@@ -3,7 +3,7 @@
 
 use super::layout::{csrf, page};
 use super::processes;
-use super::{SEGMENT, answered};
+use super::{Acted, SEGMENT};
 use crate::cache::entry;
 use crate::console::kind::invalid;
 use crate::console::on::On;
@@ -11,7 +11,6 @@ use crate::console::rights::{Action, Visitor};
 use crate::console::source::cache_problem;
 use crate::output::truncated;
 use crate::time::read_span;
-use axum::response::Redirect;
 use evenkeel::cache::Invalidated;
 use evenkeel::cache::admin::{Inspected, Mode, Outdated};
 use maud::{Markup, html};
@@ -31,7 +30,6 @@ const KEY_MAX: usize = 4_096;
 pub(super) struct Choice {
     cache: String,
     key: String,
-    done: Option<String>,
 }
 
 /// What the form of an entry sends.
@@ -67,7 +65,7 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
             None => { (processes::caches::table(&reports)) section.card { div.empty { h3 { "Which entry?" } p { "Type the name of the cache and the key, as it is in Redis between the braces: " code { "42" } ", or " code { "7,42" } " for a pair." } } } },
         }
     };
-    Ok(page(&app, &visitor, "Caches", choice.done.as_deref(), &body))
+    Ok(page(&app, &visitor, "Caches", &body))
 }
 
 fn of_entry(visitor: &Visitor, choice: &Choice, found: &Inspected) -> Markup {
@@ -90,11 +88,11 @@ fn of_entry(visitor: &Visitor, choice: &Choice, found: &Inspected) -> Markup {
 }
 
 fn form(visitor: &Visitor, choice: &Choice, mode: &str, label: &str) -> Markup {
-    let id = format!("lag-{mode}");
+    let typed = visitor.typed("/caches/invalidate").with("mode", mode);
     html! {
         form method="post" action="/caches/invalidate" { (csrf(visitor))
             input type="hidden" name="cache" value=(choice.cache); input type="hidden" name="key" value=(choice.key); input type="hidden" name="mode" value=(mode);
-            div.field { label for=(id) { "Lag of replicas " small { "(2s; empty: loaders read the primary)" } } input id=(id) name="lag" autocomplete="off"; }
+            div.field { label { "Lag of replicas " small { "(2s; empty: loaders read the primary)" } " " (typed.input("lag", false)) } }
             button { (label) }
         }
     }
@@ -103,7 +101,7 @@ fn form(visitor: &Visitor, choice: &Choice, mode: &str, label: &str) -> Markup {
 pub(super) async fn invalidate(
     On { app, visitor, .. }: On<()>,
     Form(outdate): Form<Outdate>,
-) -> Result<Redirect, Problem> {
+) -> Result<Acted, Problem> {
     let Outdate { cache, key, mode, lag } = outdate;
     let mode = match mode.as_str() {
         "expire" => Mode::Expire { retain_ms: 0 },
@@ -129,5 +127,5 @@ pub(super) async fn invalidate(
     let answer = app.act(&visitor, "invalidate", target, act).await?;
     let encode = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
     let path = format!("/caches?cache={}&key={}", encode(&cache), encode(&key));
-    Ok(Redirect::to(&answered(&path, answer)))
+    Ok(Acted::new(path, answer))
 }

@@ -2,19 +2,19 @@
 
 use super::Assets;
 use crate::console::app::App;
-use crate::console::rights::{Action, Visitor};
+use crate::console::rights::{Action, CSRF_FIELD, PAGE_FIELD, Typed, Visitor};
 use maud::{DOCTYPE, Markup, html};
 use web::{Problem, asset};
 
-/// A page with the navigation. `done` is the answer of the action that led here.
-pub(super) fn page(app: &App, visitor: &Visitor, title: &str, done: Option<&str>, body: &Markup) -> Markup {
+/// A page with the navigation, and above it the answer of the action that led here, or why the form was rejected.
+pub(super) fn page(app: &App, visitor: &Visitor, title: &str, body: &Markup) -> Markup {
     document(
         title,
         &html! {
             a.skip href="#content" { "Skip to content" }
             header.top { div.bar {
                 a.brand href="/" { img src=(asset::url::<Assets>("icon.svg")) width="28" height="28" alt=""; "Evenkeel" }
-                span.source { (app.source.name()) }
+                span.source title=(app.source.name()) { (app.source.name()) }
                 nav aria-label="Main" { @for (path, label) in [("/", "Overview"), ("/streams", "Streams"), ("/caches", "Caches"), ("/locks", "Locks"), ("/workers", "Workers"), ("/schedules", "Schedules"), ("/outbox", "Outbox"), ("/operations", "Operations")] {
                     a href=(path) aria-current=[(title == label).then_some("page")] { (label) }
                 } }
@@ -23,10 +23,11 @@ pub(super) fn page(app: &App, visitor: &Visitor, title: &str, done: Option<&str>
                 }
             } }
             main.wrap id="content" {
-                @if let Some(done) = done { div.notice.good role="status" { p { (done) } } }
+                @if let Some(notice) = &visitor.notice { div.notice.good role="status" { p { (notice) } } }
+                @if let Some(rejected) = &visitor.rejected { div.notice.bad role="alert" { p { strong { (rejected.problem.title()) ". " } (rejected.problem.detail()) } } }
                 (body)
             }
-            footer.foot { span { "evenkeel " (env!("CARGO_PKG_VERSION")) } @if visitor.may(Action::Log) { a href="/log" { "Log" } } @if visitor.may(Action::Setup) { a href="/setup" { "Setup" } } a href="/link" { "Link" } a href="/metrics" { "Metrics" } span.keys { "Keys: " kbd { "?" } } }
+            footer.foot { span { "evenkeel " (env!("CARGO_PKG_VERSION")) } @if visitor.may(Action::Log) { a href="/log" { "Log" } } @if visitor.may(Action::Setup) { a href="/setup" { "Setup" } } a href="/link" { "Link" } a href="/docs" { "API" } a href="/metrics" { "Metrics" } span.keys { "Keys: " kbd { "?" } } }
             (keys())
         },
     )
@@ -71,17 +72,22 @@ pub(crate) fn problem_page(problem: &Problem) -> Markup {
     )
 }
 
-/// The hidden field that proves that a form is ours.
+/// The hidden fields that prove that a form is ours, and say which page to show again if it is rejected.
 pub(super) fn csrf(visitor: &Visitor) -> Markup {
-    html! { input type="hidden" name="csrf" value=(visitor.csrf); }
+    html! { input type="hidden" name=(CSRF_FIELD) value=(visitor.csrf); input type="hidden" name=(PAGE_FIELD) value=(visitor.page); }
 }
 
-/// The form that deletes after `name`, the name of a `what`, was typed. `hidden` are its hidden fields.
-pub(super) fn delete_form(summary: &str, action: &str, hidden: &Markup, (what, name): (&str, &str)) -> Markup {
+/// The form that deletes after `name`, the name of a `what`, was typed. `fields` are its other fields, `typed` what it had when it was rejected.
+pub(super) fn delete_form(
+    (summary, action): (&str, &str),
+    fields: &Markup,
+    (what, name): (&str, &str),
+    typed: Typed<'_>,
+) -> Markup {
     html! {
-        details { summary { (summary) }
-            form method="post" action=(action) { (hidden)
-                div.field { label { "No undo. Type the " (what) "'s name: " strong { (name) } " " input name="confirm" required autocomplete="off"; } }
+        details open[typed.is_rejected()] { summary { (summary) }
+            form method="post" action=(action) { (fields)
+                div.field { label { "No undo. Type the " (what) "'s name: " strong { (name) } " " (typed.input("confirm", true)) } }
                 button.danger { "Delete" } }
         }
     }

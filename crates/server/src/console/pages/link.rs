@@ -21,7 +21,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
         }
         p.hint { "Each program has a link of its own; " code { "evenkeel_link_epochs_ended_total" } " in its metrics counts what interrupted it." }
     };
-    page(&app, &visitor, "Link", None, &body)
+    page(&app, &visitor, "Link", &body)
 }
 
 fn facts(app: &App, link: &Link) -> Markup {

@@ -1,18 +1,20 @@
 //! `/locks`: who holds a lock, and how many wait. Processes report the locks that they hold; Redis has no list of its locks, so finding all
-//! of them is a button.
+//! of them is a button. Admins break one.
 
-use super::layout::page;
-use super::number;
-use super::processes;
-use crate::console::kind::invalid;
+use super::layout::{csrf, page};
+use super::{Acted, SEGMENT, number, processes};
+use crate::console::app::App;
+use crate::console::kind::{CHANGED_MEANWHILE, NOT_CONFIRMED, invalid};
 use crate::console::on::On;
-use crate::console::rights::Visitor;
+use crate::console::rights::{Action, Visitor};
 use crate::output::{printable, truncated};
 use crate::time::span;
-use evenkeel::lock::{Holder, LockError};
+use evenkeel::lock::{Fence, Holder, LockError};
 use maud::{Markup, html};
+use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
-use web::{Kind, Problem, Query};
+use serde_json::json;
+use web::{Form, Kind, Problem, Query};
 
 /// Locks that one page inspects.
 const LOCKS_MAX: usize = 100;
@@ -25,6 +27,16 @@ pub(super) struct Choice {
     q: String,
     /// Whether to look for all that are held.
     scan: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Breaking {
+    name: String,
+    /// The fencing token of the holder that the page has shown.
+    fence: u64,
+    /// The lock's name, typed.
+    #[serde(default)]
+    confirm: String,
 }
 
 pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<Choice>) -> Result<Markup, Problem> {
@@ -67,7 +79,7 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
         }
         @if !is_scan && choice.q.is_empty() { (processes::locks::table(&reports)) }
     };
-    Ok(page(&app, &visitor, "Locks", None, &body))
+    Ok(page(&app, &visitor, "Locks", &body))
 }
 
 fn table(visitor: &Visitor, held: &[(String, Holder)]) -> Markup {
@@ -75,7 +87,7 @@ fn table(visitor: &Visitor, held: &[(String, Holder)]) -> Markup {
         div.scroll tabindex="0" { table.rows {
             thead { tr { th scope="col" { "Lock" } th scope="col" { "Holder" } th.number scope="col" { "Held for" } th.number scope="col" { "Lease left" } th.number scope="col" { "Processes waiting" } th.number scope="col" { "Fencing token" } } }
             tbody { @for (name, holder) in held { tr {
-                td { (name) }
+                td { (name) @if visitor.may(Action::Break) { (break_form(visitor, name, holder)) } }
                 td data-label="Holder" { @if visitor.sees_bodies() { (truncated(&printable(&holder.metadata), 80)) } @else { "-" } }
                 td.number data-label="Held for" { (span(holder.held_ms)) }
                 td.number data-label="Lease left" { @if holder.lease_left_ms == 0 { "expired; free in " (span(holder.free_in_ms)) } @else { (span(holder.lease_left_ms)) } }
@@ -86,9 +98,55 @@ fn table(visitor: &Visitor, held: &[(String, Holder)]) -> Markup {
     }
 }
 
-fn problem(error: LockError) -> Problem {
+/// The form that takes the lock away from the holder that is shown.
+fn break_form(visitor: &Visitor, name: &str, holder: &Holder) -> Markup {
+    let typed = visitor.typed("/locks/break").with("name", name);
+    html! {
+        details open[typed.is_rejected()] { summary { "Break …" }
+            p.hint { "The holder may still be working, and learns of it at its next renewal. Until then only fencing tokens prevent its writes." }
+            form method="post" action="/locks/break" { (csrf(visitor))
+                input type="hidden" name="name" value=(name); input type="hidden" name="fence" value=(holder.fence);
+                div.field { label { "Type the lock's name: " strong { (name) } " " (typed.input("confirm", true)) } }
+                button.danger { "Break" } }
+        }
+    }
+}
+
+pub(super) async fn break_lock(at: On<()>, Form(form): Form<Breaking>) -> Result<Acted, Problem> {
+    let Breaking { name, fence, confirm } = form;
+    break_confirmed(&name, &confirm)?;
+    let act = async {
+        taken_away(&at.app, &name, fence).await?;
+        Ok(format!("{name} was broken (fencing token {fence})."))
+    };
+    let path = format!("/locks?q={}", utf8_percent_encode(&name, SEGMENT));
+    at.acted(("break", json!({ "lock": name, "fence": fence })), &path, act).await
+}
+
+/// Refuses to break a lock whose name was not typed.
+pub(in crate::console) fn break_confirmed(name: &str, typed: &str) -> Result<(), Problem> {
+    if typed == name {
+        return Ok(());
+    }
+    let detail = format!("To break the lock, type its name: {name}. Nothing was changed.");
+    Err(Problem::of_field(NOT_CONFIRMED, "confirm", detail))
+}
+
+/// Takes the lock away from the holder with this fencing token.
+pub(in crate::console) async fn taken_away(app: &App, name: &str, fence: u64) -> Result<(), Problem> {
+    match app.source.keel.lock(name).break_lock(Some(Fence(fence))).await.map_err(problem)? {
+        Some(_) => Ok(()),
+        None => {
+            let detail = format!("The lock is not held with fencing token {fence}. Nothing was changed.");
+            Err(Problem::new(CHANGED_MEANWHILE, detail))
+        }
+    }
+}
+
+pub(in crate::console) fn problem(error: LockError) -> Problem {
     match error {
-        LockError::Invalid(reason) => invalid("q", reason),
+        LockError::Invalid(reason) => invalid("name", reason),
+        LockError::Link(error) if error.outcome_unknown() => Problem::new(Kind::OUTCOME_UNKNOWN, format!("{error}.")),
         error => Problem::new(Kind::UNAVAILABLE, format!("{}.", error.to_string().trim_end_matches('.'))),
     }
 }

@@ -41,7 +41,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, Query(Next { 
             }
         }
     };
-    page(&app, &visitor, "Log in", None, &body)
+    page(&app, &visitor, "Log in", &body)
 }
 
 pub(super) async fn login(State(app): State<App>, Form(input): Form<Input>) -> Result<Response, Problem> {

@@ -1,14 +1,16 @@
 //! The pages. Rendered on the server; they work without JavaScript, which only updates figures.
 
 mod caches;
+mod docs;
 mod layout;
 mod link;
-mod locks;
+pub(in crate::console) mod locks;
 mod log;
 mod login;
 mod operation;
 mod outbox;
 mod overview;
+mod pause;
 mod processes;
 pub(in crate::console) mod queues;
 mod setup;
@@ -18,8 +20,8 @@ pub(crate) use layout::problem_page;
 pub(crate) use web::grouped as number;
 
 use super::on::On;
-use super::rights::{Action, Table};
-use axum::response::Redirect;
+use super::rights::{Action, Notice, Table};
+use axum::response::{IntoResponse, Redirect, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use queues::{dead, job, jobs, letter, queue};
 use rust_embed::RustEmbed;
@@ -79,6 +81,7 @@ pub(crate) fn routes(table: Table) -> Table {
         .page("/caches", Action::Read, caches::show)
         .form("/caches/invalidate", Action::Invalidate, caches::invalidate)
         .page("/locks", Action::Read, locks::show)
+        .form("/locks/break", Action::Break, locks::break_lock)
         .page("/workers", Action::Read, processes::workers::show)
         .page("/schedules", Action::Read, processes::schedules::show)
         .page("/link", Action::Read, link::show)
@@ -90,6 +93,7 @@ pub(crate) fn routes(table: Table) -> Table {
         .form("/outbox/skip", Action::Skip, outbox::skip)
         .form("/inbox/resend", Action::Resend, outbox::run_message)
         .form("/inbox/skip", Action::Skip, outbox::skip_message)
+        .page("/docs", Action::Public, docs::show)
         .page("/login", Action::Public, login::show)
         .form("/login", Action::Public, login::login)
         .form("/logout", Action::Public, login::logout)
@@ -111,10 +115,31 @@ pub(crate) fn group_path(stream: &str, group: &str) -> String {
     format!("{}/groups/{}", stream_path(stream), utf8_percent_encode(group, SEGMENT))
 }
 
-/// The address of `path` with the answer of an action, which the page shows.
-fn answered(path: &str, answer: &str) -> String {
-    let sign = if path.contains('?') { '&' } else { '?' };
-    format!("{path}{sign}done={}", utf8_percent_encode(answer, SEGMENT))
+/// The response of a form: the way to a page, which shows the answer of the action, if there is one.
+struct Acted {
+    path: String,
+    answer: Option<String>,
+}
+
+impl Acted {
+    fn new(path: impl Into<String>, answer: impl Into<String>) -> Self {
+        Self { path: path.into(), answer: Some(answer.into()) }
+    }
+
+    /// Without an answer.
+    fn to(path: impl Into<String>) -> Self {
+        Self { path: path.into(), answer: None }
+    }
+}
+
+impl IntoResponse for Acted {
+    fn into_response(self) -> Response {
+        let mut response = Redirect::to(&self.path).into_response();
+        if let Some(answer) = self.answer {
+            response.extensions_mut().insert(Notice(answer));
+        }
+        response
+    }
 }
 
 impl<N> On<N> {
@@ -124,10 +149,10 @@ impl<N> On<N> {
         (action, target): (&'static str, Value),
         path: &str,
         act: impl Future<Output = Result<String, Problem>>,
-    ) -> Result<Redirect, Problem> {
+    ) -> Result<Acted, Problem> {
         let answer = self.act(action, target, act).await?;
         self.app.collector.run_once().await;
-        Ok(Redirect::to(&answered(path, &answer)))
+        Ok(Acted::new(path, answer))
     }
 }
 

@@ -1,71 +1,70 @@
-//! `/operations`: redrives that this console has begun; how far one is, and Stop.
+//! `/operations`: redrives and deletions that this console has begun; how far one is, and Stop.
 
 use super::layout::{csrf, page};
-use super::queues::queue::Done;
-use super::{answered, number, topic_path};
+use super::{Acted, number, topic_path};
 use crate::console::app::App;
 use crate::console::kind::UNKNOWN_OPERATION;
 use crate::console::on::On;
-use crate::console::operations::{Operation, State};
+use crate::console::operations::{Operation, State, What};
 use crate::console::rights::{Action, Visitor};
-use axum::response::Redirect;
 use maud::{Markup, html};
 use serde_json::json;
 use std::sync::Arc;
-use web::{Problem, Query};
+use web::Problem;
 
 pub(super) async fn list(On { app, visitor, .. }: On<()>) -> Markup {
     let all = app.operations.all();
     let body = html! {
         h1 { "Operations" }
         section.card {
-            @if all.is_empty() { div.empty { h3 { "No operation since this console has started" } p { "A redrive of more than 500 dead letters, or one with a rate, is here while it runs." } } }
+            @if all.is_empty() { div.empty { h3 { "No operation since this console has started" } p { "Each redrive and each deletion of a group of dead letters is here." } } }
             @else { div.scroll { table.rows {
-                thead { tr { th scope="col" { "Topic" } th scope="col" { "Error" } th.number scope="col" { "Sent back" } th scope="col" { "State" } } }
+                thead { tr { th scope="col" { "Topic" } th scope="col" { "Error" } th.number scope="col" { "Letters" } th scope="col" { "State" } } }
                 tbody { @for operation in &all { tr {
                     td { a href={ "/operations/" (operation.name) } { (operation.topic) } }
                     td data-label="Error" { (group(&visitor, operation)) }
-                    td.number data-label="Sent back" { (progress(operation)) }
+                    td.number data-label="Letters" { (progress(operation)) }
                     td data-label="State" { (state(operation)) }
                 } } }
             } } }
         }
     };
-    page(&app, &visitor, "Operations", None, &body)
+    page(&app, &visitor, "Operations", &body)
 }
 
-pub(super) async fn show(
-    On { app, visitor, names: name }: On<String>,
-    Query(Done { done }): Query<Done>,
-) -> Result<Markup, Problem> {
+pub(super) async fn show(On { app, visitor, names: name }: On<String>) -> Result<Markup, Problem> {
     let operation = find(&app, &name)?;
     let is_running = operation.state() == State::Running;
+    let (title, rest) = match operation.what {
+        What::Redrive { .. } => ("Redrive", "the rest stays dead"),
+        What::Delete => ("Deletion", "the rest stays"),
+    };
     let body = html! {
-        h1 { "Redrive of " (operation.topic) }
+        h1 { (title) " of " (operation.topic) }
         section.card {
             p { (group(&visitor, &operation)) }
             p.figure data-live={ "operation " (name) } { (progress(&operation)) }
-            progress max=(operation.total) value=(operation.done()) aria-label="Sent back" {}
+            progress data-live={ "operation-progress " (name) } max=[operation.total()] value=[operation.total().map(|_| operation.done())] aria-label=(operation.what.past()) {}
             p data-live={ "operation-state " (name) } { (state(&operation)) }
             div.actions {
                 @if is_running && visitor.may(Action::Redrive) {
-                    form method="post" action={ "/operations/" (name) "/stop" } { (csrf(&visitor)) button { "Stop: the rest stays dead" } }
+                    form method="post" action={ "/operations/" (name) "/stop" } { (csrf(&visitor)) button { "Stop: " (rest) } }
                 }
                 a href={ (topic_path(&operation.topic)) "/dead" } { "Dead letters of " (operation.topic) }
             }
         }
     };
-    Ok(page(&app, &visitor, "Redrive", done.as_deref(), &body))
+    Ok(page(&app, &visitor, title, &body))
 }
 
-pub(super) async fn stop(On { app, visitor, names: name }: On<String>) -> Result<Redirect, Problem> {
+pub(super) async fn stop(On { app, visitor, names: name }: On<String>) -> Result<Acted, Problem> {
     let operation = find(&app, &name)?;
     let act = async {
         operation.stop();
-        Ok("Stop was requested: the slice that is being sent back is the last one.".to_owned())
+        Ok("Stop was requested: the slice that is being taken is the last one.".to_owned())
     };
     let answer = app.act(&visitor, "stop", json!({ "operation": name, "topic": operation.topic }), act).await?;
-    Ok(Redirect::to(&answered(&format!("/operations/{name}"), &answer)))
+    Ok(Acted::new(format!("/operations/{name}"), answer))
 }
 
 fn find(app: &App, name: &str) -> Result<Arc<Operation>, Problem> {
@@ -79,7 +78,10 @@ fn group(visitor: &Visitor, operation: &Operation) -> String {
 
 /// "600 of 1,180 sent back".
 pub(super) fn progress(operation: &Operation) -> String {
-    format!("{} of {} sent back", number(operation.done()), number(operation.total))
+    match operation.total() {
+        Some(total) => format!("{} of {} {}", number(operation.done()), number(total), operation.what.past()),
+        None => format!("{} dead letters read", number(operation.read() as u64)),
+    }
 }
 
 pub(super) fn state(operation: &Operation) -> String {
@@ -87,6 +89,6 @@ pub(super) fn state(operation: &Operation) -> String {
         State::Running => "› running".to_owned(),
         State::Done => "✓ done".to_owned(),
         State::Stopped => "‖ stopped: the rest is dead".to_owned(),
-        State::Failed(reason) => format!("✕ failed: {reason}"),
+        State::Failed(problem) => format!("✕ failed: {}", problem.detail()),
     }
 }

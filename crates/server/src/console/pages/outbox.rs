@@ -1,8 +1,7 @@
 //! `/outbox`: what lags and what is parked, of the outbox and of the inbox; release and give up.
 
 use super::layout::{csrf, page};
-use super::number;
-use super::queues::queue::Done;
+use super::{Acted, number};
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, NEEDS_DATABASE, NOT_CONFIRMED, invalid};
 use crate::console::on::On;
@@ -11,13 +10,12 @@ use crate::console::source::{Parked as ParkedRows, sql_problem};
 use crate::database::{Database, on};
 use crate::output::{printable, truncated};
 use crate::time::{distance, span};
-use axum::response::Redirect;
 use evenkeel::sql::relay::operate::{Outbox, ParkedDecision};
 use evenkeel::sql::{ParkedMessageDecision, WorkId};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use web::{Form, Problem, Query, from_hex, hex};
+use web::{Form, Problem, from_hex, hex};
 
 /// What names a parked unit of work, a parked key, or a parked message; `confirm` is what was typed to give it up.
 #[derive(Default, Deserialize)]
@@ -31,16 +29,13 @@ pub(super) struct Choice {
     confirm: String,
 }
 
-pub(super) async fn show(
-    On { app, visitor, .. }: On<()>,
-    Query(Done { done }): Query<Done>,
-) -> Result<Markup, Problem> {
+pub(super) async fn show(On { app, visitor, .. }: On<()>) -> Result<Markup, Problem> {
     let Some(database) = &app.source.database else {
         let body = html! { h1 { "Outbox" } section.card { div.empty {
             h3 { "This console has no database" }
             p { "Start it with " code { "--database URL" } " to see the outbox and the inbox." }
         } } };
-        return Ok(page(&app, &visitor, "Outbox", None, &body));
+        return Ok(page(&app, &visitor, "Outbox", &body));
     };
     let parked = database.parked(&app.source.keel).await.map_err(|error| sql_problem(&error))?;
     let now = app.collector.now();
@@ -51,7 +46,7 @@ pub(super) async fn show(
         (keys(&visitor, &parked, now))
         (messages(&visitor, &parked, now))
     };
-    Ok(page(&app, &visitor, "Outbox", done.as_deref(), &body))
+    Ok(page(&app, &visitor, "Outbox", &body))
 }
 
 fn figures(app: &App) -> Markup {
@@ -77,12 +72,12 @@ fn units(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
         section.card { h2 { "Parked units of work" }
             @if parked.units.is_empty() { div.empty { h3 { "None" } p { "A unit of work is here after its effects have failed too often." } } }
             @for work in &parked.units {
-                @let hidden = html! { (csrf(visitor)) input type="hidden" name="work" value=(work.id); };
+                @let id = work.id.to_string();
                 div.forms {
                     h3.id { (work.id) }
                     p { "Attempts: " (number(work.attempts)) ", begun " (distance(work.created_ms, now)) @if visitor.sees_bodies() { ": " (work.effects.iter().map(|effect| truncated(effect, 80)).collect::<Vec<_>>().join(", ")) } }
                     (error(visitor, work.error.as_deref()))
-                    (decide(visitor, "/outbox", "Resend", "its effects never happen", &work.id.to_string()[..8], &hidden))
+                    (decide(visitor, ("/outbox", "Resend", "its effects never happen"), &id[..8], &[("work", &id)]))
                 }
             }
         }
@@ -94,12 +89,11 @@ fn keys(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
         section.card { h2 { "Parked keys" }
             @if parked.keys.is_empty() { div.empty { h3 { "None" } p { "A key is here after its next message could not be sent; later ones wait behind it." } } }
             @for key in &parked.keys {
-                @let hidden = html! { (csrf(visitor)) input type="hidden" name="topic" value=(key.topic); input type="hidden" name="key" value=(key.key); };
                 div.forms {
                     h3 { (key.topic) " / " (key.key) }
                     p { "Message " (number(key.sent + 1)) " of " (number(key.last)) "; attempts: " (number(key.attempts)) @if let Some(at) = key.parked_ms { ", parked " (distance(at, now)) } }
                     (error(visitor, key.error.as_deref()))
-                    (decide(visitor, "/outbox", "Resend", "this message is never sent", &key.topic, &hidden))
+                    (decide(visitor, ("/outbox", "Resend", "this message is never sent"), &key.topic, &[("topic", &key.topic), ("key", &key.key)]))
                 }
             }
         }
@@ -111,11 +105,11 @@ fn messages(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
         section.card { h2 { "Parked messages of the inbox" }
             @if parked.messages.is_empty() { div.empty { h3 { "None" } p { "A message is here if it was delivered so late that it is unknown whether it was processed." } } }
             @for message in &parked.messages {
-                @let hidden = html! { (csrf(visitor)) input type="hidden" name="group" value=(message.group); input type="hidden" name="message" value=(hex(&message.message)); };
+                @let id = hex(&message.message);
                 div.forms {
                     h3 { (message.group) " / " (printable(&message.message)) }
                     p { "Deliveries: " (number(message.met)) ", parked " (distance(message.parked_at.0, now)) }
-                    (decide(visitor, "/inbox", "Run at its next delivery", "it is never processed", &message.group, &hidden))
+                    (decide(visitor, ("/inbox", "Run at its next delivery", "it is never processed"), &message.group, &[("group", &message.group), ("message", &id)]))
                 }
             }
         }
@@ -127,25 +121,34 @@ fn error(visitor: &Visitor, error: Option<&str>) -> Markup {
 }
 
 /// The forms of one parked thing.
-fn decide(visitor: &Visitor, path: &str, again: &str, lost: &str, confirm: &str, hidden: &Markup) -> Markup {
+fn decide(
+    visitor: &Visitor,
+    (path, again, lost): (&str, &str, &str),
+    confirm: &str,
+    fields: &[(&str, &str)],
+) -> Markup {
+    let hidden =
+        html! { (csrf(visitor)) @for (name, value) in fields { input type="hidden" name=(name) value=(value); } };
+    let rejected = visitor.typed(&format!("{path}/skip"));
+    let typed = fields.iter().fold(rejected, |typed, (name, value)| typed.with(name, value));
     html! {
         @if visitor.may(Action::Resend) { form method="post" action={ (path) "/resend" } { (hidden) button { (again) } } }
         @if visitor.may(Action::Skip) {
-            details { summary { "Give up …" }
+            details open[typed.is_rejected()] { summary { "Give up …" }
                 form method="post" action={ (path) "/skip" } { (hidden)
-                    div.field { label { "No undo: " (lost) ". Type " strong { (confirm) } " " input name="confirm" required autocomplete="off"; } }
+                    div.field { label { "No undo: " (lost) ". Type " strong { (confirm) } " " (typed.input("confirm", true)) } }
                     button.danger { "Give up" } }
             }
         }
     }
 }
 
-pub(super) async fn resend(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
+pub(super) async fn resend(at: On<()>, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
     let (what, target) = choice.of_outbox()?;
     at.acted(("resend", target), "/outbox", Box::pin(release(&at.app, &what, ParkedDecision::Resend))).await
 }
 
-pub(super) async fn skip(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
+pub(super) async fn skip(at: On<()>, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
     let (what, target) = choice.of_outbox()?;
     choice.check(match &what {
         OutboxItem::Work(_) => choice.work.get(..8).unwrap_or_default(),
@@ -154,13 +157,13 @@ pub(super) async fn skip(at: On<()>, Form(choice): Form<Choice>) -> Result<Redir
     at.acted(("skip", target), "/outbox", Box::pin(release(&at.app, &what, ParkedDecision::Skip))).await
 }
 
-pub(super) async fn run_message(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
+pub(super) async fn run_message(at: On<()>, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
     let (message, target) = choice.of_inbox()?;
     let act = Box::pin(release_message(&at.app, &choice.group, &message, ParkedMessageDecision::Run));
     at.acted(("resend", target), "/outbox", act).await
 }
 
-pub(super) async fn skip_message(at: On<()>, Form(choice): Form<Choice>) -> Result<Redirect, Problem> {
+pub(super) async fn skip_message(at: On<()>, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
     let (message, target) = choice.of_inbox()?;
     choice.check(&choice.group)?;
     let act = Box::pin(release_message(&at.app, &choice.group, &message, ParkedMessageDecision::Skip));

@@ -3,7 +3,6 @@
 
 use super::layout::{csrf, page};
 use crate::console::app::App;
-use crate::console::kind::TOO_MANY;
 use crate::console::on::On;
 use crate::console::rights::Visitor;
 use crate::doctor::{Check, Server, Verdict, examine};
@@ -34,7 +33,7 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
     if choice.scan.is_empty() {
         return Ok(view(&app, &visitor, &html! {}));
     }
-    let _one = one(&app)?;
+    let _one = app.source.searches.begin(true).await?;
     let found = async {
         let mut prefixes = find(&app.source.keel, TOPICS).await?;
         prefixes.extend(find(&app.source.keel, STREAMS).await?);
@@ -46,7 +45,7 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
 }
 
 pub(super) async fn check(On { app, visitor, .. }: On<()>) -> Result<Markup, Problem> {
-    let _one = one(&app)?;
+    let _one = app.source.searches.begin(true).await?;
     let mut reports = Vec::new();
     let all = async {
         for address in app.source.addresses() {
@@ -55,12 +54,6 @@ pub(super) async fn check(On { app, visitor, .. }: On<()>) -> Result<Markup, Pro
     };
     Clock::system().timeout(TIME_MAX, all).await.map_err(|_| late("The checks"))?;
     Ok(view(&app, &visitor, &html! { @for report in &reports { (checks(report)) } }))
-}
-
-/// Searches and checks run one at a time.
-fn one(app: &App) -> Result<tokio::sync::MutexGuard<'_, ()>, Problem> {
-    let busy = |_| Problem::new(TOO_MANY, "Another search or check is running. Try again in a few seconds.");
-    app.source.searching.try_lock().map_err(busy)
 }
 
 fn late(what: &str) -> Problem {
@@ -93,7 +86,7 @@ fn view(app: &App, visitor: &Visitor, found: &Markup) -> Markup {
         }
         (found)
     };
-    page(app, visitor, "Setup", None, &body)
+    page(app, visitor, "Setup", &body)
 }
 
 fn listed(prefixes: &BTreeSet<String>, own: &str) -> Markup {

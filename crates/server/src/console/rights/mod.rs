@@ -1,10 +1,13 @@
 //! Who may do what: one table for pages, forms, API and event streams.
 
 mod guard;
+mod rejected;
 mod scope;
 mod table;
 mod visitor;
 
+pub(crate) use guard::{CSRF_FIELD, Notice};
+pub(crate) use rejected::{PAGE_FIELD, Rejected, Typed};
 pub(crate) use scope::Scope;
 pub(crate) use table::{API_BODY_BYTES_MAX, Table};
 pub(crate) use visitor::{Via, Visitor};
@@ -70,6 +73,10 @@ pub(crate) enum Action {
     Work,
     /// Acquire, renew and release locks.
     Lock,
+    /// Take a lock away from its holder.
+    Break,
+    /// Register a topic or a stream.
+    Create,
 }
 
 impl Action {
@@ -114,6 +121,8 @@ impl Action {
             Self::Append => (None, "append:STREAM", "append entries"),
             Self::Work => (None, "work:TOPIC", "work on jobs"),
             Self::Lock => (None, "lock:PREFIX", "use locks"),
+            Self::Create => (Some(Admin), "admin", "create topics and streams"),
+            Self::Break => (Some(Admin), "admin", "break a lock"),
         }
     }
 }
@@ -149,6 +158,7 @@ mod tests {
         assert!(!Role::Operator.may(Action::Delete) && Role::Admin.may(Action::Delete));
         assert!(!Role::Operator.may(Action::Seek) && Role::Admin.may(Action::Seek));
         assert!(!Role::Operator.may(Action::Unregister) && Role::Admin.may(Action::Unregister));
+        assert!(!Role::Operator.may(Action::Break) && Role::Admin.may(Action::Break));
         assert!(Role::Operator.may(Action::Redrive) && !Role::Viewer.may(Action::Redrive));
         assert!(Role::Viewer.may(Action::Read) && !Role::Viewer.sees_bodies() && !Role::Viewer.may(Action::Bodies));
     }

@@ -15,7 +15,7 @@ pub(crate) enum Scope {
     Bodies,
     /// What operators do.
     Operate,
-    /// Deletion of dead letters.
+    /// What only admins do: delete dead letters, move or unregister a group, break a lock, create a topic.
     Admin,
     /// Enqueues to this topic; `*`: to each.
     Enqueue(String),
@@ -36,7 +36,9 @@ impl Scope {
         match (self, action) {
             (Self::Read, Action::Read)
             | (Self::Bodies, Action::Bodies)
-            | (Self::Admin, Action::Delete | Action::Seek | Action::Unregister) => true,
+            | (Self::Admin, Action::Delete | Action::Seek | Action::Unregister | Action::Break | Action::Create) => {
+                true
+            }
             (Self::Operate, action) => action.scope() == "operate" || action == Action::Invalidate,
             (Self::Enqueue(name), Action::Enqueue)
             | (Self::Append(name), Action::Append)

@@ -1,9 +1,11 @@
 //! [`Visitor`]: who sent a request.
 
 use super::guard::forbidden;
-use super::{Action, Role, Scope};
+use super::{Action, Rejected, Role, Scope, Typed};
+use crate::queue::letters::Naming;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use std::sync::Arc;
 use web::{Kind, Problem};
 
 /// How a visitor was recognized.
@@ -33,9 +35,40 @@ pub(crate) struct Visitor {
     pub(crate) via: Via,
     /// The CSRF token for the forms of the page.
     pub(crate) csrf: String,
+    /// The address of the page, without the host.
+    pub(crate) page: String,
+    /// The answer of the action that led to the page.
+    pub(crate) notice: Option<String>,
+    /// The form that was rejected; its page is shown again.
+    pub(crate) rejected: Option<Arc<Rejected>>,
 }
 
 impl Visitor {
+    /// A visitor without a login.
+    pub(crate) fn anonymous(csrf: String) -> Self {
+        Self {
+            name: String::new(),
+            role: None,
+            scopes: Vec::new(),
+            per_second: None,
+            via: Via::Anonymous,
+            csrf,
+            page: String::new(),
+            notice: None,
+            rejected: None,
+        }
+    }
+
+    /// What was typed into the form that is sent to `action`, if it is the one that was rejected.
+    pub(crate) fn typed(&self, action: &str) -> Typed<'_> {
+        Typed(self.rejected.as_deref().filter(|rejected| rejected.action == action))
+    }
+
+    /// How groups of dead letters are named for the visitor.
+    pub(crate) fn naming(&self) -> Naming {
+        if self.sees_bodies() { Naming::Text } else { Naming::Class }
+    }
+
     /// Whether the visitor may do this.
     pub(crate) fn may(&self, action: Action) -> bool {
         self.may_on(action, None)

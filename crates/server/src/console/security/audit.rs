@@ -4,6 +4,7 @@
 //! line was interrupted: its outcome is unknown.
 
 use crate::console::rights::{Via, Visitor};
+use crate::output::escaped;
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -90,7 +91,8 @@ impl Audit {
     fn write(&self, mut entry: Value) -> Result<()> {
         let mut log = self.0.lock();
         entry["before"] = Value::String(log.before.clone());
-        let line = entry.to_string();
+        // Names that other programs chose do not control the terminal in which the file is read.
+        let line = escaped(&entry.to_string());
         match &mut log.file {
             Some(file) => file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_data())?,
             None => writeln!(std::io::stderr(), "{line}")?,
@@ -149,14 +151,8 @@ mod tests {
     fn lines_are_chained_also_over_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit");
-        let visitor = Visitor {
-            name: "ada".to_owned(),
-            role: Some(Role::Admin),
-            via: Via::Cookie,
-            scopes: Vec::new(),
-            per_second: None,
-            csrf: String::new(),
-        };
+        let anonymous = Visitor::anonymous(String::new());
+        let visitor = Visitor { name: "ada".to_owned(), role: Some(Role::Admin), via: Via::Cookie, ..anonymous };
         for number in 0..2 {
             let audit = Audit::open(Some(&path)).unwrap();
             let deed = Deed { source: "main", action: "pause", target: json!({ "topic": number }) };

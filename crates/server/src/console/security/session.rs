@@ -8,8 +8,11 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::time::{SystemTime, UNIX_EPOCH};
 use subtle::ConstantTimeEq;
-use web::hex;
+use web::{from_hex, hex};
 
+/// How long a browser keeps a notice that no page has shown, and how long one is at most: a browser keeps 4 KiB.
+const NOTICE_SECONDS: u32 = 60;
+const NOTICE_BYTES_MAX: usize = 1_000;
 /// How long a login lasts.
 const LOGIN_SECONDS: u64 = 12 * 3_600;
 
@@ -42,11 +45,7 @@ impl Cookie {
 
 /// The cookie of a request, if its signature is ours and it has not expired.
 pub(crate) fn read(headers: &HeaderMap, security: &Security) -> Option<Cookie> {
-    let name = name(security);
-    let values = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let (_, value) = pairs.find(|(key, _)| *key == name)?;
-    let (text, signature) = value.rsplit_once('.')?;
+    let (text, signature) = value_of(headers, &name(security))?.rsplit_once('.')?;
     if !is_equal(signature, &sign(&security.key(), "cookie", text)) {
         return None;
     }
@@ -63,6 +62,42 @@ pub(crate) fn set(cookie: &Cookie, security: &Security) -> Option<HeaderValue> {
     let age = if cookie.expires == 0 { String::new() } else { format!("; Max-Age={LOGIN_SECONDS}") };
     HeaderValue::try_from(format!("{}={text}.{signature}; Path=/; HttpOnly; SameSite=Lax{secure}{age}", name(security)))
         .ok()
+}
+
+fn value_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let values = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// The answer of an action, for the page that it leads to: a second cookie, signed for the first one. An address could carry any text.
+pub(crate) fn notice(headers: &HeaderMap, cookie: &Cookie, security: &Security) -> Option<String> {
+    let (text, signature) = value_of(headers, &notice_name(security))?.rsplit_once('.')?;
+    let is_own = is_equal(signature, &sign_notice(text, cookie, security));
+    String::from_utf8(from_hex(text).filter(|_| is_own)?).ok()
+}
+
+pub(crate) fn has_notice(headers: &HeaderMap, security: &Security) -> bool {
+    value_of(headers, &notice_name(security)).is_some()
+}
+
+/// The header that sets the cookie of a notice; an empty one deletes it.
+pub(crate) fn set_notice(text: &str, cookie: &Cookie, security: &Security) -> Option<HeaderValue> {
+    let text = hex(text.get(..text.floor_char_boundary(NOTICE_BYTES_MAX))?.as_bytes());
+    let (age, value) = match text.as_str() {
+        "" => (0, String::new()),
+        text => (NOTICE_SECONDS, format!("{text}.{}", sign_notice(text, cookie, security))),
+    };
+    let (name, secure) = (notice_name(security), if security.hosts.is_https() { "; Secure" } else { "" });
+    HeaderValue::try_from(format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}; Max-Age={age}")).ok()
+}
+
+fn sign_notice(text: &str, cookie: &Cookie, security: &Security) -> String {
+    sign(&security.key(), "notice", &format!("{} {text}", cookie.id))
+}
+
+fn notice_name(security: &Security) -> String {
+    format!("{}-notice", name(security))
 }
 
 /// The header that deletes the cookie.
@@ -128,6 +163,19 @@ mod tests {
         assert_eq!(read(&headers, &own), Some(cookie.clone()));
         assert_eq!(read(&headers, &security(8420)), None, "another process has another key");
         assert_ne!(csrf(&cookie, &own), csrf(&Cookie::login("ada"), &own), "the token belongs to its cookie");
+    }
+
+    #[test]
+    fn notice_is_read_back_by_its_own_session_only() {
+        let (own, cookie, text) = (security(8420), Cookie::login("ada"), "118 sent back; \u{fc} <b>");
+        let set = |text: &str| set_notice(text, &cookie, &own).unwrap().to_str().unwrap().to_owned();
+        let pair = set(text).split(';').next().unwrap().to_owned();
+        let headers = |pair: &str| HeaderMap::from_iter([(header::COOKIE, HeaderValue::try_from(pair).unwrap())]);
+        assert_eq!(notice(&headers(&pair), &cookie, &own).as_deref(), Some(text));
+        assert_eq!(notice(&headers(&pair), &Cookie::login("ada"), &own), None, "another session");
+        assert_eq!(notice(&headers(&pair.replacen("31", "32", 1)), &cookie, &own), None, "another text");
+        assert!(set("").contains("=; Path") && set("").contains("Max-Age=0"), "{}", set(""));
+        assert!(set(&"\u{fc}".repeat(2_000)).len() < 4_000, "a browser keeps it");
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(crate) fn queue_problem(error: QueueError) -> Problem {
         QueueError::UnknownTopic { .. } => Problem::new(UNKNOWN_TOPIC, sentence(&error)),
         QueueError::NeedsDatabase { .. } => Problem::plain(NEEDS_DATABASE),
         QueueError::Invalid(reason) => Problem::new(Kind::INVALID_INPUT, reason),
+        QueueError::Settings { .. } => Problem::new(Kind::INVALID_INPUT, sentence(&error)),
         QueueError::Link(error) if error.outcome_unknown() => Problem::new(Kind::OUTCOME_UNKNOWN, sentence(&error)),
         error => Problem::new(Kind::UNAVAILABLE, sentence(&error)),
     }
@@ -39,9 +40,10 @@ pub(crate) fn stream_problem(error: StreamError) -> Problem {
     match error {
         StreamError::Unknown { .. } => Problem::new(UNKNOWN_STREAM, sentence(&error)),
         StreamError::UnknownGroup { .. } => Problem::new(UNKNOWN_GROUP, sentence(&error)),
-        StreamError::Invalid(_) | StreamError::TooMany { .. } | StreamError::TooLarge { .. } => {
-            Problem::new(Kind::INVALID_INPUT, sentence(&error))
-        }
+        StreamError::Settings { .. }
+        | StreamError::Invalid(_)
+        | StreamError::TooMany { .. }
+        | StreamError::TooLarge { .. } => Problem::new(Kind::INVALID_INPUT, sentence(&error)),
         StreamError::Partly { .. } => {
             let rest = match error.outcome_unknown() {
                 true => "One more may have been changed, the rest was not",

@@ -1,8 +1,10 @@
 //! [`Source`]: the Redis with a prefix, and the database, that a console shows.
 
 mod errors;
+mod searches;
 
 pub(crate) use errors::{cache_problem, queue_problem, shards_problem, sql_problem, stream_problem};
+pub(crate) use searches::Searches;
 
 use crate::address::Address;
 use crate::console::kind::UNKNOWN_GROUP;
@@ -13,7 +15,6 @@ use evenkeel::queue::topic::Topic;
 use evenkeel::sql::SqlError;
 use evenkeel::sql::relay::operate::{Outbox, OutboxStats, SeenKey, SeenWork, WorkState};
 use evenkeel::stream::admin::{DeadLetters, StreamAdmin};
-use tokio::sync::Mutex;
 use web::Problem;
 
 /// See the module.
@@ -22,8 +23,7 @@ pub(crate) struct Source {
     pub(crate) keel: Keel,
     pub(crate) database: Option<Database>,
     addresses: Vec<Address>,
-    /// Held by the one search or check that may run.
-    pub(crate) searching: Mutex<()>,
+    pub(crate) searches: Searches,
 }
 
 /// Parked things of a page.
@@ -44,7 +44,7 @@ impl Source {
 
     /// A source with a name of its own.
     pub(crate) fn named(name: impl Into<String>, keel: Keel, database: Option<Database>) -> Self {
-        Self { name: name.into(), keel, database, addresses: Vec::new(), searching: Mutex::default() }
+        Self { name: name.into(), keel, database, addresses: Vec::new(), searches: Searches::default() }
     }
 
     /// With the addresses of its servers.

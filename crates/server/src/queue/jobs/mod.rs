@@ -5,7 +5,7 @@ pub(super) mod newest;
 pub(super) mod show;
 pub(super) mod why;
 
-use super::Servers;
+use super::{Servers, letters};
 use crate::output::{Output, next_page, printable, table_or, truncated};
 use crate::time;
 use anyhow::Result;
@@ -72,19 +72,23 @@ fn read_cursor(text: &str) -> Result<Listed, String> {
 }
 
 pub(super) async fn peek(servers: &Servers<'_>, arguments: &PeekArguments, output: Output) -> Result<bool> {
-    page(servers, &arguments.topic, arguments.state.into(), &arguments.page, output).await
+    page(servers, &arguments.topic, (arguments.state.into(), None), &arguments.page, output).await
 }
 
-/// Prints one page of the jobs in one state.
+/// Prints one page of the jobs in one state; with an `error` of the dead letters whose last error contains it.
 pub(super) async fn page(
     servers: &Servers<'_>,
     topic: &str,
-    place: JobState,
+    (place, error): (JobState, Option<&str>),
     arguments: &PageArguments,
     output: Output,
 ) -> Result<bool> {
     let topic = super::topic(servers, topic).await?;
-    let page = topic.peek(place, arguments.after, usize::from(arguments.limit)).await?;
+    let limit = usize::from(arguments.limit);
+    let page = match error {
+        Some(error) => letters::with_error(&topic, error, arguments.after, limit).await?,
+        None => topic.peek(place, arguments.after, limit).await?,
+    };
     let now = topic.now_ms();
     let next = page.next.map(|next| format!("{}:{}", next.score, next.id));
     let jobs: Vec<Value> = page.jobs.iter().map(seen_json).collect();
@@ -94,8 +98,9 @@ pub(super) async fn page(
         JobState::Dead => "DIED",
     };
     let rows: Vec<Vec<String>> = page.jobs.iter().map(|seen| row(seen, now)).collect();
+    let is_part = arguments.after.is_some() || error.is_some();
     let headings = ["ID", time_heading, "PRIORITY", "ERRORS", "BODY", "LAST ERROR"];
-    let mut text = table_or(&headings, &rows, &empty_page(topic.name(), place, arguments.after.is_some()));
+    let mut text = table_or(&headings, &rows, &empty_page(topic.name(), place, is_part));
     text.push_str(&next_page(next.as_deref()));
     text.push_str(super::redis_only(&topic));
     output.print(&json!({ "jobs": jobs, "next": next, "redis_only": topic.needs_database() }), &text)?;
@@ -104,7 +109,7 @@ pub(super) async fn page(
 
 fn empty_page(topic: &str, place: JobState, is_later_page: bool) -> String {
     if is_later_page {
-        return "no more jobs; omit --after to start from the beginning".to_owned();
+        return "no more jobs; omit --after and --error to see all from the beginning".to_owned();
     }
     match place {
         JobState::Waiting => format!("queue {topic}: no waiting jobs (see also --state running and --state dead)"),
@@ -141,7 +146,8 @@ fn priority(job: &Job) -> String {
     format!("{:?}", job.spec.priority).to_lowercase()
 }
 
-fn allowed(job: &Job) -> String {
+/// The attempts that the job has.
+pub(crate) fn allowed(job: &Job) -> String {
     match job.spec.retries {
         Retries::Limited(retries) => (u32::from(retries) + 1).to_string(),
         Retries::Unlimited => "unlimited".to_owned(),

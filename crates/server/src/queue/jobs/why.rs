@@ -1,7 +1,7 @@
 //! `why`: the reason why a job is where it is.
 
 use super::JobArguments;
-use crate::output::Output;
+use crate::output::{Output, foreign};
 use crate::queue::{Servers, job_id, topic};
 use anyhow::Result;
 use evenkeel::queue::topic::Why;
@@ -13,7 +13,7 @@ pub(in crate::queue) async fn why(servers: &Servers<'_>, arguments: &JobArgument
     let id = job_id(&topic, &arguments.id).await?;
     let why = topic.why(id).await?;
     let value = json!({ "id": id.to_string(), "reason": reason(&why), "text": why.to_string() });
-    output.print(&value, &format!("{}: {why}\n", arguments.id))?;
+    output.print(&value, &format!("{}: {}\n", foreign(&arguments.id), foreign(&why.to_string())))?;
     Ok(why != Why::Unknown)
 }
 

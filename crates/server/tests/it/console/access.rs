@@ -2,7 +2,7 @@
 //! and in dark; and axe-core itself, if it is there.
 
 use super::routes::routes;
-use super::server::Console;
+use super::server::{Console, FIRST};
 use super::streams::add_letters;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ async fn pages() -> (Console, Vec<String>) {
     let users = console.keel.cache::<u64, Value>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
     users.get(&42, |_| async { Ok::<_, Infallible>(Some(json!({ "name": "ada" }))) }).await.unwrap();
     let (cookie, csrf) = console.visit("/queues/mail/dead", "").await;
-    let redrive = format!("csrf={csrf}&group=bad+address&until=99999999999999&name={OPERATION}&rate=1");
+    let redrive = format!("csrf={csrf}&group=bad+address&from={FIRST}&until=99999999999999&name={OPERATION}&rate=1");
     let begun = console.send("POST", "/queues/mail/dead/redrive", &console.form(&cookie), &redrive).await;
     assert_eq!(begun.status, 303, "{}", begun.text);
     console.keel.report_once().await.unwrap();
@@ -41,6 +41,7 @@ async fn pages() -> (Console, Vec<String>) {
         "/queues/mail/jobs?state=dead&q=smtp",
         &format!("/queues/mail/jobs/{waiting}"),
         "/queues/mail/dead",
+        "/queues/mail/jobs?state=dead&group=smtp%20refused%20NUMBER",
         "/operations",
         &format!("/operations/{OPERATION}"),
         "/streams",
@@ -58,6 +59,7 @@ async fn pages() -> (Console, Vec<String>) {
         "/setup",
         "/setup?scan=1",
         "/log",
+        "/docs",
         "/login",
     ];
     (console, pages.map(str::to_owned).to_vec())

@@ -2,9 +2,11 @@
 
 mod access;
 mod both;
+mod dead;
 mod demo;
 mod pages;
 mod processes;
+mod rejected;
 pub(crate) mod routes;
 pub(crate) mod server;
 mod setup;

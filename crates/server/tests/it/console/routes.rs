@@ -40,7 +40,7 @@ async fn every_route_needs_its_role() {
         for (rank, token) in console.tokens.iter().enumerate().filter(|_| !is_public) {
             let needed = match action.as_str() {
                 "read" => 0,
-                "delete" | "skip" | "seek" | "unregister" | "log" => 2,
+                "delete" | "skip" | "seek" | "unregister" | "break" | "create" | "log" => 2,
                 // No role: only a key with the scope.
                 "enqueue" | "append" | "work" | "lock" => 3,
                 _ => 1,

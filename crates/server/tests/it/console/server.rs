@@ -27,6 +27,9 @@ pub(crate) struct Console {
     pub(crate) tokens: Vec<String>,
 }
 
+/// The oldest end of the letters of a form that takes all.
+pub(crate) const FIRST: &str = "0:00000000000000000000000000000000";
+
 /// A response.
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -137,6 +140,12 @@ impl Console {
         for _ in 0..count {
             mail.job(body).enqueue().await.unwrap();
         }
+        self.die(count, error).await;
+    }
+
+    /// Lets this number of due jobs, which are all, die with this error.
+    pub(crate) async fn die(&self, count: usize, error: &'static str) {
+        let mail = self.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
         let (ended, mut ends) = tokio::sync::mpsc::unbounded_channel();
         let consumer = mail.consume(move |_: Delivery<Value>| {
             let _ = ended.send(());
@@ -178,6 +187,16 @@ impl Console {
         let csrf =
             page.text.split("name=\"csrf\" value=\"").nth(1).map(|rest| rest.split('"').next().unwrap().to_owned());
         (cookie, csrf.unwrap_or_default())
+    }
+
+    /// Sends a form of `page` to `action`, and returns the page to which it leads.
+    pub(crate) async fn act(&self, page: &str, action: &str, fields: &str) -> Response {
+        let (cookie, csrf) = self.visit(page, "").await;
+        let sent = self.send("POST", action, &self.form(&cookie), &format!("csrf={csrf}&{fields}")).await;
+        assert_eq!(sent.status, 303, "{action}: {}{}", sent.head, sent.text);
+        let line = |name: &str| sent.head.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        let notice = line("set-cookie: ").split(';').next().unwrap();
+        self.get(line("location: "), &format!("cookie: {cookie}; {notice}\r\n")).await
     }
 
     /// The header lines of a form of the console.

@@ -1,6 +1,6 @@
 //! What an operator does at night, in a real browser: find, read, mend, send back.
 
-use super::server::Console;
+use super::server::{Console, FIRST};
 use evenkeel::queue::Delivery;
 use serde_json::{Value, json};
 use testkit::browser::Browser;
@@ -80,12 +80,24 @@ async fn search_finds_ids_keys_and_texts_but_not_what_is_hidden() {
 }
 
 #[tokio::test]
+async fn search_shows_the_newest_first() {
+    let console = Console::start(false).await;
+    for body in ["one needle", "hay", "another needle"] {
+        console.add_dead(json!(body), "bad address").await;
+    }
+    let found = console.get("/queues/mail/jobs?state=dead&q=needle", "").await;
+    let place = |text: &str| found.text.find(text).unwrap_or_else(|| unreachable!("{text}: {}", found.text));
+    assert!(place("another needle") < place("one needle") && found.text.contains("2 found"), "{}", found.text);
+    assert!(!found.head.contains("refresh:"), "{}", found.head);
+}
+
+#[tokio::test]
 async fn redrive_with_a_rate_is_stopped_after_its_slice() {
     let console = Console::start(false).await;
     console.add_dead_many(12, "smtp refused").await;
     let (cookie, csrf) = console.visit("/queues/mail/dead", "").await;
     let name = "0123456789abcdef";
-    let body = format!("csrf={csrf}&group=smtp+refused&until=99999999999999&name={name}&rate=1");
+    let body = format!("csrf={csrf}&group=smtp+refused&from={FIRST}&until=99999999999999&name={name}&rate=1");
     for _click in 0..2 {
         let begun = console.send("POST", "/queues/mail/dead/redrive", &console.form(&cookie), &body).await;
         assert!(begun.status == 303 && begun.head.contains(&format!("/operations/{name}")), "{}", begun.text);

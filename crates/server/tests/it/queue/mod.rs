@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use testkit::conformance::queue::Consumer;
 use testkit::park::{self, SharedRedis};
+use testkit::process::Launch;
 use testkit::servers::{Redis, RedisOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -136,13 +137,16 @@ async fn job_is_inspected_and_changed() {
 #[tokio::test]
 async fn topics_are_listed_and_paged() {
     let fixture = Fixture::new().await;
+    let exists = fixture.queue(&["create", "mail", "--shards", "4"]).await;
+    assert_eq!((exists.code, exists.out.as_str()), (1, "mail: exists; nothing was changed\n"));
+    assert_eq!(fixture.json(&["create", "zoo"]).await["created"], true);
     for number in 0..5 {
         fixture.add(&format!("job {number}"), &["--in", &format!("{}m", number + 1)]).await;
     }
     let list = fixture.json(&["ls"]).await;
     assert_eq!((&list[0]["topic"], &list[0]["shards"], &list[0]["waiting"]), (&json!("mail"), &json!(2), &json!(5)));
     let table = fixture.queue(&["ls"]).await.out;
-    assert!(table.starts_with("TOPIC") && table.lines().count() == 2, "{table}");
+    assert!(table.starts_with("TOPIC") && table.lines().count() == 3, "{table}");
 
     let (mut seen, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
     loop {
@@ -209,6 +213,61 @@ async fn dead_letters_are_redriven_and_deleted() {
     assert_eq!((wrong.code, fixture.json(&["stats", "mail"]).await["dead"].clone()), (2, json!(3)));
     fixture.json(&["dead", "rm", "mail", "--all", "--confirm", "mail"]).await;
     assert_eq!(fixture.json(&["stats", "mail"]).await["dead"], 0);
+}
+
+#[tokio::test]
+async fn dead_letters_of_one_error_are_counted_listed_and_deleted() {
+    let fixture = Fixture::new().await;
+    fixture.add_dead_letters().await;
+    for id in ["e", "f"] {
+        fixture.add(id, &[]).await;
+    }
+    assert_eq!(fixture.settle(&Outcome::Dead { reason: "smtp refused 451".into() }).await, 2);
+    let groups = fixture.queue(&["dead", "groups", "mail"]).await.out;
+    assert_eq!(groups, "LETTERS  ERROR\n      4  no route to host\n      2  smtp refused NUMBER\n");
+    let (mut seen, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
+    loop {
+        let mut words = vec!["dead", "ls", "mail", "--error", "smtp refused", "--limit", "1"];
+        words.extend(after.iter().flat_map(|after| ["--after", after.as_str()]));
+        let page = fixture.json(&words).await;
+        seen.extend(page["jobs"].as_array().unwrap().iter().map(|job| job["name"].as_str().unwrap().to_owned()));
+        after = page["next"].as_str().map(str::to_owned);
+        if after.is_none() {
+            break;
+        }
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, ["e", "f"]);
+    let remove = ["dead", "rm", "mail", "--error", "smtp refused"];
+    let unconfirmed = fixture.queue(&remove).await;
+    let says = unconfirmed.err.contains("this deletes 2 dead letters of mail for good");
+    assert_eq!((unconfirmed.code, says), (2, true), "{}", unconfirmed.err);
+    let removed = fixture.queue(&[&remove[..], &["--confirm", "mail"]].concat()).await;
+    assert_eq!((removed.code, removed.out.as_str()), (0, "2 dead letters deleted\n"));
+    assert_eq!(fixture.json(&["stats", "mail"]).await["dead"], 4);
+}
+
+/// A redrive at a rate gave all letters their due times at once, and could not be stopped.
+#[tokio::test]
+async fn redrive_at_a_rate_is_stopped_by_a_signal() {
+    let fixture = Fixture::new().await;
+    for number in 0..12 {
+        fixture.add(&format!("job {number}"), &[]).await;
+    }
+    assert_eq!(fixture.settle(&Outcome::Dead { reason: "no route".into() }).await, 12);
+    let folder = tempfile::tempdir().unwrap();
+    let launch = Launch::new(env!("CARGO_BIN_EXE_evenkeel"), folder.path().join("log")).piped();
+    let words = ["queue", "--redis", &fixture.url, "dead", "redrive", "mail", "--name", "slow", "--rate", "1"];
+    let mut child = launch.arguments(words).start().unwrap();
+    let waiting = async || (fixture.json(&["stats", "mail"]).await["dead"] == 2).then_some(());
+    testkit::eventually("ten seconds of the rate are sent back", waiting).await.unwrap();
+    let mut output = child.take_output().unwrap();
+    let status = child.terminate().await.unwrap();
+    let mut text = String::new();
+    output.read_to_string(&mut text).unwrap();
+    assert_eq!(status.code(), Some(1), "{text}");
+    assert!(text.contains("10 redriven by 'slow'") && text.contains("stopped: the rest stays dead"), "{text}");
+    assert_eq!(fixture.json(&["stats", "mail"]).await["dead"], 2);
 }
 
 #[tokio::test]

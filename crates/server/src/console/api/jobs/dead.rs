@@ -1,23 +1,32 @@
 //! Dead letters: groups by error, redrive and deletion of one or of a group.
+//!
+//! A redrive or a deletion of a group is an operation, as on the page: its name comes from `Idempotency-Key`, so a resend finds it.
 
 use super::change::Changed;
 use crate::console::api::OnTopic;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::topics::Nothing;
 use crate::console::api::wide::Wide;
-use crate::console::kind::{NOT_CONFIRMED, UNKNOWN_JOB, invalid};
-use crate::console::pages::queues::dead::{LETTERS_MAX, delete_group, read};
+use crate::console::kind::{NOT_CONFIRMED, UNKNOWN_JOB, in_range, invalid};
+use crate::console::operations::{Begun, Plan, State, What};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::{queue_problem, shards_problem};
+use crate::queue::jobs::names::listed;
+use crate::queue::letters::{Bounds, SHOWN_MAX, read};
 use axum::Json;
 use axum::http::HeaderMap;
-use evenkeel::queue::topic::Filter;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::time::Duration;
 use utoipa::ToSchema;
 use web::{JsonBody, Problem, hex};
 
-/// The dead letters by error, as they were read.
+/// How long a request waits for the end of its operation.
+const WAIT: Duration = Duration::from_secs(20);
+const RATES: std::ops::RangeInclusive<u32> = 1..=10_000;
+
+/// The dead letters by error, as they were read. A caller who may not see errors gets one group for each class of errors.
 #[derive(Serialize, ToSchema)]
 pub(in crate::console::api) struct Groups {
     groups: Vec<Group>,
@@ -26,6 +35,8 @@ pub(in crate::console::api) struct Groups {
     is_cut: bool,
     /// Pass it on to an action: letters that die later are not touched.
     until: Wide,
+    /// Pass it on to an action: older letters, which were not read, are not touched. Absent: there is no dead letter.
+    from: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -42,6 +53,11 @@ pub(in crate::console::api) struct Choice {
     group: String,
     /// Only letters that died until this time, in ms since 1970.
     until: Wide,
+    /// Only this letter, as `dead` names it, and newer ones; without it: all older letters of the group, too, also those that `dead` has not read.
+    from: Option<String>,
+    /// Letters per second, in slices of ten seconds, which `operations/ID/stop` ends; without it: at once.
+    #[schema(minimum = 1, maximum = 10000)]
+    rate: Option<u32>,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -49,6 +65,8 @@ pub(in crate::console::api) struct Choice {
 pub(in crate::console::api) struct Deletion {
     group: String,
     until: Wide,
+    /// Only this letter, as `dead` names it, and newer ones; without it: all older letters of the group, too, also those that `dead` has not read.
+    from: Option<String>,
     /// The topic's name.
     confirm: String,
 }
@@ -65,11 +83,24 @@ pub(in crate::console::api) struct Confirmation {
 pub(in crate::console::api) struct Redriven {
     redriven: Wide,
     redriven_in_all: Wide,
+    /// The operation, which this console remembers for a while.
+    operation: String,
+    /// It goes on: `GET operations/ID` says how far it is.
+    is_running: bool,
 }
 
+/// How many letters were deleted: by this request, and by all with its key.
 #[derive(Serialize, ToSchema)]
 pub(in crate::console::api) struct Deleted {
     deleted: Wide,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_in_all: Option<Wide>,
+    /// The operation, which this console remembers for a while.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<String>,
+    /// It goes on: `GET operations/ID` says how far it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_running: Option<bool>,
 }
 
 #[utoipa::path(
@@ -80,11 +111,11 @@ pub(in crate::console::api) struct Deleted {
 )]
 pub(in crate::console::api) async fn groups(at: OnTopic) -> Result<Json<Groups>, Problem> {
     let topic = at.topic().await?;
-    let read = read(&topic, u64::MAX, LETTERS_MAX).await?;
-    let mut groups: Vec<Group> =
-        read.groups.iter().map(|(group, ids)| Group { group: group.clone(), count: ids.len() }).collect();
+    let read = read(&topic, at.visitor.naming(), SHOWN_MAX).await.map_err(queue_problem)?;
+    let mut groups: Vec<Group> = read.groups.into_iter().map(|(group, count)| Group { group, count }).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
-    Ok(Json(Groups { groups, read: read.read, is_cut: read.is_cut, until: Wide(read.until) }))
+    let from = read.bounds.from.map(|from| format!("{}:{}", from.score, from.id));
+    Ok(Json(Groups { groups, read: read.read, is_cut: read.is_cut, until: Wide(read.bounds.until), from }))
 }
 
 #[utoipa::path(
@@ -100,19 +131,48 @@ pub(in crate::console::api) async fn redrive(
     JsonBody(choice): JsonBody<Choice>,
 ) -> Result<Json<Redriven>, Problem> {
     at.check(Action::Redrive)?;
-    let redrive_name = idempotency_name(&at.visitor, &headers)?.ok_or_else(|| {
+    let name = idempotency_name(&at.visitor, &headers)?.ok_or_else(|| {
         let detail = "Send `Idempotency-Key`: the same for a repeat, which then redrives no letter twice.";
         invalid("Idempotency-Key", detail)
     })?;
+    choice.rate.map_or(Ok(()), |rate| in_range("rate", rate, RATES))?;
+    let bounds = bounds(choice.from.as_deref(), choice.until)?;
+    let (done, in_all, operation, is_running) =
+        ended(&at, &name, (What::Redrive { rate: choice.rate }, choice.group, bounds)).await?;
+    Ok(Json(Redriven { redriven: done, redriven_in_all: in_all, operation, is_running }))
+}
+
+/// Begins the operation of this name, or finds it, and waits for its end. Returns the letters that it has taken since this request and in all,
+/// its id, and whether it runs on.
+async fn ended(
+    at: &OnTopic,
+    name: &str,
+    (what, group, bounds): (What, String, Bounds),
+) -> Result<(Wide, Wide, String, bool), Problem> {
     let topic = at.topic().await?;
-    let target = json!({ "topic": at.names.topic, "group": choice.group, "until": choice.until });
-    let act = async {
-        let ids = read(&topic, choice.until.0, LETTERS_MAX).await?.groups.remove(&choice.group).unwrap_or_default();
-        let filter = Filter { died_until: Some(choice.until.0), ..Filter::default() };
-        let report = topic.redrive(&redrive_name).filter(filter).only(ids).run().await.map_err(shards_problem)?;
-        Ok(Redriven { redriven: Wide(report.taken), redriven_in_all: Wide(report.taken_in_all) })
-    };
-    at.act("redrive", target, act).await.map(Json)
+    let naming = at.visitor.naming();
+    let target = what.target(&topic, &group, bounds);
+    let name = hex(&Sha256::digest(format!("{} {} {name}", what.past(), topic.name()))[..16]);
+    let plan = Plan { name, topic, what, naming, group, bounds, target };
+    let Begun { operation, done } = at.app.operations.begin(&at.app, &at.visitor, plan)?;
+    let has_rate = matches!(what, What::Redrive { rate: Some(_) });
+    let state = operation.wait(if has_rate { Duration::ZERO } else { WAIT }).await;
+    if let State::Failed(problem) = state {
+        return Err(problem);
+    }
+    let in_all = operation.done();
+    Ok((
+        Wide(in_all.saturating_sub(done.max(operation.earlier()))),
+        Wide(in_all),
+        operation.name.clone(),
+        state == State::Running,
+    ))
+}
+
+fn bounds(from: Option<&str>, until: Wide) -> Result<Bounds, Problem> {
+    let detail = "`from` must be the one that `dead` has answered. Nothing was changed.";
+    let from = from.map(|from| listed(from).ok_or_else(|| invalid("from", detail))).transpose()?;
+    Ok(Bounds { from, until: until.0 })
 }
 
 #[utoipa::path(
@@ -145,23 +205,23 @@ pub(in crate::console::api) async fn redrive_one(
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/dead/delete", operation_id = "delete_dead_group",
     tag = "dead letters", summary = "Delete a group of dead letters; there is no undo",
-    params(("source" = String, Path), ("topic" = String, Path)),
+    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same for a repeat")),
     request_body = Deletion,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)
 )]
 pub(in crate::console::api) async fn delete(
     at: OnTopic,
+    headers: HeaderMap,
     JsonBody(deletion): JsonBody<Deletion>,
 ) -> Result<Json<Deleted>, Problem> {
     at.check(Action::Delete)?;
     confirmed(&at.names.topic, &deletion.confirm)?;
-    let topic = at.topic().await?;
-    let target = json!({ "topic": at.names.topic, "group": deletion.group, "until": deletion.until });
-    let act = async {
-        let deleted = delete_group(&topic, &deletion.group, (deletion.until.0, LETTERS_MAX)).await?;
-        Ok(Deleted { deleted: Wide::from(deleted) })
-    };
-    at.act("delete", target, act).await.map(Json)
+    // Without a key a resend is an operation of its own; it finds only letters of the same bounds that are left.
+    let name = idempotency_name(&at.visitor, &headers)?.unwrap_or_else(|| hex(&rand::random::<[u8; 16]>()));
+    let bounds = bounds(deletion.from.as_deref(), deletion.until)?;
+    let (deleted, in_all, operation, is_running) = ended(&at, &name, (What::Delete, deletion.group, bounds)).await?;
+    let (operation, is_running) = (Some(operation), Some(is_running));
+    Ok(Json(Deleted { deleted, deleted_in_all: Some(in_all), operation, is_running }))
 }
 
 #[utoipa::path(
@@ -180,7 +240,8 @@ pub(in crate::console::api) async fn delete_one(
     let (topic, id) = at.job().await?;
     let act = async {
         let deleted = topic.delete_dead(&[id]).await.map_err(queue_problem)?;
-        Ok(Deleted { deleted: Wide::from(deleted.into_iter().filter(|was_dead| *was_dead).count()) })
+        let deleted = Wide::from(deleted.into_iter().filter(|was_dead| *was_dead).count());
+        Ok(Deleted { deleted, deleted_in_all: None, operation: None, is_running: None })
     };
     at.act("delete", json!({ "topic": at.names.topic, "job": id.to_string() }), act).await.map(Json)
 }

@@ -6,16 +6,20 @@ pub(super) mod change;
 pub(super) mod dead;
 pub(super) mod entries;
 
-use super::openapi::ReadProblems;
+use super::jobs::change::Changed;
+use super::openapi::{ActProblems, ReadProblems};
 use super::wide::Wide;
 use super::{OnSource, OnStream};
+use crate::console::rights::Action;
 use crate::console::source::stream_problem;
+use crate::stream;
 use crate::stream::figures::{self, Figures};
 use axum::Json;
 use evenkeel::stream::admin::GroupState;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
-use web::Problem;
+use web::{JsonBody, Problem};
 
 /// All streams, as the console read them last.
 #[derive(Serialize, ToSchema)]
@@ -99,6 +103,32 @@ pub(super) async fn list(at: OnSource) -> Result<Json<Streams>, Problem> {
     let failed = snapshot.streams_failed.clone();
     let streams = snapshot.streams.iter().map(StreamView::of).collect();
     Ok(Json(Streams { read_at: (snapshot.at > 0).then_some(Wide(snapshot.at)), failed, streams }))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewStream {
+    name: String,
+    /// The default is 1; it cannot be changed later.
+    #[schema(minimum = 1)]
+    partitions: Option<u16>,
+}
+
+#[utoipa::path(
+    post, path = "/api/v1/sources/{source}/streams", tag = "streams",
+    summary = "Register a stream whose entries have JSON values; one that exists stays as it is", operation_id = "create_stream",
+    params(("source" = String, Path)),
+    request_body = NewStream,
+    responses((status = 200, description = "Done", body = Changed), ActProblems)
+)]
+pub(super) async fn create(at: OnSource, JsonBody(new): JsonBody<NewStream>) -> Result<Json<Changed>, Problem> {
+    at.visitor.check(Action::Create, &new.name)?;
+    let keel = &at.source()?.keel;
+    let act = async {
+        let is_new = stream::create::create(keel, &new.name, new.partitions).await.map_err(stream_problem)?;
+        Ok(Changed { result: if is_new { "created" } else { "exists" } })
+    };
+    at.act("create", json!({ "stream": new.name }), act).await.map(Json)
 }
 
 #[utoipa::path(

@@ -58,7 +58,12 @@ fn values(app: &App) -> BTreeMap<String, String> {
     });
     let operations = app.operations.all().into_iter().flat_map(|operation| {
         let key = |figure: &str| format!("{figure} {}", operation.name);
-        [(key("operation"), progress(&operation)), (key("operation-state"), state(&operation))]
+        let filled = format!("{}/{}", operation.done(), operation.total().unwrap_or(0));
+        [
+            (key("operation"), progress(&operation)),
+            (key("operation-state"), state(&operation)),
+            (key("operation-progress"), filled),
+        ]
     });
     figures.chain(operations).chain([("age".to_owned(), age(&snapshot, app.collector.now()))]).collect()
 }

@@ -13,8 +13,22 @@ use crate::console::rights::Visitor;
 use crate::time::span;
 use axum::extract::State;
 use maud::{Markup, html};
+use serde::Deserialize;
+use web::Query;
 
-pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
+/// From this number of topics on they can be filtered.
+const FILTERED_FROM: usize = 10;
+/// Topics of the page. Further ones are found by their names.
+const TOPICS_MAX: usize = 200;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Choice {
+    /// Part of the name of a topic.
+    q: String,
+}
+
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, Query(choice): Query<Choice>) -> Markup {
     let (snapshot, reports) = (app.collector.snapshot(), app.collector.reports().await);
     let body = html! {
         h1 { "Overview" }
@@ -22,10 +36,10 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
         (workers::summary(&reports))
         (troubles(&snapshot))
         (chart::charts(&app.collector, None))
-        (topics(&app, &snapshot))
+        (topics(&app, &snapshot, choice.q.trim()))
         @if !snapshot.streams.is_empty() { section.card { h2 { "Streams" } (list::table(&snapshot.streams)) } }
     };
-    page(&app, &visitor, "Overview", None, &body)
+    page(&app, &visitor, "Overview", &body)
 }
 
 /// The age of the figures. Figures that were never read are not 0.
@@ -53,26 +67,51 @@ fn troubles(snapshot: &Snapshot) -> Markup {
     }
 }
 
-fn topics(app: &App, snapshot: &Snapshot) -> Markup {
+/// The topics, those with trouble first.
+fn topics(app: &App, snapshot: &Snapshot, q: &str) -> Markup {
+    let mut topics: Vec<&TopicFigures> = snapshot.topics.iter().filter(|topic| topic.name.contains(q)).collect();
+    topics.sort_by_key(|topic| trouble_rank(topic));
+    let left_out = topics.len().saturating_sub(TOPICS_MAX);
     html! {
         section.card {
             h2 { "Queues" }
+            @if snapshot.topics.len() > FILTERED_FROM {
+                form.inline method="get" action="/" role="search" {
+                    div.field { label for="q" { "Name contains" } input id="q" name="q" value=(q) autocomplete="off"; }
+                    button { "Filter" }
+                }
+            }
             @if snapshot.topics.is_empty() {
                 div.empty {
                     h3 { (if snapshot.at == 0 { "Not read yet" } else { "No queue under this prefix" }) }
                     p { "The prefix is " code { (app.source.name()) } ". To see which prefixes have queues: " code { "evenkeel queue ls" } ", or " a href="/setup?scan=1" { "Find prefixes" } "." }
                 }
+            } @else if topics.is_empty() {
+                div.empty { h3 { "No queue with this name" } p { a href="/" { "All queues" } } }
             } @else {
                 div.scroll { table.rows { thead { tr {
                     th scope="col" { "Topic" } th scope="col" { "State" }
                     @for (_, label) in FIGURES { th.number scope="col" { (label) } }
-                } } tbody { @for topic in &snapshot.topics { tr {
+                } } tbody { @for topic in topics.into_iter().take(TOPICS_MAX) { tr {
                     td { a href=(topic_path(&topic.name)) { (topic.name) } }
                     td data-live=(key(topic, "state")) { (state(topic)) }
                     @for (figure, label) in FIGURES { td.number data-label=(label) data-live=(key(topic, figure)) { (value(topic, figure)) } }
                 } } } } }
+                @if left_out > 0 { p.hint { (number(left_out as u64)) " further queues are not shown; filter by name." } }
             }
         }
+    }
+}
+
+/// 0: the worst.
+fn trouble_rank(topic: &TopicFigures) -> u8 {
+    let total = &topic.stats.total;
+    let is_paused = total.paused_until.is_some();
+    match total {
+        total if total.ready > 0 && total.workers == 0 && !is_paused => 0,
+        total if total.dead > 0 => 1,
+        total if total.ready > 0 && is_paused => 2,
+        _ => 3,
     }
 }
 

@@ -9,9 +9,9 @@ pub(super) mod workers;
 
 use crate::console::collector::Reports;
 use crate::output::truncated;
-use crate::process::figures::{host_and_pid, ignored};
+use crate::process::figures::{host_and_pid, ignored, living};
 use crate::time::span;
-use evenkeel::process::Process;
+use evenkeel::process::{Process, ProcessReport};
 use maud::{Markup, html};
 
 /// Rows of one table. Further ones are counted.
@@ -58,6 +58,13 @@ fn process_name(process: &Process) -> String {
         None => host_and_pid(process),
     };
     format!("{} / {}", name(&host), name(&pid))
+}
+
+/// The living process that has reported that it runs this job.
+pub(super) fn running_in(reports: &Reports, topic: &str, id: &str) -> Option<String> {
+    let mut living = living(&reports.found);
+    let runs = |report: &ProcessReport| report.jobs.iter().any(|job| job.topic == topic && job.id == id);
+    living.find(|(_, report)| runs(report)).map(|(process, _)| process_name(process))
 }
 
 /// For how long, by the store's time.

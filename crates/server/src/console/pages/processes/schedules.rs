@@ -33,5 +33,5 @@ pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Vis
         }
         p.hint { "Each tick is enqueued once, by whichever process comes first. A schedule that no process runs is not shown, and does not tick." }
     };
-    page(&app, &visitor, "Schedules", None, &body)
+    page(&app, &visitor, "Schedules", &body)
 }

@@ -28,7 +28,7 @@ pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Vis
         @if !found.processes.is_empty() { section.card { h2 { "Running jobs" } (jobs(found)) } }
         @if living(found).any(|(_, report)| !report.relays.is_empty()) { section.card { h2 { "Relays" } (relays(found)) } }
     };
-    page(&app, &visitor, "Workers", None, &body)
+    page(&app, &visitor, "Workers", &body)
 }
 
 /// For the overview: how many processes are alive.

@@ -2,12 +2,12 @@
 
 use super::rows::{body, error_text};
 use crate::console::app::App;
-use crate::console::kind::TOO_MANY;
-use crate::console::rights::Visitor;
+use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
 use evenkeel::clock::Clock;
-use evenkeel::queue::Listed;
-use evenkeel::queue::topic::{JobState, Seen, Topic};
+use evenkeel::queue::topic::{JobState, Page, Seen, Topic};
+use evenkeel::queue::{Found, Listed, QueueError};
+use futures_util::future::join_all;
 use std::time::Duration;
 use web::Problem;
 
@@ -33,24 +33,22 @@ pub(in crate::console::pages) struct Search {
     pub(in crate::console::pages) next: Option<Listed>,
 }
 
-/// Searches from `after` on, oldest first, what this visitor may see.
+/// Searches from `before` on, newest first, what this visitor may see.
 pub(in crate::console::pages) async fn text(
     app: &App,
     visitor: &Visitor,
     topic: &Topic,
     place: JobState,
-    after: Option<Listed>,
+    before: Option<Listed>,
     text: &str,
 ) -> Result<Search, Problem> {
-    let Ok(_one) = app.source.searching.try_lock() else {
-        return Err(Problem::new(TOO_MANY, "Another search is running. Search again in two seconds."));
-    };
+    let _one = app.source.searches.begin(visitor.may(Action::Redrive)).await?;
     let clock = Clock::system();
     let (began, mut bytes, mut size) = (clock.now(), 0, 20);
-    let mut search = Search { found: Vec::new(), read: 0, times: None, next: after };
+    let mut search = Search { found: Vec::new(), read: 0, times: None, next: before };
     loop {
         let called = clock.now();
-        let page = topic.peek(place, search.next, size).await.map_err(queue_problem)?;
+        let page = page(topic, place, search.next, size).await.map_err(queue_problem)?;
         let took = clock.now().since(called);
         let page_bytes: usize = page.jobs.iter().filter_map(|seen| Some(seen.job.as_ref().ok()?.spec.body.len())).sum();
         for seen in page.jobs {
@@ -71,6 +69,25 @@ pub(in crate::console::pages) async fn text(
         clock.sleep(pause).await;
         size = if page_bytes > CALL_BYTES { size / 2 } else { size * 2 }.clamp(1, CALL_RECORDS_MAX);
     }
+}
+
+/// A page of whole jobs, newest first. A job that this program cannot read has no text.
+async fn page(topic: &Topic, place: JobState, before: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
+    let listed = topic.newest(place, before, limit).await?;
+    let next = if listed.len() < limit { None } else { listed.last().copied() };
+    let found = join_all(listed.iter().map(|listed| topic.job(listed.id))).await;
+    let mut jobs = Vec::with_capacity(found.len());
+    for (listed, found) in listed.iter().zip(found) {
+        match found {
+            Ok(Some(Found::Live { state, score, job })) => {
+                jobs.push(Seen { id: listed.id, state, score, job: Ok(job) });
+            }
+            // It has ended since it was listed.
+            Ok(_) | Err(QueueError::NeedsDatabase { .. } | QueueError::Unreadable(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Page { jobs, next })
 }
 
 /// Whether what this visitor sees of a job has the text. A hit in a hidden field would tell what it hides.

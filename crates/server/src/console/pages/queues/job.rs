@@ -1,26 +1,28 @@
 //! `/queues/{topic}/jobs/{id}`: one job, why it is where it is, and what can be done to it.
 
 use super::on_topic::{OnTopic, TopicNames};
-use super::queue::{Done, tabs};
+use super::queue::tabs;
 use super::{letter, rows, why};
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_JOB, invalid};
 use crate::console::pages::layout::{csrf, page};
-use crate::console::pages::{number, topic_path};
+use crate::console::pages::{Acted, number, processes, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
-use crate::output::printable;
+use crate::output::{printable, truncated};
+use crate::queue::jobs::allowed;
 use crate::queue::jobs::names::class_text;
 use crate::time::{distance, read_span, text};
-use axum::response::Redirect;
 use evenkeel::queue::topic::Topic;
 use evenkeel::queue::{Found, Job, Note, Rescheduled, Revoked, State as JobState, When};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt;
-use web::{Form, Problem, Query};
+use web::{Form, Problem};
 
+/// Characters of a note.
+const NOTE_MAX: usize = 4_096;
 /// Characters of a body on a page.
 const SHOWN_MAX: usize = 65_536;
 
@@ -29,13 +31,15 @@ pub(in crate::console::pages) struct Delay {
     delay: String,
 }
 
-pub(in crate::console::pages) async fn show(at: OnTopic, Query(Done { done }): Query<Done>) -> Result<Markup, Problem> {
+pub(in crate::console::pages) async fn show(at: OnTopic) -> Result<Markup, Problem> {
     let (topic, id) = at.job().await?;
     let OnTopic { app, visitor, names: TopicNames { topic: name, .. } } = at;
     let found = topic.job(id).await.map_err(queue_problem)?;
     let found = found.ok_or_else(|| Problem::plain(UNKNOWN_JOB))?;
     let reason = why::sentence(&topic.why(id).await.map_err(queue_problem)?, &visitor);
     let (path, now) = (topic_path(&name), topic.now_ms());
+    let reports = app.collector.reports().await;
+    let running_in = processes::running_in(&reports, &name, &id.to_string());
     let body = html! {
         h1 { (name) " / " span.id { (id) } }
         (tabs(&path, "-"))
@@ -46,7 +50,8 @@ pub(in crate::console::pages) async fn show(at: OnTopic, Query(Done { done }): Q
                 dt { "Ended" } dd { (text(completion.ended_at)) " (" (distance(completion.ended_at, now)) ")" }
             } },
             Found::Live { state, score, job } => {
-                (facts(*state, *score, job, now))
+                (facts(*state, *score, job, now, running_in.as_deref()))
+                (notes(&visitor, job))
                 (history(&visitor, job))
                 (body_of(&app, &visitor, &topic, &format!("{path}/jobs/{id}"), *state, job))
                 @if *state == JobState::Dead { (letter::actions(&visitor, &format!("{path}/jobs/{id}"), &name)) }
@@ -54,10 +59,11 @@ pub(in crate::console::pages) async fn show(at: OnTopic, Query(Done { done }): Q
             }
         }
     };
-    Ok(page(&app, &visitor, &format!("Job of {name}"), done.as_deref(), &body))
+    Ok(page(&app, &visitor, &format!("Job of {name}"), &body))
 }
 
-fn facts(state: JobState, score: u64, job: &Job, now: u64) -> Markup {
+/// `running_in` is the process that reports that it runs the job.
+fn facts(state: JobState, score: u64, job: &Job, now: u64, running_in: Option<&str>) -> Markup {
     let moment = |ms: u64| format!("{} ({})", text(ms), distance(ms, now));
     let (word, of_score) = match state {
         JobState::Waiting(_) => ("! waiting", "Due"),
@@ -71,10 +77,29 @@ fn facts(state: JobState, score: u64, job: &Job, now: u64) -> Markup {
             dt { (of_score) } dd { (moment(score)) }
             dt { "Enqueued" } dd { (moment(job.enqueued_at)) }
             dt { "Priority" } dd { (format!("{:?}", job.spec.priority).to_lowercase()) }
-            dt { "Errors" } dd { (job.errors) " (" (job.crashes) " crashes in a row)" }
+            @if state == JobState::Dead { dt { "Failed attempts" } dd { (job.errors) " of " (allowed(job)) } }
+            @else { dt { "Attempt" } dd { (u32::from(job.errors) + 1) " of " (allowed(job)) } }
+            @if job.crashes > 0 { dt { "Crashes in a row" } dd { (job.crashes) } }
+            @if state == JobState::Leased { dt { "Process" } dd { (running_in.unwrap_or("not reported")) " " a href="/workers" { "Workers" } } }
             @if let Some(expires) = job.expires_at { dt { "Expires unless started by" } dd { (moment(expires)) } }
             @for note in &job.spec.notes { @if let Note::Name(name) = note { dt { "Sender's id" } dd { (printable(name)) } } }
         } }
+    }
+}
+
+/// What its sender and its handler noted, for those who see bodies.
+fn notes(visitor: &Visitor, job: &Job) -> Markup {
+    let text = |note: &Note| match note {
+        Note::Progress(text) => Some(("Progress", printable(text))),
+        Note::Headers(headers) => Some(("Headers", printable(headers))),
+        Note::Trace(trace) => Some(("Trace", printable(trace))),
+        _ => None,
+    };
+    let notes: Vec<(&str, String)> = job.spec.notes.iter().filter_map(text).collect();
+    html! {
+        @if visitor.sees_bodies() && !notes.is_empty() {
+            section.card { dl.facts { @for (name, text) in &notes { dt { (name) } dd { (truncated(text, NOTE_MAX)) } } } }
+        }
     }
 }
 
@@ -111,7 +136,7 @@ fn actions(visitor: &Visitor, path: &str, state: JobState) -> Markup {
             section.card { h2 { "Actions" } div.forms {
                 form method="post" action={ (path) "/run" } { (csrf(visitor)) button { "Run now" } }
                 form method="post" action={ (path) "/reschedule" } { (csrf(visitor))
-                    div.field { label for="delay" { "Due in " small { "(90s, 5m, 2h, 1d)" } } input id="delay" name="delay" required; }
+                    div.field { label { "Due in " small { "(90s, 5m, 2h, 1d)" } " " (visitor.typed(&format!("{path}/reschedule")).input("delay", true)) } }
                     button { "Reschedule" } }
                 form method="post" action={ (path) "/revoke" } { (csrf(visitor)) button.danger { "Revoke: it never starts" } }
             } }
@@ -133,16 +158,16 @@ fn pretty(text: &str) -> String {
     parsed.filter(is_exact).map_or_else(|| text.to_owned(), |value| format!("{value:#}"))
 }
 
-pub(in crate::console::pages) async fn run_now(at: OnTopic) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn run_now(at: OnTopic) -> Result<Acted, Problem> {
     change(&at, "run", When::In(0)).await
 }
 
-pub(in crate::console::pages) async fn reschedule(at: OnTopic, Form(delay): Form<Delay>) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn reschedule(at: OnTopic, Form(delay): Form<Delay>) -> Result<Acted, Problem> {
     let delay = read_span(delay.delay.trim()).map_err(|reason| invalid("delay", reason))?;
     change(&at, "reschedule", When::In(delay)).await
 }
 
-async fn change(at: &OnTopic, action: &'static str, when: When) -> Result<Redirect, Problem> {
+async fn change(at: &OnTopic, action: &'static str, when: When) -> Result<Acted, Problem> {
     let (topic, id) = at.job().await?;
     let act = async {
         match topic.reschedule(id, when).await.map_err(queue_problem)? {
@@ -157,7 +182,7 @@ async fn change(at: &OnTopic, action: &'static str, when: When) -> Result<Redire
     at.acted((action, target), &format!("{}/jobs/{id}", at.path()), act).await
 }
 
-pub(in crate::console::pages) async fn revoke(at: OnTopic) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn revoke(at: OnTopic) -> Result<Acted, Problem> {
     let (topic, id) = at.job().await?;
     let act = async {
         match topic.revoke(&[id]).await.map_err(queue_problem)?.first() {

@@ -10,7 +10,9 @@ use crate::console::pages::{SEGMENT, number, topic_path};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
 use crate::queue::jobs::names::listed;
+use crate::queue::letters;
 use crate::time::distance;
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use evenkeel::queue::topic::{JobState, Topic};
 use evenkeel::queue::{JobId, Listed, QueueError};
@@ -33,8 +35,13 @@ pub(in crate::console::pages) struct Search {
     before: Option<String>,
     /// An id, the id that the sender chose, its unique key, or a text.
     q: Option<String>,
-    /// The last job that the search has read.
+    /// The last job that the search has read; older ones are next.
     after: Option<String>,
+    /// How many jobs the search has read before this page.
+    #[serde(default)]
+    read: u64,
+    /// A group of dead letters, as their page names it.
+    group: Option<String>,
 }
 
 /// A state with a list of its own.
@@ -57,6 +64,10 @@ pub(in crate::console::pages) async fn show(at: OnTopic, Query(search): Query<Se
     let state = if search.state.is_empty() { "waiting" } else { &search.state };
     let place = PLACES.iter().find(|place| place.name == state);
     let place = place.ok_or_else(|| invalid("state", "Use waiting, running or dead."))?;
+    if let Some(group) = search.group.as_deref() {
+        let before = search.before.as_deref().map(cursor).transpose()?;
+        return of_group(&app, &visitor, &topic, group, before).await.map(IntoResponse::into_response);
+    }
     let Some(q) = search.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) else {
         return list(&app, &visitor, &topic, place, search.before.as_deref()).await.map(IntoResponse::into_response);
     };
@@ -70,8 +81,18 @@ pub(in crate::console::pages) async fn show(at: OnTopic, Query(search): Query<Se
     }
     let after = search.after.as_deref().map(cursor).transpose()?;
     let found = find::text(&app, &visitor, &topic, place.state, after, q).await?;
-    let body = html! { h1 { (name) } (tabs(&path, below(place))) (form(&path, place, q)) (results(&app, &visitor, &topic, place, q, &found)) };
-    Ok(page(&app, &visitor, &format!("Search in {name}"), None, &body).into_response())
+    let read = search.read.saturating_add(found.read as u64);
+    let on = found.next.map(|next| {
+        let q = utf8_percent_encode(q, SEGMENT);
+        format!("{path}/jobs?state={}&q={q}&after={}:{}&read={read}", place.name, next.score, next.id)
+    });
+    let results = results(&app, &visitor, &topic, (place, read), &found, on.as_deref());
+    let body = html! { h1 { (name) } (tabs(&path, below(place))) (form(&path, place, q)) (results) };
+    let mut response = page(&app, &visitor, &format!("Search in {name}"), &body).into_response();
+    // A search goes on by itself until it has found something: the browser loads the next part.
+    let next = on.filter(|_| found.found.is_empty()).and_then(|on| HeaderValue::try_from(format!("0; url={on}")).ok());
+    response.headers_mut().extend(next.map(|next| (header::REFRESH, next)));
+    Ok(response)
 }
 
 async fn list(
@@ -101,7 +122,34 @@ async fn list(
             @if let Some(next) = next { div.pages { a.button href=(next) { "Older " (PAGE) } } }
         }
     };
-    Ok(page(app, visitor, &format!("Jobs of {name}"), None, &body))
+    Ok(page(app, visitor, &format!("Jobs of {name}"), &body))
+}
+
+/// The letters of a group, newest first and page by page.
+async fn of_group(
+    app: &App,
+    visitor: &Visitor,
+    topic: &Topic,
+    group: &str,
+    before: Option<Listed>,
+) -> Result<Markup, Problem> {
+    let (name, path) = (topic.name(), topic_path(topic.name()));
+    let found = letters::of_group(topic, (visitor.naming(), group), before, PAGE).await.map_err(queue_problem)?;
+    let rows: Vec<Row> = found.letters.iter().map(|letter| Row::of_preview(app, visitor, name, letter)).collect();
+    let first = format!("{path}/jobs?state=dead&group={}", utf8_percent_encode(group, SEGMENT));
+    let body = html! {
+        h1 { (name) }
+        (tabs(&path, "/dead"))
+        section.card { h2 { (group) }
+            @if rows.is_empty() { div.empty { h3 { "No letter of this error" @if found.next.is_some() { " here" } } p { (number(found.read as u64)) " dead letters were read." } } }
+            @else { (table(name, &rows, "Died", topic.now_ms())) }
+            div.pages {
+                @if let Some(next) = found.next { a.button href={ (first) "&before=" (next.score) ":" (next.id) } { "Older" } }
+                a href={ (path) "/dead" } { "Redrive or delete them: dead letters by error" }
+            }
+        }
+    };
+    Ok(page(app, visitor, &format!("Dead letters of {name}"), &body))
 }
 
 fn empty(place: &Place, topic: &str) -> Markup {
@@ -126,7 +174,15 @@ fn form(path: &str, place: &Place, q: &str) -> Markup {
     }
 }
 
-fn results(app: &App, visitor: &Visitor, topic: &Topic, place: &Place, q: &str, search: &find::Search) -> Markup {
+/// What a part of a search has found; `read` counts the jobs of all parts, and `on` leads to the next part.
+fn results(
+    app: &App,
+    visitor: &Visitor,
+    topic: &Topic,
+    (place, read): (&Place, u64),
+    search: &find::Search,
+    on: Option<&str>,
+) -> Markup {
     let (name, now) = (topic.name(), topic.now_ms());
     let rows: Vec<Row> = search.found.iter().map(|seen| Row::of_seen(app, visitor, name, seen)).collect();
     let snapshot = app.collector.snapshot();
@@ -135,20 +191,18 @@ fn results(app: &App, visitor: &Visitor, topic: &Topic, place: &Place, q: &str, 
         JobState::Leased => figures.stats.running(),
         JobState::Dead => figures.stats.dead(),
     });
-    let on = search.next.map(|next| {
-        let q = utf8_percent_encode(q, SEGMENT);
-        format!("{}/jobs?state={}&q={q}&after={}:{}", topic_path(name), place.name, next.score, next.id)
-    });
+    let goes_on = on.is_some() && rows.is_empty();
     html! {
         section.card {
             p role="status" {
-                "Searched " (number(search.read as u64)) @if let Some(all) = stats { " of " (number(all)) } " " (place.name) " jobs"
+                "Searched " (number(read)) @if let Some(all) = stats { " of " (number(all)) } " " (place.name) " jobs"
                 @if let Some((first, last)) = search.times { " (" (place.time.to_lowercase()) " " (distance(first, now)) " to " (distance(last, now)) ")" }
-                ", " (number(rows.len() as u64)) " found."
+                ", " (number(rows.len() as u64)) " found." @if goes_on { " Searching on …" }
             }
-            @if rows.is_empty() { div.empty { h3 { "Nothing found here" } p { "Ids are found in every state; a text only in the state that is searched." } } }
+            @if goes_on { div.pages { a.button href={ (topic_path(name)) "/jobs?state=" (place.name) } { "Stop" } } }
+            @else if rows.is_empty() { div.empty { h3 { "Nothing found here" } p { "Ids are found in every state; a text only in the state that is searched." } } }
             @else { (table(name, &rows, place.time, now)) }
-            @if let Some(on) = on { div.pages { a.button href=(on) { "Search on" } } }
+            @if let Some(on) = on.filter(|_| !goes_on) { div.pages { a.button href=(on) { "Search on" } } }
         }
     }
 }

@@ -3,11 +3,10 @@
 use super::on_topic::OnTopic;
 use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_JOB, invalid};
 use crate::console::pages::layout::{csrf, delete_form};
-use crate::console::pages::{Confirmed, topic_path};
+use crate::console::pages::{Acted, Confirmed, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::{queue_problem, shards_problem};
 use crate::output::JSON;
-use axum::response::Redirect;
 use bytes::Bytes;
 use evenkeel::queue::topic::{Amended, Topic};
 use evenkeel::queue::{Found, JobId, Rescheduled, State as JobState};
@@ -36,13 +35,14 @@ pub(in crate::console::pages) fn editor(
     body: &[u8],
     text: &str,
 ) -> Markup {
+    let typed = visitor.typed(&format!("{path}/edit"));
     let is_editable = topic.codec() == JSON && body.len() <= EDITABLE_MAX && state != JobState::Leased;
     html! {
         @if visitor.may(Action::Edit) && visitor.sees_bodies() && is_editable {
-            details { summary { "Edit" }
+            details open[typed.is_rejected()] { summary { "Edit" }
                 form method="post" action={ (path) "/edit" } { (csrf(visitor))
                     input type="hidden" name="seen" value=(digest(body));
-                    div.field { label for="body" { "JSON " small { "as it will be stored, byte for byte" } } textarea id="body" name="body" rows="8" spellcheck="false" required { (text) } }
+                    div.field { label for="body" { "JSON " small { "as it will be stored, byte for byte" } } textarea id="body" name="body" rows="8" spellcheck="false" required autofocus[typed.is_rejected()] { (typed.field("body").unwrap_or(text)) } }
                     div.actions { button { "Store this body" } }
                 }
             }
@@ -57,13 +57,16 @@ pub(in crate::console::pages) fn actions(visitor: &Visitor, path: &str, topic: &
             @if visitor.may(Action::Redrive) {
                 form method="post" action={ (path) "/redrive" } { (csrf(visitor)) button { "Redrive: it gets all its attempts again" } }
             }
-            @if visitor.may(Action::Delete) { (delete_form("Delete …", &format!("{path}/delete"), &csrf(visitor), ("topic", topic))) }
+            @if visitor.may(Action::Delete) {
+                @let delete = format!("{path}/delete");
+                (delete_form(("Delete …", &delete), &csrf(visitor), ("topic", topic), visitor.typed(&delete)))
+            }
             a href={ (topic_path(topic)) "/dead" } { "All dead letters by error" }
         } }
     }
 }
 
-pub(in crate::console::pages) async fn edit(at: OnTopic, Form(edit): Form<Edit>) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn edit(at: OnTopic, Form(edit): Form<Edit>) -> Result<Acted, Problem> {
     let (topic, id) = at.job().await?;
     // A browser sends the line breaks of a text field as two characters.
     let text = edit.body.replace("\r\n", "\n");
@@ -101,7 +104,7 @@ async fn store(topic: &Topic, id: JobId, seen: &str, body: Bytes) -> Result<Stri
     }
 }
 
-pub(in crate::console::pages) async fn redrive(at: OnTopic) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn redrive(at: OnTopic) -> Result<Acted, Problem> {
     let (topic, id) = at.job().await?;
     let act = async {
         // A letter that has died again may be sent back again: each click has a name of its own.
@@ -116,7 +119,7 @@ pub(in crate::console::pages) async fn redrive(at: OnTopic) -> Result<Redirect, 
     at.acted(("redrive", target), &format!("{}/jobs/{id}", at.path()), act).await
 }
 
-pub(in crate::console::pages) async fn delete(at: OnTopic, Form(form): Form<Confirmed>) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn delete(at: OnTopic, Form(form): Form<Confirmed>) -> Result<Acted, Problem> {
     at.confirmed(&form.confirm)?;
     let (topic, id) = at.job().await?;
     let act = async {

@@ -1,25 +1,17 @@
 //! `/queues/{topic}`: the figures of a topic; pause and resume.
 
 use super::on_topic::OnTopic;
-use crate::console::pages::layout::{csrf, page};
-use crate::console::pages::number;
+use crate::console::pages::layout::page;
 use crate::console::pages::overview::{FIGURES, chart, key, value};
+use crate::console::pages::pause::{Pause, pause_forms, paused};
+use crate::console::pages::{Acted, number};
 use crate::console::rights::Action;
 use crate::console::source::shards_problem;
-use axum::response::Redirect;
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::json;
-use web::{Problem, Query};
+use web::{Form, Problem};
 
-/// The answer of the action that led to a page.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::console::pages) struct Done {
-    pub(in crate::console::pages) done: Option<String>,
-}
-
-pub(in crate::console::pages) async fn show(at: OnTopic, Query(Done { done }): Query<Done>) -> Result<Markup, Problem> {
+pub(in crate::console::pages) async fn show(at: OnTopic) -> Result<Markup, Problem> {
     let topic = at.topic().await?;
     let snapshot = at.app.collector.snapshot();
     let figures = snapshot.topics.iter().find(|figures| figures.name == at.names.topic);
@@ -40,14 +32,11 @@ pub(in crate::console::pages) async fn show(at: OnTopic, Query(Done { done }): Q
         (chart::charts(&at.app.collector, Some(&at.names.topic)))
         @if at.visitor.may(Action::Pause) {
             section.card { h2 { "Pause" } p.hint { "Running jobs continue, and new jobs are accepted." }
-                div.actions {
-                    form method="post" action={ (path) "/pause" } { (csrf(&at.visitor)) button { "Pause until resumed" } }
-                    form method="post" action={ (path) "/resume" } { (csrf(&at.visitor)) button { "Resume" } }
-                }
+                (pause_forms(&at.visitor, &path))
             }
         }
     };
-    Ok(page(&at.app, &at.visitor, &at.names.topic, done.as_deref(), &body))
+    Ok(page(&at.app, &at.visitor, &at.names.topic, &body))
 }
 
 /// The links between the pages of a topic.
@@ -58,16 +47,18 @@ pub(in crate::console::pages) fn tabs(path: &str, current: &str) -> Markup {
     html! { nav.actions aria-label="Topic" { (tab("", "Figures")) (tab("/jobs", "Waiting")) (tab("/jobs?state=running", "Running")) (tab("/dead", "Dead letters")) } }
 }
 
-pub(in crate::console::pages) async fn pause(at: OnTopic) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn pause(at: OnTopic, Form(form): Form<Pause>) -> Result<Acted, Problem> {
     let topic = at.topic().await?;
+    let now = topic.now_ms();
+    let until = form.end(now)?;
     let pause = async {
-        topic.pause(None).await.map_err(shards_problem)?;
-        Ok("Paused: consumers get no jobs until Resume.".to_owned())
+        topic.pause(until).await.map_err(shards_problem)?;
+        Ok(paused(until, now, "jobs"))
     };
-    at.acted(("pause", json!({ "topic": at.names.topic })), &at.path(), pause).await
+    at.acted(("pause", json!({ "topic": at.names.topic, "until": until })), &at.path(), pause).await
 }
 
-pub(in crate::console::pages) async fn resume(at: OnTopic) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn resume(at: OnTopic) -> Result<Acted, Problem> {
     let topic = at.topic().await?;
     let resume = async { topic.resume().await.map_err(shards_problem).map(|()| "Resumed.".to_owned()) };
     at.acted(("resume", json!({ "topic": at.names.topic })), &at.path(), resume).await

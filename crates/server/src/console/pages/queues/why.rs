@@ -46,18 +46,11 @@ fn attempts(errors: u16) -> String {
 #[cfg(test)]
 mod tests {
     use super::sentence;
-    use crate::console::rights::{Role, Via, Visitor};
+    use crate::console::rights::{Role, Visitor};
     use evenkeel::queue::topic::Why;
 
     fn visitor(role: Role) -> Visitor {
-        Visitor {
-            name: String::new(),
-            role: Some(role),
-            scopes: Vec::new(),
-            per_second: None,
-            via: Via::Cookie,
-            csrf: String::new(),
-        }
+        Visitor { role: Some(role), ..Visitor::anonymous(String::new()) }
     }
 
     #[test]

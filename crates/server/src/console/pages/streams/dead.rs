@@ -4,13 +4,12 @@ use super::group::confirmed;
 use super::{GroupNames, OnGroup, key, value, why};
 use crate::console::app::App;
 use crate::console::pages::layout::{csrf, delete_form, page};
-use crate::console::pages::{number, stream_path};
+use crate::console::pages::{Acted, number, stream_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
 use crate::output::truncated;
 use crate::stream::letters::{self, Matching, Tally};
 use crate::time::distance;
-use axum::response::Redirect;
 use evenkeel::stream::admin::{DeadLetters, LetterFilter, LetterId, LetterPage};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -29,7 +28,6 @@ pub(in crate::console::pages) struct Choice {
     /// Part of the reason.
     q: String,
     after: String,
-    done: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +73,7 @@ pub(in crate::console::pages) async fn show(at: OnGroup, Query(choice): Query<Ch
         }
         @if !found.letters.is_empty() { (forms(&visitor, &path, &group, q, app.store_now())) }
     };
-    Ok(page(&app, &visitor, &group, choice.done.as_deref(), &body))
+    Ok(page(&app, &visitor, &group, &body))
 }
 
 fn encoded(text: &str) -> String {
@@ -111,12 +109,15 @@ fn forms(visitor: &Visitor, path: &str, group: &str, q: &str, until: u64) -> Mar
             @if visitor.may(Action::Redrive) {
                 form method="post" action={ (path) "/dead/replay" } { (hidden) button { "Replay " (which) ": they get all their attempts again" } }
             }
-            @if visitor.may(Action::Delete) { (delete_form(&format!("Delete {which} …"), &format!("{path}/dead/delete"), &hidden, ("group", group))) }
+            @if visitor.may(Action::Delete) {
+                @let (summary, delete) = (format!("Delete {which} …"), format!("{path}/dead/delete"));
+                (delete_form((&summary, &delete), &hidden, ("group", group), visitor.typed(&delete)))
+            }
         } }
     }
 }
 
-pub(in crate::console::pages) async fn replay(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn replay(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Acted, Problem> {
     let dead = at.letters().await?;
     let act = async {
         let Matching { ids, is_cut } = matching(&dead, &chosen).await?;
@@ -126,7 +127,7 @@ pub(in crate::console::pages) async fn replay(at: OnGroup, Form(chosen): Form<Ch
     at.acted(("replay", at.target(&chosen.details())), &format!("{}/dead", at.path()), act).await
 }
 
-pub(in crate::console::pages) async fn delete(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn delete(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Acted, Problem> {
     confirmed(&at.names.group, &chosen.confirm, "deleted")?;
     let dead = at.letters().await?;
     let act = async {

@@ -3,13 +3,13 @@
 use super::OnGroup;
 use crate::console::kind::{GROUP_IN_USE, NOT_CONFIRMED, UNKNOWN_GROUP, invalid};
 use crate::console::pages::layout::csrf;
-use crate::console::pages::{Confirmed, stream_path};
+use crate::console::pages::pause::{Pause, pause_forms, paused};
+use crate::console::pages::{Acted, Confirmed, stream_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
 use crate::stream::summary;
 use crate::stream::unregister::{effect, find, in_use, left, remains};
 use crate::time::read_time;
-use axum::response::Redirect;
 use evenkeel::clock::UnixMs;
 use evenkeel::stream::admin::{GroupState, LetterId, SeekTo, StreamAdmin};
 use maud::{Markup, html};
@@ -35,30 +35,30 @@ pub(super) fn forms(visitor: &Visitor, path: &str, state: &GroupState) -> Markup
     let group = &state.name;
     html! {
         @if visitor.may(Action::Pause) {
-            div.actions {
-                form method="post" action={ (path) "/pause" } { (csrf(visitor)) button { "Pause until resumed" } }
-                form method="post" action={ (path) "/resume" } { (csrf(visitor)) button { "Resume" } }
-            }
+            (pause_forms(visitor, path))
         }
         @if visitor.may(Action::Seek) {
-            details { summary { "Seek …" }
+            @let typed = visitor.typed(&format!("{path}/seek"));
+            details open[typed.is_rejected()] { summary { "Seek …" }
                 p.hint { "Moves the group in all partitions (to an entry: in its partition only). Backward, entries are handled again; forward, unread entries are skipped. Pending entries are dropped." }
                 form method="post" action={ (path) "/seek" } { (csrf(visitor))
                     div.field { label { "To " select name="to" {
-                        option value="start" { "the first entry" } option value="end" { "the end" }
-                        option value="time" { "a time" } option value="entry" { "an entry" }
+                        @for (value, label) in [("start", "the first entry"), ("end", "the end"), ("time", "a time"), ("entry", "an entry")] {
+                            option value=(value) selected[typed.field("to") == Some(value)] { (label) }
+                        }
                     } } }
-                    div.field { label { "Time, for example 2026-11-21T18:00:00Z, or entry, for example 0:1700000000000-0 " input name="at" autocomplete="off"; } }
-                    div.field { label { "Type the group's name: " strong { (group) } " " input name="confirm" required autocomplete="off"; } }
+                    div.field { label { "Time, for example 2026-11-21T18:00:00Z, or entry, for example 0:1700000000000-0 " (typed.input("at", false)) } }
+                    div.field { label { "Type the group's name: " strong { (group) } " " (typed.input("confirm", true)) } }
                     button.danger { "Seek" }
                 }
             }
         }
         @if visitor.may(Action::Unregister) {
-            details { summary { "Unregister …" }
+            @let typed = visitor.typed(&format!("{path}/unregister"));
+            details open[typed.is_rejected()] { summary { "Unregister …" }
                 p.hint { "For a group that has no consumers any more: it no longer counts as missing. No undo: " (effect(state)) "." }
                 form method="post" action={ (path) "/unregister" } { (csrf(visitor))
-                    div.field { label { "Type the group's name: " strong { (group) } " " input name="confirm" required autocomplete="off"; } }
+                    div.field { label { "Type the group's name: " strong { (group) } " " (typed.input("confirm", true)) } }
                     button.danger { "Unregister" }
                 }
             }
@@ -66,16 +66,18 @@ pub(super) fn forms(visitor: &Visitor, path: &str, state: &GroupState) -> Markup
     }
 }
 
-pub(in crate::console::pages) async fn pause(at: OnGroup) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn pause(at: OnGroup, Form(form): Form<Pause>) -> Result<Acted, Problem> {
     let stream = at.admin().await?;
+    let now = at.app.store_now();
+    let until = form.end(now)?;
     let pause = async {
-        stream.pause(&at.names.group, None).await.map_err(stream_problem)?;
-        Ok(format!("{} is paused: its consumers get no entries until Resume.", at.names.group))
+        stream.pause(&at.names.group, until.map(UnixMs)).await.map_err(stream_problem)?;
+        Ok(format!("{}: {}", at.names.group, paused(until, now, "entries")))
     };
-    at.acted(("pause", at.target(&[])), &stream_path(&at.names.stream), pause).await
+    at.acted(("pause", at.target(&[("until", json!(until))])), &stream_path(&at.names.stream), pause).await
 }
 
-pub(in crate::console::pages) async fn resume(at: OnGroup) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn resume(at: OnGroup) -> Result<Acted, Problem> {
     let stream = at.admin().await?;
     let resume = async {
         stream.resume(&at.names.group).await.map_err(stream_problem)?;
@@ -84,7 +86,7 @@ pub(in crate::console::pages) async fn resume(at: OnGroup) -> Result<Redirect, P
     at.acted(("resume", at.target(&[])), &stream_path(&at.names.stream), resume).await
 }
 
-pub(in crate::console::pages) async fn seek(at: OnGroup, Form(form): Form<Seek>) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn seek(at: OnGroup, Form(form): Form<Seek>) -> Result<Acted, Problem> {
     let group = &at.names.group;
     confirmed(group, &form.confirm, "moved")?;
     let stream = at.admin().await?;
@@ -98,10 +100,7 @@ pub(in crate::console::pages) async fn seek(at: OnGroup, Form(form): Form<Seek>)
     at.acted(("seek", at.target(&details)), &stream_path(&at.names.stream), seek).await
 }
 
-pub(in crate::console::pages) async fn unregister(
-    at: OnGroup,
-    Form(form): Form<Confirmed>,
-) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn unregister(at: OnGroup, Form(form): Form<Confirmed>) -> Result<Acted, Problem> {
     confirmed(&at.names.group, &form.confirm, "changed")?;
     let stream = at.admin().await?;
     let unregister = async {

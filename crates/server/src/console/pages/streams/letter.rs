@@ -3,22 +3,20 @@
 use super::group::confirmed;
 use super::{OnGroup, key, value};
 use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_LETTER};
-use crate::console::pages::Confirmed;
 use crate::console::pages::layout::{csrf, delete_form, page};
-use crate::console::pages::queues::queue::Done;
+use crate::console::pages::{Acted, Confirmed};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
 use crate::output::printable;
 use crate::stream::kind;
 use crate::time::text;
-use axum::response::Redirect;
 use evenkeel::stream::EntryId;
 use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterId, Replayed};
 use maud::{Markup, html};
 use serde_json::{Value, json};
-use web::{Form, Problem, Query};
+use web::{Form, Problem};
 
-pub(in crate::console::pages) async fn show(at: OnGroup, Query(Done { done }): Query<Done>) -> Result<Markup, Problem> {
+pub(in crate::console::pages) async fn show(at: OnGroup) -> Result<Markup, Problem> {
     let (dead, id, path) = (at.letters().await?, at.letter()?, at.path());
     let letter = find(&dead, id).await?;
     let OnGroup { app, visitor, names } = at;
@@ -42,10 +40,13 @@ pub(in crate::console::pages) async fn show(at: OnGroup, Query(Done { done }): Q
             @if visitor.may(Action::Redrive) && !letter.parks_key {
                 form method="post" action={ (path) "/dead/" (id) "/replay" } { (csrf(&visitor)) button { "Replay: it gets all its attempts again" } }
             }
-            @if visitor.may(Action::Delete) { (delete_form("Delete …", &format!("{path}/dead/{id}/delete"), &csrf(&visitor), ("group", &names.group))) }
+            @if visitor.may(Action::Delete) {
+                @let delete = format!("{path}/dead/{id}/delete");
+                (delete_form(("Delete …", &delete), &csrf(&visitor), ("group", &names.group), visitor.typed(&delete)))
+            }
         } }
     };
-    Ok(page(&app, &visitor, "Dead letter", done.as_deref(), &body))
+    Ok(page(&app, &visitor, "Dead letter", &body))
 }
 
 fn errors(visitor: &Visitor, letter: &DeadLetter) -> Markup {
@@ -74,7 +75,7 @@ async fn find(dead: &DeadLetters, id: LetterId) -> Result<DeadLetter, Problem> {
     page.into_iter().find(|letter| letter.id == id.id).ok_or_else(|| Problem::plain(UNKNOWN_LETTER))
 }
 
-pub(in crate::console::pages) async fn replay(at: OnGroup) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn replay(at: OnGroup) -> Result<Acted, Problem> {
     let (dead, id) = (at.letters().await?, at.letter()?);
     let act = async {
         match dead.replay_all(&[id]).await.map_err(stream_problem)?.first() {
@@ -89,7 +90,7 @@ pub(in crate::console::pages) async fn replay(at: OnGroup) -> Result<Redirect, P
     at.acted(("replay", at.target(&[("letter", json!(id.to_string()))])), &format!("{}/dead", at.path()), act).await
 }
 
-pub(in crate::console::pages) async fn delete(at: OnGroup, Form(form): Form<Confirmed>) -> Result<Redirect, Problem> {
+pub(in crate::console::pages) async fn delete(at: OnGroup, Form(form): Form<Confirmed>) -> Result<Acted, Problem> {
     confirmed(&at.names.group, &form.confirm, "deleted")?;
     let (dead, id) = (at.letters().await?, at.letter()?);
     let act = async {

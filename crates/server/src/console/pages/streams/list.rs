@@ -24,7 +24,7 @@ pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Vis
             } @else { (table(&snapshot.streams)) }
         }
     };
-    page(&app, &visitor, "Streams", None, &body)
+    page(&app, &visitor, "Streams", &body)
 }
 
 /// The streams with the sums over their groups.

@@ -3,19 +3,15 @@
 use super::group;
 use crate::console::on::On;
 use crate::console::pages::layout::page;
-use crate::console::pages::queues::queue::Done;
 use crate::console::pages::{group_path, number};
 use crate::console::rights::Visitor;
 use crate::console::source::stream_problem;
 use crate::stream::figures::{self, Figures};
 use evenkeel::stream::admin::{GroupState, GroupStats};
 use maud::{Markup, html};
-use web::{Problem, Query};
+use web::Problem;
 
-pub(in crate::console::pages) async fn show(
-    On { app, visitor, names: name }: On<String>,
-    Query(Done { done }): Query<Done>,
-) -> Result<Markup, Problem> {
+pub(in crate::console::pages) async fn show(On { app, visitor, names: name }: On<String>) -> Result<Markup, Problem> {
     let figures = Figures::read(&app.source.stream(&name).await?).await.map_err(stream_problem)?;
     let body = html! {
         h1 { (name) }
@@ -29,7 +25,7 @@ pub(in crate::console::pages) async fn show(
         }
         @for state in &figures.groups { (of_group(&visitor, &name, state)) }
     };
-    Ok(page(&app, &visitor, &name, done.as_deref(), &body))
+    Ok(page(&app, &visitor, &name, &body))
 }
 
 fn of_group(visitor: &Visitor, stream: &str, group: &GroupState) -> Markup {

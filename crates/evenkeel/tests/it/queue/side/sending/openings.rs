@@ -37,9 +37,14 @@ async fn disk_durability_requires_an_append_only_file() {
 #[tokio::test]
 async fn invalid_queue_settings_are_rejected() {
     let keel = Keel::memory();
-    for name in ["", "a b", "a{b}", "a:b", &"x".repeat(65)] {
+    for name in ["", "a b", "a{b}", "a:b", ".", "..", &"x".repeat(65)] {
         let refused = keel.queue::<String>(name).open().await.err().unwrap();
-        assert!(refused.to_string().contains("its name must be"), "{refused}");
+        assert!(refused.to_string().contains("its name must"), "{refused}");
+    }
+    // No address can contain these names.
+    for name in [".", ".."] {
+        let stream = keel.stream::<String>(name).open().await.err().unwrap();
+        assert!(stream.to_string().contains("must not be `.` or `..`"), "{stream}");
     }
     let short = keel.queue::<String>("mail").visibility(Duration::from_millis(10)).open().await.err().unwrap();
     assert!(short.to_string().contains("between 1 s and 12 h"), "{short}");

@@ -1,0 +1,57 @@
+//! The forms that pause and resume a topic or a group of a stream.
+
+use super::layout::csrf;
+use crate::console::kind::invalid;
+use crate::console::rights::Visitor;
+use crate::time::{self, read_span, read_time};
+use maud::{Markup, html};
+use serde::Deserialize;
+use web::Problem;
+
+/// What a form for a pause sends.
+#[derive(Deserialize)]
+pub(super) struct Pause {
+    /// A span, or a time; empty: until resumed.
+    #[serde(default)]
+    until: String,
+}
+
+impl Pause {
+    /// The end of the pause; `now` is the time of the store.
+    pub(super) fn end(&self, now: u64) -> Result<Option<u64>, Problem> {
+        let text = self.until.trim();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let end = read_span(text).map(|span| now.saturating_add(span)).or_else(|_| read_time(text));
+        end.ok().filter(|end| *end > now).map(Some).ok_or_else(|| {
+            let detail = "Use a span (10m, 2h), a time in the future with its offset (2026-11-21T18:00:00Z), or nothing: until resumed. \
+                          Nothing was changed.";
+            invalid("until", detail)
+        })
+    }
+}
+
+/// The forms that pause and resume what is at `path`.
+pub(super) fn pause_forms(visitor: &Visitor, path: &str) -> Markup {
+    let pause = format!("{path}/pause");
+    html! {
+        div.forms {
+            form method="post" action=(pause) { (csrf(visitor)) input type="hidden" name="until" value="10m"; button { "Pause for 10 minutes" } }
+            form method="post" action=(pause) { (csrf(visitor))
+                div.field { label { "Pause for or until " small { "(2h, 2026-11-21T18:00:00Z; empty: until resumed)" } " " (visitor.typed(&pause).input("until", false)) } }
+                button { "Pause" } }
+            form method="post" action={ (path) "/resume" } { (csrf(visitor)) button { "Resume" } }
+        }
+    }
+}
+
+/// "Paused until .. (in 10 m): .."
+pub(super) fn paused(end: Option<u64>, now: u64, what: &str) -> String {
+    match end {
+        None => format!("Paused: consumers get no {what} until Resume."),
+        Some(end) => {
+            format!("Paused until {} ({}): consumers get no {what}.", time::text(end), time::distance(end, now))
+        }
+    }
+}
