@@ -9,7 +9,7 @@ use std::process::Command;
 const TEXTS: &[&str] = &["rs", "lua", "md", "toml", "sql", "css", "js", "html", "json", "yml", "yaml", "sh"];
 
 /// How the unit tests of a file begin: a module, or a test at the left margin.
-const UNIT_TESTS: [&str; 2] = ["mod tests {", "#[test]"];
+const UNIT_TESTS: [&str; 3] = ["mod tests {", "#[test]", "#[tokio::test]"];
 
 /// One text file.
 pub(crate) struct File {

@@ -16,7 +16,7 @@ static ECHO: Script = Script::new("echo-1", "return {KEYS[1], ARGV[1]}");
 /// Callers at once.
 const CALLERS: u64 = 32;
 /// Connections that are killed while many threads call.
-const KILLS: u64 = 100;
+const KILLS: u64 = 40;
 /// Many times the response timeout: a call that takes longer hangs.
 const CALL_MAX: Duration = Duration::from_secs(20);
 

@@ -4,7 +4,6 @@ use crate::lock::side::cancel::polled;
 use crate::lock::side::rig::{Rig, TTL, until};
 use evenkeel::Keel;
 use evenkeel::lock::{LockError, LossReason, Permits, PermitsBuilder, ReleaseOutcome, Wait};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 on_both! {
@@ -87,23 +86,23 @@ async fn resize_wakes_waiters_for_permits(rig: Rig) {
 async fn permits_are_granted_first_come_first_served(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = take(&one, 1).acquire().await.unwrap();
-    let order: Arc<Mutex<Vec<u64>>> = Arc::default();
-    let mut tasks = Vec::new();
+    let (granted, mut grants) = tokio::sync::mpsc::unbounded_channel();
     for (number, keel) in (1..).zip([&one, &two, &one, &two, &two, &one]) {
-        let (asked, order) = (take(keel, 3).wait(Wait::Forever).acquire(), Arc::clone(&order));
-        tasks.push(tokio::spawn(async move {
-            let permits = asked.await.unwrap();
-            order.lock().unwrap().push(number);
-            permits.release().await.unwrap();
-        }));
+        let (asked, granted) = (take(keel, 3).wait(Wait::Forever).acquire(), granted.clone());
+        tokio::spawn(async move { granted.send((number, asked.await.unwrap())) });
         asleep(&one, number.min(2)).await;
         rig.advance(Duration::from_millis(1)).await;
     }
     first.release().await.unwrap();
-    for task in tasks {
-        task.await.unwrap();
+    let mut order = Vec::new();
+    // Each holds the permits until the next task of its process has its place.
+    for places in [2, 2, 2, 2, 1, 0] {
+        let (number, permits) = grants.recv().await.unwrap();
+        order.push(number);
+        asleep(&one, places).await;
+        permits.release().await.unwrap();
     }
-    assert_eq!(*order.lock().unwrap(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(order, [1, 2, 3, 4, 5, 6]);
 }
 
 /// Each of 1,500 tasks polled Redis once a second, and each poll read the places of all: most tasks got "no answer".
