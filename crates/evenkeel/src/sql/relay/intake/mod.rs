@@ -124,8 +124,8 @@ async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics
         let of = |error| format!("effect {} ({what}): {error}", index + 1);
         ready::of(core, row, request, topics).map_err(of)
     });
-    match effects.collect() {
-        Ok(effects) => Plan::Move(effects),
+    match effects.collect::<Result<Vec<_>, _>>() {
+        Ok(effects) => Plan::Move(effects.concat()),
         Err(error) => Plan::Park(error),
     }
 }

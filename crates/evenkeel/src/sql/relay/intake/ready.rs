@@ -3,7 +3,7 @@
 use super::requests::{self, EffectRequest};
 use super::rows::Inserted;
 #[cfg(feature = "cache")]
-use crate::cache::{Demand, check_key, check_name, check_span};
+use crate::cache::{Demand, check_key, check_name, check_span, key_text};
 #[cfg(feature = "queue")]
 use crate::queue::{JobOperation, JobPut};
 use crate::sql::Message;
@@ -12,7 +12,7 @@ use crate::sql::outbox::Effect;
 #[cfg(feature = "cache")]
 use crate::sql::outbox::effect::Invalidate;
 use crate::sql::relay::core::Core;
-#[cfg(feature = "queue")]
+#[cfg(any(feature = "cache", feature = "queue"))]
 use bytes::Bytes;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::steps::Mode;
@@ -77,23 +77,27 @@ impl Topics {
     }
 }
 
-/// Completes an effect. The error says what is wrong with it.
+/// Completes an effect. The error says what is wrong with it. A key of which it is unknown whether the program has escaped it becomes
+/// two invalidations.
 #[cfg_attr(not(feature = "queue"), expect(unused_variables, reason = "used by jobs"))]
 pub(super) fn of<DB: Database>(
     core: &Core<DB>,
     row: &Inserted,
     request: EffectRequest<'_>,
     topics: &Topics,
-) -> Result<Effect, String> {
+) -> Result<Vec<Effect>, String> {
     match request {
         #[cfg(feature = "cache")]
         EffectRequest::Invalidate(request) => {
             check_name(&request.cache).map_err(|error| format!("`cache`: {error}"))?;
-            check_key(request.key.as_bytes()).map_err(|error| format!("`key`: {error}"))?;
+            check_key(request.key.0.as_bytes()).map_err(|error| format!("`key`: {error}"))?;
             check_span(request.retain_ms.max(request.lag_ms))?;
             let mode = if request.purge { Mode::Purge } else { Mode::Expire { retain_ms: request.retain_ms } };
             let demand = Demand { floor: request.version, lag_ms_max: request.lag_ms, ..mode.into() };
-            Ok(Effect::Invalidate(Invalidate { cache: request.cache, key: request.key.into(), demand, window: false }))
+            let of = |key: Bytes| {
+                Effect::Invalidate(Invalidate { cache: request.cache.clone(), key, demand, window: false })
+            };
+            Ok(written_forms(&request.key.0).into_iter().map(of).collect())
         }
         #[cfg(not(feature = "cache"))]
         EffectRequest::Invalidate(request) => {
@@ -115,7 +119,7 @@ pub(super) fn of<DB: Database>(
                 (None, delay) => row.created_at.saturating_add(delay.unwrap_or(0)),
             };
             let of_topic = record.retries.map_or(Retries::Unlimited, Retries::Limited);
-            let name = request.id.filter(|name| !name.is_empty());
+            let name = request.id.map(id).transpose()?;
             let spec = JobSpec {
                 retries: request.retries.map_or(of_topic, Retries::Limited),
                 discard_exhausted: record.discard_exhausted,
@@ -131,13 +135,13 @@ pub(super) fn of<DB: Database>(
             let job = NewJob { id, when: When::At(due_at), spec };
             evenkeel_protocol::queue::check::new_jobs(std::slice::from_ref(&job)).map_err(|error| error.to_string())?;
             let run = JobOperation::Run { due_at, spec: Box::new(job.spec) };
-            Ok(Effect::Put(put(request.topic, record, id, u64::from(name.is_none()), run)))
+            Ok(vec![Effect::Put(put(request.topic, record, id, u64::from(name.is_none()), run))])
         }
         #[cfg(feature = "queue")]
         EffectRequest::Revoke(request) => {
             let record = topics.entry(&request.topic).ok_or("its topic is unknown")?;
             let withdraw = JobOperation::Withdraw(Retention::AfterEnd(record.id_window_ms));
-            Ok(Effect::Put(put(request.topic, record, JobId::named(request.id.as_bytes()), 0, withdraw)))
+            Ok(vec![Effect::Put(put(request.topic, record, JobId::named(id(request.id)?.as_bytes()), 0, withdraw))])
         }
         #[cfg(not(feature = "queue"))]
         EffectRequest::Enqueue(_) | EffectRequest::Revoke(_) => {
@@ -146,11 +150,32 @@ pub(super) fn of<DB: Database>(
         EffectRequest::Publish(request) => {
             let payload = requests::content(request.payload, request.payload_base64.as_deref(), "payload")?;
             let message = Message::new(request.topic, payload);
-            Ok(Effect::Publish(
+            Ok(vec![Effect::Publish(
                 request.headers.into_iter().fold(message, |message, (name, value)| message.header(name, value)),
-            ))
+            )])
         }
     }
+}
+
+/// The encoded keys of the entries that a key may name: the key itself, as a cache encodes it, and if that differs, the text that is
+/// not encoded yet. A cache has keys of one type, so at most one of them is an entry, and invalidating the other one changes nothing.
+#[cfg(feature = "cache")]
+fn written_forms(key: &str) -> Vec<Bytes> {
+    let as_text = key_text(key).into_bytes();
+    let as_written = key.as_bytes().to_vec();
+    let mut forms = vec![Bytes::from(as_written)];
+    if forms[0] != as_text {
+        forms.push(as_text.into());
+    }
+    forms
+}
+
+#[cfg(feature = "queue")]
+fn id(name: requests::Name) -> Result<String, String> {
+    if name.0.is_empty() {
+        return Err("`id` is empty; a job without an id of its own has no `id`".to_owned());
+    }
+    Ok(name.0)
 }
 
 #[cfg(feature = "queue")]
