@@ -5,7 +5,6 @@
 #![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
-use evenkeel::sql::sink::Sinks;
 use evenkeel::sql::{Inbox, Once};
 use evenkeel::stream::{Entry, OnFailure, RetryDelay, Stream};
 use sqlx::sqlite::SqlitePoolOptions;
@@ -43,8 +42,13 @@ async fn bill(inbox: &Inbox<Sqlite>, db: &SqlitePool, event: &Entry<String>) -> 
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // One connection: each connection would have its own database.
-    let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+    // The database is this one connection, so it is never closed.
+    let db = SqlitePoolOptions::new()
+        .max_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect("sqlite::memory:")
+        .await?;
     sqlx::query("CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT NOT NULL, billed INTEGER NOT NULL)")
         .execute(&db)
         .await?;
@@ -57,7 +61,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     change(&keel, &db, &orders, "paid").await?;
 
     // A service runs its relay until it ends: `relay.run(shutdown)`.
-    let relay = keel.relay(&db).sinks(Sinks::none().streams(&keel));
+    let relay = keel.relay(&db);
     while !relay.run_once().await?.is_idle() {}
 
     let (inbox, finished) = (keel.inbox(&db), Arc::new(Notify::new()));

@@ -6,6 +6,7 @@
 
 use evenkeel::Keel;
 use evenkeel::cache::Incomplete;
+use sqlx::sqlite::SqlitePoolOptions;
 use sqlx::{QueryBuilder, SqlitePool};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +29,13 @@ fn show(ids: &[i64], page: &HashMap<i64, Option<Arc<String>>>) {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let db = SqlitePool::connect("sqlite::memory:").await?;
+    // The database is this one connection, so it is never closed.
+    let db = SqlitePoolOptions::new()
+        .max_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect("sqlite::memory:")
+        .await?;
     sqlx::query("CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT NOT NULL)").execute(&db).await?;
     sqlx::query("INSERT INTO books VALUES (1, 'Emma'), (2, 'Dracula'), (3, 'Ivanhoe'), (4, 'Candide')")
         .execute(&db)

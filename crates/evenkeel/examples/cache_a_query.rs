@@ -6,6 +6,7 @@
 use evenkeel::Keel;
 use serde::{Deserialize, Serialize};
 use sqlx::SqlitePool;
+use sqlx::sqlite::SqlitePoolOptions;
 use std::time::Duration;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,7 +24,13 @@ async fn find_user(db: SqlitePool, id: i64) -> Result<Option<User>, sqlx::Error>
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let db = SqlitePool::connect("sqlite::memory:").await?;
+    // The database is this one connection, so it is never closed.
+    let db = SqlitePoolOptions::new()
+        .max_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect("sqlite::memory:")
+        .await?;
     sqlx::query("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL)").execute(&db).await?;
     sqlx::query("INSERT INTO users (id, name) VALUES (42, 'Ada')").execute(&db).await?;
 

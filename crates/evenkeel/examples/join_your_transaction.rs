@@ -34,8 +34,13 @@ async fn withdraw(
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    // One connection: each connection would have its own database.
-    let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+    // The database is this one connection, so it is never closed.
+    let db = SqlitePoolOptions::new()
+        .max_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect("sqlite::memory:")
+        .await?;
     sqlx::query("CREATE TABLE accounts (id INTEGER PRIMARY KEY, cents INTEGER NOT NULL)").execute(&db).await?;
     sqlx::query("INSERT INTO accounts (id, cents) VALUES (1, 100)").execute(&db).await?;
     migrate(&db).await?;

@@ -21,8 +21,13 @@ async fn name_of(users: &Cache<i64, String>, db: &SqlitePool) -> Result<String, 
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    // One connection: each connection would have its own database.
-    let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+    // The database is this one connection, so it is never closed.
+    let db = SqlitePoolOptions::new()
+        .max_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect("sqlite::memory:")
+        .await?;
     sqlx::query("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL)").execute(&db).await?;
     sqlx::query("INSERT INTO users (id, name) VALUES (42, 'Augusta')").execute(&db).await?;
     migrate(&db).await?; // the library's own tables, once when the program starts

@@ -40,7 +40,12 @@ impl Service {
             Some(url) => Keel::connect(&url).await?,
             None => Keel::memory(),
         };
-        let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+        let db = SqlitePoolOptions::new()
+            .max_connections(1)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect("sqlite::memory:")
+            .await?;
         sqlx::query("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL)").execute(&db).await?;
         migrate(&db).await?;
         let names = keel.cache("example-user").ttl(Duration::from_secs(600)).open().await?;

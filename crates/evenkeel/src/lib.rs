@@ -168,7 +168,9 @@
 //! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
 //! let names = keel.cache::<i64, String>("name").ttl(Duration::from_secs(600)).open().await?;
 //! let mail = keel.queue::<String>("mail").open().await?;
-//! let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?; // or MySqlPool, PgPool
+//! // One connection, which is never closed, is the database; or MySqlPool, PgPool.
+//! let options = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
+//! let db = options.connect("sqlite::memory:").await?;
 //! sqlx::query("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT)").execute(&db).await?;
 //! migrate(&db).await?; // the library's own tables
 //!

@@ -1,7 +1,8 @@
-//! `cargo xtask sim cache|queue|stream|outbox|lock|robustness`: long simulations under faults. Each prints its counts, and fails on any
+//! `cargo xtask sim cache|queue|stream|outbox|units|lock|robustness`: long simulations under faults. Each prints its counts, and fails on any
 //! violation.
 //!
-//! Each simulation is a test of the library (`cache::histories`, `cache::schedules`, `queue::side::killed`, `stream::killed`, `sql::sim`, `lock::histories`,
+//! Each simulation is a test of the library (`cache::histories`, `cache::schedules`, `queue::side::killed`, `stream::killed`, `sql::sim`,
+//! `sql::outages`, `lock::histories`,
 //! `robustness`), of which every test run executes a short form. This task runs it for any number of seeds, jobs, entries or transactions.
 
 mod summaries;
@@ -14,7 +15,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use summaries::{
     cache_summary, eventual_summary, lock_summary, outbox_summary, queue_summary, robustness_summary,
-    schedules_summary, stream_summary,
+    schedules_summary, stream_summary, units_summary,
 };
 
 const CACHE: &str = "cache::histories::long_run";
@@ -29,6 +30,7 @@ const ENTRIES: &str = "EVENKEEL_SIM_ENTRIES";
 /// `{}` is the database.
 const OUTBOX: &str = "sql::sim::{}::long_run";
 const TRANSACTIONS: &str = "EVENKEEL_SIM_OUTBOX";
+const UNITS: &str = "sql::outages::long_run";
 const ROBUSTNESS: &str = "robustness::long_run";
 const PLAN: &str = "EVENKEEL_SIM_ROBUSTNESS";
 const ROBUSTNESS_TABLE: &str = "| kind | capability | rounds | calls | accepted | refused | misbehaviors | checks | violations |\n\
@@ -122,6 +124,15 @@ enum Name {
         #[arg(long)]
         json: bool,
     },
+    /// Check that units of work with 1 to 20,000 effects are carried out although Redis goes away, and that their process reads no value
+    /// from before its commit meanwhile
+    Units {
+        #[command(flatten)]
+        seeds: Seeds,
+        /// Print one JSON object per seed, and one with the totals
+        #[arg(long)]
+        json: bool,
+    },
     /// Check that random misuse fails only its own call: parameters at their extremes, hostile user code, large values next to small ones,
     /// operators' calls before and after a flush of Redis, and foreign values under our keys
     Robustness {
@@ -150,6 +161,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             let seeds = seeds.range()?;
             test::build()?;
             play(&Suite::with(LOCK)?, LOCK, (SEEDS, &seeds), *json, lock_summary)
+        }
+        Name::Units { seeds, json } => {
+            let seeds = seeds.range()?;
+            test::build()?;
+            play(&Suite::with(UNITS)?, UNITS, (SEEDS, &seeds), *json, units_summary)
         }
         Name::Queue { jobs, json } => {
             test::build()?;

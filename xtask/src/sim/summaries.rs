@@ -53,6 +53,27 @@ pub(super) fn lock_summary(row: &Value) -> String {
     )
 }
 
+/// The counts of one history of units of work, or of all.
+pub(super) fn units_summary(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    format!(
+        "{} histories up to seed {}: {} units of work with {} effects (the largest {}), {} left to a relay, {} outages; {} of {} reads of \
+         the committing process stale, {} entries stale elsewhere, {} jobs wrong, {} units unfinished",
+        number("units_histories"),
+        number("units_seed"),
+        number("units"),
+        number("effects"),
+        number("largest"),
+        number("left"),
+        number("outages"),
+        number("stale_at_home"),
+        number("reads"),
+        number("stale_elsewhere"),
+        number("jobs_wrong"),
+        number("unfinished"),
+    )
+}
+
 /// The counts of the queue's simulation.
 pub(super) fn queue_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);

@@ -5,7 +5,8 @@ use crate::tidy::tree::File;
 
 pub(crate) const RULE: Rule = Rule {
     name: "text",
-    requires: "no leftover notes or debugging, no paths of one machine, no tabs, no trailing whitespace",
+    requires: "no leftover notes or debugging, no paths of one machine, no tabs, no trailing whitespace, no example whose database in \
+               memory ends with an idle connection",
     check,
 };
 
@@ -22,6 +23,10 @@ const BANNED: &[(&str, &str)] = &[
     (concat!("/Use", "rs/"), "a path of one machine"),
     (concat!("/wo", "rk/"), "a path of one machine"),
 ];
+
+/// A database in memory, and the settings of the pool without which it is gone after ten idle minutes, or half an hour. Split, as above.
+const IN_MEMORY: &str = concat!("sqlite::", "memory:");
+const KEPT: [&str; 2] = ["idle_timeout(None)", "max_lifetime(None)"];
 
 fn check(tree: &Tree) -> Vec<Finding> {
     tree.files().iter().flat_map(check_file).collect()
@@ -40,6 +45,9 @@ fn check_file(file: &File) -> Vec<Finding> {
         if text.ends_with(' ') || text.ends_with('\r') {
             find("trailing whitespace".to_owned());
         }
+    }
+    if !file.is_test() && file.text.contains(IN_MEMORY) && !KEPT.iter().all(|setting| file.text.contains(setting)) {
+        findings.push(Finding::new(&file.path, 0, format!("`{IN_MEMORY}` without {}", KEPT.join(" and "))));
     }
     if !file.text.is_empty() && (!file.text.ends_with('\n') || file.text.ends_with("\n\n")) {
         findings.push(Finding::new(
@@ -68,6 +76,15 @@ mod tests {
         ]);
         let found: Vec<_> = check(&tree).into_iter().map(|finding| (finding.path, finding.line)).collect();
         assert_eq!(found, ["a.rs", "b.md", "c.toml", "d.lua", "e.md"].map(|path| (path.to_owned(), 1)));
+    }
+
+    /// The README's service lost its tables while nobody used it for ten minutes.
+    #[test]
+    fn database_in_memory_keeps_its_connection() {
+        let open = format!("open(\"{IN_MEMORY}\")\n");
+        let found = check(&Tree::of([("a.rs", &open), ("crates/a/tests/b.rs", &open)]));
+        assert_eq!(found.iter().map(|finding| finding.path.as_str()).collect::<Vec<_>>(), ["a.rs"]);
+        assert_eq!(check(&Tree::of([("a.rs", &format!("{}\n{open}", KEPT.join("\n")))])), []);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::open::OpenCache;
 use crate::cache::settings::freshness::Freshness;
 use crate::cache::store::registry::Caches;
 use crate::cache::writing::ledger::Demand;
+use crate::cache::writing::replay::PendingInvalidation;
 use bytes::Bytes;
 use evenkeel_link::Token;
 use evenkeel_protocol::cache::error::CacheError;
@@ -60,17 +61,28 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
 }
 
 impl Caches {
+    /// Begins an invalidation of a unit of work in this process, before it is sent: running loads and near values of the entry are
+    /// cut off, and if the result is dropped the invalidation is pending, as a failed one. `None` if no cache of this name is open.
+    pub(crate) fn begin_of_work(&self, cache: &str, key: &Bytes, demand: Demand) -> Option<PendingInvalidation> {
+        Some(self.open(cache)?.begin_invalidation(key, demand))
+    }
+
     /// Carries out one invalidation of a committed unit of work. `window` is the token of the unit of work if it opened an
-    /// update window on the entry.
+    /// update window on the entry. `begun`: what [`begin_of_work`](Self::begin_of_work) returned, which this call replaces.
     pub(crate) async fn invalidate_of_work(
         &self,
         cache: &str,
         key: &Bytes,
         demand: Demand,
         window: Option<Token>,
+        begun: Option<PendingInvalidation>,
     ) -> Result<(), CacheError> {
+        let open = self.open(cache);
+        if let (Some(begun), Some(_)) = (begun, &open) {
+            begun.replaced();
+        }
         let Some(token) = window else { return self.invalidate(cache, key, demand).await.map(drop) };
-        match self.open(cache) {
+        match open {
             Some(open) => open.end_window(key.clone(), token, demand).await,
             None => self.steps(cache).end_write(key, token, &demand.invalidation()).await.map(drop),
         }

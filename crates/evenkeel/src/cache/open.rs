@@ -8,6 +8,8 @@ use crate::cache::store::registry::Caches;
 use crate::cache::writing::invalidate::Invalidated;
 use crate::cache::writing::ledger::Demand;
 #[cfg(feature = "sql")]
+use crate::cache::writing::replay::PendingInvalidation;
+#[cfg(feature = "sql")]
 use crate::cache::writing::window::WriteWindow;
 use bytes::Bytes;
 #[cfg(feature = "sql")]
@@ -29,6 +31,11 @@ pub(crate) trait OpenCache: Send + Sync {
     /// Invalidates the key and excludes new readers from its running loads; as [`Cache::invalidate`](super::Cache::invalidate) does.
     fn invalidate_key(&self, key: Bytes, demand: Demand) -> Answer<'_, Invalidated>;
 
+    /// Begins an invalidation that is sent later: excludes new readers from running loads of the key, and drops its near value. If the
+    /// result is dropped, the invalidation is pending.
+    #[cfg(feature = "sql")]
+    fn begin_invalidation(&self, key: &[u8], demand: Demand) -> PendingInvalidation;
+
     /// Ends the window that `token` opened, and no other one. Invalidates even if that window was not open any more.
     #[cfg(feature = "sql")]
     fn end_window(&self, key: Bytes, token: Token, demand: Demand) -> Answer<'_, ()>;
@@ -49,6 +56,14 @@ impl<V: Send + Sync + 'static> Core<V> {
 impl<V: Send + Sync + 'static> OpenCache for Core<V> {
     fn invalidate_key(&self, key: Bytes, demand: Demand) -> Answer<'_, Invalidated> {
         Box::pin(async move { self.invalidate(KeyBytes::written(&key), demand).await })
+    }
+
+    #[cfg(feature = "sql")]
+    fn begin_invalidation(&self, key: &[u8], demand: Demand) -> PendingInvalidation {
+        let pending = self.replayer.begin(key, demand);
+        self.calls.close(key);
+        self.store.drop_near(key);
+        pending
     }
 
     #[cfg(feature = "sql")]

@@ -55,8 +55,8 @@ impl Keel {
         self.0.sql.set_wake_up(when);
     }
 
-    /// The relay of the outbox in this database. Without [sinks](Relay::sinks) it carries out invalidations and jobs
-    /// only: messages wait for a relay that has a sink for them, and are logged, counted and parked after a day
+    /// The relay of the outbox in this database. Without [sinks](Relay::sinks) it carries out invalidations and jobs, and (with the
+    /// feature `stream`) the entries that are appended to streams: messages wait for a relay that has a sink for them, and are logged, counted and parked after a day
     /// ([`unrouted_max`](Relay::unrouted_max)), except that messages with a key wait forever. Effects are carried out on the
     /// caches and queues of this keel, so the relay must use the same Redis and the same prefix as the programs that commit.
     pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> Relay<DB> {
@@ -141,8 +141,8 @@ impl Keel {
 #[cfg(feature = "stream")]
 impl Sinks {
     /// Sends the entries that units of work append ([`Effects::append`](crate::sql::Effects::append)) to the streams of this keel, which must
-    /// be on the same Redis, under the same prefix, as those of the programs that commit. Of a fleet that appends, at least one relay needs
-    /// this route: without it the entries wait.
+    /// be on the same Redis, under the same prefix, as those of the programs that commit. A [relay](Keel::relay) sends them to the streams of
+    /// its own keel without this route.
     #[must_use]
     pub fn streams(self, keel: &Keel) -> Self {
         self.route(TOPIC_PREFIX, StreamAppends::new(&keel.0.stores.streams))

@@ -89,6 +89,10 @@ pub enum SqlError {
     #[cfg(feature = "queue")]
     #[error(transparent)]
     Queue(#[from] QueueError),
+    /// A setting of the database or of the pool's connections does not allow a relay to work. Nothing was claimed. The text names the
+    /// setting and the statement that changes it.
+    #[error("{0}")]
+    Settings(String),
     /// A row of the outbox cannot be decoded: a newer version of the library wrote it, or a program with more features than this one.
     #[error("an effect in the outbox cannot be decoded ({0}); a newer program may have written it")]
     Unreadable(&'static str),

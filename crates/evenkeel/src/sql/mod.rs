@@ -14,7 +14,7 @@
 //! let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).open().await?;
 //! let mail = keel.queue::<String>("mail").open().await?;
 //!
-//! let one = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1);
+//! let one = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
 //! let pool = one.connect("sqlite::memory:").await?; // or MySqlPool, or PgPool
 //! evenkeel::sql::migrate(&pool).await?;
 //! # sqlx::query("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT)").execute(&pool).await?;

@@ -194,6 +194,12 @@ impl Store {
         self.asked(read).await.unwrap_or_else(|error| keys.iter().map(|_| untracked(error.clone())).collect())
     }
 
+    /// Drops the near value of a key whose step is sent later.
+    #[cfg(feature = "sql")]
+    pub(crate) fn drop_near(&self, key: &[u8]) {
+        drop(self.own_step(key));
+    }
+
     fn own_step<'a>(&'a self, key: &'a [u8]) -> OwnStep<'a> {
         OwnStep::begin(self.tracker.as_deref(), key)
     }

@@ -80,8 +80,9 @@ impl Replayer {
     pub(crate) async fn run_once(&self) -> usize {
         for batch in self.ledger.failures().chunks(BATCH_MAX) {
             let sent = batch.iter().map(|pending| self.replay(pending, None));
-            // If one of a batch fails, the rest of the list is likely to fail, too.
-            if join_all(sent).await.iter().any(Result::is_err) {
+            // If the store is unavailable for one of a batch, it is for the rest of the list. One that is rejected stops no other.
+            let is_unavailable = |answer: &Result<(), CacheError>| answer.as_ref().is_err_and(CacheError::is_retryable);
+            if join_all(sent).await.iter().any(is_unavailable) {
                 break;
             }
         }
@@ -156,6 +157,12 @@ impl PendingInvalidation {
         self.is_done = true;
         self.replayer.mark_done(&self.pending);
         self.replayer.update_pending_gauge();
+    }
+
+    /// A later invalidation of the same key, which is sent now, replaces this one.
+    #[cfg(feature = "sql")]
+    pub(crate) fn replaced(mut self) {
+        self.is_done = true;
     }
 
     /// Records that it failed. Returns whether the spool has stored it for the next process; this process replays it in either

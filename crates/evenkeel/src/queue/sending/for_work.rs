@@ -104,18 +104,21 @@ impl<T: Send + Sync + 'static> Queue<T> {
 }
 
 impl QueueStore {
-    /// Applies the job changes of a unit of work. Idempotent: a newer version that is there already stays.
+    /// Applies the job changes of a unit of work. Idempotent: a newer version that is there already stays. Each topic is tried,
+    /// whichever others fail; the error is that of the first.
     pub(crate) async fn put_all(&self, puts: &[JobPut]) -> Result<(), QueueError> {
         let mut left: Vec<&JobPut> = puts.iter().collect();
+        let mut outcome = Ok(());
         while let Some(first) = left.first() {
             let (topic, count) = (first.topic.clone(), first.shards);
             let (of_topic, rest): (Vec<&JobPut>, Vec<&JobPut>) =
                 left.into_iter().partition(|put| put.topic == topic && put.shards == count);
             let router = Router::assume(self, &topic, count);
-            router.put(&of_topic.into_iter().map(as_step).collect::<Vec<Put>>()).await?;
+            let put = router.put(&of_topic.into_iter().map(as_step).collect::<Vec<Put>>()).await.map(drop);
+            outcome = outcome.and(put);
             left = rest;
         }
-        Ok(())
+        outcome
     }
 }
 

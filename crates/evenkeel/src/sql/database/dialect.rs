@@ -15,6 +15,15 @@ pub enum Kind {
     Sqlite,
 }
 
+/// The texts that a database stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stores {
+    /// Every text.
+    Unicode,
+    /// Those of another encoding, of which only ASCII is certain.
+    Ascii,
+}
+
 /// The class of an error: what a failed statement means for its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SqlErrorClass {
@@ -168,6 +177,15 @@ pub trait Dialect: sqlx::Database {
             sqlx::Error::Database(error) => Self::class_of_server_error(&**error),
             error => class_of_driver_error(error),
         }
+    }
+
+    /// Checks that the settings of the server and of this connection allow a relay to work, and returns what texts the database stores.
+    ///
+    /// The error names the setting and the statement that changes it.
+    fn check_settings(
+        _connection: &mut Self::Connection,
+    ) -> impl Future<Output = Result<Result<Stores, String>, sqlx::Error>> + Send {
+        std::future::ready(Ok(Ok(Stores::Unicode)))
     }
 
     /// The maximum size of a message in bytes, if the server reports one.

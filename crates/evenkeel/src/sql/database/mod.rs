@@ -11,7 +11,7 @@ mod row;
 mod sqlite;
 mod statement;
 
-pub(crate) use dialect::{Dialect, Kind, SqlErrorClass, class_of_any_error};
+pub(crate) use dialect::{Dialect, Kind, SqlErrorClass, Stores, class_of_any_error};
 pub(crate) use row::Row;
 pub(crate) use statement::{LIST_MAX, Lists, Statement, Value, translate};
 

@@ -1,13 +1,14 @@
 //! MySQL and MariaDB. A deadlock rolls the whole transaction back, and statements sent after it are committed one by one. A unit of
 //! work therefore checks that its transaction still exists before it writes its effects.
 
-use super::dialect::{Dialect, Kind, SqlErrorClass, same_for};
+use super::dialect::{Dialect, Kind, SqlErrorClass, Stores, same_for};
 use super::{Database, Value};
 use crate::sql::Conflict;
 use evenkeel_link::support::guard;
 use sqlx::AssertSqlSafe;
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
+use std::collections::HashMap;
 
 /// Values of at most this size are written into the text of a statement where that saves a round trip; larger ones would come too
 /// close to the largest message that a server accepts.
@@ -55,6 +56,17 @@ impl Dialect for sqlx::MySql {
         matches!(number, Some(1050 | 1060 | 1061 | 1062 | 1051 | 1091 | 1826))
     }
 
+    async fn check_settings(connection: &mut Self::Connection) -> Result<Result<Stores, String>, sqlx::Error> {
+        const SETTINGS: &str =
+            "SHOW VARIABLES WHERE Variable_name IN ('autocommit', 'completion_type', 'binlog_format', 'log_bin')";
+        let mut settings = HashMap::new();
+        for row in Self::rows(connection, SETTINGS, &[]).await? {
+            let text = |at| Ok::<_, sqlx::Error>(Self::text(&row, at)?.unwrap_or_default().to_uppercase());
+            settings.insert(text(0)?, text(1)?);
+        }
+        Ok(refused_setting(&settings).map_or(Ok(Stores::Unicode), Err))
+    }
+
     async fn message_bytes_max(connection: &mut Self::Connection) -> Result<Option<u64>, sqlx::Error> {
         let limit: i64 =
             sqlx::query_scalar("SELECT CAST(@@max_allowed_packet AS SIGNED)").fetch_one(connection).await?;
@@ -78,6 +90,32 @@ impl Dialect for sqlx::MySql {
             _ => SqlErrorClass::Other,
         }
     }
+}
+
+/// The setting with which a relay cannot work, and the statement that changes it. Names and values are in upper case.
+fn refused_setting(settings: &HashMap<String, String>) -> Option<String> {
+    let value = |name: &str| settings.get(name).map_or("", String::as_str);
+    let (setting, consequence, mend) = if value("AUTOCOMMIT") == "OFF" {
+        ("autocommit is 0", "single statements would never be committed", "SET GLOBAL autocommit = 1")
+    } else if !matches!(value("COMPLETION_TYPE"), "" | "NO_CHAIN") {
+        (
+            "completion_type is not NO_CHAIN",
+            "a commit would begin another transaction, or close its connection",
+            "SET GLOBAL completion_type = 'NO_CHAIN'",
+        )
+    } else if value("LOG_BIN") == "ON" && value("BINLOG_FORMAT") == "STATEMENT" {
+        (
+            "binlog_format is STATEMENT",
+            "the server rejects every claim, which is at READ COMMITTED",
+            "SET GLOBAL binlog_format = 'ROW'",
+        )
+    } else {
+        return None;
+    };
+    Some(format!(
+        "the relay does not work on this database, because {setting}: {consequence}. Execute `{mend}`, remove the setting from the \
+         server's and the pool's configuration, and restart this program"
+    ))
 }
 
 /// The statement with its values in the text, if it is short enough. sqlx 0.9.0 loses a connection if a future is dropped
@@ -132,7 +170,30 @@ fn inline(value: &Value<'_>, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Value, inlined};
+    use super::{Value, inlined, refused_setting};
+
+    #[test]
+    fn setting_that_stops_a_relay_names_its_remedy() {
+        let with = |pairs: &[(&str, &str)]| {
+            let own = |pair: &(&str, &str)| (pair.0.to_owned(), pair.1.to_owned());
+            refused_setting(&pairs.iter().map(own).collect())
+        };
+        for fine in [
+            &[][..],
+            &[("AUTOCOMMIT", "ON"), ("COMPLETION_TYPE", "NO_CHAIN"), ("LOG_BIN", "ON"), ("BINLOG_FORMAT", "MIXED")],
+            &[("LOG_BIN", "OFF"), ("BINLOG_FORMAT", "STATEMENT")],
+        ] {
+            assert_eq!(with(fine), None);
+        }
+        for (refused, remedy) in [
+            (&[("AUTOCOMMIT", "OFF")][..], "SET GLOBAL autocommit = 1"),
+            (&[("COMPLETION_TYPE", "CHAIN")], "SET GLOBAL completion_type = 'NO_CHAIN'"),
+            (&[("COMPLETION_TYPE", "RELEASE")], "SET GLOBAL completion_type = 'NO_CHAIN'"),
+            (&[("LOG_BIN", "ON"), ("BINLOG_FORMAT", "STATEMENT")], "SET GLOBAL binlog_format = 'ROW'"),
+        ] {
+            assert!(with(refused).is_some_and(|text| text.contains(remedy)), "{remedy}");
+        }
+    }
 
     #[test]
     fn inlined_value_is_escaped() {

@@ -1,6 +1,6 @@
 //! PostgreSQL. After a failed statement its transaction accepts only a rollback, and every other statement fails.
 
-use super::dialect::{Dialect, Kind, SqlErrorClass, same_for};
+use super::dialect::{Dialect, Kind, SqlErrorClass, Stores, same_for};
 use super::{Database, Statement, Value};
 use crate::sql::Conflict;
 use evenkeel_link::support::guard;
@@ -47,6 +47,13 @@ impl Dialect for sqlx::Postgres {
     async fn is_marked(connection: &mut Self::Connection, work: &[u8]) -> Result<bool, sqlx::Error> {
         static ASK: Statement = Statement::new("SELECT ? {if marked}");
         Ok(!Self::rows(connection, ASK.text::<Self>(), &[Value::Bytes(work)]).await?.is_empty())
+    }
+
+    async fn check_settings(connection: &mut Self::Connection) -> Result<Result<Stores, String>, sqlx::Error> {
+        let encoding: String = sqlx::query_scalar("SHOW server_encoding").fetch_one(connection).await?;
+        // `SQL_ASCII` stores bytes as they are.
+        let is_unicode = matches!(encoding.as_str(), "UTF8" | "SQL_ASCII");
+        Ok(Ok(if is_unicode { Stores::Unicode } else { Stores::Ascii }))
     }
 
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {

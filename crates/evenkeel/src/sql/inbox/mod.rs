@@ -10,7 +10,7 @@
 //! use evenkeel::sql::Once;
 //!
 //! # pub async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! # let one = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1);
+//! # let one = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
 //! # let pool = one.connect("sqlite::memory:").await?; // or MySqlPool, or PgPool
 //! evenkeel::sql::migrate(&pool).await?;
 //! # sqlx::query("CREATE TABLE accounts (id INTEGER PRIMARY KEY, cents INTEGER)").execute(&pool).await?;

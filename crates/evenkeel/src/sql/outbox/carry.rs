@@ -6,13 +6,18 @@ use crate::sql::Shared;
 use crate::sql::sink::{Envelope, SinkError};
 #[cfg(any(feature = "cache", feature = "queue"))]
 use crate::trace;
+#[cfg(any(feature = "cache", feature = "queue"))]
+use evenkeel_link::support::TOGETHER_MAX;
 use evenkeel_link::support::crash_point;
 #[cfg(feature = "queue")]
 use evenkeel_link::support::guard;
 #[cfg(feature = "cache")]
+use evenkeel_link::support::in_groups;
+#[cfg(feature = "cache")]
 use evenkeel_protocol::cache::error::CacheError;
 #[cfg(feature = "queue")]
 use evenkeel_protocol::queue::error::QueueError;
+use parking_lot::Mutex;
 #[cfg(any(feature = "cache", feature = "queue"))]
 use tracing::Instrument;
 
@@ -50,80 +55,136 @@ impl CarryError {
     }
 }
 
+/// The effects of a unit of work that have been carried out: later attempts skip them. An attempt that is dropped keeps what it has
+/// reached.
+#[derive(Debug, Default)]
+pub(crate) struct Progress(Mutex<Vec<bool>>);
+
+impl Progress {
+    pub(crate) fn has(&self, number: usize) -> bool {
+        self.0.lock().get(number).is_some_and(|is_done| *is_done)
+    }
+
+    pub(crate) fn add(&self, number: usize) {
+        let mut done = self.0.lock();
+        if done.len() <= number {
+            done.resize(number + 1, false);
+        }
+        done[number] = true;
+    }
+
+    /// How many effects have been carried out.
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().iter().filter(|is_done| **is_done).count()
+    }
+}
+
+/// The error of an attempt of which `errors` failed: one that is the fault of its effect counts, so it takes precedence.
+fn worst(errors: impl IntoIterator<Item = CarryError>) -> Result<(), CarryError> {
+    let mut worst: Option<CarryError> = None;
+    for error in errors {
+        if worst.as_ref().is_none_or(|worst| worst.is_unavailable() && !error.is_unavailable()) {
+            worst = Some(error);
+        }
+    }
+    worst.map_or(Ok(()), Err)
+}
+
 impl Shared {
     /// Carries out all effects of a committed unit of work: invalidations first (a job that runs at once must not read the earlier
-    /// value), then jobs, then messages. It stops at the first error; the effects carried out before remain, and repeating them is
-    /// safe.
-    pub(crate) async fn carry_out(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
+    /// value), then jobs, then messages. Each effect of a kind is tried, whichever others fail; the next kind follows if all have
+    /// succeeded. Effects carried out before an error remain, and repeating them is safe. Those of `progress` are skipped.
+    pub(crate) async fn carry_out(
+        &self,
+        work: WorkId,
+        effects: &[Effect],
+        progress: &Progress,
+    ) -> Result<(), CarryError> {
         // Boxed, to keep the future of the commit small.
         Box::pin(async {
-            self.carry_out_in_store(work, effects).await?;
+            self.carry_out_in_store(work, effects, progress).await?;
             self.publish(work, effects).await
         })
         .await
     }
 
     async fn publish(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
-        let sinks = self.sinks();
-        for (number, effect) in effects.iter().enumerate() {
-            #[cfg_attr(
-                not(any(feature = "cache", feature = "queue")),
-                expect(irrefutable_let_patterns, reason = "other effects are those of other features")
-            )]
-            let Effect::Publish(message) = effect else { continue };
-            let sinks = sinks.as_ref().ok_or(CarryError::NoSink)?;
-            sinks.publish(&Envelope::unordered(work, number, message)).await?;
+        let messages = effects.iter().enumerate().filter_map(|(number, effect)| match effect {
+            Effect::Publish(message) => Some(Envelope::unordered(work, number, message)),
+            #[cfg(any(feature = "cache", feature = "queue"))]
+            _ => None,
+        });
+        let messages: Vec<Envelope> = messages.collect();
+        if messages.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let sinks = self.sinks().ok_or(CarryError::NoSink)?;
+        let answers = sinks.publish_all(&messages).await;
+        worst(answers.into_iter().filter_map(Result::err).map(CarryError::from))
     }
 
-    /// Carries out the effects in Redis only: the invalidations, then the jobs.
-    pub(crate) async fn carry_out_in_store(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
+    /// Carries out the effects in Redis only, except those of `progress`: the invalidations, then the jobs.
+    pub(crate) async fn carry_out_in_store(
+        &self,
+        work: WorkId,
+        effects: &[Effect],
+        progress: &Progress,
+    ) -> Result<(), CarryError> {
         #[cfg(feature = "queue")]
         if !guard("invalidations_before_jobs") {
-            self.put(effects).await?;
+            self.put(effects, progress).await?;
         }
         #[cfg(feature = "cache")]
-        self.invalidate(work, effects).await?;
+        self.invalidate(work, effects, progress).await?;
         #[cfg(not(feature = "cache"))]
         let _ = work;
         #[cfg(not(any(feature = "cache", feature = "queue")))]
-        let _ = effects;
+        let _ = (effects, progress);
         crash_point("inside_fast_path");
         #[cfg(feature = "queue")]
-        self.put(effects).await?;
+        self.put(effects, progress).await?;
         Ok(())
     }
 
     #[cfg(feature = "cache")]
-    async fn invalidate(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
-        let sent = effects.iter().filter_map(|effect| {
-            let Effect::Invalidate(effect) = effect else { return None };
-            let window = effect.window.then(|| evenkeel_link::Token::from(work.0));
-            let caches = &self.destinations.caches;
-            let invalidation = caches.invalidate_of_work(&effect.cache, &effect.key, effect.demand, window);
-            Some(invalidation.instrument(trace::invalidation(&effect.cache)))
+    async fn invalidate(&self, work: WorkId, effects: &[Effect], progress: &Progress) -> Result<(), CarryError> {
+        let caches = &self.destinations.caches;
+        let left = effects.iter().enumerate().filter_map(|(number, effect)| match effect {
+            Effect::Invalidate(effect) if !progress.has(number) => Some((number, effect)),
+            _ => None,
         });
-        let mut sent: Vec<_> = sent.collect();
-        match sent.len() {
-            0 => {}
-            1 => sent.remove(0).await?,
-            _ => drop(futures_util::future::try_join_all(sent).await?),
-        }
-        Ok(())
+        let left: Vec<_> = left.collect();
+        // The first group begins at once. Until the others are sent, and if this future is dropped before, they are pending.
+        let pending = left.iter().enumerate().map(|(place, (_, effect))| {
+            let is_later = place >= TOGETHER_MAX;
+            is_later.then(|| caches.begin_of_work(&effect.cache, &effect.key, effect.demand)).flatten()
+        });
+        let pending: Vec<_> = pending.collect();
+        let sent = left.into_iter().zip(pending).map(async |((number, effect), pending)| {
+            let window = effect.window.then(|| evenkeel_link::Token::from(work.0));
+            let invalidation = caches.invalidate_of_work(&effect.cache, &effect.key, effect.demand, window, pending);
+            invalidation.instrument(trace::invalidation(&effect.cache)).await?;
+            progress.add(number);
+            Ok::<(), CacheError>(())
+        });
+        worst(in_groups(sent).await.into_iter().filter_map(Result::err).map(CarryError::from))
     }
 
     #[cfg(feature = "queue")]
-    async fn put(&self, effects: &[Effect]) -> Result<(), CarryError> {
-        let puts = effects.iter().filter_map(|effect| match effect {
-            Effect::Put(put) => Some(put.clone()),
+    async fn put(&self, effects: &[Effect], progress: &Progress) -> Result<(), CarryError> {
+        let left = effects.iter().enumerate().filter_map(|(number, effect)| match effect {
+            Effect::Put(put) if !progress.has(number) => Some((number, put.clone())),
             _ => None,
         });
-        let puts: Vec<_> = puts.collect();
-        if let Some(first) = puts.first() {
-            let span = trace::enqueue(&first.topic, puts.len());
-            self.destinations.queues.store().put_all(&puts).instrument(span).await?;
+        let (numbers, puts): (Vec<usize>, Vec<_>) = left.unzip();
+        let mut errors = Vec::new();
+        for (numbers, puts) in numbers.chunks(TOGETHER_MAX).zip(puts.chunks(TOGETHER_MAX)) {
+            let span = trace::enqueue(&puts[0].topic, puts.len());
+            match self.destinations.queues.store().put_all(puts).instrument(span).await {
+                Ok(()) => numbers.iter().for_each(|number| progress.add(*number)),
+                Err(error) => errors.push(CarryError::from(error)),
+            }
         }
-        Ok(())
+        worst(errors)
     }
 }

@@ -4,13 +4,14 @@ use super::metrics::RelayMetrics;
 use super::settings::Settings;
 use super::source;
 use crate::sql::Shared;
-use crate::sql::database::Database;
+use crate::sql::database::{Database, Stores};
 use crate::sql::error::SqlError;
 use crate::sql::sink::Sinks;
 use evenkeel_link::clock::{Clock, Moment};
 use parking_lot::Mutex;
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -19,10 +20,15 @@ use std::time::Duration;
 pub(super) struct Core<DB: Database> {
     pub(super) shared: Arc<Shared>,
     pub(super) pool: Pool<DB>,
+    /// The sinks of the program.
     pub(super) sinks: Sinks,
+    /// Those, and the streams of the keel.
+    pub(super) routes: Sinks,
     pub(super) settings: Settings,
     pub(super) metrics: RelayMetrics,
     pub(super) source: OnceLock<Arc<str>>,
+    /// Known once the settings of the database have been checked.
+    pub(super) stores: OnceLock<Stores>,
     /// When a pass last succeeded.
     pub(super) passed: Mutex<Option<Moment>>,
     /// The topics without a sink that were logged.
@@ -79,8 +85,13 @@ impl PassReport {
 
 impl<DB: Database> Core<DB> {
     pub(super) fn new(shared: Arc<Shared>, pool: Pool<DB>, sinks: Sinks, settings: Settings) -> Self {
-        let (metrics, source, unrouted) = (RelayMetrics::register(), OnceLock::new(), Mutex::default());
-        Self { shared, pool, sinks, settings, metrics, source, passed: Mutex::default(), unrouted }
+        let (metrics, source, stores) = (RelayMetrics::register(), OnceLock::new(), OnceLock::new());
+        let (passed, unrouted) = (Mutex::default(), Mutex::default());
+        #[cfg(feature = "stream")]
+        let routes = sinks.and_streams(&shared.destinations.streams);
+        #[cfg(not(feature = "stream"))]
+        let routes = sinks.clone();
+        Self { shared, pool, sinks, routes, settings, metrics, source, stores, passed, unrouted }
     }
 
     pub(super) fn clock(&self) -> &Clock {
@@ -100,6 +111,27 @@ impl<DB: Database> Core<DB> {
                 "no sink of this program accepts the topic; its messages wait for a program that has one"
             );
         }
+    }
+
+    /// Checks the settings of the database, once.
+    pub(super) async fn check_settings(&self) -> Result<(), SqlError> {
+        if self.stores.get().is_some() {
+            return Ok(());
+        }
+        let mut connection = self.connection().await?;
+        let stores = self.within(DB::check_settings(&mut connection)).await?.map_err(SqlError::Settings)?;
+        // Another task may have set it meanwhile, to the same value.
+        let _ = self.stores.set(stores);
+        Ok(())
+    }
+
+    /// The text of an error as the database can store it, shortened to fit its column.
+    pub(super) fn short(&self, error: &str) -> String {
+        const BYTES_MAX: usize = 900;
+        let is_unicode = self.stores.get() == Some(&Stores::Unicode);
+        let stored: Cow<'_, str> = if is_unicode { error.into() } else { ascii(error).into() };
+        let end = (0..=BYTES_MAX.min(stored.len())).rev().find(|end| stored.is_char_boundary(*end)).unwrap_or(0);
+        stored[..end].replace('\0', " ")
     }
 
     /// Takes a connection for a short time.
@@ -128,4 +160,10 @@ impl<DB: Database> Core<DB> {
         let _ = self.source.set(Arc::clone(&source));
         Ok(source)
     }
+}
+
+/// The text with every character that is not ASCII written as `\u{..}`.
+fn ascii(text: &str) -> String {
+    let escaped = |c: char| if c.is_ascii() { c.to_string() } else { c.escape_unicode().to_string() };
+    text.chars().map(escaped).collect()
 }

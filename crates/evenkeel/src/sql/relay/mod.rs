@@ -9,7 +9,8 @@
 //!
 //! # pub async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
-//! let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+//! let one = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
+//! let pool = one.connect("sqlite::memory:").await?;
 //! migrate(&pool).await?;
 //!
 //! let stream = StreamSink::new(&keel);

@@ -110,7 +110,8 @@ impl<DB: Database> Relay<DB> {
     /// programs with their own loop, which pauses for [`PassReport::next`] when a pass [was idle](PassReport::is_idle).
     ///
     /// # Errors
-    /// [`SqlError`] of the database. The next pass stores the results of this one and gives back the rows that it had claimed;
+    /// [`SqlError::Settings`]: a setting of the database does not allow a relay to work, and nothing was claimed. Another [`SqlError`] of
+    /// the database: the next pass stores the results of this one and gives back the rows that it had claimed;
     /// without a next pass they are claimed again after the lease.
     // `Send` is declared here, where it can be shown for every database; the compiler cannot infer it at the caller.
     pub fn run_once(&self) -> impl Future<Output = Result<PassReport, SqlError>> + Send {
@@ -118,8 +119,9 @@ impl<DB: Database> Relay<DB> {
     }
 
     async fn pass_both(self) -> Result<PassReport, SqlError> {
-        let units = self.pass(Worker::Units).await?;
-        Ok(units.and(self.pass(Worker::Keys).await?))
+        // A failure of one does not stop the other.
+        let (units, keys) = (self.pass(Worker::Units).await, self.pass(Worker::Keys).await);
+        Ok(units?.and(keys?))
     }
 
     /// Deletes up to some thousand rows that have been done for longer than the retention, as [`run`](Self::run) does every ten
@@ -134,12 +136,13 @@ impl<DB: Database> Relay<DB> {
     async fn pass(&self, worker: Worker) -> Result<PassReport, SqlError> {
         let core = &self.0.core;
         // Boxed, to keep the future of the caller small.
-        let report = match worker {
-            Worker::Units => {
+        let report = match (core.check_settings().await, worker) {
+            (Err(error), _) => Err(error),
+            (Ok(()), Worker::Units) => {
                 let moved = Box::pin(self.0.intake.lock().await.run_once(core)).await;
                 Box::pin(self.0.units.lock().await.run_once(core)).await.map(|report| report.and(moved))
             }
-            Worker::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
+            (Ok(()), Worker::Keys) => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
         };
         match &report {
             Ok(_) => {

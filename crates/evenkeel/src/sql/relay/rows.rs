@@ -42,6 +42,8 @@ static DUE: Statement = Statement::new(
 // The large column is not the first: sqlx 0.9.0 takes a row of MySQL that begins with a value of 16 MiB for the end of the rows.
 static EFFECTS: Statement = Statement::new("SELECT id, effects FROM evenkeel_outbox WHERE id = ?");
 static CLAIM: Lists = Lists::new("UPDATE evenkeel_outbox SET claim = ?, due_at = {now} + ? WHERE id IN (..)");
+static RENEW: Lists =
+    Lists::new("UPDATE evenkeel_outbox SET due_at = {now} + ? WHERE state = 1 AND claim = ? AND id IN (..)");
 // A row that the library did not write is parked, or it would be claimed first forever.
 static FOREIGN: Lists = Lists::new(
     "UPDATE evenkeel_outbox SET state = 4, claim = NULL, due_at = ?, error = 'its id is no id of a unit of work' WHERE id IN (..)",
@@ -155,6 +157,17 @@ pub(super) async fn claim<DB: Database>(
     transaction.commit().await
 }
 
+/// Renews a claim for `lease_ms` from now.
+pub(super) async fn renew<DB: Database>(
+    connection: &mut DB::Connection,
+    token: Token,
+    units: &[WorkId],
+    lease_ms: u64,
+) -> Result<u64, sqlx::Error> {
+    let ids: Vec<Value<'_>> = units.iter().map(|work| Value::Bytes(&work.0)).collect();
+    RENEW.execute::<DB>(connection, &[Value::count(lease_ms), Value::Bytes(token.as_bytes())], &ids).await
+}
+
 /// Marks units of work as done. Returns how many rows were still claimed under this token.
 pub(super) async fn done<DB: Database>(
     connection: &mut DB::Connection,
@@ -191,11 +204,4 @@ pub(super) async fn record_failure<DB: Database>(
     let (statement, due) = pause_ms.map_or((&PARK, NEVER), |pause_ms| (&FAILED, pause_ms));
     let values = [Value::count(due), Value::Text(error), Value::Bytes(token.as_bytes()), Value::Bytes(&work.0)];
     DB::execute(connection, statement.text::<DB>(), &values).await.map(drop)
-}
-
-/// The error, shortened to fit its column.
-pub(super) fn short(error: &str) -> String {
-    const BYTES_MAX: usize = 900;
-    let end = (0..=BYTES_MAX.min(error.len())).rev().find(|end| error.is_char_boundary(*end)).unwrap_or(0);
-    error[..end].replace('\0', " ")
 }

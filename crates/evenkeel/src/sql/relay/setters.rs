@@ -19,7 +19,8 @@ impl<DB: Database> Relay<DB> {
     }
 
     /// The destinations of messages. Default: none; messages wait for a relay that has sinks, and so do the units of work that
-    /// contain unordered messages.
+    /// contain unordered messages. Entries that units of work append to streams need no sink: every relay with the feature `stream`
+    /// sends them.
     pub fn sinks(self, sinks: Sinks) -> Self {
         let core = self.core();
         if sinks.prefixes().next().is_some() {
@@ -33,8 +34,9 @@ impl<DB: Database> Relay<DB> {
         self.with(|settings| settings.batch = rows.clamp(1, crate::sql::database::LIST_MAX))
     }
 
-    /// How long a claim is valid: after it, another relay takes over the rows of a relay that died. Default: 60 s; at least a second.
-    /// Half of it must exceed [`deadline`](Self::deadline), or effects are carried out twice needlessly.
+    /// How long after its death the units of work of a relay wait before another one takes them over. Default: 5 s; at least a
+    /// second. A claim on units of work is renewed while the relay works on them; a claim on keys of ordered messages is not, and
+    /// lasts at least three times the [`deadline`](Self::deadline).
     pub fn lease(self, span: Duration) -> Self {
         self.with(|settings| settings.lease = shortened(span).max(Duration::from_secs(1)))
     }

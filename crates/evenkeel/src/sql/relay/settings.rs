@@ -8,7 +8,7 @@ use std::time::Duration;
 pub(super) struct Settings {
     /// The maximum number of rows in one claim.
     pub(super) batch: usize,
-    /// How long a claim is valid before another relay may take it over.
+    /// How long a claim on units of work is valid, unless it is renewed, before another relay may take it over.
     pub(super) lease: Duration,
     /// The time limit of one call to a sink, to Redis or to the database.
     pub(super) deadline: Duration,
@@ -28,7 +28,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             batch: 200,
-            lease: Duration::from_secs(60),
+            lease: Duration::from_secs(5),
             deadline: Duration::from_secs(10),
             attempts_max: 20,
             backoff: Backoff { delay_min: Duration::from_millis(200), delay_max: Duration::from_secs(300) },
@@ -36,6 +36,13 @@ impl Default for Settings {
             retention: RETENTION,
             unrouted_max: UNROUTED_MAX,
         }
+    }
+}
+
+impl Settings {
+    /// How long a claim on keys is valid. It is not renewed, so it must outlive the one call to a sink that a pass makes.
+    pub(super) fn key_lease(&self) -> Duration {
+        self.lease.max(self.deadline.saturating_mul(3)).min(SPAN_MAX)
     }
 }
 
@@ -47,6 +54,12 @@ const UNROUTED_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Long enough to inspect the rows of a day, and far longer than it takes to decide the outcome of a commit.
 const RETENTION: Duration = Duration::from_secs(24 * 3600);
+
+/// A pass over units of work starts no calls after this time.
+pub(super) const PASS_MAX: Duration = Duration::from_secs(30);
+
+/// How long results that could not be stored are kept, before their effects are carried out again.
+pub(super) const RESULTS_KEPT: Duration = Duration::from_secs(60);
 
 /// Rows must outlive every commit whose outcome is undecided.
 pub(super) const RETENTION_MIN: Duration = Duration::from_secs(600);

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The topic of a stream's appends begins with it. Names of streams have no slash.
-pub(crate) const TOPIC_PREFIX: &str = "evenkeel.stream/";
+pub(crate) use super::TOPIC_PREFIX;
+
 /// The header with the number of partitions of the stream.
 pub(crate) const PARTITIONS: &str = "partitions";
 /// The header with the codec of the entry.

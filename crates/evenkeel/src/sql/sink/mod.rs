@@ -20,7 +20,8 @@
 //!
 //! * [`Sink`] — the trait: it receives a message and returns a confirmation or an error.
 //! * [`Sinks`] — which sink receives which topics, on the fast path and in the relay.
-//! * [`Sinks::streams`](Sinks) — the streams of a keel, for the entries that units of work append (feature `stream`).
+//! * [`Sinks::streams`](Sinks) — the streams of a keel, for the entries that units of work append (feature `stream`). A relay has this
+//!   route without it.
 //! * [`StreamSink`] — Redis streams that accept each sequence of a key once; [`stream`] has its limits and entries.
 //! * `NatsSink` — NATS JetStream (feature `nats`).
 
@@ -43,6 +44,10 @@ pub use stream::StreamSink;
 
 use std::collections::HashSet;
 use std::future::Future;
+
+/// The topic of a stream's appends begins with it. Names of streams have no slash. Messages of programs cannot have such a topic, and
+/// only a route with this prefix applies to it.
+pub(crate) const TOPIC_PREFIX: &str = "evenkeel.stream/";
 
 /// The confirmation of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,10 @@
 //! The sinks of a program and their topics.
 
-use super::{Confirmed, Envelope, Sink, SinkError};
+#[cfg(feature = "stream")]
+use super::appends::StreamAppends;
+use super::{Confirmed, Envelope, Sink, SinkError, TOPIC_PREFIX};
+#[cfg(feature = "stream")]
+use crate::stream::Streams;
 use evenkeel_link::support::{guard, panic_message};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -58,9 +62,19 @@ impl Sinks {
         self.0.iter().map(|route| route.prefix.as_str())
     }
 
+    /// These routes, and that to the streams of a keel, unless there is one.
+    #[cfg(feature = "stream")]
+    pub(crate) fn and_streams(&self, streams: &Arc<Streams>) -> Self {
+        let has_route = self.prefixes().any(|prefix| prefix == TOPIC_PREFIX);
+        if has_route { self.clone() } else { self.clone().route(TOPIC_PREFIX, StreamAppends::new(streams)) }
+    }
+
     /// The index of the route of a topic, if there is one.
     pub(crate) fn route_of(&self, topic: &str) -> Option<usize> {
-        let routes = self.0.iter().enumerate().filter(|(_, route)| topic.starts_with(&route.prefix));
+        // A sink of the program could not append them.
+        let reserved = if topic.starts_with(TOPIC_PREFIX) { TOPIC_PREFIX } else { "" };
+        let accepts = |route: &Route| topic.starts_with(&route.prefix) && route.prefix.starts_with(reserved);
+        let routes = self.0.iter().enumerate().filter(|(_, route)| accepts(route));
         routes.max_by_key(|(_, route)| route.prefix.len()).map(|(number, _)| number)
     }
 
@@ -173,5 +187,13 @@ mod tests {
         let other = Envelope { topic: "orders".to_owned(), ..message("a", None) };
         let answers = sinks.publish_all(&[message("a", None), message("b", None), other]).await;
         assert!(matches!(&answers[..], [Ok(_), Err(SinkError::Retry(_)), Err(SinkError::Busy(_))]), "{answers:?}");
+    }
+
+    /// A catch-all sink of a program received the entries of streams, which no group ever saw.
+    #[test]
+    fn entries_of_streams_go_to_no_other_sink() {
+        let sinks = Sinks::to(Fails("a")).route("evenkeel.", Fails("a"));
+        assert_eq!((sinks.route_of("evenkeel.stream/orders"), sinks.route_of("evenkeel.streams")), (None, Some(1)));
+        assert_eq!(sinks.route(TOPIC_PREFIX, Fails("a")).route_of("evenkeel.stream/orders"), Some(2));
     }
 }

@@ -9,6 +9,7 @@ use crate::cache::WindowEnd;
 use crate::sql::Shared;
 use crate::sql::database::{Database, Kind};
 use crate::sql::error::SqlError;
+use crate::sql::outbox::carry::Progress;
 use crate::sql::outbox::{Effect, WorkId};
 use crate::trace::{self, OutboxOperation};
 use evenkeel_link::support::{crash_point, guard};
@@ -208,10 +209,11 @@ impl PostCommit {
         let began = clock.now();
         let window = windows.end().await;
         let is_closed = window.as_ref().is_none_or(|end| !windows::is_unconfirmed(end));
-        // The end of a window includes its invalidation.
-        let left: Vec<Effect> =
-            self.effects.iter().filter(|effect| !(is_closed && effect.has_window())).cloned().collect();
-        let carried = clock.timeout(FAST_PATH_MAX, self.shared.carry_out(work, &left)).await;
+        // The end of a window includes its invalidation. Effects keep their numbers, which are a part of the ids of messages.
+        let progress = Progress::default();
+        let with_window = self.effects.iter().enumerate().filter(|(_, effect)| is_closed && effect.has_window());
+        with_window.for_each(|(number, _)| progress.add(number));
+        let carried = clock.timeout(FAST_PATH_MAX, self.shared.carry_out(work, &self.effects, &progress)).await;
         let is_all = match carried {
             Ok(Ok(())) => true,
             Ok(Err(error)) => {

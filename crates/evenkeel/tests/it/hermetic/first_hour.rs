@@ -19,7 +19,13 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 async fn open() -> (Keel, SqlitePool) {
-    let pool = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await.unwrap();
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect("sqlite::memory:")
+        .await
+        .unwrap();
     let migrating = pool.clone();
     // The future can be spawned.
     tokio::spawn(async move { migrate(&migrating).await }).await.unwrap().unwrap();

@@ -36,6 +36,7 @@ mod extremes;
 mod inbox;
 pub(crate) mod jobs;
 mod large;
+mod outages;
 mod pages;
 pub(crate) mod relay;
 mod rig;

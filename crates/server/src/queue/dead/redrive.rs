@@ -51,7 +51,10 @@ pub(in crate::queue) struct RedriveArguments {
 pub(super) async fn redrive(servers: &Servers<'_>, arguments: RedriveArguments, output: Output) -> Result<bool> {
     let topic = crate::queue::topic(servers, &arguments.topic).await?;
     let name = arguments.name.clone().unwrap_or_else(|| time::text(topic.now_ms()));
-    let redrive = configured(topic.redrive(&name), &arguments);
+    let mut redrive = configured(topic.redrive(&name), &arguments);
+    if !arguments.ids.is_empty() {
+        redrive = redrive.only(crate::queue::job_ids(&topic, &arguments.ids).await?);
+    }
     if arguments.dry_run {
         let found = redrive.dry_run().await?;
         let first: Vec<String> = found.first.iter().map(ToString::to_string).collect();
@@ -128,9 +131,6 @@ async fn in_slices(
 
 fn configured(redrive: TopicRedrive, arguments: &RedriveArguments) -> TopicRedrive {
     let mut redrive = redrive.filter(filter_of(arguments));
-    if !arguments.ids.is_empty() {
-        redrive = redrive.only(arguments.ids.iter().map(|id| crate::queue::job_id(id)));
-    }
     if let Some(rate) = arguments.rate {
         redrive = redrive.per_second(rate);
     }

@@ -141,7 +141,7 @@ async fn move_all<DB: Database>(
     for (row, plan) in planned {
         match plan {
             Plan::Wait(error) => {
-                let error = super::rows::short(error);
+                let error = core.short(error);
                 let waiting = rows::postpone::<DB>(&mut transaction, row.id, unrouted_pause(row.age), &error);
                 waiting.await?;
                 report.unrouted += 1;
@@ -188,7 +188,7 @@ async fn move_row<DB: Database>(
         },
         Err(error) => error,
     };
-    let error = super::rows::short(&format!("row {} of evenkeel_outbox_json: {error}", row.id));
+    let error = core.short(&format!("row {} of evenkeel_outbox_json: {error}", row.id));
     tracing::error!(%work, row = row.id, error, "effects of evenkeel_outbox_json are parked: see `evenkeel outbox park ls`");
     rows::park::<DB>(transaction, work, &row.effects, &error).await?;
     Ok(false)

@@ -12,7 +12,7 @@ use crate::sql::outbox::Effect;
 #[cfg(feature = "cache")]
 use crate::sql::outbox::effect::Invalidate;
 use crate::sql::relay::core::Core;
-#[cfg(feature = "queue")]
+#[cfg(any(feature = "cache", feature = "queue"))]
 use bytes::Bytes;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::steps::Mode;
@@ -108,7 +108,7 @@ pub(super) fn of<DB: Database>(
                 (None, delay) => row.created_at.saturating_add(delay.unwrap_or(0)),
             };
             let of_topic = record.retries.map_or(Retries::Unlimited, Retries::Limited);
-            let name = request.id.filter(|name| !name.is_empty());
+            let name = request.id.map(id).transpose()?;
             let spec = JobSpec {
                 retries: request.retries.map_or(of_topic, Retries::Limited),
                 discard_exhausted: record.discard_exhausted,
@@ -130,7 +130,7 @@ pub(super) fn of<DB: Database>(
         EffectRequest::Revoke(request) => {
             let record = topics.entry(&request.topic).ok_or("its topic is unknown")?;
             let withdraw = JobOperation::Withdraw(Retention::AfterEnd(record.id_window_ms));
-            Ok(vec![Effect::Put(put(request.topic, record, JobId::named(request.id.as_bytes()), 0, withdraw))])
+            Ok(vec![Effect::Put(put(request.topic, record, JobId::named(id(request.id)?.as_bytes()), 0, withdraw))])
         }
         #[cfg(not(feature = "queue"))]
         EffectRequest::Enqueue(_) | EffectRequest::Revoke(_) => {
@@ -150,12 +150,20 @@ pub(super) fn of<DB: Database>(
 #[cfg(feature = "cache")]
 fn invalidations(request: &requests::Invalidate) -> Result<Vec<Effect>, String> {
     check_name(&request.cache).map_err(|error| format!("`cache`: {error}"))?;
-    let keys = keys_named(&request.key).map_err(|error| format!("`key`: {error}"))?;
+    let keys = keys_named(&request.key.0).map_err(|error| format!("`key`: {error}"))?;
     check_span(request.retain_ms.max(request.lag_ms))?;
     let mode = if request.purge { Mode::Purge } else { Mode::Expire { retain_ms: request.retain_ms } };
     let demand = Demand { floor: request.version, lag_ms_max: request.lag_ms, ..mode.into() };
     let of = |key: String| Invalidate { cache: request.cache.clone(), key: key.into(), demand, window: false };
     Ok(keys.into_iter().map(|key| Effect::Invalidate(of(key))).collect())
+}
+
+#[cfg(feature = "queue")]
+fn id(name: requests::Name) -> Result<String, String> {
+    if name.0.is_empty() {
+        return Err("`id` is empty; a job without an id of its own has no `id`".to_owned());
+    }
+    Ok(name.0)
 }
 
 #[cfg(feature = "queue")]

@@ -3,12 +3,38 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// More effects than a transaction of a program has.
 const EFFECTS_MAX: usize = 1_000;
+
+/// A key or an id: text, or a whole number, which is its digits.
+#[derive(Debug)]
+pub(super) struct Name(pub(super) String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let written = <&RawValue>::deserialize(from)?.get();
+        if written.starts_with('"') {
+            return serde_json::from_str(written).map(Self).map_err(D::Error::custom);
+        }
+        // As it is written: a larger number than that of a `u64` keeps its digits.
+        let digits = written.strip_prefix('-').unwrap_or(written);
+        let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.is_empty() && written != "-0";
+        if is_whole {
+            return Ok(Self(written.to_owned()));
+        }
+        Err(D::Error::custom(format!("a key or an id is text or a whole number, not {}", shortened(written))))
+    }
+}
+
+fn shortened(json: &str) -> String {
+    const CHARS_MAX: usize = 40;
+    json.chars().take(CHARS_MAX).collect()
+}
 
 /// One effect as another program describes it.
 #[derive(Debug, Deserialize)]
@@ -27,8 +53,7 @@ pub(super) enum EffectRequest<'a> {
 #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "only its JSON is checked"))]
 pub(super) struct Invalidate {
     pub(super) cache: String,
-    /// The key as the cache encodes it; a number is its digits.
-    pub(super) key: String,
+    pub(super) key: Name,
     /// The new version of the row.
     pub(super) version: Option<u64>,
     /// The older value is not served again, not even as a stale one.
@@ -48,7 +73,7 @@ pub(super) struct Invalidate {
 pub(super) struct Enqueue<'a> {
     pub(super) topic: String,
     /// The newest row with this id wins, unless one of them waited for its queue.
-    pub(super) id: Option<String>,
+    pub(super) id: Option<Name>,
     /// Counts from the row's `created_at`.
     pub(super) delay_ms: Option<u64>,
     /// In ms since 1970.
@@ -64,7 +89,7 @@ pub(super) struct Enqueue<'a> {
 #[cfg_attr(not(feature = "queue"), expect(dead_code, reason = "only its JSON is checked"))]
 pub(super) struct Revoke {
     pub(super) topic: String,
-    pub(super) id: String,
+    pub(super) id: Name,
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,7 +120,12 @@ pub(super) fn parse(effects: &str) -> Result<Vec<EffectRequest<'_>>, String> {
 /// The bytes of a body or payload, which is given as JSON or in Base64. JSON stays as it is written, byte for byte.
 pub(super) fn content(json: Option<&RawValue>, base64: Option<&str>, name: &str) -> Result<Bytes, String> {
     match (json, base64) {
-        (Some(json), None) => Ok(Bytes::copy_from_slice(json.get().as_bytes())),
+        (Some(json), None) => {
+            let json = json.get();
+            // JSON that its reader could not decode: a number beyond the range of a double, half a surrogate, deep nesting.
+            serde_json::from_str::<serde_json::Value>(json).map_err(|error| format!("`{name}`: {error}"))?;
+            Ok(Bytes::copy_from_slice(json.as_bytes()))
+        }
         (None, Some(text)) => {
             let bytes =
                 BASE64_STANDARD.decode(text).map_err(|error| format!("`{name}_base64` is not Base64: {error}"))?;
@@ -122,6 +152,37 @@ impl EffectRequest<'_> {
             Self::Enqueue(_) => "enqueue",
             Self::Revoke(_) => "revoke",
             Self::Publish(_) => "publish",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
+
+    use super::*;
+
+    #[test]
+    fn name_is_text_or_a_whole_number() {
+        let name = |json: &str| serde_json::from_str::<Name>(json).map(|name| name.0).ok();
+        let same = |json: &str| name(json).as_deref() == Some(json);
+        assert!(same("0") && same("42") && same("-7") && same("340282366920938463463374607431768211456"));
+        assert_eq!(name(r#""a\\b,\u00fc""#).unwrap(), "a\\b,\u{fc}");
+        for refused in ["1.5", "1e3", "42.0", "-0", "true", "null", "[1]", r#"{"a": 1}"#, r#""\ud800""#] {
+            assert_eq!(name(refused), None, "{refused}");
+        }
+    }
+
+    /// The reader of such a body failed, long after it had been accepted.
+    #[test]
+    fn content_that_no_reader_decodes_is_rejected() {
+        let of = |json: &str| content(Some(serde_json::from_str(json).unwrap()), None, "body");
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for refused in ["1e999", "[-1e999]", r#""\ud800""#, r#"{"a": "\udc00"}"#, &deep] {
+            assert!(of(refused).is_err_and(|error| error.starts_with("`body`: ")), "{refused}");
+        }
+        for accepted in ["1e300", "12345678901234567890123", r#""\ud83d\ude00""#, r#" {"a":  [1.10]}"#] {
+            assert_eq!(of(accepted).unwrap(), accepted.trim().as_bytes());
         }
     }
 }

@@ -14,6 +14,14 @@ use std::time::Duration;
 /// The maximum number of keys in one claim.
 pub(super) const KEYS_MAX: usize = 64;
 
+/// Which keys a relay claims.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scope {
+    All,
+    /// Those of the streams, which need no sink of the program.
+    Streams,
+}
+
 /// The name of a key within its topic.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct KeyName {
@@ -94,12 +102,24 @@ macro_rules! sizes {
 /// The numbers of keys for which there is a prepared statement.
 const SIZES: [usize; 3] = [1, 8, KEYS_MAX];
 
-static NEXT: Statement =
-    Statement::new("SELECT due_at, {now} FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1");
-static DUE: Statement = Statement::new(
-    "SELECT topic, message_key, sent_sequence, last_sequence, attempts FROM evenkeel_outbox_keys \
-     WHERE due_at <= (SELECT {now}) ORDER BY due_at LIMIT ? {skip locked}",
-);
+// One for each scope.
+static NEXT: [Statement; 2] = [
+    Statement::new("SELECT due_at, {now} FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1"),
+    Statement::new(
+        "SELECT due_at, {now} FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL AND topic LIKE 'evenkeel.stream/%' \
+         ORDER BY due_at LIMIT 1",
+    ),
+];
+static DUE: [Statement; 2] = [
+    Statement::new(
+        "SELECT topic, message_key, sent_sequence, last_sequence, attempts FROM evenkeel_outbox_keys \
+         WHERE due_at <= (SELECT {now}) ORDER BY due_at LIMIT ? {skip locked}",
+    ),
+    Statement::new(
+        "SELECT topic, message_key, sent_sequence, last_sequence, attempts FROM evenkeel_outbox_keys \
+         WHERE due_at <= (SELECT {now}) AND topic LIKE 'evenkeel.stream/%' ORDER BY due_at LIMIT ? {skip locked}",
+    ),
+];
 static CLAIM: [Statement; 3] = sizes!(
     "UPDATE evenkeel_outbox_keys SET claim = ?, due_at = {now} + ? WHERE ",
     "(topic = ? AND message_key = ?)",
@@ -213,21 +233,24 @@ pub(super) async fn age<DB: Database>(
 }
 
 /// The time until the next key is due, in ms; `None` if none waits.
-pub(super) async fn next_ms<DB: Database>(connection: &mut DB::Connection) -> Result<Option<u64>, sqlx::Error> {
-    next_of::<DB>(connection, &NEXT).await
+pub(super) async fn next_ms<DB: Database>(
+    connection: &mut DB::Connection,
+    scope: Scope,
+) -> Result<Option<u64>, sqlx::Error> {
+    next_of::<DB>(connection, &NEXT[scope as usize]).await
 }
 
 /// Claims up to `limit` due keys, oldest first, for `lease_ms`. If it fails, the keys in `claimed` may have been claimed.
 pub(super) async fn claim<DB: Database>(
     connection: &mut PoolConnection<DB>,
+    scope: Scope,
     token: Token,
-    limit: usize,
-    lease_ms: u64,
+    (limit, lease_ms): (usize, u64),
     claimed: &mut Vec<ClaimedKey>,
 ) -> Result<(), sqlx::Error> {
     let mut transaction = begin(connection).await?;
     let limit = Value::count(limit.min(KEYS_MAX) as u64);
-    for row in Row::<DB>::all(&mut transaction, &DUE, &[limit]).await? {
+    for row in Row::<DB>::all(&mut transaction, &DUE[scope as usize], &[limit]).await? {
         let name = KeyName { topic: row.text(0)?, key: row.text(1)? };
         let (sent, last, attempts) = (row.count(2)?, row.count(3)?, row.count(4)?);
         claimed.push(ClaimedKey { name, sent, last, attempts, incarnation: None });

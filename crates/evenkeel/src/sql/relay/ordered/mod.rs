@@ -9,7 +9,7 @@ mod registered;
 use super::core::{Core, PassReport};
 use super::gate::Gate;
 use super::metrics::Worker;
-use super::rows::{WAITS, short};
+use super::rows::WAITS;
 use super::settings::{LOCKED_RETRY, UNAVAILABLE};
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
@@ -18,7 +18,7 @@ use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::{crash_point, guard, ms};
 use futures_util::future::join_all;
-use keys::{ClaimedKey, KEYS_MAX, KeyName, OrderedRow, Settled, Span, Then};
+use keys::{ClaimedKey, KEYS_MAX, KeyName, OrderedRow, Scope, Settled, Span, Then};
 use plan::{envelope, next_of, nothing, runs, spans, unrouted};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -35,6 +35,8 @@ pub(super) struct Ordered {
     backlog: Option<Moment>,
     /// A sink for which keys wait is available again.
     is_expediting: bool,
+    /// Whether it has looked for keys that wait since before it started.
+    has_looked: bool,
     /// Results that could not be stored yet, because another transaction had locked the keys or the database was unavailable; kept
     /// until their claims expire.
     unsettled: Vec<Unsettled>,
@@ -49,16 +51,20 @@ impl Ordered {
     /// Claims some keys and sends their next messages.
     pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Result<PassReport, SqlError> {
         let settings = &core.settings;
-        if core.sinks.prefixes().next().is_none() {
-            // This process leaves messages to relays that have a sink.
-            return Ok(PassReport::idle(core.settings.poll.delay_max));
-        }
+        // A process without sinks leaves messages to relays that have one.
+        let scope = match core.sinks.prefixes().next() {
+            Some(_) => Scope::All,
+            None if cfg!(feature = "stream") => Scope::Streams,
+            None => return Ok(PassReport::idle(core.settings.poll.delay_max)),
+        };
         self.settle_pending(core).await?;
         let mut connection = core.connection().await?;
-        if self.is_expediting {
+        // At the start, because the process that gave keys back may have died before it could expedite them.
+        if self.is_expediting || !self.has_looked {
             self.is_expediting = core.within(keys::expedite(&mut connection)).await? > 0;
+            self.has_looked = true;
         }
-        match core.within(keys::next_ms::<DB>(&mut connection)).await? {
+        match core.within(keys::next_ms::<DB>(&mut connection, scope)).await? {
             Some(0) => {}
             next => {
                 let next = next.map_or(settings.poll.delay_max, Duration::from_millis);
@@ -66,10 +72,11 @@ impl Ordered {
             }
         }
         let source = core.source(&mut connection).await?;
-        let (token, until) = (Token::random(), core.clock().now() + settings.lease);
+        let lease = settings.key_lease();
+        let (token, until) = (Token::random(), core.clock().now() + lease);
         let mut claimed = Vec::new();
         let limit = KEYS_MAX.min(settings.batch);
-        let claim = keys::claim(&mut connection, token, limit, ms(settings.lease), &mut claimed);
+        let claim = keys::claim(&mut connection, scope, token, (limit, ms(lease)), &mut claimed);
         if let Err(error) = core.within(claim).await {
             // The reply to the claim may have been lost.
             self.give_back((until, token), &claimed);
@@ -93,6 +100,7 @@ impl Ordered {
             .zip(&runs)
             .map(|(key, run)| run.iter().map_while(|row| envelope(row, &source, key.incarnation).ok()).collect())
             .collect();
+        let was_expediting = std::mem::take(&mut self.is_expediting);
         let answers = self.publish(core, &open, &readable).await;
         crash_point("relay_published");
         for (((key, run), readable), answers) in open.iter().zip(&runs).zip(&readable).zip(answers) {
@@ -109,6 +117,7 @@ impl Ordered {
                 None => Settled { sent: nothing(key), then: Then::Go },
             });
         }
+        self.is_expediting |= was_expediting && report.sent > 0;
         let written = self.settle(core, (until, token, settled)).await;
         self.report(core, &report);
         written.map(|()| report)
@@ -133,7 +142,7 @@ impl Ordered {
         claimed.sort_by_key(|key| key.attempts);
         Gate::next_in_turn(self.gates.values(), claimed);
         let mut ages = HashMap::new();
-        for key in claimed.iter().filter(|key| core.sinks.route_of(&key.name.topic).is_none()) {
+        for key in claimed.iter().filter(|key| core.routes.route_of(&key.name.topic).is_none()) {
             ages.insert(key.name.clone(), core.within(keys::age::<DB>(connection, key)).await?);
         }
         let mut report = PassReport::default();
@@ -154,7 +163,7 @@ impl Ordered {
         let mut backlog = self.backlog.map_or(Duration::ZERO, |until| until.since(now));
         let (mut open, mut settled, mut asked) = (Vec::new(), Vec::new(), HashSet::new());
         for key in claimed {
-            let Some(route) = core.sinks.route_of(&key.name.topic) else {
+            let Some(route) = core.routes.route_of(&key.name.topic) else {
                 let age = ages.get(&key.name).copied().unwrap_or_default();
                 settled.push(unrouted(core, key, age, &mut backlog, report));
                 continue;
@@ -192,7 +201,7 @@ impl Ordered {
         let mut calls: Vec<(usize, Vec<usize>)> = Vec::new();
         let mut answers: Vec<Option<Vec<Answer>>> = vec![Some(Vec::new()); keys.len()];
         for (place, key) in keys.iter().enumerate() {
-            let Some(route) = core.sinks.route_of(&key.name.topic).filter(|_| !messages[place].is_empty()) else {
+            let Some(route) = core.routes.route_of(&key.name.topic).filter(|_| !messages[place].is_empty()) else {
                 continue;
             };
             if key.attempts > 0 || self.one_by_one.contains(&route) {
@@ -206,7 +215,7 @@ impl Ordered {
         let deadline = core.settings.deadline;
         let sent = calls.into_iter().map(async |(route, places)| {
             let all: Vec<Envelope> = places.iter().flat_map(|place| messages[*place].iter().cloned()).collect();
-            let answers = core.clock().timeout(deadline, core.sinks.publish_all(&all)).await;
+            let answers = core.clock().timeout(deadline, core.routes.publish_all(&all)).await;
             (route, places, answers.ok())
         });
         let mut taken: HashMap<usize, bool> = HashMap::new();
@@ -254,7 +263,7 @@ impl Ordered {
             }
             let gate = self.gates.entry(route).or_default();
             if !gate.is_in_doubt() {
-                let route = core.sinks.prefixes().nth(route);
+                let route = core.routes.prefixes().nth(route);
                 tracing::warn!(route, "sink unavailable; its keys wait in the outbox");
             }
             gate.close(core.clock().now());
@@ -285,7 +294,7 @@ impl Ordered {
             }
             _ => return Settled { sent, then: Then::Go },
         };
-        let text = short(&error.to_string());
+        let text = core.short(&error.to_string());
         let then = match error {
             SinkError::Unavailable(_) | SinkError::Busy(_) | SinkError::Held if guard("relay_away_is_no_attempt") => {
                 report.waiting += 1;

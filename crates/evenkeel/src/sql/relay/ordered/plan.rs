@@ -5,7 +5,6 @@ use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::format;
 use crate::sql::relay::core::{Core, PassReport};
-use crate::sql::relay::rows::short;
 use crate::sql::relay::settings::{BACKLOG_MAX, BACKLOG_STEP, unrouted_pause};
 #[cfg(feature = "stream")]
 use crate::sql::sink::appends;
@@ -39,7 +38,7 @@ pub(super) fn unrouted<DB: Database>(
 ) -> Settled {
     let KeyName { topic, key: name } = &key.name;
     core.log_unrouted(topic);
-    let error = short(&format!("no sink of this program accepts the topic `{topic}`"));
+    let error = core.short(&format!("no sink of this program accepts the topic `{topic}`"));
     let then = if age >= core.settings.unrouted_max && guard("relay_parks_unrouted") {
         report.parked += 1;
         tracing::error!(topic, key = name, error, "a key is parked: see `evenkeel outbox park ls`");

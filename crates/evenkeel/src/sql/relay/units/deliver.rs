@@ -1,7 +1,9 @@
 //! Carries out the units of work of one claim. Each destination (Redis, each sink, each topic that is full) has its own gate and its
 //! own permits, so that one that is unavailable or hangs delays only what is sent to it.
 
+use super::claim::Claim;
 use crate::sql::database::Database;
+use crate::sql::outbox::carry::Progress;
 use crate::sql::outbox::effect::Message;
 use crate::sql::outbox::{Effect, WorkId, format};
 use crate::sql::relay::core::Core;
@@ -10,10 +12,10 @@ use crate::sql::relay::rows::Claimed;
 use crate::sql::sink::{Envelope, SinkError};
 use crate::trace::{self, OutboxOperation};
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{TOGETHER_MAX, guard};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,6 +24,9 @@ use tracing::Instrument;
 
 /// The maximum number of concurrent calls to one destination.
 const CONCURRENCY: usize = 64;
+
+/// The invalidations for which a unit of work takes one of these calls, so that all together stay below the link's `in_flight_max`.
+const PLACE_EFFECTS: usize = 125;
 
 /// The maximum number of units of work whose progress is retained.
 const PROGRESS_MAX: usize = 10_000;
@@ -80,12 +85,6 @@ pub(super) struct Delivery {
     progress: HashMap<WorkId, Progress>,
 }
 
-#[derive(Debug, Default, Clone)]
-struct Progress {
-    store: bool,
-    messages: HashSet<usize>,
-}
-
 /// Admission to one destination during one claim.
 struct Admission {
     is_closed: bool,
@@ -111,12 +110,13 @@ impl Admission {
         }
     }
 
-    async fn enter(&self) -> Result<SemaphorePermit<'_>, Closed> {
+    async fn enter(&self, places: usize) -> Result<SemaphorePermit<'_>, Closed> {
         if self.is_closed {
             return Err(Closed);
         }
+        let places = if self.in_doubt { 1 } else { places.clamp(1, CONCURRENCY) };
         // The semaphore is never closed.
-        let permit = self.places.acquire().await.map_err(|_| Closed)?;
+        let permit = self.places.acquire_many(u32::try_from(places).unwrap_or(1)).await.map_err(|_| Closed)?;
         let is_unavailable = self.is_unavailable.load(Ordering::Relaxed) && !self.taken.load(Ordering::Relaxed);
         if is_unavailable { Err(Closed) } else { Ok(permit) }
     }
@@ -157,26 +157,25 @@ impl Admissions<'_> {
 }
 
 impl Delivery {
-    /// Carries out everything that was claimed, concurrently; nothing is started after `until`. Also returns whether a destination
-    /// became available again.
+    /// Carries out everything that was claimed, concurrently; nothing is started once the claim is late. Also returns whether a
+    /// destination became available again.
     pub(super) async fn carry_out<DB: Database>(
         &mut self,
         core: &Core<DB>,
         mut claimed: Vec<Claimed>,
-        until: Moment,
+        claim: &Claim,
     ) -> (Vec<(Claimed, UnitOutcome)>, bool) {
         // The call that tests a destination should not be the one that may have made it fail.
         claimed.sort_by_key(|row| row.attempts);
         Gate::next_in_turn(self.gates.values(), &mut claimed);
         let admissions = Admissions { gates: &self.gates, now: core.clock().now(), found: Mutex::default() };
-        let progress = &self.progress;
         let carried = claimed.into_iter().map(|row| {
-            let mut so_far = progress.get(&row.work).cloned().unwrap_or_default();
+            let so_far = self.progress.remove(&row.work).unwrap_or_default();
             let admissions = &admissions;
             async move {
-                let delivery = UnitDelivery { core, admissions, until, work: row.work };
+                let delivery = UnitDelivery { core, admissions, claim, work: row.work };
                 let span = trace::outbox(OutboxOperation::Process, row.work, row.trace.as_deref());
-                let outcome = delivery.carry(&row, &mut so_far).instrument(span.clone()).await;
+                let outcome = delivery.carry(&row, &so_far).instrument(span.clone()).await;
                 if let UnitOutcome::Failed(error) = &outcome {
                     trace::failed(&span, error);
                 }
@@ -188,9 +187,7 @@ impl Delivery {
         let has_opened = self.update_gates(core, found);
         let outcomes = carried.into_iter().map(|(row, outcome, so_far)| {
             let is_over = matches!(outcome, UnitOutcome::Done);
-            if is_over || self.progress.len() >= PROGRESS_MAX {
-                self.progress.remove(&row.work);
-            } else if so_far.store || !so_far.messages.is_empty() {
+            if !is_over && so_far.count() > 0 && self.progress.len() < PROGRESS_MAX {
                 self.progress.insert(row.work, so_far);
             }
             (row, outcome)
@@ -230,67 +227,73 @@ impl Delivery {
 struct UnitDelivery<'a, DB: Database> {
     core: &'a Core<DB>,
     admissions: &'a Admissions<'a>,
-    until: Moment,
+    claim: &'a Claim,
     work: WorkId,
 }
 
 impl<DB: Database> UnitDelivery<'_, DB> {
-    async fn carry(&self, row: &Claimed, so_far: &mut Progress) -> UnitOutcome {
+    async fn carry(&self, row: &Claimed, so_far: &Progress) -> UnitOutcome {
         let effects = match format::decode(row.effects.clone()) {
             Ok(effects) => effects,
             Err(error) => return UnitOutcome::Failed(error.to_string()),
         };
-        if !so_far.store {
-            // Readers of a message may read the data that it refers to, so it is not sent before the invalidations.
-            if let Err(failure) = self.to_store(&effects).await {
-                return failure;
-            }
-            so_far.store = true;
+        // Readers of a message may read the data that it refers to, so it is not sent before the invalidations.
+        if let Err(failure) = self.to_store(&effects, so_far).await {
+            return failure;
         }
         let messages = effects.iter().enumerate().filter_map(|(number, effect)| match effect {
-            Effect::Publish(message) if !so_far.messages.contains(&number) => Some((number, message)),
+            Effect::Publish(message) if !so_far.has(number) => Some((number, message)),
             _ => None,
         });
         let sent = join_all(messages.map(async |(number, message)| (number, self.to_sink(number, message).await)));
         let mut outcome = UnitOutcome::Done;
         for (number, answer) in sent.await {
             match answer {
-                Ok(()) => drop(so_far.messages.insert(number)),
+                Ok(()) => so_far.add(number),
                 Err(failure) => outcome = outcome.and(failure),
             }
         }
         outcome
     }
 
-    /// Carries out invalidations and jobs.
-    async fn to_store(&self, effects: &[Effect]) -> Result<(), UnitOutcome> {
-        if effects.iter().all(|effect| matches!(effect, Effect::Publish(_))) {
+    /// Carries out the invalidations and jobs that are left.
+    async fn to_store(&self, effects: &[Effect], so_far: &Progress) -> Result<(), UnitOutcome> {
+        let is_left =
+            |(number, effect): &(usize, &Effect)| !matches!(effect, Effect::Publish(_)) && !so_far.has(*number);
+        let left = effects.iter().enumerate().filter(is_left).count();
+        if left == 0 {
             return Ok(());
         }
         let admission = self.admissions.to(&Destination::Store);
         let closed = |_| UnitOutcome::unavailable(Destination::Store, "Redis is unavailable");
-        let _place = admission.enter().await.map_err(closed)?;
+        let _places = admission.enter(left.min(TOGETHER_MAX).div_ceil(PLACE_EFFECTS)).await.map_err(closed)?;
         if self.is_late() {
             return Err(UnitOutcome::late(Destination::Store));
         }
-        let step = self.core.shared.carry_out_in_store(self.work, effects);
+        let before = so_far.count();
+        let step = self.core.shared.carry_out_in_store(self.work, effects, so_far);
         let answer = self.core.clock().timeout(self.core.settings.deadline, step).await;
-        admission.answered(match &answer {
-            Ok(answer) => answer.as_ref().is_err_and(|error| error.is_unavailable()),
-            Err(_) => true,
-        });
-        match answer {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) if error.is_unavailable() && guard("relay_away_is_no_attempt") => {
-                Err(UnitOutcome::unavailable(Destination::Store, error.to_string()))
+        let has_advanced = so_far.count() > before;
+        let error = match answer {
+            Ok(Ok(())) => {
+                admission.answered(false);
+                return Ok(());
             }
-            Ok(Err(error)) => Err(UnitOutcome::Failed(error.to_string())),
-            Err(_) => Err(UnitOutcome::unavailable(Destination::Store, "Redis did not reply in time")),
-        }
+            Ok(Err(error)) if !error.is_unavailable() || !guard("relay_away_is_no_attempt") => {
+                admission.answered(false);
+                return Err(UnitOutcome::Failed(error.to_string()));
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "Redis did not reply in time".to_owned(),
+        };
+        admission.answered(!has_advanced);
+        // Of a unit of work with many effects some have been carried out: the next pass continues there.
+        let waits_for = if has_advanced { BTreeSet::new() } else { BTreeSet::from([Destination::Store]) };
+        Err(UnitOutcome::Unavailable(waits_for, error))
     }
 
     async fn to_sink(&self, number: usize, message: &Message) -> Result<(), UnitOutcome> {
-        let Some(route) = self.core.sinks.route_of(&message.topic) else {
+        let Some(route) = self.core.routes.route_of(&message.topic) else {
             return Err(UnitOutcome::Unrouted(message.topic.clone()));
         };
         let of_topic = Destination::Topic(message.topic.clone());
@@ -299,20 +302,20 @@ impl<DB: Database> UnitDelivery<'_, DB> {
             Some(admission) => {
                 let closed =
                     |_| UnitOutcome::unavailable(of_topic.clone(), "the topic accepts no more messages for now");
-                Some(admission.enter().await.map_err(closed)?)
+                Some(admission.enter(1).await.map_err(closed)?)
             }
             None => None,
         };
         let of_sink = Destination::Sink(route);
         let sink = self.admissions.to(&of_sink);
         let closed = |_| UnitOutcome::unavailable(of_sink.clone(), "the sink is unavailable");
-        let _place = sink.enter().await.map_err(closed)?;
+        let _place = sink.enter(1).await.map_err(closed)?;
         if self.is_late() {
             return Err(UnitOutcome::late(of_sink));
         }
         let envelope = Envelope::unordered(self.work, number, message);
         let deadline = self.core.settings.deadline;
-        let sent = self.core.sinks.publish(&envelope);
+        let sent = self.core.routes.publish(&envelope);
         let Ok(answer) = self.core.clock().timeout(deadline, sent).await else {
             sink.answered(true);
             let error = format!("the sink did not reply within {deadline:?}; the call was dropped");
@@ -342,6 +345,6 @@ impl<DB: Database> UnitDelivery<'_, DB> {
 
     /// Whether a call started now could outlive the claim.
     fn is_late(&self) -> bool {
-        self.core.clock().now() >= self.until
+        self.claim.is_late(self.core.clock().now())
     }
 }

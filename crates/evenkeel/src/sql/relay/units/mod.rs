@@ -1,15 +1,17 @@
 //! The worker for units of work: claims their rows, has their effects carried out, and marks them as done.
 
+mod claim;
 mod deliver;
 
 use super::core::{Core, PassReport};
 use super::gate::Gate;
 use super::metrics::Worker;
 use super::rows::{self, Claimed, WAITS};
-use super::settings::{BACKLOG_MAX, BACKLOG_STEP, UNAVAILABLE, unrouted_pause};
+use super::settings::{BACKLOG_MAX, BACKLOG_STEP, RESULTS_KEPT, UNAVAILABLE, unrouted_pause};
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::WorkId;
+use claim::Claim;
 use deliver::{Delivery, UnitOutcome};
 use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
@@ -25,7 +27,9 @@ pub(super) struct Units {
     backlog: Option<Moment>,
     /// A destination for which rows wait is available again.
     is_expediting: bool,
-    /// Results that could not be stored yet. Nothing else is claimed before they are stored or the claim has expired.
+    /// Whether it has looked for rows that wait since before it started.
+    has_looked: bool,
+    /// Results that could not be stored yet. Nothing else is claimed before they are stored, for a minute.
     unsettled: Option<Settlement>,
 }
 
@@ -33,7 +37,7 @@ pub(super) struct Units {
 #[derive(Debug)]
 struct Settlement {
     token: Token,
-    /// When the claim expires.
+    /// Until when they are kept: their token decides whether they may still be stored.
     until: Moment,
     done: Vec<WorkId>,
     /// Units of work that wait, by delay and reason: no attempt is counted.
@@ -50,8 +54,10 @@ impl Units {
         let settings = &core.settings;
         self.settle_pending(core).await?;
         let mut connection = core.connection().await?;
-        if self.is_expediting {
+        // At the start, because the process that gave rows back may have died before it could expedite them.
+        if self.is_expediting || !self.has_looked {
             self.is_expediting = core.within(rows::expedite(&mut connection)).await? > 0;
+            self.has_looked = true;
         }
         match core.within(rows::next_ms::<DB>(&mut connection)).await? {
             Some(0) => {}
@@ -61,7 +67,7 @@ impl Units {
         let mut claimed = Vec::new();
         let claim = rows::claim(&mut connection, token, settings.batch, ms(settings.lease), &mut claimed);
         let answer = core.within(claim).await;
-        let mut settlement = Settlement::under(token, began + settings.lease);
+        let mut settlement = Settlement::under(token, began + RESULTS_KEPT);
         if let Err(error) = answer {
             // The reply to the claim may have been lost: the rows are given back as soon as the database is available.
             if !claimed.is_empty() {
@@ -78,10 +84,10 @@ impl Units {
         crash_point("relay_claimed");
         // No connection is held while effects are carried out.
         drop(connection);
-        // A call started after half of the claim could outlive it.
-        let until = began + settings.lease / 2;
-        let (outcomes, has_opened) = self.delivery.carry_out(core, claimed, until).await;
-        self.is_expediting |= has_opened;
+        let claim = Claim::new(token, began, settings.lease, &claimed);
+        let (outcomes, has_opened) = claim.renewed_during(core, self.delivery.carry_out(core, claimed, &claim)).await;
+        let has_carried = outcomes.iter().any(|(_, outcome)| matches!(outcome, UnitOutcome::Done));
+        self.is_expediting = has_opened || (self.is_expediting && has_carried);
         crash_point("relay_published");
         self.classify(core, outcomes, &mut settlement);
         self.settle(core, settlement).await
@@ -100,24 +106,24 @@ impl Units {
                 UnitOutcome::Done => settlement.done.push(row.work),
                 UnitOutcome::Unavailable(destinations, error) => {
                     let pause = self.delivery.closed_for(&destinations, now).max(UNAVAILABLE.delay_min);
-                    let reason = rows::short(&format!("{WAITS}{error}"));
+                    let reason = core.short(&format!("{WAITS}{error}"));
                     settlement.waiting.entry((pause, reason)).or_default().push(row.work);
                 }
                 UnitOutcome::Unrouted(topic) => {
                     core.log_unrouted(&topic);
                     let reason = format!("no sink of this program accepts the topic `{topic}`");
                     if row.age >= core.settings.unrouted_max && guard("relay_parks_unrouted") {
-                        settlement.parked.push((row, rows::short(&reason)));
+                        settlement.parked.push((row, core.short(&reason)));
                     } else {
                         settlement.report.unrouted += 1;
-                        let wait = (unrouted_pause(row.age), rows::short(&reason));
+                        let wait = (unrouted_pause(row.age), core.short(&reason));
                         settlement.waiting.entry(wait).or_default().push(row.work);
                     }
                 }
                 UnitOutcome::Failed(error) if self.is_last_attempt(core, &row) => {
-                    settlement.parked.push((row, rows::short(&error)));
+                    settlement.parked.push((row, core.short(&error)));
                 }
-                UnitOutcome::Failed(error) => settlement.failed.push((row, rows::short(&error))),
+                UnitOutcome::Failed(error) => settlement.failed.push((row, core.short(&error))),
             }
         }
         settlement.report.waiting = settlement.waiting.values().map(Vec::len).sum();
@@ -165,7 +171,7 @@ impl Units {
     async fn settle_pending<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
         match self.unsettled.take() {
             Some(settlement) if core.clock().now() < settlement.until => self.settle(core, settlement).await.map(drop),
-            // The claim has expired: another relay, or the next pass, carries out these units of work again.
+            // Another relay, or the next pass, carries out these units of work again.
             _ => Ok(()),
         }
     }

@@ -11,8 +11,7 @@ use std::collections::BTreeMap;
 impl Effects {
     /// Appends an entry to a stream after the commit. `orders.entry(key, &value)` creates it; its value is encoded at once.
     ///
-    /// **Guarantee.** A relay with a route to the streams ([`Sinks::streams`](crate::sql::sink::Sinks::streams)) appends the entries of a
-    /// key in the order in which their transactions commit, each at least once, and a repetition within a week is recognized. The limit
+    /// **Guarantee.** A relay of any program with the feature `stream` appends the entries of a key in the order in which their transactions commit, each at least once, and a repetition within a week is recognized. The limit
     /// `entries_max` does not apply, because the committed effect must be carried out.
     /// **Not guaranteed.** The order among entries that are appended without a unit of work; that an entry survives a Redis that loses
     /// what it has acknowledged, unless the stream is registered in this database

@@ -18,6 +18,7 @@ use crate::sql::error::SqlError;
 use crate::sql::outbox::effect::Invalidate;
 use crate::sql::outbox::effect::{Effect, Message};
 use crate::sql::outbox::{WorkId, format};
+use crate::sql::sink::TOPIC_PREFIX;
 use crate::trace;
 use std::sync::Arc;
 use tracing::Span;
@@ -75,10 +76,17 @@ impl Effects {
     /// Publishes a message after the commit.
     ///
     /// # Errors
-    /// [`SqlError::Effect`] for a topic or key that is empty, longer than 255 bytes, or contains a zero byte. The effect was not
-    /// recorded.
+    /// [`SqlError::Effect`] for a topic or key that is empty, longer than 255 bytes, or contains a zero byte, and for a topic that begins
+    /// with `evenkeel.stream/`, which is reserved for [`append`](Self::append). The effect was not recorded.
     pub fn publish(&mut self, mut message: Message) -> Result<(), SqlError> {
         check_name("topic", &message.topic)?;
+        if message.topic.starts_with(TOPIC_PREFIX) {
+            return Err(SqlError::Effect(format!(
+                "the topic {:?} is reserved for entries of streams: append them, or choose a topic that does not begin with \
+                 `{TOPIC_PREFIX}`",
+                message.topic
+            )));
+        }
         if let Some(trace) = &self.trace {
             message.headers.entry("traceparent".to_owned()).or_insert_with(|| trace.clone());
         }

@@ -42,6 +42,8 @@ mod outage;
 mod reads;
 #[path = "stories/robustness/mod.rs"]
 pub(super) mod robustness;
+#[path = "stories/settings.rs"]
+mod settings;
 #[path = "stage.rs"]
 mod stage;
 #[path = "stories/trouble.rs"]

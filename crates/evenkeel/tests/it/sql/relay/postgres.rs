@@ -28,6 +28,8 @@ mod attacked;
 mod json;
 #[path = "stories/killed.rs"]
 mod killed;
+#[path = "stories/latin1.rs"]
+mod latin1;
 #[path = "stories/loops.rs"]
 mod loops;
 #[path = "stories/operate.rs"]

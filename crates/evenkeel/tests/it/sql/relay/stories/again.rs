@@ -5,7 +5,10 @@
 
 use super::recorder::Recorder;
 use super::stage::Stage;
-use evenkeel::sql::Relay;
+use evenkeel::cache::{Cache, Freshness};
+use evenkeel::sql::sink::Sinks;
+use evenkeel::sql::{Message, Relay};
+use std::time::Duration;
 
 /// Makes a table unavailable by renaming it.
 async fn hide(stage: &Stage, table: &str) {
@@ -67,4 +70,24 @@ async fn next_pass_sends_what_a_failed_pass_had_claimed() {
     restore_table(&stage, "evenkeel_outbox_ordered").await;
     stage.drain(&relay).await;
     assert_eq!((sink.taken(), stage.sent("a").await), (vec!["a1".to_owned()], 1));
+}
+
+/// The fast path numbered the messages without the invalidations that the end of a window had carried out: the copy that a relay sent had
+/// another id, so that no sink and no inbox recognized it.
+#[tokio::test]
+async fn copy_of_a_message_behind_a_window_has_its_id() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    stage.keel.publish_to(&Sinks::to(sink.clone()));
+    let builder = stage.keel.cache("strong").ttl(Duration::from_secs(600)).freshness(Freshness::Fresh);
+    let strong: Cache<i64, i64> = builder.open().await.unwrap();
+    let mut work = stage.keel.begin(&stage.pool).await.unwrap();
+    work.invalidate(&strong, &1).unwrap();
+    work.publish(Message::new("links", "u")).unwrap();
+    Box::pin(work.commit()).await.unwrap();
+    stage.keel.until_marked(&stage.pool).await;
+    stage.sql("UPDATE evenkeel_outbox SET state = 1, due_at = 1, settled_at = NULL WHERE state = 2").await;
+    stage.drain(&stage.relay(&sink)).await;
+    let ids: Vec<String> = sink.envelopes().into_iter().map(|envelope| envelope.id).collect();
+    assert_eq!((ids.len(), &ids[0]), (2, &ids[1]));
 }

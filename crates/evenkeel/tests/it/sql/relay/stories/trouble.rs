@@ -116,6 +116,49 @@ async fn unavailable_sink_stops_only_its_topics() {
     assert_eq!((well.taken().len(), away.taken().len(), away.calls()), (3, 0, 1));
 }
 
+/// The invalidations of a relay that was killed waited for a minute, because its claim lasted that long, while it did nothing but wait for
+/// Redis.
+#[tokio::test]
+async fn claim_is_short_and_renewed_while_a_sink_is_slow() {
+    let stage = Stage::set().await;
+    let slow = Recorder::holding();
+    stage.publish_unordered("u").await;
+    stage.due().await;
+    let relay = stage.relay(&slow);
+    let pass = tokio::spawn(async move { relay.run_once().await.unwrap() });
+    slow.until_called(1).await;
+    let claimed_ms = "SELECT MAX(due_at - created_at) FROM evenkeel_outbox WHERE claim IS NOT NULL";
+    assert!((1..30_000).contains(&stage.number(claimed_ms).await));
+    stage.works_due().await;
+    let renewed = || async {
+        stage.clock.advance(Duration::from_secs(1));
+        let due = "SELECT COUNT(*) FROM evenkeel_outbox WHERE claim IS NOT NULL AND due_at > created_at";
+        (stage.number(due).await == 1).then_some(())
+    };
+    testkit::eventually("the claim is renewed", renewed).await.unwrap();
+    slow.release(1);
+    assert_eq!((pass.await.unwrap().carried, slow.calls()), (1, 1));
+}
+
+/// What a relay had given back while a sink was unavailable was due a minute later; the relay was killed, and the one that was started in
+/// its place did not know that the sink was available again.
+#[tokio::test]
+async fn started_relay_takes_up_what_waits() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    sink.go_away();
+    stage.publish("a", "a1").await;
+    stage.publish_unordered("u").await;
+    stage.due().await;
+    assert_eq!(stage.relay(&sink).run_once().await.unwrap().waiting, 2);
+    for table in ["evenkeel_outbox", "evenkeel_outbox_keys"] {
+        stage.sql(&format!("UPDATE {table} SET due_at = due_at + 60000 WHERE due_at IS NOT NULL")).await;
+    }
+    sink.come_back();
+    stage.drain(&stage.relay(&sink)).await;
+    assert_eq!(sink.taken().len(), 2);
+}
+
 /// A relay was paused for longer than its claim, and another relay did its work. When the first one resumed, it recorded its
 /// results, and overwrote later ones.
 #[tokio::test]

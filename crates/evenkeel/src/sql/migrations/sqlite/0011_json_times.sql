@@ -1,0 +1,1 @@
+-- Only MySQL and MariaDB converted the default of `created_at` from a date.
