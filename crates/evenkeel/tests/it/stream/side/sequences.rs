@@ -86,7 +86,7 @@ impl Ledger {
         {
             self.violations.push(format!("seed {seed}: entry {number} of {key} was handled after {died} had died"));
         }
-        let drawn = StdRng::seed_from_u64(seed ^ number << 8 ^ u64::from(entry.attempt) << 32).random_range(0..100);
+        let drawn = StdRng::seed_from_u64(seed ^ (number << 8) ^ (u64::from(entry.attempt) << 32)).random_range(0..100);
         let dies = drawn < 6 || (drawn < 30 && entry.attempt > RETRIES);
         if dies {
             self.died.entry(key).or_insert(number);
