@@ -147,7 +147,7 @@ async fn main() -> Result<(), Failure> {
     visit(address, "GET", "").await?;
     reports.now(&"report of today".to_owned()).await?; // at once, not at night
     println!("{}", written.recv().await.unwrap_or_default());
-    stop.send(true)?; // in a service: when `tokio::signal::ctrl_c()` is ready
+    stop.send(true)?; // in a service: at SIGTERM or Ctrl-C (docs/production.md)
     running.await??;
     println!("stopped");
     Ok(())

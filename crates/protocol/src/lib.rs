@@ -22,6 +22,8 @@ pub mod codec;
 mod foreign;
 #[cfg(feature = "lock")]
 pub mod lock;
+#[cfg(any(feature = "queue", feature = "stream"))]
+pub mod past;
 #[cfg(any(feature = "queue", feature = "lock"))]
 mod pattern;
 pub mod process;

@@ -1,8 +1,8 @@
-//! `cargo xtask sim cache|queue|stream|outbox|units|lock|robustness`: long simulations under faults. Each prints its counts, and fails on any
-//! violation.
+//! `cargo xtask sim cache|queue|stream|sequences|outbox|units|lock|robustness`: long simulations under faults. Each prints its counts, and fails
+//! on any violation.
 //!
-//! Each simulation is a test of the library (`cache::histories`, `cache::schedules`, `queue::side::killed`, `stream::killed`, `sql::sim`,
-//! `sql::outages`, `lock::histories`,
+//! Each simulation is a test of the library (`cache::histories`, `cache::schedules`, `queue::side::killed`, `stream::killed`,
+//! `stream::side::sequences`, `sql::sim`, `sql::outages`, `lock::histories`,
 //! `robustness`), of which every test run executes a short form. This task runs it for any number of seeds, jobs, entries or transactions.
 
 mod summaries;
@@ -15,7 +15,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use summaries::{
     cache_summary, eventual_summary, lock_summary, outbox_summary, queue_summary, robustness_summary,
-    schedules_summary, stream_summary, units_summary,
+    schedules_summary, sequence_summary, stream_summary, units_summary,
 };
 
 const CACHE: &str = "cache::histories::long_run";
@@ -26,6 +26,7 @@ const LOCK: &str = "lock::histories::long_run";
 const QUEUE: &str = "queue::side::killed::long_run";
 const JOBS: &str = "EVENKEEL_SIM_JOBS";
 const STREAM: &str = "stream::killed::long_run";
+const SEQUENCES: &str = "stream::side::sequences::long_run";
 const ENTRIES: &str = "EVENKEEL_SIM_ENTRIES";
 /// `{}` is the database.
 const OUTBOX: &str = "sql::sim::{}::long_run";
@@ -106,6 +107,14 @@ enum Name {
         #[arg(long)]
         json: bool,
     },
+    /// Check that no entry of a key is handled after an earlier one has become a dead letter of a sequence, while Redis refuses settlements
+    Sequences {
+        #[command(flatten)]
+        seeds: Seeds,
+        /// Print one JSON object per seed, and one with the totals
+        #[arg(long)]
+        json: bool,
+    },
     /// Check that caches, jobs and messages match the committed rows while eight processes, Redis and the broker are killed
     Outbox {
         /// Seed of the operations and the faults
@@ -166,6 +175,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             let seeds = seeds.range()?;
             test::build()?;
             play(&Suite::with(UNITS)?, UNITS, (SEEDS, &seeds), *json, units_summary)
+        }
+        Name::Sequences { seeds, json } => {
+            let seeds = seeds.range()?;
+            test::build()?;
+            play(&Suite::with(SEQUENCES)?, SEQUENCES, (SEEDS, &seeds), *json, sequence_summary)
         }
         Name::Queue { jobs, json } => {
             test::build()?;

@@ -74,6 +74,21 @@ pub(super) fn units_summary(row: &Value) -> String {
     )
 }
 
+/// The counts of one history of dead-letter sequences, or of all.
+pub(super) fn sequence_summary(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    format!(
+        "{} histories up to seed {}: {} entries, {} handled, {} dead letters, {} times of refused settlements; {} violations",
+        number("sequence_histories"),
+        number("sequence_seed"),
+        number("entries"),
+        number("handled"),
+        number("dead"),
+        number("refusals"),
+        number("violations"),
+    )
+}
+
 /// The counts of the queue's simulation.
 pub(super) fn queue_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);

@@ -14,7 +14,7 @@ use evenkeel_link::clock::{Clock, UnixMs};
 #[cfg(feature = "sql")]
 use evenkeel_link::support::guard;
 use evenkeel_link::support::ms;
-use evenkeel_protocol::codec::Codec;
+use evenkeel_protocol::codec::{Codec, encode};
 use evenkeel_protocol::queue::error::QueueError;
 #[cfg(feature = "testing")]
 use evenkeel_protocol::queue::grow::GrowSteps;
@@ -260,8 +260,7 @@ impl<T> Core<T> {
 impl<T: 'static> Core<T> {
     /// Encodes a body, within `body_bytes_max`.
     pub(super) fn encode(&self, body: &T) -> Result<Bytes, QueueError> {
-        let mut out = Vec::new();
-        self.codec.encode(body, &mut out)?;
+        let out = encode(&*self.codec, body)?;
         let limit = self.settings.body_bytes_max;
         if out.len() > limit {
             return Err(QueueError::TooLarge { bytes: out.len(), limit });

@@ -8,7 +8,7 @@ use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::register::StreamRecord;
-use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Position};
+use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Opened, Position};
 use metrics::counter;
 use std::sync::Arc;
 
@@ -73,13 +73,32 @@ impl Base {
             .into_iter()
             .map(|(name, mode)| GroupSpec { name, position: Position::After(EntryId::MIN), mode })
             .collect();
-        self.store.open(partition, &specs, EntryId::MIN).await?;
+        self.open_again(partition, &specs, EntryId::MIN).await?;
         tracing::warn!(
             stream = %self.name, ?partition,
             "the partition or one of its groups was missing (was Redis flushed?) and has been created again; entries that Redis has lost are lost"
         );
         counter!("evenkeel_stream_recreated_total", "stream" => Arc::clone(&self.name)).increment(1);
         Ok(())
+    }
+
+    /// Opens a partition with groups that are registered. One that exists in part is not created: nothing says what its consumers have
+    /// handled.
+    pub(crate) async fn open_again(
+        &self,
+        partition: &Partition,
+        specs: &[GroupSpec],
+        last: EntryId,
+    ) -> Result<(), StreamError> {
+        let opened = self.store.open(partition, specs, last).await?;
+        let refused = specs.iter().zip(opened).find(|(_, opened)| *opened == Opened::Refused);
+        let Some((GroupSpec { name, .. }, _)) = refused else { return Ok(()) };
+        let tag = partition.tag();
+        self.refuse(format!(
+            "the consumer group {name:?} is in {tag}:log, but its state in {tag}:g:{name} is missing or has another order: another program, or an \
+             eviction, has removed that key, or another program has made the group; its entries are not handled. To handle again what the log \
+             still has, remove the group: XGROUP DESTROY {tag}:log {name}"
+        ))
     }
 
     pub(crate) fn refuse<T>(&self, reason: impl Into<String>) -> Result<T, StreamError> {

@@ -75,6 +75,8 @@ pub use evenkeel_protocol::stream::error::StreamError;
 pub use evenkeel_protocol::stream::id::EntryId;
 pub use sending::entry::NewEntry;
 pub use sending::send::Appended;
+#[cfg(feature = "sql")]
+pub(crate) use sending::send::CALL_BYTES_MAX;
 pub use settings::builder::StreamBuilder;
 #[cfg(feature = "sql")]
 pub(crate) use sql::SqlTable;

@@ -50,12 +50,12 @@ impl<T: Send + Sync + 'static> Stream<T> {
         &self.core.base.name
     }
 
-    /// Appends an entry. Entries of one key are in one partition; those that are appended one after the other are in the log in this order.
+    /// Appends an entry. A key has at most 512 bytes, and may be empty. Entries of one key are in one partition; those that are appended one after the other are in the log in this order.
     ///
     /// A call whose reply is lost is repeated a few times, and the entry is in the log once all the same.
     ///
     /// # Errors
-    /// [`StreamError::TooLarge`], [`StreamError::Codec`]: nothing was sent. [`StreamError::Full`]: the entry was not appended.
+    /// [`StreamError::TooLarge`], [`StreamError::Codec`], [`StreamError::Invalid`] (the key): nothing was sent. [`StreamError::Full`]: the entry was not appended.
     /// [`StreamError::Link`] with `outcome_unknown`: it may have been appended, and appending it again may duplicate it. Entries with a
     /// number ([`NewEntry::numbered`]) can be appended again.
     pub async fn append(&self, key: impl AsRef<[u8]>, value: &T) -> Result<Appended, StreamError> {

@@ -6,12 +6,15 @@ use super::finite::Finite;
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::ser::Formatter;
+use std::io::{self, Write};
 
 /// JSON through serde.
 ///
 /// Not for maps whose keys are tuples, structs or sequences, nor for floats that are NaN or infinite: encoding such a value is an
-/// error; `MessagePack` accepts it. `Some(None)` and `None` are both `null`, in JSON as in MessagePack: where the
-/// difference matters, use an enum.
+/// error; `MessagePack` accepts it. Neither for values that are nested more than 127 levels deep, which cannot be decoded. `Some(None)` and `None` are both `null`, in JSON as in MessagePack: where the
+/// difference matters, use an enum. Serde cannot decode a map whose keys are numbers inside an enum with `#[serde(tag = ..)]`; queues and
+/// streams reject such a value in debug builds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json;
 
@@ -21,7 +24,8 @@ impl<V: Serialize + DeserializeOwned> Codec<V> for Json {
     }
 
     fn encode(&self, value: &V, out: &mut Vec<u8>) -> Result<(), CodecError> {
-        serde_json::to_writer(out, &Finite(value)).map_err(|error| CodecError::encode("JSON", error))
+        let mut to = serde_json::Serializer::with_formatter(out, Shallow::default());
+        Finite(value).serialize(&mut to).map_err(|error| CodecError::encode("JSON", error))
     }
 
     fn decode(&self, bytes: Bytes) -> Result<V, CodecError> {
@@ -30,6 +34,47 @@ impl<V: Serialize + DeserializeOwned> Codec<V> for Json {
 
     fn decode_of(&self, codec: u8, bytes: &Bytes) -> Option<Result<V, CodecError>> {
         super::decode_serde(codec, bytes)
+    }
+}
+
+/// The levels of arrays and objects that `serde_json` decodes.
+const LEVELS_MAX: u32 = 127;
+
+/// Writes JSON without spaces; rejects what is nested too deep to be decoded.
+#[derive(Default)]
+struct Shallow {
+    levels: u32,
+}
+
+impl Shallow {
+    fn enter(&mut self) -> io::Result<()> {
+        self.levels += 1;
+        if self.levels > LEVELS_MAX {
+            return Err(io::Error::other("it is nested more than 127 levels deep, and could not be decoded"));
+        }
+        Ok(())
+    }
+}
+
+impl Formatter for Shallow {
+    fn begin_array<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.enter()?;
+        writer.write_all(b"[")
+    }
+
+    fn end_array<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.levels -= 1;
+        writer.write_all(b"]")
+    }
+
+    fn begin_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.enter()?;
+        writer.write_all(b"{")
+    }
+
+    fn end_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.levels -= 1;
+        writer.write_all(b"}")
     }
 }
 

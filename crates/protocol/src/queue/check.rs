@@ -6,6 +6,7 @@ use super::steps::{
     Heartbeat, ITEMS_MAX, NewJob, Outcome, PIECE_BYTES_MAX, PREVIEW_BYTES_MAX, Put, PutChange, Redrive, Reschedule,
     SettleAndClaim, State, Tick, When,
 };
+use crate::past::in_seconds;
 
 /// The maximum length of a text or header block next to a body.
 pub const NOTE_BYTES_MAX: usize = 60_000;
@@ -21,7 +22,7 @@ pub fn new_jobs(jobs: &[NewJob]) -> Checked {
     items(jobs.len())?;
     jobs.iter().try_for_each(|job| {
         ensure(job.spec.version.is_none(), "a job with a version must be `put`, not enqueued")?;
-        moment(job.when)?;
+        due(job.when)?;
         spec(&job.spec)
     })
 }
@@ -105,7 +106,7 @@ pub(crate) fn previews(ids: usize, bytes: usize) -> Checked {
 
 pub(crate) fn reschedules(changes: &[Reschedule]) -> Checked {
     items(changes.len())?;
-    changes.iter().filter_map(|change| change.when).try_for_each(moment)
+    changes.iter().filter_map(|change| change.when).try_for_each(due)
 }
 
 pub(crate) fn redrive(call: &Redrive) -> Checked {
@@ -139,6 +140,16 @@ fn window(retention: Retention) -> Checked {
         Retention::AfterEnd(window) | Retention::FromEnqueue(window) => span(window),
         Retention::Nothing | Retention::UntilForgotten => Ok(()),
     }
+}
+
+/// A due time that a caller gives. Stored ones are not rejected.
+fn due(when: When) -> Checked {
+    if let When::At(ms) = when
+        && let Some(reason) = in_seconds(ms)
+    {
+        return Err(QueueError::Invalid(reason));
+    }
+    moment(when)
 }
 
 fn moment(when: When) -> Checked {

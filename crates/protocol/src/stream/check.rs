@@ -33,16 +33,30 @@ pub fn append(call: &Append) -> Checked {
     items(call.entries.len())?;
     span(call.producer_window_ms)?;
     call.entries.iter().try_for_each(|entry| {
-        for (bytes, limit) in [(entry.record.len(), RECORD_BYTES_MAX), (entry.key.len(), KEY_BYTES_MAX)] {
-            if bytes > limit {
-                return Err(StreamError::TooLarge { bytes, limit });
-            }
-        }
+        sizes(&entry.key, &entry.record)?;
         entry.sequenced.map_or(Ok(()), |by| {
             let in_order = by.previous < by.sequence && by.sequence <= SEQUENCE_MAX;
             ensure(in_order, "the sequences of a producer begin at 1, increase, and end at 2^53 - 1")
         })
     })
+}
+
+/// Checks the size of an entry.
+///
+/// # Errors
+/// [`StreamError::TooLarge`], or [`StreamError::Invalid`] for its key.
+pub fn sizes(key: &[u8], record: &[u8]) -> Checked {
+    let (bytes, limit) = (record.len(), RECORD_BYTES_MAX);
+    if bytes > limit {
+        return Err(StreamError::TooLarge { bytes, limit });
+    }
+    if key.len() > KEY_BYTES_MAX {
+        let bytes = key.len();
+        return Err(StreamError::Invalid(format!(
+            "the key of an entry has {bytes} bytes; the limit is {KEY_BYTES_MAX}; use a hash of it"
+        )));
+    }
+    Ok(())
 }
 
 pub(crate) fn join(lease_ms: u64, fence_floor: u64) -> Checked {

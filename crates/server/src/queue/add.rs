@@ -35,7 +35,7 @@ pub(super) struct Arguments {
 /// Refuses a body that no consumer of the topic could decode.
 pub(super) fn check_body(topic: &Topic, body: &str) -> Result<()> {
     if topic.codec() == JSON
-        && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(body)
+        && let Err(error) = serde_json::from_str::<serde_json::Value>(body)
     {
         bail!(
             "queue {} expects JSON, and the body is not valid JSON ({error}); write a string with quotes: '\"text\"'",

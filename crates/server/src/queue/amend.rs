@@ -48,6 +48,9 @@ async fn amend(topic: &Topic, id: JobId, found: &Found, seen: Option<Bytes>, bod
                 (true, "the new body is stored; the job is still dead: redrive it to run it".to_owned())
             }
             Amended::Other => (false, OTHER_BODY.to_owned()),
+            Amended::Full => {
+                (false, "not changed: with this body the topic would be above its limit of bytes".to_owned())
+            }
             Amended::NotDead => {
                 (false, "not changed: the job is no longer a dead letter; run `amend` again".to_owned())
             }

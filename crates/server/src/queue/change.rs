@@ -112,6 +112,9 @@ pub(super) fn moved(answer: Rescheduled, yes: &str) -> (bool, String) {
         Rescheduled::ChangedAfterLeaseExpiry => {
             (true, format!("{yes}; a worker whose lease has expired may have started it"))
         }
+        Rescheduled::Full => {
+            (false, "not changed: with this body the topic would be above its limit of bytes".to_owned())
+        }
         Rescheduled::Running => (false, "not changed: the job is running".to_owned()),
         Rescheduled::Dead => {
             (false, "not changed: the job is a dead letter (see `dead redrive` and `amend`)".to_owned())

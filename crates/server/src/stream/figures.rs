@@ -42,6 +42,7 @@ impl Figures {
             () if self.groups.is_empty() => "no groups",
             () if self.groups.iter().any(GroupState::is_missing) => "a group is missing",
             () if self.groups.iter().any(GroupState::is_paused) => "a group is paused",
+            () if self.groups.iter().any(has_no_consumer) => "a group has no consumer",
             () => "active",
         }
     }
@@ -99,13 +100,24 @@ pub(crate) fn paused_until(group: &GroupState) -> Option<u64> {
     stats(group).filter_map(|stats| stats.paused_until).max()
 }
 
+/// Consumers make a call about once a second; one that is busy has leases.
+const SILENT_MS: u64 = 60_000;
+
+/// Whether no consumer reads the group.
+fn has_no_consumer(group: &GroupState) -> bool {
+    match group.mode {
+        Mode::Partition => owned(group) == 0,
+        Mode::Entry => stats(group).all(|stats| stats.silent_ms.is_none_or(|silent| silent > SILENT_MS)),
+    }
+}
+
 /// `active`, `paused`, ..
 pub(crate) fn state(group: &GroupState) -> String {
     match paused_until(group) {
         _ if group.is_missing() => "missing: Redis has lost it".to_owned(),
         Some(u64::MAX) => "paused".to_owned(),
         Some(until) => format!("paused until {}", time::text(until)),
-        None if group.mode == Mode::Partition && owned(group) == 0 => "no consumer".to_owned(),
+        None if has_no_consumer(group) => "no consumer".to_owned(),
         None => "active".to_owned(),
     }
 }

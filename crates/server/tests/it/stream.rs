@@ -285,7 +285,14 @@ async fn lost_group_is_behind() {
     let fixture = Fixture::on(redis.url()).await;
     fixture.append(1).await;
     fixture.handle_all().await;
-    assert_eq!(fixture.stream(&["lag", "orders"]).await.code, 0);
+    let lag = fixture.stream(&["lag", "orders"]).await;
+    assert!(lag.code == 0 && lag.out.contains("active"), "{}", lag.out);
+    // As if its last consumer had been away for longer than consumers are remembered.
+    for partition in 0..2 {
+        redis.command::<()>(&["DEL", &format!("{{evenkeel:s:orders:{partition}}}:g:billing:seen")]).await.unwrap();
+    }
+    let lag = fixture.stream(&["lag", "orders"]).await;
+    assert!(lag.code == 0 && lag.out.contains("no consumer"), "{}", lag.out);
     let log = "{evenkeel:s:orders:0}:log";
     redis.command::<()>(&["XGROUP", "DESTROY", log, "billing"]).await.unwrap();
     let lost = fixture.stream(&["lag", "orders"]).await;

@@ -23,8 +23,9 @@ const SHORTHANDS: [(&str, &str); 6] = [
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
 ];
-/// Every expression with an occurrence has one within this many days. The longest gap is that of 29 February around a year like 2100.
-const DAYS_MAX: u32 = 8 * 366 + 1;
+/// Every expression with an occurrence has one within this many days. The longest gap is that of a 29 February on one day of the week around
+/// a year like 2100: forty years.
+const DAYS_MAX: u32 = 40 * 366 + 1;
 
 /// A cron expression in a time zone.
 #[derive(Clone, Debug)]
@@ -223,6 +224,9 @@ mod tests {
             ["2026-02-28T08:00:00Z", "2026-02-28T08:20:00Z", "2026-02-28T08:40:00Z", "2026-02-28T10:00:00Z"]
         );
         assert_eq!(times("0 0 29 feb *", "UTC", after, 2), ["2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z"]);
+        // A day of the month with steps and a day of the week must both match. The expression "never occurred" after more than eight years.
+        assert_eq!(times("0 0 */30 2 wed", "UTC", after, 2), ["2034-02-01T00:00:00Z", "2040-02-01T00:00:00Z"]);
+        assert_eq!(times("0 0 29/2 feb */7", "UTC", "2088-03-01T00:00:00Z", 1), ["2128-02-29T00:00:00Z"]);
         assert_eq!(times("30 6 * * Mon-Fri", "UTC", after, 2), ["2026-03-02T06:30:00Z", "2026-03-03T06:30:00Z"]);
         assert_eq!(times("0 0 * * 7", "UTC", after, 1), times("@weekly", "UTC", after, 1));
         assert_eq!(

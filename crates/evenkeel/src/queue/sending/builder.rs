@@ -196,7 +196,7 @@ impl<'a, T: Send + Sync + 'static> JobBuilder<'a, T> {
 }
 
 /// Rejects an empty name, and one that is too long for a record.
-fn named(what: &str, bytes: usize) -> Result<(), QueueError> {
+pub(crate) fn named(what: &str, bytes: usize) -> Result<(), QueueError> {
     match bytes {
         0 => Err(QueueError::Invalid(format!("{what} must not be empty; omit it or give it at least one byte"))),
         bytes if bytes > NOTE_BYTES_MAX => Err(QueueError::Invalid(format!(

@@ -39,11 +39,11 @@ pub(crate) enum JobOperation {
     Withdraw(Retention),
 }
 
-/// The due time of a job for a call that may be repeated. The longest delay ends after the latest due time that the store accepts, and counts
+/// The due time of a job for a call that may be repeated. A time in the past means now. The longest delay ends after the latest due time that the store accepts, and counts
 /// until that one.
 pub(crate) fn due_at(when: When, now_ms: u64) -> u64 {
     match when {
-        When::At(due) => due,
+        When::At(due) => due.max(now_ms),
         When::In(delay) if guard("queue_latest_due_time") => now_ms.saturating_add(delay).min(TIME_MS_MAX / 4),
         When::In(delay) => now_ms.saturating_add(delay),
     }

@@ -113,7 +113,8 @@ impl<T, C> QueueBuilder<T, C> {
         pub fn shards(shards: u16) => settings.shards = Some(shards);
 
         /// The maximum number of jobs that wait or run. The queue rejects further jobs, or delays their senders
-        /// ([`when_full`](Self::when_full)). The limit is divided evenly among the shards. Default: the limit that was set last, else none.
+        /// ([`when_full`](Self::when_full)). The limit is divided evenly among the shards, and
+        /// a remainder is dropped; it must be at least the number of shards. Default: the limit that was set last, else none.
         pub fn jobs_max(jobs: u64) => settings.limits.jobs_max = Some(jobs);
 
         /// Like [`jobs_max`](Self::jobs_max), for the bytes of all jobs, including dead letters.

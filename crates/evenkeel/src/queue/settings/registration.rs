@@ -98,10 +98,19 @@ impl<T: Send + Sync + 'static> Core<T> {
     }
 }
 
-/// Sets the limits of a topic, divided evenly among its shards.
+/// Sets the limits of a topic, divided evenly among its shards: the shares together are never more than the limit.
 pub(crate) async fn set_limits(store: &QueueStore, limits: Limits, shards: &Shards) -> Result<(), QueueError> {
-    let share = |limit: u64| limit.div_ceil(u64::from(shards.count()));
-    let limits = Limits { jobs_max: limits.jobs_max.map(share), bytes_max: limits.bytes_max.map(share) };
+    let count = u64::from(shards.count());
+    let share = |limit: u64| match limit / count {
+        0 if limit > 0 => Err(QueueError::Invalid(format!(
+            "a limit of {limit} is below the number of shards, {count}, among which it is divided; set at least {count}"
+        ))),
+        share => Ok(share),
+    };
+    let limits = Limits {
+        jobs_max: limits.jobs_max.map(share).transpose()?,
+        bytes_max: limits.bytes_max.map(share).transpose()?,
+    };
     for shard in shards.iter() {
         store.set_limits(shard, limits).await?;
     }

@@ -1,7 +1,9 @@
 //! Lets an operator add a job.
 
 use super::Topic;
+use crate::queue::sending::builder::named;
 use bytes::Bytes;
+use evenkeel_protocol::codec::check_encoded;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{JobId, JobSpec, Note, Priority, Retention, Retries};
 use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard, When};
@@ -31,9 +33,14 @@ impl Topic {
     /// [`Durability`](crate::queue::Durability); a topic does not know what they ask for. With `Durability::Sql` the row is written first.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`] (a name and a unique key), [`QueueError::NeedsDatabase`]: nothing was added. [`QueueError::Link`], [`QueueError::Database`]: with a name, repeat the call;
+    /// [`QueueError::Codec`] (no consumer could decode the body), [`QueueError::Invalid`] (a name and a unique key, or an empty one),
+    /// [`QueueError::NeedsDatabase`]: nothing was added. [`QueueError::Link`], [`QueueError::Database`]: with a name, repeat the call;
     /// without one, the job may have been added although the call failed.
     pub async fn add(&self, new: NewTopicJob) -> Result<(JobId, Enqueued), QueueError> {
+        check_encoded(self.record.codec, &new.body)?;
+        for (what, text) in [("an id", new.name.as_ref()), ("a unique key", new.unique.as_ref().map(|(key, _)| key))] {
+            text.map_or(Ok(()), |text| named(what, text.len()))?;
+        }
         let (id, retention) = match (&new.name, &new.unique) {
             (Some(name), None) => (JobId::named(name.as_bytes()), Retention::AfterEnd(self.record.id_window_ms)),
             (None, Some((key, window))) => (

@@ -3,6 +3,7 @@
 
 use super::Topic;
 use bytes::Bytes;
+use evenkeel_protocol::codec::check_encoded;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::{Amend, Amended, Reschedule, Rescheduled, Revoked, When};
@@ -38,7 +39,7 @@ impl Topic {
     /// Gives a waiting job another body, which is encoded with the topic's codec; its due time stays.
     ///
     /// # Errors
-    /// As [`reschedule`](Self::reschedule).
+    /// As [`reschedule`](Self::reschedule); [`QueueError::Codec`]: no consumer could decode the body, nothing was sent.
     pub async fn edit(&self, id: JobId, body: Bytes) -> Result<Rescheduled, QueueError> {
         self.change(Reschedule { id, when: None, body: Some(body), codec: Some(self.record.codec) }).await
     }
@@ -46,8 +47,11 @@ impl Topic {
     /// Changes the due time, the body or both in one step.
     ///
     /// # Errors
-    /// As [`reschedule`](Self::reschedule).
+    /// As [`edit`](Self::edit).
     pub async fn change(&self, change: Reschedule) -> Result<Rescheduled, QueueError> {
+        if let Some(body) = &change.body {
+            check_encoded(change.codec.unwrap_or(self.record.codec), body)?;
+        }
         let answer = self.changes(&[change]).await?;
         answer.first().copied().ok_or_else(|| QueueError::Invalid("the store did not reply".to_owned()))
     }
@@ -66,9 +70,10 @@ impl Topic {
     /// [`Amended`]. It stays a dead letter: redrive it to run it.
     ///
     /// # Errors
-    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: it returns the same result. [`QueueError::NeedsDatabase`]: nothing
-    /// was changed.
+    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: it returns the same result. [`QueueError::NeedsDatabase`],
+    /// [`QueueError::Codec`] (no consumer could decode the body): nothing was changed.
     pub async fn amend(&self, id: JobId, seen: Bytes, body: Bytes) -> Result<Amended, QueueError> {
+        check_encoded(self.record.codec, &body)?;
         self.check_rows()?;
         let amend = Amend { id, seen, body, codec: Some(self.record.codec) };
         #[cfg(feature = "sql")]

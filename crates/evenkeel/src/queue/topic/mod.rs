@@ -42,6 +42,7 @@ use crate::queue::settings::registration::set_limits;
 use crate::queue::sharding::router::Router;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
+use evenkeel_protocol::past::in_seconds;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::register::TopicRecord;
@@ -199,8 +200,11 @@ impl Topic {
     /// again.
     ///
     /// # Errors
-    /// [`QueueError::Link`], [`QueueError::Database`], [`QueueError::NeedsDatabase`].
+    /// [`QueueError::Link`], [`QueueError::Database`], [`QueueError::NeedsDatabase`]. [`QueueError::Invalid`]: a time in seconds.
     pub async fn pause(&self, until: Option<u64>) -> Result<(), QueueError> {
+        if let Some(reason) = until.and_then(in_seconds) {
+            return Err(QueueError::Invalid(reason));
+        }
         self.check_rows()?;
         #[cfg(feature = "sql")]
         if let Some(rows) = &self.rows {

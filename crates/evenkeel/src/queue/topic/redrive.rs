@@ -136,8 +136,8 @@ impl TopicRedrive {
         /// instead of redriving every matching dead letter.
         pub fn only(ids: impl IntoIterator<Item = JobId>) => ids = Some(ids.into_iter().collect());
 
-        /// The number of redriven jobs that become due per second; later ones get a delay. Default: all are due at once.
-        pub fn per_second(letters: u32) => per_second = Some(letters.max(1));
+        /// The number of redriven jobs that become due per second, at least 1; later ones get a delay. Default: all are due at once.
+        pub fn per_second(letters: u32) => per_second = Some(letters);
 
         /// Stops after this number of dead letters; a call with the same name continues with the next ones.
         pub fn limit(letters: u64) => limit = Some(letters);
@@ -168,7 +168,7 @@ impl TopicRedrive {
     ///
     /// # Errors
     /// [`QueueError::Link`], [`QueueError::Database`]: some dead letters were redriven; a call with the same name continues.
-    /// [`QueueError::NeedsDatabase`]: none was redriven. [`QueueError::Invalid`]: the redrive of this name has a filter that this program
+    /// [`QueueError::NeedsDatabase`]: none was redriven. [`QueueError::Invalid`]: [`per_second`](Self::per_second) is 0, or the redrive of this name has a filter that this program
     /// does not know, or began with named jobs ([`only`](Self::only)) and this call names none; none was redriven.
     pub async fn run(&self) -> Result<RedriveReport, QueueError> {
         self.run_with(|_| {}).await
@@ -179,6 +179,11 @@ impl TopicRedrive {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_with(&self, mut progress: impl FnMut(&RedriveReport) + Send) -> Result<RedriveReport, QueueError> {
+        if self.per_second == Some(0) {
+            return Err(QueueError::Invalid(
+                "`per_second` must be at least 1, or nothing would be redriven".to_owned(),
+            ));
+        }
         self.topic.check_rows()?;
         #[cfg(feature = "sql")]
         if let Some(rows) = &self.topic.rows {

@@ -1,7 +1,7 @@
 //! The sink of the appends of units of work: they go to the streams of the keel, each sequence of a key once.
 
 use super::{Confirmed, Envelope, Sink, SinkError};
-use crate::stream::{Base, Streams};
+use crate::stream::{Base, CALL_BYTES_MAX, Streams};
 use evenkeel_link::support::{guard, ms};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::name::{Partition, partition_of, producer_of};
@@ -66,7 +66,7 @@ impl StreamAppends {
         messages: &[(usize, &Envelope)],
     ) -> Vec<(usize, Result<Confirmed, SinkError>)> {
         let mut answers = Vec::with_capacity(messages.len());
-        for part in messages.chunks(ITEMS_MAX) {
+        for part in in_calls(messages) {
             let places = part.iter().map(|(place, _)| *place);
             let (entries, wrong): (Vec<_>, Vec<_>) =
                 part.iter().map(|(_, message)| entry(message)).partition(Result::is_ok);
@@ -132,6 +132,23 @@ impl StreamAppends {
         }
         Err(SinkError::Retry("the partition was missing, although it was created again".to_owned()))
     }
+}
+
+/// The messages of one call each: at most as many, and as large together, as a call may be.
+fn in_calls<'a>(messages: &'a [(usize, &'a Envelope)]) -> impl Iterator<Item = &'a [(usize, &'a Envelope)]> {
+    let mut rest = messages;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |(_, message): &&(usize, &Envelope)| {
+            let is_first = bytes == 0;
+            bytes += message.payload.len().max(1);
+            is_first || bytes <= CALL_BYTES_MAX
+        };
+        let count = rest.iter().take(ITEMS_MAX).take_while(fits).count();
+        let (part, later) = rest.split_at(count);
+        rest = later;
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 /// Lets an entry follow the last one of its key that the log has. The relay sends a key without gaps, so Redis has lost those between, or an

@@ -4,6 +4,7 @@ use super::StreamAdmin;
 use crate::stream::sending::send::{Appended, until_answered};
 use bytes::Bytes;
 use evenkeel_link::Token;
+use evenkeel_protocol::codec::check_encoded;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::entry::Record;
 use evenkeel_protocol::stream::name::{partition_of, producer_of};
@@ -24,9 +25,14 @@ impl StreamAdmin {
     /// [`producer_window`](crate::stream::StreamBuilder::producer_window). `entries_max` does not apply.
     ///
     /// # Errors
-    /// [`StreamError::TooLarge`]: nothing was sent. [`StreamError::Link`] with `outcome_unknown`: it may have been appended; with a name,
+    /// [`StreamError::TooLarge`], [`StreamError::Codec`] (no consumer could decode the value), [`StreamError::Invalid`] (an empty name): nothing
+    /// was sent. [`StreamError::Link`] with `outcome_unknown`: it may have been appended; with a name,
     /// repeat the call.
     pub async fn append(&self, key: &[u8], value: Bytes, name: Option<&str>) -> Result<Appended, StreamError> {
+        check_encoded(self.codec(), &value)?;
+        if name.is_some_and(str::is_empty) {
+            return Err(StreamError::Invalid("the name of an append must not be empty; omit it".to_owned()));
+        }
         let record = Record { codec: self.codec(), body: value, ..Record::default() }.encode();
         let producer = match name {
             Some(name) => producer_of(format!("append/{name}").as_bytes(), key),

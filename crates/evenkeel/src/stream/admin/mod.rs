@@ -22,6 +22,7 @@ use super::consume::trim;
 use super::store::streams::Streams;
 use evenkeel_link::clock::UnixMs;
 use evenkeel_link::support::{guard, ms};
+use evenkeel_protocol::past::in_seconds;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
@@ -178,10 +179,13 @@ impl StreamAdmin {
     /// Handlers that run end as usual.
     ///
     /// # Errors
-    /// [`StreamError::UnknownGroup`]; [`StreamError::Link`]. [`StreamError::Partly`]: the group is paused in the first partitions only.
+    /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`]: a time in seconds; [`StreamError::Link`]. [`StreamError::Partly`]: the group is paused in the first partitions only.
     /// Repeating the call is idempotent.
     pub async fn pause(&self, group: &str, until: Option<UnixMs>) -> Result<(), StreamError> {
         let group = GroupName::new(group)?;
+        if let Some(reason) = until.and_then(|until| in_seconds(until.0)) {
+            return Err(StreamError::Invalid(reason));
+        }
         let all = self.base.partitions.len();
         for (done, partition) in self.base.partitions.iter().enumerate() {
             let paused = self.base.store.pause(partition, &group, until.map(|until| until.0)).await;

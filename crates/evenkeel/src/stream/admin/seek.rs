@@ -3,6 +3,7 @@
 use super::{StreamAdmin, partly, possible};
 use evenkeel_link::clock::UnixMs;
 use evenkeel_link::support::guard;
+use evenkeel_protocol::past::in_seconds;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
@@ -94,7 +95,10 @@ impl StreamAdmin {
     async fn concerned(&self, group: &GroupName, to: SeekTo) -> Result<Vec<(u16, &Partition)>, StreamError> {
         let (goal, concerned): (_, Vec<_>) = match to {
             SeekTo::Entry { partition, id } => (possible(id)?.ms, vec![(partition, self.partition(partition)?)]),
-            SeekTo::Time(UnixMs(ms)) => (ms, (0..self.partitions()).zip(&self.base.partitions).collect()),
+            SeekTo::Time(UnixMs(ms)) => (
+                in_seconds(ms).map_or(Ok(ms), |reason| Err(StreamError::Invalid(reason)))?,
+                (0..self.partitions()).zip(&self.base.partitions).collect(),
+            ),
             SeekTo::Start | SeekTo::End => (0, (0..self.partitions()).zip(&self.base.partitions).collect()),
         };
         if goal > self.base.store.now_ms() && guard("stream_seek_not_ahead") {

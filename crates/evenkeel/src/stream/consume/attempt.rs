@@ -44,14 +44,15 @@ pub(super) fn start<T: Send + Sync + 'static>(
 ) -> JoinHandle<()> {
     let worker = Arc::clone(worker);
     let base = &worker.run.core.base;
+    let failures = failures_of(&delivered) + 1;
     let span = tracing::info_span!(
-        "stream_entry", stream = %base.name, group = %worker.run.group, partition = worker.number, id = %delivered.id
+        "stream_entry", stream = %base.name, group = %worker.run.group, partition = worker.number, id = %delivered.id,
+        attempt = failures
     );
     let run = async move {
         let run = &worker.run;
         let flying = run.in_flight.enter(worker.number, delivered.id).await;
         let running = IsRunning::new(&run.metrics.running);
-        let failures = failures_of(&delivered) + 1;
         let attempt = async {
             tokio::select! {
                 biased;

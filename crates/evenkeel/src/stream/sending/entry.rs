@@ -5,10 +5,11 @@ use super::send::{self, Appended};
 use crate::stream::Base;
 use crate::stream::stream::Stream;
 use bytes::Bytes;
-use evenkeel_protocol::stream::StreamError;
+use evenkeel_protocol::codec::encode;
 use evenkeel_protocol::stream::entry::Record;
 use evenkeel_protocol::stream::name::producer_of;
-use evenkeel_protocol::stream::steps::{self, KEY_BYTES_MAX, RECORD_BYTES_MAX, SEQUENCE_MAX, Sequenced};
+use evenkeel_protocol::stream::steps::{self, SEQUENCE_MAX, Sequenced};
+use evenkeel_protocol::stream::{StreamError, check};
 use std::collections::BTreeMap;
 
 /// The most bytes of the headers, and of the trace context.
@@ -27,12 +28,11 @@ pub struct NewEntry<'a, T> {
 impl<'a, T: Send + Sync + 'static> NewEntry<'a, T> {
     pub(crate) fn new(stream: &'a Stream<T>, key: &[u8], value: &T) -> Self {
         let core = stream.core();
-        let mut body = Vec::new();
         let limit = core.settings.value_bytes_max;
-        let record = match core.codec.encode(value, &mut body) {
+        let record = match encode(&*core.codec, value) {
             Err(error) => Err(error.into()),
-            Ok(()) if body.len() > limit => Err(StreamError::TooLarge { bytes: body.len(), limit }),
-            Ok(()) => Ok(Record { codec: core.codec.id(), body: body.into(), ..Record::default() }),
+            Ok(body) if body.len() > limit => Err(StreamError::TooLarge { bytes: body.len(), limit }),
+            Ok(body) => Ok(Record { codec: core.codec.id(), body: body.into(), ..Record::default() }),
         };
         Self { stream, key: Bytes::copy_from_slice(key), record, headers: BTreeMap::new(), numbered: None }
     }
@@ -112,11 +112,7 @@ impl<'a, T: Send + Sync + 'static> NewEntry<'a, T> {
             }
         };
         let record = record.encode();
-        for (bytes, limit) in [(self.key.len(), KEY_BYTES_MAX), (record.len(), RECORD_BYTES_MAX)] {
-            if bytes > limit {
-                return Err(StreamError::TooLarge { bytes, limit });
-            }
-        }
+        check::sizes(&self.key, &record)?;
         self.stream.core().metrics.entry_bytes.record(record.len() as f64);
         Ok(steps::NewEntry { key: self.key, record, sequenced })
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 const ATTEMPTS: u32 = 8;
 const AGAIN: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_millis(500) };
 /// The most bytes of one call.
-const CALL_BYTES_MAX: usize = 4 << 20;
+pub(crate) const CALL_BYTES_MAX: usize = 4 << 20;
 
 /// Where an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

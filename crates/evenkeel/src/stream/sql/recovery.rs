@@ -122,7 +122,7 @@ async fn open_all(base: &Base, table: &dyn StreamTable) -> Result<(), StreamErro
         let last = last
             .filter(|_| guard("stream_ids_above_checkpoints"))
             .map_or(EntryId::MIN, |last| EntryId::at(last.ms + 1));
-        base.store.open(partition, &specs, last).await?;
+        base.open_again(partition, &specs, last).await?;
     }
     Ok(())
 }

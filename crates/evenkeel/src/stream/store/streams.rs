@@ -8,6 +8,7 @@ use crate::stream::consume::Listeners;
 use crate::stream::sql::Databases;
 use evenkeel_link::clock::Clock;
 use std::sync::Arc;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The state that the streams of one keel share.
 pub(crate) struct Streams {
@@ -16,9 +17,32 @@ pub(crate) struct Streams {
     pub(crate) store: StreamStore,
     /// The wake-up listeners of all consumers of this process.
     pub(crate) listeners: Arc<Listeners>,
+    /// The reads whose replies may be large.
+    pub(crate) heavy: HeavyReads,
     /// The databases in which streams may be registered.
     #[cfg(feature = "sql")]
     pub(crate) databases: Databases,
+}
+
+/// Bounds the reads with large replies that are on the way to one process at the same time: on the connection that they share, all
+/// other replies wait behind them.
+pub(crate) struct HeavyReads(Semaphore);
+
+/// The maximum number of reads with large replies at the same time.
+const HEAVY_MAX: usize = 2;
+
+impl Default for HeavyReads {
+    fn default() -> Self {
+        Self(Semaphore::new(HEAVY_MAX))
+    }
+}
+
+impl HeavyReads {
+    /// Waits for the turn of a read, if its reply may be large.
+    pub(crate) async fn turn(&self, is_heavy: bool) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        if is_heavy { self.0.acquire().await.ok() } else { None }
+    }
 }
 
 impl Streams {
@@ -43,6 +67,7 @@ impl Streams {
             reporter: Arc::clone(&context.reporter),
             store,
             listeners: Arc::default(),
+            heavy: HeavyReads::default(),
             #[cfg(feature = "sql")]
             databases: Databases::default(),
         }

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use evenkeel::Keel;
+use evenkeel::codec::Raw;
 use evenkeel::queue::QueueError;
 use evenkeel::queue::topic::alert::{AlertKind, AlertLimits, Watch};
 use evenkeel::queue::topic::{Amended, Filter, JobState, NewTopicJob, Topic, Why};
@@ -22,7 +23,7 @@ const HOUR_MS: u64 = 3_600_000;
 
 /// A topic over three shards in its own keel.
 async fn opened(keel: &Keel) -> Result<Topic> {
-    keel.queue::<String>("mail").shards(SHARDS).open().await?;
+    keel.queue::<String>("mail").codec(Raw).shards(SHARDS).open().await?;
     Ok(keel.topic("mail").await?)
 }
 
@@ -232,9 +233,12 @@ async fn alerts_are_raised_and_cleared_once() -> Result<()> {
     let mut watch = Watch::new(topic.clone(), limits);
     assert_eq!(watch.look().await?, []);
     for number in 0..4 {
-        // Due a second ago, which is late at any resolution of the clock.
-        let due = When::At(topic.stats().await?.total.now - 1_000);
-        topic.add(new(&format!("letter {number}"), due)).await?;
+        topic.add(new(&format!("letter {number}"), When::In(0))).await?;
+    }
+    // They are late once a millisecond has passed.
+    let added_at = topic.stats().await?.total.now;
+    while topic.stats().await?.total.now <= added_at {
+        tokio::task::yield_now().await;
     }
     let kinds = |alerts: &[evenkeel::queue::topic::alert::Alert]| -> Vec<(AlertKind, bool)> {
         alerts.iter().map(|alert| (alert.kind, alert.raised)).collect()

@@ -1,7 +1,7 @@
 //! Steps on jobs that the caller has not leased: `revoke`, `reschedule`, `rescue`.
 
 use super::state::{ShardState, due_at, note_error};
-use crate::queue::job::{End, ErrorClass, Job, JobId, Retries};
+use crate::queue::job::{End, ErrorClass, Job, JobId, JobSpec, Retries};
 use crate::queue::steps::{
     CRASH_DELAY_MS_MAX, Fate, Reschedule, Rescheduled, Rescue, Rescued, Revoked, State, Verdict, WORKER_SILENT_MS,
     Worker,
@@ -57,10 +57,16 @@ impl ShardState {
                     .map_or(Rescheduled::Unknown, |completion| Rescheduled::Ended(completion.end));
             }
         };
+        if let (Some(body), Some((job, _, _))) = (&change.body, self.live(change.id)) {
+            let edited = JobSpec { body: body.clone(), codec: change.codec, ..job.spec.clone() };
+            if self.is_above_limit(job, edited) {
+                return Rescheduled::Full;
+            }
+        }
         let Some(mut job) = self.take(change.id) else { return Rescheduled::Unknown };
         job.lease_expired |= job.token.is_some();
         let due = match (change.when, state) {
-            (Some(when), _) => due_at(when, now),
+            (Some(when), _) => due_at(when, now).max(now),
             (None, State::Waiting(_)) => score,
             (None, _) => now,
         };

@@ -34,7 +34,7 @@ impl ShardState {
         {
             return Enqueued::Taken(*owner);
         }
-        let due = due_at(new.when, now);
+        let due = due_at(new.when, now).max(now);
         let job = Box::new(Job::accepted(new.spec.clone(), now, due));
         let bytes = u64::try_from(encoded_len(&job)).unwrap_or(u64::MAX);
         if self.limits.jobs_max.is_some_and(|jobs_max| self.working() >= jobs_max)

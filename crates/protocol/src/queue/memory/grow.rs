@@ -30,7 +30,7 @@ impl ShardState {
     fn close(&mut self, close: Close) -> Inherited {
         if self.shards.is_none_or(|shards| shards < close.shards) {
             self.shards = Some(close.shards);
-            let share = |limit: u64| (limit * u64::from(close.before)).div_ceil(u64::from(close.shards));
+            let share = |limit: u64| (limit * u64::from(close.before) / u64::from(close.shards)).max(1);
             match close.inherits {
                 Some(inherited) => {
                     self.paused_until = match inherited.paused {

@@ -1,7 +1,7 @@
 //! Operator steps: `amend`, `redrive`, `forget`, `delete`, `purge`, `resume`.
 
 use super::state::{Expiring, Record, RedriveState, ShardState};
-use crate::queue::job::{End, FORGET_MS, JobId, Note, Retention};
+use crate::queue::job::{End, FORGET_MS, JobId, JobSpec, Note, Retention};
 use crate::queue::steps::{Amend, Amended, Redrive, RedriveVerdict, Redriven, State};
 use evenkeel_link::support::guard;
 
@@ -24,6 +24,10 @@ impl ShardState {
         }
         if job.spec.body != amend.seen && guard("model_amend_seen") {
             return Amended::Other;
+        }
+        let amended = JobSpec { body: amend.body.clone(), codec: amend.codec, ..job.spec.clone() };
+        if self.is_above_limit(job, amended) {
+            return Amended::Full;
         }
         let Some(mut job) = self.take(amend.id) else { return Amended::Unknown };
         (job.spec.body, job.spec.codec) = (amend.body.clone(), amend.codec);

@@ -2,7 +2,7 @@
 
 use crate::queue::grow::Transfer;
 use crate::queue::job::{
-    CompletionRecord, ERRORS_KEPT_MAX, End, ErrorClass, ErrorNote, Job, JobId, Note, REVOKE_MS_MIN, Retention,
+    CompletionRecord, ERRORS_KEPT_MAX, End, ErrorClass, ErrorNote, Job, JobId, JobSpec, Note, REVOKE_MS_MIN, Retention,
     UniqueKey,
 };
 use crate::queue::record::encoded_len;
@@ -104,6 +104,12 @@ impl ShardState {
             Record::Live { job, state, score } => Some((job, *state, *score)),
             Record::Ended(_) => None,
         }
+    }
+
+    /// Whether the topic would be above its limit of bytes if a job became larger by a change.
+    pub(crate) fn is_above_limit(&self, held: &Job, changed: JobSpec) -> bool {
+        let (before, after) = (size(held), size(&Job { spec: changed, ..held.clone() }));
+        after > before && self.limits.bytes_max.is_some_and(|bytes_max| self.bytes + after - before > bytes_max)
     }
 
     /// The completion record with this id, unless it has expired.

@@ -82,6 +82,7 @@ pub(crate) fn amend(reply: &Value) -> Result<Amended, QueueError> {
         1 => Amended::Changed,
         2 => Amended::Other,
         3 => Amended::NotDead,
+        4 => Amended::Full,
         code => {
             let end = code.checked_sub(16).and_then(|code| u8::try_from(code).ok()).and_then(End::from_code);
             Amended::Ended(end.ok_or_else(|| unexpected("amend"))?)

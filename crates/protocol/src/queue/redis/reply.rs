@@ -130,6 +130,7 @@ pub(crate) fn reschedule(reply: Value) -> Parsed<Vec<Rescheduled>> {
         2 => Ok(Rescheduled::ChangedAfterLeaseExpiry),
         3 => Ok(Rescheduled::Running),
         4 => Ok(Rescheduled::Dead),
+        5 => Ok(Rescheduled::Full),
         code => end(code.wrapping_sub(16)).map(Rescheduled::Ended),
     };
     bulk(reply)?.iter().map(answer).collect()

@@ -7,6 +7,13 @@ local function due_at(when)
   return string.sub(when, 1, 1) == '+' and NOW + due or due
 end
 
+-- The due time that a caller asks for: a time in the past means now.
+local function requested(when)
+  local due = due_at(when)
+  due = math.max(due, NOW) -- guard: queue_past_is_now
+  return due
+end
+
 -- Adds the job to the waiting ones, or to the dead letters.
 local function accept(id, due, raw, j, is_dead)
   j.enqueued = NOW

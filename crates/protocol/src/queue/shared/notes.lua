@@ -9,6 +9,11 @@ local function notes_of(id, j)
   return string.sub(call('GETRANGE', JOB .. id, -4 - length, -1), 1, length), length + 4
 end
 
+-- The bytes by which a record grows with another body.
+local function growth(id, j, body)
+  return j.body_at - 1 + #body + select(2, notes_of(id, j)) - call('STRLEN', JOB .. id)
+end
+
 -- Calls visit(kind, bytes, first, last) for each entry.
 local function each_note(notes, visit)
   local at = 1

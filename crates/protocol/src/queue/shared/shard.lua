@@ -60,6 +60,13 @@ local function add(total, by)
   totals[total] = (totals[total] or 0) + by
 end
 
+-- Whether the records are above the topic's limit with so many bytes more.
+local function above_limit(bytes)
+  local above = false
+  above = bytes > 0 and meta.bytes + (totals.bytes or 0) + bytes > meta.bytes_max -- guard: queue_bytes_max
+  return above
+end
+
 local function save_totals()
   for total, by in pairs(totals) do
     if by ~= 0 then call('HINCRBY', META, total, by) end

@@ -47,6 +47,8 @@ pub enum Rescheduled {
     Running,
     /// It is a dead letter: nothing changed.
     Dead,
+    /// With the new body the topic would be above its limit of bytes: nothing changed.
+    Full,
     /// It had ended before.
     Ended(End),
     /// Never stored, or without a completion record.
@@ -75,6 +77,8 @@ pub enum Amended {
     Other,
     /// It waits or runs: nothing changed. `reschedule` edits a waiting job.
     NotDead,
+    /// With the new body the topic would be above its limit of bytes: nothing changed.
+    Full,
     /// It had ended before.
     Ended(End),
     /// Never stored, or without a completion record.

@@ -43,6 +43,10 @@ impl<K: Clone + Display + Ord> Index<K> {
         self.by_time.first().map(|(time, _, _)| *time)
     }
 
+    pub(super) fn last_time(&self) -> Option<u64> {
+        self.by_time.last().map(|(time, _, _)| *time)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.times.len()
     }

@@ -12,7 +12,8 @@ use super::id::EntryId;
 use super::name::{GroupName, Partition};
 use super::steps::{
     Append, Appended, DeadLetter, Entry, FOREVER_MS, GroupSpec, GroupStats, Heartbeat, ITEMS_MAX, Joined, Opened,
-    Position, ReadEntries, Reader, Redriven, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
+    Position, REPLY_BYTES_MAX, ReadEntries, Reader, Redriven, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed,
+    Verdict,
 };
 use crate::args::Args;
 use crate::foreign::at_key;
@@ -40,12 +41,28 @@ impl RedisStream {
         Ok(reply.map_err(|error| at_key(error, &format!("one of the keys {}:*", partition.tag())))?)
     }
 
-    /// `XRANGE` after an id.
-    async fn range(&self, partition: &Partition, key: &str, after: EntryId, limit: usize) -> Result<Value> {
-        let key = format!("{}:{key}", partition.tag());
-        let cmd = redis::cmd("XRANGE").arg(&key).arg(format!("({after}")).arg("+").arg("COUNT").arg(limit).take();
-        let reply = self.link.command(partition.tag().as_bytes(), &cmd).await;
-        Ok(reply.map_err(|error| at_key(error, &key))?)
+    /// What a log of the partition has after an id, at most `limit`, with as many calls as the size of a reply requires. `size` is the id
+    /// of an item, and the bytes of its key and record.
+    async fn page<T>(
+        &self,
+        (partition, key): (&Partition, &str),
+        mut after: EntryId,
+        limit: usize,
+        parse: impl Fn(Value) -> Result<Vec<T>>,
+        size: impl Fn(&T) -> (EntryId, usize),
+    ) -> Result<Vec<T>> {
+        let mut all = Vec::new();
+        loop {
+            let args = Args::default().bytes(key).id(after).size(limit - all.len());
+            let reply = self.link.run(&scripts::PAGE, &[partition.tag().as_bytes()], &args.slices()).await;
+            let some = parse(reply.map_err(|error| at_key(error, &format!("{}:{key}", partition.tag())))?)?;
+            let bytes: usize = some.iter().map(|item| size(item).1).sum();
+            after = some.last().map_or(after, |last| size(last).0);
+            all.extend(some);
+            if bytes < REPLY_BYTES_MAX || all.len() >= limit {
+                return Ok(all);
+            }
+        }
     }
 }
 
@@ -195,7 +212,8 @@ impl StreamSteps for RedisStream {
 
     async fn entries(&self, partition: &Partition, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         check::page(limit)?;
-        reply::entries(self.range(partition, "log", after, limit).await?)
+        let size = |entry: &Entry| (entry.id, entry.key.len() + entry.record.len());
+        self.page((partition, "log"), after, limit, reply::entries, size).await
     }
 
     async fn dead(
@@ -206,6 +224,7 @@ impl StreamSteps for RedisStream {
         limit: usize,
     ) -> Result<Vec<DeadLetter>> {
         check::page(limit)?;
-        reply::dead(self.range(partition, &format!("g:{group}:dead"), after, limit).await?)
+        let size = |letter: &DeadLetter| (letter.id, letter.key.len() + letter.record.len());
+        self.page((partition, &format!("g:{group}:dead")), after, limit, reply::dead, size).await
     }
 }

@@ -189,6 +189,7 @@ pub(super) fn stats(reply: Value) -> Parsed<Reply<GroupStats>> {
             Value::Int(number) => u64::try_from(number).ok(),
             _ => None,
         };
+        let silent_ms = u64::try_from(integer(&next(&mut parts)?)?).ok();
         let mode = if mode == 1 { Mode::Partition } else { Mode::Entry };
         let owner = if owner.is_empty() { None } else { Some((token(&owner)?, fence, lease_left)) };
         let paused_until = (paused > 0).then_some(if paused >= FOREVER_MS { u64::MAX } else { paused });
@@ -208,6 +209,7 @@ pub(super) fn stats(reply: Value) -> Parsed<Reply<GroupStats>> {
             parked_keys,
             owner,
             paused_until,
+            silent_ms,
         })
     })
 }

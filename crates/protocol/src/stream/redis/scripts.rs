@@ -22,5 +22,6 @@ scripts! {
     pub(super) static PAUSE = "stream_pause-1" in "operate", "allow-oom", ["log", "group"];
     pub(super) static TRIM = "stream_trim-1" in "log", "allow-oom", ["log"];
     pub(super) static SWEEP = "stream_sweep-1" in "operate", "allow-oom", ["log", "group"];
+    pub(super) static PAGE = "stream_page-1" in "operate", "no-writes", ["log"];
     pub(super) static STATS = "stream_stats-1" in "operate", "no-writes", ["log", "group", "delivery", "read"];
 }

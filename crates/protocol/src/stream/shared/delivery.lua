@@ -4,6 +4,14 @@ local PARTS = 4 -- of an entry in a reply
 local FAILED, CRASHED, DIED = 1, 2, 3
 local NOTES_MAX = 8
 
+-- The bytes of the keys and records of the reply, and whether it takes no further entry.
+local bytes = 0
+local function is_full(bytes_max)
+  local full = false
+  full = bytes >= bytes_max -- guard: stream_reply_bytes
+  return full
+end
+
 -- Errors, crashes, the deliveries that ended with an outcome and ran alone last, and notes.
 local function tries_of(id)
   local raw = g.has_failed and call('HGET', TRIES, id)
@@ -83,6 +91,7 @@ local function deliver(out, id, fields, count, due, lease_expired)
       call('HSET', TRIES, id, raw)
     end
   end
+  bytes = bytes + #k + #e
   local n = #out
   local is_first = count == 1 and due == -1 and parked == 0 and origin == '' and raw == ''
   out[n + 1], out[n + 2] = id, is_first and '' or { count, due, parked, origin, raw }

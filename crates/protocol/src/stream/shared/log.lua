@@ -14,6 +14,10 @@ local function value(reply, name)
   end
 end
 
+-- A reply takes no further entry once its keys and records have this many bytes. The size of an entry is known only once it is read, so
+-- entries are read in parts of a few.
+local BYTES_MAX, PART = 4194304, 8
+
 local NEXT_ID = text(NOW) .. '-*'
 
 -- Appends under the server's time; under the time of the last entry, if the clock was set back.

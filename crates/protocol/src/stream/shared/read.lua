@@ -12,24 +12,27 @@ local function pause_left()
   return paused >= FOREVER and -1 or paused - NOW
 end
 
--- Whether a read skipped entries that were sent back to other groups: later ones may be unread.
-local skipped = false
+-- Whether a read skipped entries that were sent back to other groups, or ended before the size of its reply allowed more: later ones may
+-- be unread.
+local skipped, cut = false, false
 
 -- The ms until another read returns something: until an entry is due again, or its lease ends; -1 if there is none.
 local function next_in(lease_now)
   if skipped then return 0 end -- guard: stream_skipped_read_again
+  if cut then return 0 end
   local due = tonumber(call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2])
   local ends = tonumber(call('ZRANGE', LEASED, 0, 0, 'WITHSCORES')[2])
   local first = math.min(due and math.max(due - NOW, 0) or FOREVER, ends and math.max(ends - lease_now, 0) or FOREVER)
   return first < FOREVER and first or -1
 end
 
--- Delivers entries for the first time; false if the group is missing. An entry that was sent back to another group is skipped.
-local function read_new(out, me, limit, deadline)
-  if limit <= 0 then return true end
-  local streams, new, leased = native('XREADGROUP', 'GROUP', group, me, 'COUNT', limit, 'STREAMS', LOG, '>'), {}, {}
-  if streams == nil then return false end
-  for _, found in ipairs(streams and streams[1][2] or {}) do
+-- Delivers a part of the entries for the first time; returns how many it has read, nil if the group is missing. An entry that was sent back
+-- to another group is skipped.
+local function read_part(out, me, limit, new)
+  local streams = native('XREADGROUP', 'GROUP', group, me, 'COUNT', limit, 'STREAMS', LOG, '>')
+  if streams == nil then return nil end
+  local all = streams and streams[1][2] or {}
+  for _, found in ipairs(all) do
     local id, fields = found[1], found[2]
     local only, skips = #fields > 4 and value(fields, 'g'), false
     skips = only and only ~= group -- guard: stream_only_its_group
@@ -40,6 +43,21 @@ local function read_new(out, me, limit, deadline)
       deliver(out, id, fields, 1, -1, false)
       new[#new + 1] = id
     end
+  end
+  return #all
+end
+
+-- Delivers entries for the first time; false if the group is missing.
+local function read_new(out, me, limit, deadline)
+  local new, leased = {}, {}
+  while limit > 0 do
+    cut = is_full(BYTES_MAX)
+    if cut then break end
+    local part = math.min(limit, PART)
+    local found = read_part(out, me, part, new)
+    if not found then return false end
+    limit = limit - part
+    if found < part then break end
   end
   if g.mode == BY_PARTITION or #new == 0 then return true end
   -- The last one first: a small sorted set is searched from its begin for each.

@@ -35,7 +35,7 @@ pub struct ReadEntries {
     /// The last entry of the log, from which a consumer waits for more.
     pub tail: EntryId,
     /// The time until another read returns something: until an entry is delivered again, or a pause ends; 0 if entries that were sent back
-    /// to other groups were skipped. `None`: not before something else happens.
+    /// to other groups were skipped, or the reply was full before `limit`. `None`: not before something else happens.
     pub next_in_ms: Option<u64>,
     /// Whether the group is paused.
     pub is_paused: bool,
@@ -50,6 +50,14 @@ pub struct TakenOver {
     pub lost: Vec<EntryId>,
     /// Where the next page begins; `None` after the last one.
     pub next: Option<EntryId>,
+}
+
+impl Delivered {
+    /// The bytes of its key and its record.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.key.len() + self.record.len()
+    }
 }
 
 /// A delivery.

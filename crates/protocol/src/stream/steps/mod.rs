@@ -21,6 +21,11 @@ use evenkeel_link::Token;
 pub const ITEMS_MAX: usize = 500;
 /// The maximum length of an entry's record.
 pub const RECORD_BYTES_MAX: usize = 1 << 20;
+/// A reply takes no further entry once its keys and records have this many bytes: it has at most these, and those of
+/// [`PART_ITEMS`] entries more.
+pub const REPLY_BYTES_MAX: usize = 4 << 20;
+/// The number of new entries that are read at once, because the size of an entry is known only once it is read.
+pub(crate) const PART_ITEMS: usize = 8;
 /// The maximum length of an entry's key.
 pub const KEY_BYTES_MAX: usize = 512;
 /// The highest sequence of a producer: Lua's numbers are exact up to this.
@@ -75,7 +80,7 @@ pub trait StreamSteps: Send + Sync {
         lease_ms: u64,
     ) -> Result<Reply<Vec<Token>>>;
     /// In [`Mode::Partition`] takes over all pending entries, in order; in [`Mode::Entry`] returns those of this consumer, whose delivery
-    /// may have been lost with a reply.
+    /// may have been lost with a reply. A page has up to `limit` entries, within the bytes of a reply.
     async fn take_over(
         &self,
         partition: &Partition,
@@ -84,7 +89,7 @@ pub trait StreamSteps: Send + Sync {
         after: EntryId,
         limit: usize,
     ) -> Result<Reply<TakenOver>>;
-    /// Delivers up to `limit` entries. `lease_ms` is the lease of each in [`Mode::Entry`].
+    /// Delivers up to `limit` entries, within the bytes of a reply. `lease_ms` is the lease of each in [`Mode::Entry`].
     async fn read(
         &self,
         partition: &Partition,

@@ -110,4 +110,6 @@ pub struct GroupStats {
     pub owner: Option<(Token, u64, u64)>,
     /// Until when the group is paused; `u64::MAX` until it is resumed.
     pub paused_until: Option<u64>,
+    /// The time since the last call of a consumer, in ms; 0 while an entry is leased. `None`: no consumer is known.
+    pub silent_ms: Option<u64>,
 }

@@ -49,7 +49,13 @@ impl Body {
 /// The body of a request: exactly one of the two fields.
 pub(super) fn sent(body: Option<&RawValue>, base64: Option<&str>, codec: u8) -> Result<Bytes, Problem> {
     match (body, base64) {
-        (Some(body), None) if codec == JSON => Ok(Bytes::copy_from_slice(body.get().as_bytes())),
+        (Some(body), None) if codec == JSON => {
+            let text = body.get();
+            // The request was valid JSON, in which half of a surrogate pair, for example, is not decoded.
+            serde_json::from_str::<Value>(text)
+                .map_err(|error| invalid("body", format!("No consumer could decode `body`: {error}.")))?;
+            Ok(Bytes::copy_from_slice(text.as_bytes()))
+        }
         (Some(_), None) => {
             Err(invalid("body", "The jobs of this topic are not JSON: send the encoded body as `body_base64`."))
         }
@@ -57,7 +63,7 @@ pub(super) fn sent(body: Option<&RawValue>, base64: Option<&str>, codec: u8) -> 
             let bytes = STANDARD
                 .decode(text)
                 .map_err(|error| invalid("body_base64", format!("`body_base64` is not valid Base64: {error}.")))?;
-            let is_json = codec != JSON || serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();
+            let is_json = codec != JSON || serde_json::from_slice::<Value>(&bytes).is_ok();
             if !is_json {
                 let detail = "The jobs of this topic are JSON, and `body_base64` does not contain JSON.";
                 return Err(invalid("body_base64", detail));
@@ -79,6 +85,15 @@ mod tests {
         let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
         assert_eq!(sent(Some(&raw), None, JSON).unwrap(), text.as_bytes());
         assert_eq!(serde_json::to_string(&Body::of(text.as_bytes())).unwrap(), format!("{{\"body\":{text}}}"));
+    }
+
+    #[test]
+    fn body_that_no_consumer_could_decode_is_invalid() {
+        for text in ["\"\\ud800\"", "1e999"] {
+            let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
+            assert!(sent(Some(&raw), None, JSON).is_err(), "{text}");
+            assert!(sent(None, Some(&STANDARD.encode(text)), JSON).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ macro_rules! queue_suite {
     ($rig:path) => {
         $crate::queue_suite!($rig:
             // time
-            job_is_never_delivered_early, delay_counts_from_the_server_clock, clock_set_back_does_not_extend_a_lease,
+            job_is_never_delivered_early, time_in_the_past_means_now, delay_counts_from_the_server_clock, clock_set_back_does_not_extend_a_lease,
             body_outlives_any_delay, job_past_its_deadline_expires,
             // enqueue
             enqueue_with_caller_id_is_idempotent, finished_job_without_id_leaves_no_key_behind,
@@ -57,7 +57,7 @@ macro_rules! queue_suite {
             // revoke
             revoke_reports_what_happened, repeated_revoke_returns_the_same_result, job_with_expired_lease_can_be_revoked,
             late_enqueue_does_not_revive_a_revoked_job, waiting_job_is_rescheduled_and_edited,
-            running_job_is_not_rescheduled, job_with_expired_lease_can_be_rescheduled, reschedule_moves_the_job_deadline,
+            edit_above_the_limit_of_bytes_changes_nothing, running_job_is_not_rescheduled, job_with_expired_lease_can_be_rescheduled, reschedule_moves_the_job_deadline,
             // put
             newest_version_wins, withdrawal_before_its_job_prevents_the_job, newer_version_supersedes_a_running_job,
             versions_above_lua_numbers_are_compared_exactly, newer_version_keeps_the_fence,

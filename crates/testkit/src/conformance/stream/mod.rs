@@ -38,6 +38,7 @@ macro_rules! stream_suite {
             clock_set_back_does_not_extend_an_entry_lease, heartbeat_keeps_the_entry,
             heartbeat_of_a_former_delivery_is_rejected, heartbeat_of_a_delayed_entry_is_rejected,
             new_entries_flow_while_many_fail, paused_group_delivers_nothing, deliveries_of_a_lost_reply_are_found_again,
+            reply_with_large_entries_ends_early,
             // settle
             settlement_of_a_former_delivery_changes_nothing, settlement_of_an_earlier_count_changes_nothing,
             repeated_settlement_counts_one_error, settlement_from_before_a_seek_changes_nothing,

@@ -1,9 +1,9 @@
 //! Which consumer gets an entry, when, and again.
 
-use super::rig::{LEASE_MS, Rig, delivery, done, ids, retry};
+use super::rig::{LEASE_MS, Rig, appending, delivery, done, entry, ids, retry};
 use anyhow::Result;
 use evenkeel_protocol::stream::id::EntryId;
-use evenkeel_protocol::stream::steps::{Mode, Outcome, StreamSteps, Verdict};
+use evenkeel_protocol::stream::steps::{Mode, Outcome, RECORD_BYTES_MAX, StreamSteps, Verdict};
 
 /// Each entry once, in the order of the log.
 pub async fn entry_is_delivered_to_one_consumer<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
@@ -138,5 +138,44 @@ pub async fn deliveries_of_a_lost_reply_are_found_again<S: StreamSteps>(rig: &Ri
     let read = rig.read(ann, 2).await?;
     rig.read(bob, 1).await?;
     assert_eq!(rig.take_over(ann, EntryId::MIN).await?.entries, read);
+    Ok(())
+}
+
+/// Reads and take-overs counted their entries, not the bytes: one reply had 300 entries of 1 MB, and broke the connection.
+pub async fn reply_with_large_entries_ends_early<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+    rig.open(Mode::Entry).await?;
+    let large = "x".repeat(RECORD_BYTES_MAX);
+    for _ in 0..5 {
+        let call = appending(vec![entry("a", &large), entry("a", &large), entry("a", &large), entry("a", &large)]);
+        rig.streams.append(&rig.partition, &call).await?;
+    }
+    let page = rig.streams.entries(&rig.partition, EntryId::MIN, 100).await?;
+    let all: Vec<EntryId> = page.iter().map(|entry| entry.id).collect();
+    assert_eq!(all.len(), 20, "a page is complete");
+    let reader = rig.join(1).await?;
+    let first = rig.look(reader, 100).await?;
+    assert_eq!((ids(&first.entries), first.next_in_ms), (all[..8].to_vec(), Some(0)), "more is read at once");
+    for read in &first.entries {
+        rig.settle(reader, delivery(read), retry(0)).await?;
+    }
+    let mut counts = Vec::new();
+    for _ in 0..4 {
+        let read = rig.look(reader, 100).await?.entries;
+        counts.push(read.iter().map(|delivered| delivered.count).collect::<Vec<_>>());
+    }
+    let new = |again: usize, new: usize| [vec![2; again], vec![1; new]].concat();
+    assert_eq!(
+        counts,
+        [new(2, 8), new(2, 4), new(4, 0), new(0, 0)],
+        "failed entries leave half of a reply to new ones"
+    );
+    let (mut after, mut pages) = (EntryId::MIN, Vec::new());
+    loop {
+        let page = rig.take_over(reader, after).await?;
+        pages.push(page.entries.len());
+        let Some(next) = page.next else { break };
+        after = next;
+    }
+    assert_eq!(pages, [4, 4, 4, 4, 4, 0]);
     Ok(())
 }

@@ -116,6 +116,11 @@ pub(super) const ROWS: &[Mutant] = &[
     ),
     mutant("queue_paused", "A paused topic delivers jobs.", "queue::scripts::paused_topic_delivers_nothing"),
     mutant("queue_never_early", "Jobs start before they are due.", "queue::scripts::job_is_never_delivered_early"),
+    mutant(
+        "queue_past_is_now",
+        "A job for a time in the past expires without having run, and overtakes older ones.",
+        "queue::scripts::time_in_the_past_means_now",
+    ),
     mutant("queue_expired", "A job runs after its deadline.", "queue::scripts::job_past_its_deadline_expires"),
     mutant(
         "queue_claim_bytes",

@@ -45,6 +45,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::scripts::read_without_a_free_slot_is_rejected",
     ),
     mutant(
+        "stream_reply_bytes",
+        "A reply has hundreds of megabytes of entries, and breaks the connection that all calls of the process share.",
+        "stream::scripts::reply_with_large_entries_ends_early",
+    ),
+    mutant(
         "stream_lease_clock",
         "A clock that is set back extends a dead owner's lease by as much.",
         "stream::scripts::clock_set_back_does_not_extend_a_partition_lease",

@@ -105,11 +105,12 @@ async fn turn<T: Send + Sync + 'static>(
         biased;
         settled = until_answered(worker, call, sequence) => settled,
         () = async { reached(&mut run.phases.clone(), Phase::Over).await } => return None,
+        () = idle_drain(worker, settlements.is_empty()) => return None,
     };
     let answered = run.core.clock.now();
-    let claimed = match settled {
-        Ok(Settled::Done(claimed)) => claimed,
-        Ok(Settled::Stale) => {
+    let (claimed, sent) = match settled {
+        Ok((Settled::Done(claimed), sent)) => (claimed, sent),
+        Ok((Settled::Stale, _)) => {
             tracing::error!(shard = ?worker.shard, "another worker uses the id of this one; taking a new id");
             worker.take_new_id();
             *sequence = 0;
@@ -125,7 +126,7 @@ async fn turn<T: Send + Sync + 'static>(
     record_verdicts(worker, settlements, &claimed.verdicts);
     settlements.clear();
     let next = claimed.next;
-    begin(worker, claimed, slots);
+    begin(worker, claimed, sent, slots);
     drop(suspects);
     worker.set_backlogged(next.due.is_some_and(|due| due <= next.now));
     Some(look_at(answered, next))
@@ -144,17 +145,28 @@ fn call<T>(worker: &ShardWorker<T>, sequence: u64, settlements: Settlements, lim
     }
 }
 
-/// Repeats the call until the store answers it: after a lost reply under the same sequence. A permanent error ends it, and so does the
+/// Waits until the consumer drains and this worker has had nothing to run or to settle for the time of a last call: a claim without a reply
+/// is given up, and its jobs, if it has any, are redelivered when their leases expire.
+async fn idle_drain<T>(worker: &ShardWorker<T>, has_settled: bool) {
+    reached(&mut worker.run.phases.clone(), Phase::Draining).await;
+    if !has_settled || !worker.running.is_empty() {
+        std::future::pending::<()>().await;
+    }
+    worker.run.core.clock.sleep(FAREWELL).await;
+}
+
+/// Repeats the call until the store answers it, and returns when the answered one was sent: after a lost reply under the same sequence. A permanent error ends it, and so does the
 /// shutdown of the keel, after which no call is answered.
 async fn until_answered<T>(
     worker: &ShardWorker<T>,
     mut call: SettleAndClaim,
     sequence: &mut u64,
-) -> Result<Settled, QueueError> {
+) -> Result<(Settled, Moment), QueueError> {
     let run = &worker.run;
+    let mut sent = run.core.clock.now();
     for attempt in 0.. {
         match run.core.store.settle_and_claim(&worker.shard, &call).await {
-            Ok(settled) => return Ok(settled),
+            Ok(settled) => return Ok((settled, sent)),
             Err(error) if is_lasting(&error, attempt) || is_closed(worker) => return Err(error),
             Err(error) => {
                 if attempt == 0 && !error.is_retryable() && guard("queue_refusal_logged") {
@@ -171,8 +183,9 @@ async fn until_answered<T>(
             (call.sequence, call.token) = (*sequence, Token::random());
         }
         pause(worker, attempt).await;
+        sent = run.core.clock.now();
     }
-    Ok(Settled::Stale)
+    Ok((Settled::Stale, sent))
 }
 
 /// Whether the keel was shut down: no call is answered any more.
@@ -238,15 +251,22 @@ fn record_verdicts<T>(worker: &ShardWorker<T>, settlements: &Settlements, verdic
     }
 }
 
-/// Starts the claimed jobs and frees the unused slots.
+/// Starts the claimed jobs and frees the unused slots. A job whose lease has passed by this process's own clock, because it was stopped
+/// meanwhile, is released: another worker may have it.
 fn begin<T: Send + Sync + 'static>(
     worker: &Arc<ShardWorker<T>>,
     claimed: Claimed,
+    sent: Moment,
     slots: Option<OwnedSemaphorePermit>,
 ) {
     let Some(mut slots) = slots else { return };
     let lease_ms = worker.run.core.settings.visibility_ms();
+    let now = worker.run.core.clock.now();
     for delivered in claimed.deliveries {
+        if sent + Duration::from_millis(delivered.lease_left_ms) <= now {
+            worker.ended(&delivered.receipt, Some(Outcome::Released));
+            continue;
+        }
         if delivered.lease_left_ms < lease_ms / 3 * 2 {
             worker.heartbeat_now.notify_one();
         }
@@ -300,7 +320,7 @@ async fn give_back<T>(worker: &ShardWorker<T>, inbox: &mut Inbox, mut settlement
         for (turn, part) in (1..).zip(settlements.chunks(ITEMS_MAX)) {
             let mut sequence = sequence + turn;
             let last = call(worker, sequence, part.to_vec(), 0);
-            if let Ok(Settled::Done(claimed)) = until_answered(worker, last, &mut sequence).await {
+            if let Ok((Settled::Done(claimed), _)) = until_answered(worker, last, &mut sequence).await {
                 record_verdicts(worker, &part.to_vec(), &claimed.verdicts);
             }
         }

@@ -15,8 +15,12 @@ pub(crate) struct KeyQueues {
     ready: VecDeque<QueueKey>,
     /// The number of entries that wait or run.
     held: usize,
+    /// The bytes of their keys and records.
+    bytes: usize,
     /// The number of entries that wait until they are delivered again.
     delayed: usize,
+    /// The dead letters of each key whose record the store has not confirmed: it does not mark later entries of these keys as parked.
+    dying: HashMap<Bytes, usize>,
 }
 
 /// What distinguishes queues.
@@ -42,12 +46,25 @@ struct Waiting {
 
 impl KeyQueues {
     pub(crate) fn new(ordering: Ordering) -> Self {
-        Self { ordering, queues: HashMap::new(), ready: VecDeque::new(), held: 0, delayed: 0 }
+        Self {
+            ordering,
+            queues: HashMap::new(),
+            ready: VecDeque::new(),
+            held: 0,
+            bytes: 0,
+            delayed: 0,
+            dying: HashMap::new(),
+        }
     }
 
     /// The number of entries that wait or run.
     pub(crate) fn held(&self) -> usize {
         self.held
+    }
+
+    /// The bytes of the entries that wait or run.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The number of entries that wait until they are delivered again.
@@ -71,7 +88,8 @@ impl KeyQueues {
     }
 
     /// Adds an entry, or the next delivery of one that waits. One that already runs is ignored.
-    pub(crate) fn push(&mut self, delivered: Delivered, is_delayed: bool) {
+    pub(crate) fn push(&mut self, mut delivered: Delivered, is_delayed: bool) {
+        delivered.is_parked |= self.dying.contains_key(&delivered.key);
         let key = self.key(delivered.id, &delivered.key);
         let queue = self.queues.entry(key.clone()).or_default();
         if queue.running == Some(delivered.id) {
@@ -84,8 +102,9 @@ impl KeyQueues {
                 *held = Waiting { delivered, is_delayed };
             }
             None => {
-                queue.waiting.insert(place, Waiting { delivered, is_delayed });
                 self.held += 1;
+                self.bytes += delivered.bytes();
+                queue.waiting.insert(place, Waiting { delivered, is_delayed });
             }
         }
         self.delayed += usize::from(is_delayed);
@@ -121,6 +140,7 @@ impl KeyQueues {
             return;
         }
         self.held -= 1;
+        self.bytes -= delivered.bytes();
         if queue.waiting.is_empty() {
             self.queues.remove(&key);
         } else {
@@ -128,10 +148,22 @@ impl KeyQueues {
         }
     }
 
-    /// Marks the waiting entries of a key as parked: an earlier one has become a dead letter of a sequence.
+    /// Marks the waiting entries of a key as parked, and those that are added until [`recorded`](Self::recorded): an earlier one becomes a
+    /// dead letter of a sequence.
     pub(crate) fn park(&mut self, key: &Bytes) {
+        *self.dying.entry(key.clone()).or_default() += 1;
         let waiting = self.queues.get_mut(&QueueKey::Key(key.clone())).into_iter().flat_map(|queue| &mut queue.waiting);
         waiting.for_each(|waiting| waiting.delivered.is_parked = true);
+    }
+
+    /// The store has recorded a dead letter of a key, and marks the later entries from its next read on.
+    pub(crate) fn recorded(&mut self, key: &Bytes) {
+        if let Some(left) = self.dying.get_mut(key) {
+            *left -= 1;
+            if *left == 0 {
+                self.dying.remove(key);
+            }
+        }
     }
 
     /// The deliveries that wait to run.
@@ -143,13 +175,14 @@ impl KeyQueues {
         all
     }
 
-    /// Forgets an entry that the log has no more.
+    /// Forgets an entry that waits: the log has it no more, or another consumer has it.
     pub(crate) fn forget(&mut self, id: EntryId) {
-        let (mut gone, mut delayed) = (0, 0);
+        let (mut gone, mut bytes, mut delayed) = (0, 0, 0);
         for (key, queue) in &mut self.queues {
             queue.waiting.retain(|waiting| {
                 let is_it = waiting.delivered.id == id;
                 gone += usize::from(is_it);
+                bytes += if is_it { waiting.delivered.bytes() } else { 0 };
                 delayed += usize::from(is_it && waiting.is_delayed);
                 !is_it
             });
@@ -159,6 +192,7 @@ impl KeyQueues {
             }
         }
         self.held -= gone;
+        self.bytes -= bytes;
         self.delayed -= delayed;
     }
 }
@@ -201,7 +235,7 @@ mod tests {
         queues.ended(entry(1, "a"), false);
         assert_eq!(next(&mut queues), Some(2));
         queues.ended(entry(2, "a"), false);
-        assert_eq!((queues.held(), queues.queues.len()), (0, 0));
+        assert_eq!((queues.held(), queues.bytes(), queues.queues.len()), (0, 0, 0));
     }
 
     #[test]
@@ -217,6 +251,27 @@ mod tests {
         assert_eq!(next(&mut queues), Some(1));
     }
 
+    /// The settlement of a dead letter had failed, and the entries of its key that were read before it was repeated were handled.
+    #[test]
+    fn entry_read_before_a_dead_letter_is_recorded_is_parked() {
+        let mut queues = KeyQueues::new(Ordering::PerKey(OnFailure::DeadLetterSequence));
+        let is_parked = |queues: &mut KeyQueues, id| {
+            queues.push(entry(id, "a"), false);
+            let next = queues.next().map(|next| next.is_parked);
+            queues.ended(entry(id, "a"), false);
+            next
+        };
+        assert_eq!(is_parked(&mut queues, 1), Some(false));
+        let key = Bytes::from_static(b"a");
+        queues.park(&key);
+        queues.park(&key);
+        assert_eq!(is_parked(&mut queues, 2), Some(true));
+        queues.recorded(&key);
+        assert_eq!(is_parked(&mut queues, 3), Some(true), "another dead letter of the key is not recorded");
+        queues.recorded(&key);
+        assert_eq!(is_parked(&mut queues, 4), Some(false), "from here on the store decides");
+    }
+
     #[test]
     fn lost_entry_frees_its_key() {
         let mut queues = KeyQueues::new(Ordering::Total);
@@ -224,6 +279,6 @@ mod tests {
         queues.push(entry(2, "b"), false);
         assert_eq!(next(&mut queues), None);
         queues.forget(EntryId::at(1));
-        assert_eq!((next(&mut queues), queues.held(), queues.delayed()), (Some(2), 1, 0));
+        assert_eq!((next(&mut queues), queues.held(), queues.bytes(), queues.delayed()), (Some(2), 1, 1, 0));
     }
 }

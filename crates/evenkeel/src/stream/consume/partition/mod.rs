@@ -1,7 +1,9 @@
 //! The worker of one partition: a single task that makes all calls for it, so that no two of them race.
 
 mod calls;
+mod held;
 mod key_queues;
+mod reads;
 mod session;
 pub(crate) mod wake_up;
 

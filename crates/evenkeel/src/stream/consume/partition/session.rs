@@ -1,10 +1,12 @@
 //! A session: the time for which a worker is current in its partition, from joining to leaving or losing it.
 
+use super::held::Held;
 use super::key_queues::KeyQueues;
 use super::{Inbox, Message, POLL_EVERY, REPEAT, Worker};
 use crate::handling::cancellation::Cancellation;
 use crate::handling::phase::Phase;
 use crate::stream::consume::attempt::{self, Tokens};
+use crate::stream::consume::entry::failures_of;
 use crate::stream::consume::handled::dead;
 use crate::stream::consume::run::Slot;
 use crate::stream::consume::share::Owned;
@@ -16,10 +18,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 /// The time for which outcomes wait to be settled together.
 const GATHER: Duration = Duration::from_millis(5);
+
+/// An ordered consumer reads no more of a partition once it holds entries of so many bytes.
+const BUFFER_BYTES_MAX: usize = 64 << 20;
 
 /// How a session ended.
 pub(super) enum End {
@@ -40,6 +44,10 @@ pub(super) struct Session<T> {
     pub(super) reader: Reader,
     /// When the lease of the partition ends; `None` if entries are leased.
     pub(super) ends: Option<Moment>,
+    /// Until when the entries that wait here are leased, as far as this process knows. Without effect in an ordered group.
+    pub(super) leased_until: Moment,
+    /// The passed end of a lease after which a heartbeat was due at once. If it fails, the next one follows after its usual pause.
+    confirmed: Option<Moment>,
     pub(super) queues: KeyQueues,
     /// Deliveries that run, or whose outcome is not recorded yet.
     pub(super) running: HashMap<Delivery, Held>,
@@ -57,39 +65,11 @@ pub(super) struct Session<T> {
     /// The reply of a read was lost: its entries are found by a take-over.
     pub(super) must_recover: bool,
     pub(super) is_backlogged: bool,
+    /// The last reply had large entries, or there was none yet.
+    pub(super) is_heavy: bool,
     is_blocked: bool,
     /// When the partition is given up although handlers run, after it was decided to return it.
     leave_by: Option<Moment>,
-}
-
-/// A delivery that runs. Dropping it cancels its handler.
-pub(super) struct Held {
-    pub(super) delivered: Delivered,
-    /// When its lease ends, if entries are leased.
-    pub(super) until: Moment,
-    pub(super) alone: bool,
-    /// Whether the store must be notified that it no longer runs alone.
-    pub(super) was_alone: bool,
-    pub(super) ended: bool,
-    cancellation: Cancellation,
-    task: Option<JoinHandle<()>>,
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.cancellation.fire();
-        if let Some(task) = &self.task {
-            task.abort();
-        }
-    }
-}
-
-impl Held {
-    /// Cancels the handler and returns its task.
-    pub(super) fn cancel(&mut self) -> Option<JoinHandle<()>> {
-        self.cancellation.fire();
-        self.task.take().inspect(JoinHandle::abort)
-    }
 }
 
 impl<T: Send + Sync + 'static> Session<T> {
@@ -100,6 +80,8 @@ impl<T: Send + Sync + 'static> Session<T> {
             number,
             reader,
             ends,
+            leased_until: now,
+            confirmed: None,
             running: HashMap::new(),
             settlements: Vec::new(),
             reports: Vec::new(),
@@ -111,6 +93,7 @@ impl<T: Send + Sync + 'static> Session<T> {
             failures: 0,
             must_recover: false,
             is_backlogged: false,
+            is_heavy: true,
             is_blocked: false,
             leave_by: None,
             worker,
@@ -132,10 +115,17 @@ impl<T: Send + Sync + 'static> Session<T> {
         if matches!(end, End::Lost | End::Missing | End::Expires(_)) {
             let running = self.running.values().filter(|held| !held.ended).count();
             self.worker.run.metrics.leases_lost.increment(running as u64);
-            tracing::warn!(
-                stream = %self.worker.run.core.base.name, group = %self.worker.run.group, partition = self.worker.number, running,
-                "the consumer is no longer current in a partition; its handlers there are canceled, another consumer may run their entries"
-            );
+            let (stream, group, partition) =
+                (&self.worker.run.core.base.name, &self.worker.run.group, self.worker.number);
+            match running {
+                0 => {
+                    tracing::info!(%stream, %group, partition, "the consumer is no longer current in a partition; it joins again")
+                }
+                running => tracing::warn!(
+                    %stream, %group, partition, running,
+                    "the consumer is no longer current in a partition; its handlers there are canceled, another consumer may run their entries"
+                ),
+            }
         }
         end
     }
@@ -163,10 +153,12 @@ impl<T: Send + Sync + 'static> Session<T> {
             if phase == Phase::Working && self.leave_by.is_some_and(|by| by <= self.now()) {
                 return End::Expires(run.settings.lease);
             }
+            self.confirm_leases();
             let (heartbeat_at, settle_at) = (self.heartbeat_at, self.settle_at);
             let leave_by = self.leave_by.filter(|_| phase == Phase::Working);
             let end_at = self.ends.into_iter().chain(leave_by).min();
-            let (has_ready, has_settlements) = (self.queues.has_ready(), !self.settlements.is_empty());
+            let (has_ready, has_settlements) =
+                (self.queues.has_ready() && self.is_leased(), !self.settlements.is_empty());
             tokio::select! {
                 biased;
                 message = inbox.recv() => self.on(message),
@@ -214,7 +206,7 @@ impl<T: Send + Sync + 'static> Session<T> {
         let clock = &run.core.base.clock;
         if !self.is_ordered() {
             run.slots.available().await;
-        } else if self.queues.held() >= run.buffer {
+        } else if self.is_full() {
             return match self.due_at {
                 Some(due_at) => clock.sleep_until(due_at).await,
                 None => std::future::pending().await,
@@ -274,9 +266,33 @@ impl<T: Send + Sync + 'static> Session<T> {
         settles && is_current && !self.must_recover && self.must_read(now)
     }
 
+    /// Whether the process holds as much of the partition as it may.
+    pub(super) fn is_full(&self) -> bool {
+        self.queues.held() >= self.worker.run.buffer || self.queues.bytes() >= BUFFER_BYTES_MAX
+    }
+
+    /// Whether the entries that wait here are leased, by this process's own clock. If they are not, because it was stopped or a reply took
+    /// long, another consumer may have them.
+    pub(super) fn is_leased(&self) -> bool {
+        self.leased_until() > self.now()
+    }
+
+    fn leased_until(&self) -> Moment {
+        self.ends.unwrap_or(self.leased_until)
+    }
+
+    /// Sends a heartbeat before entries are started whose lease has passed: its reply says which of them are still leased.
+    fn confirm_leases(&mut self) {
+        let until = self.leased_until();
+        if self.queues.has_ready() && !self.is_leased() && self.confirmed != Some(until) {
+            self.confirmed = Some(until);
+            self.heartbeat_at = self.now();
+        }
+    }
+
     /// Starts entries whose turn it is, as far as there are slots.
     fn start_ready(&mut self) {
-        while self.queues.has_ready() {
+        while self.queues.has_ready() && self.is_leased() {
             let Some(slot) = self.worker.run.slots.take() else { return };
             let Some(delivered) = self.queues.next() else { return };
             self.start(delivered, slot);
@@ -288,7 +304,7 @@ impl<T: Send + Sync + 'static> Session<T> {
         let run = &self.worker.run;
         let cancellation = Cancellation::default();
         let is_parked = delivered.is_parked && run.settings.ordering.parks();
-        let until = self.now() + run.settings.lease;
+        let until = self.leased_until;
         let held = |delivered, task| Held {
             delivered,
             until,
@@ -347,14 +363,15 @@ impl<T: Send + Sync + 'static> Session<T> {
 
     /// Forgets a delivery that is no longer current, and cancels its handler.
     pub(super) fn lose(&mut self, delivery: Delivery) {
-        let Some(held) = self.running.remove(&delivery) else { return };
-        if held.ended {
+        // One that has ended stays until the store has answered its settlement.
+        if self.running.get(&delivery).is_none_or(|held| held.ended) {
             return;
         }
+        let Some(held) = self.running.remove(&delivery) else { return };
         let run = &self.worker.run;
         run.metrics.leases_lost.increment(1);
         tracing::warn!(
-            stream = %run.core.base.name, group = %run.group, id = %delivery.id,
+            stream = %run.core.base.name, group = %run.group, id = %delivery.id, attempt = failures_of(&held.delivered) + 1,
             "a lease was lost while its handler ran; the handler is canceled, another consumer may run the entry"
         );
         self.queues.ended(held.delivered.clone(), false);
@@ -362,7 +379,8 @@ impl<T: Send + Sync + 'static> Session<T> {
 
     /// Notes an entry whose keys wait for it, when it becomes known that nothing can be read before.
     pub(super) fn note_blocked(&mut self) {
-        let is_blocked = self.is_ordered() && self.queues.held() >= self.worker.run.buffer && self.queues.delayed() > 0;
+        let is_full = self.is_ordered() && self.is_full();
+        let is_blocked = is_full && self.queues.delayed() > 0;
         if is_blocked && !self.is_blocked {
             self.worker.run.metrics.blocked.increment(1);
             tracing::warn!(
@@ -371,7 +389,8 @@ impl<T: Send + Sync + 'static> Session<T> {
                 "entries that wait for a retry block so many others that the partition is not read until one is done"
             );
         }
-        self.is_blocked = is_blocked;
+        // Once, not for each delivery of the entry that the others wait for.
+        self.is_blocked = is_full && (is_blocked || self.is_blocked);
     }
 
     /// The time of the next read: when something is due, but at most about a second from now.

@@ -107,8 +107,8 @@ async fn job_edited_to_an_extreme_is_accepted_or_rejected(rig: Rig) {
     }
     for time in TIMES {
         let answer = mail.reschedule(&id, time).await;
-        assert_eq!(answer.is_ok(), time < 1 << 45, "{time}: {answer:?}");
-        topic.pause(Some(time)).await.unwrap();
+        assert_eq!(answer.is_ok(), time < 1 << 45 && time != 1, "{time}: {answer:?}");
+        assert_eq!(topic.pause(Some(time)).await.is_ok(), time != 1, "{time}");
         topic.set_limits(Limits { jobs_max: Some(time), bytes_max: Some(time) }).await.unwrap();
         topic.stats().await.unwrap();
     }
@@ -283,13 +283,13 @@ async fn pages_and_redrives_with_extreme_limits_end(rig: Rig) {
     for again in ["", "mai", &"x".repeat(1 << 20)] {
         assert!(matches!(topic.purge(JobState::Dead, again).await, Err(QueueError::Invalid(_))));
     }
-    for (number, (per_second, limit)) in
-        [(0, 0), (1, 0), (u32::MAX, 0), (u32::MAX, 1), (0, u64::MAX)].into_iter().enumerate()
-    {
+    for (number, (per_second, limit)) in [(1, 0), (u32::MAX, 0), (u32::MAX, 1), (1, u64::MAX)].into_iter().enumerate() {
         let name = "x".repeat(number << 18);
         let report = topic.redrive(&name).per_second(per_second).limit(limit).run().await.unwrap();
-        assert_eq!(report.taken, [0, 0, 0, 1, 2][number], "{per_second} a second, {limit} in all");
+        assert_eq!(report.taken, [0, 0, 1, 2][number], "{per_second} a second, {limit} in all");
     }
+    let none = topic.redrive("none").per_second(0).run().await;
+    assert!(matches!(none, Err(QueueError::Invalid(_))), "{none:?}");
     assert_eq!(topic.redrive("").dry_run().await.unwrap().dead, 0);
 }
 

@@ -21,8 +21,8 @@ async fn rig(round: &Round) -> Rig {
 }
 
 fn is_refusal(error: &QueueError) -> bool {
-    use QueueError::{Full, Invalid, Settings, TooLarge, TooMany};
-    matches!(error, Settings { .. } | Invalid(_) | TooLarge { .. } | TooMany { .. } | Full { .. })
+    use QueueError::{Codec, Full, Invalid, Settings, TooLarge, TooMany};
+    matches!(error, Settings { .. } | Invalid(_) | Codec(_) | TooLarge { .. } | TooMany { .. } | Full { .. })
 }
 
 /// Queues with up to four settings drawn from the table of extremes, then jobs and operators' calls with extreme parameters.

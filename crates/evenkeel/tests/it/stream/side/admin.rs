@@ -194,7 +194,13 @@ async fn encoded_value_is_appended_once_by_name(rig: Rig) {
     let desk = Desk::new();
     let office = open(desk.consumer(orders.group("billing")));
     assert_eq!(desk.done().await, "paid");
-    let too_large = admin.append(b"order/7", vec![b' '; 2 << 20].into(), None).await;
+    let empty = admin.append(b"order/7", "\"paid\"".into(), Some("")).await;
+    assert!(matches!(empty, Err(StreamError::Invalid(_))), "{empty:?}");
+    for never_decoded in ["paid", "\"\\ud800\"", "1e999"] {
+        let refused = admin.append(b"order/7", never_decoded.into(), None).await;
+        assert!(matches!(refused, Err(StreamError::Codec(_))), "{never_decoded}: {refused:?}");
+    }
+    let too_large = admin.append(b"order/7", format!("\"{}\"", "x".repeat(2 << 20)).into(), None).await;
     assert!(matches!(too_large, Err(StreamError::TooLarge { .. })), "{too_large:?}");
     desk.done().await;
     desk.done().await;

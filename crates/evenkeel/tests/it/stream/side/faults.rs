@@ -3,6 +3,7 @@
 use super::rig::{Desk, Orders, Rig, all_settled, append, billing, in_time, open};
 use evenkeel::Keel;
 use evenkeel::stream::{EntryId, OnFailure};
+use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
 
 /// A rig on Redis, and a keel that reaches it over a proxy, with the stream `orders`.
@@ -129,6 +130,33 @@ async fn entry_that_ends_during_an_outage_is_settled_afterwards() {
         proxy.refuse(false).await.unwrap();
         rig.while_time_passes(all_settled(&elsewhere)).await;
         assert!(desk.next_at_once().await.is_none(), "it is handled once");
+        office.close().await;
+    })
+    .await;
+}
+
+/// A process that is stopped for longer than its lease started the next entry of its partition as soon as it went on, before it learned
+/// that another consumer had it.
+#[tokio::test]
+async fn entry_is_not_started_when_its_lease_has_passed_by_the_own_clock() {
+    in_time(async {
+        let (rig, proxy, _keel, orders) = rig().await;
+        let elsewhere = rig.orders(1).await;
+        let desk = Desk::new();
+        let office = open(desk.consumer(orders.group("billing").per_key(OnFailure::BlockKey)).concurrency(1));
+        append(&elsewhere, "a", &["first"]).await;
+        append(&elsewhere, "b", &["second"]).await;
+        let first = desk.next().await;
+        assert!(desk.next_at_once().await.is_none(), "it has one slot");
+        proxy.refuse(true).await.unwrap();
+        proxy.cut();
+        // Both happen while the process is stopped: nothing of it runs in between.
+        rig.advance_processes(Duration::from_secs(31));
+        first.done();
+        assert!(desk.next_at_once().await.is_none());
+        proxy.refuse(false).await.unwrap();
+        assert_eq!(rig.while_time_passes(desk.done()).await, "first", "its end was not recorded");
+        assert_eq!(rig.while_time_passes(desk.done()).await, "second");
         office.close().await;
     })
     .await;

@@ -44,4 +44,5 @@ mod neighbors;
 mod recovery;
 mod rig;
 pub(crate) mod robustness;
+mod sequences;
 mod works;

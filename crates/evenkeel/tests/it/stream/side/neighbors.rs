@@ -210,3 +210,35 @@ async fn action_that_stops_half_way_says_what_is_done() {
     })
     .await;
 }
+
+/// A consumer whose group had lost its hash created it "again" forty times a second, and handled nothing.
+#[tokio::test]
+async fn group_without_its_hash_is_reported_and_can_be_removed() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let orders = rig.orders(1).await;
+        let desk = Desk::new();
+        let office = open(desk.consumer(orders.group("billing").unordered()));
+        append(&orders, "a", &["before"]).await;
+        assert_eq!(desk.done().await, "before");
+        all_settled(&orders).await;
+        let log = Log::begin();
+        let partition = format!("{{{}:s:orders:0}}", rig.prefix());
+        let command = async |cmd: &redis::Cmd| rig.command(partition.as_bytes(), cmd).await;
+        command(redis::cmd("DEL").arg(format!("{partition}:g:billing"))).await;
+        append(&orders, "a", &["after"]).await;
+        let destroy = format!("XGROUP DESTROY {partition}:log billing");
+        rig.while_time_passes(async {
+            while log.lacks(&destroy) {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        assert!(log.lacks("has been created again"));
+        command(redis::cmd("XGROUP").arg("DESTROY").arg(format!("{partition}:log")).arg("billing")).await;
+        assert_eq!(rig.while_time_passes(desk.done()).await, "before", "the log still has it");
+        assert_eq!(rig.while_time_passes(desk.done()).await, "after");
+        office.close().await;
+    })
+    .await;
+}

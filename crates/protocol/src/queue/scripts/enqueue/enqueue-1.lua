@@ -21,14 +21,14 @@ local function refusal(id, raw, j)
   local counts = #owner == 22 and struct.unpack('>I6', owner) > NOW
   if counts then return '\3' .. string.sub(owner, 7) end -- guard: queue_enqueue_unique
   if working + (totals.created or 0) >= meta.jobs_max then return '\6' end -- guard: queue_jobs_max
-  if meta.bytes + (totals.bytes or 0) + #raw > meta.bytes_max then return '\6' end -- guard: queue_bytes_max
+  if above_limit(#raw) then return '\6' end
 end
 
 for at = 1, #ARGV, 3 do
   local id, when, raw, j = ARGV[at], ARGV[at + 1], ARGV[at + 2], open(ARGV[at + 2])
   local answer = refusal(id, raw, j)
   if not answer then
-    local due = due_at(when)
+    local due = requested(when)
     accept(id, due, raw, j)
     if not first or due < first then first = due end
     if j.unique then call('SET', tag .. ':unique:' .. j.unique, struct.pack('>I6c16', NOW + j.unique_ms, id), 'PX', j.unique_ms) end

@@ -12,7 +12,7 @@ if shards > meta.shards then
     if inherited >= 0 then
       meta[field] = inherited
     elseif is_limit and meta[field] < FOREVER then
-      meta[field] = math.ceil(meta[field] * before / shards) -- each shard's share of the topic's limit
+      meta[field] = math.max(math.floor(meta[field] * before / shards), 1) -- each shard's share of the topic's limit
     end
     call('HSET', META, field, string.format('%.0f', meta[field]))
   end

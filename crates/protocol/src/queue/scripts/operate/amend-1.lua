@@ -1,6 +1,6 @@
 -- Replaces the body of a dead letter, if it is still the one that the caller has seen.
 -- KEYS 1 shard    ARGV 1 id, 2 the codec's flags and 3 its byte (or "") of the new body, 4 the body seen, 5 the new body
--- Replies 0 unknown · 1 changed · 2 another body · 3 not a dead letter · 16 + how it ended
+-- Replies 0 unknown · 1 changed · 2 another body · 3 not a dead letter · 4 full · 16 + how it ended
 -- Cost O(body). A repeat finds the new body and gets the same reply.
 local id, key = ARGV[1], JOB .. ARGV[1]
 local j, how = open(call('GETRANGE', key, '0', HEAD_LAST))
@@ -25,6 +25,7 @@ local notes = tail > 0 and call('GETRANGE', key, size - tail, size - 1) or ''
 j.flags = bit.bor(bit.band(j.flags, 63), tonumber(ARGV[2]))
 local record = head(j) .. call('GETRANGE', key, 40, head_last) .. ARGV[3] .. ARGV[5] .. notes
 if head_last < 40 then record = head(j) .. ARGV[3] .. ARGV[5] .. notes end
+if above_limit(#record - size) then return 4 end
 call('SET', key, record)
 note_size(#record)
 add('bytes', #record - size)

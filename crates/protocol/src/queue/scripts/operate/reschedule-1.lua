@@ -1,6 +1,6 @@
 -- Changes the due time of waiting jobs, their body, or both.
 -- KEYS 1 shard    ARGV for each: id, when ("" keeps it), the flags of its codec with a new body or "", body
--- Replies a byte for each: 0 unknown · 1 changed · 2 changed after a lease expired · 3 running · 4 dead · 16 + how it ended
+-- Replies a byte for each: 0 unknown · 1 changed · 2 changed after a lease expired · 3 running · 4 dead · 5 full · 16 + how it ended
 -- Cost O(log n) each, and O(body) for a new one
 check_types(WAKE) -- guard: queue_types_checked
 local lease_now, before, answers = lease_clock(), earliest(), {}
@@ -20,9 +20,10 @@ local function reschedule(id, when, codec, body)
   if not index then return how and 16 + how or 0 end
   if index == DEAD then return 4 end
   if index == LEASED and due > lease_now then return 3 end -- guard: queue_reschedule_running
+  if codec ~= '' and above_limit(growth(id, j, body)) then return 5 end
   call('ZREM', index, id)
   if index == LEASED then j.flags, due = bit.bor(j.flags, LEASE_EXPIRED), NOW end
-  if when ~= '' then due = due_at(when) end
+  if when ~= '' then due = requested(when) end
   if codec ~= '' then
     j.flags = bit.bor(bit.band(j.flags, 63), tonumber(codec)) -- guard: queue_edit_names_codec
     replace_body(id, j, body)
@@ -32,9 +33,7 @@ local function reschedule(id, when, codec, body)
   return has(j.flags, LEASE_EXPIRED) and 2 or 1
 end
 
-for at = 1, #ARGV, 4 do
-  answers[#answers + 1] = string.char(reschedule(ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]))
-end
+for at = 1, #ARGV, 4 do answers[#answers + 1] = string.char(reschedule(unpack(ARGV, at, at + 3))) end
 leave_markers(before)
 save_totals()
 return table.concat(answers)

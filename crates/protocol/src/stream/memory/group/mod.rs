@@ -194,6 +194,8 @@ impl Group {
 
     pub(super) fn stats(&self, now: u64, log: &Log) -> GroupStats {
         let lease_now = now + self.back + self.seen.map_or(0, |seen| seen.saturating_sub(now));
+        let is_leased = self.leased.last_time().is_some_and(|ends| ends > lease_now);
+        let silent_ms = self.consumers.last_time().map(|seen| lease_now.saturating_sub(seen));
         GroupStats {
             now,
             epoch: self.epoch,
@@ -210,6 +212,7 @@ impl Group {
             parked_keys: self.parked.len() as u64,
             owner: self.owner.map(|(owner, ends)| (owner, self.fence, ends.saturating_sub(lease_now))),
             paused_until: (self.paused > now).then_some(self.paused),
+            silent_ms: if is_leased { Some(0) } else { silent_ms },
         }
     }
 }

@@ -1,4 +1,4 @@
--- Delivers entries: those that are due again, then new ones.
+-- Delivers entries: those that are due again, then new ones, until the reply is full.
 -- KEYS 1 partition    ARGV 1 group, 2 consumer, 3 fence, 4 epoch, 5 limit, 6 lease ms of an entry
 -- Replies {code} refused · {1, paused, ms until something is due (-1: nothing), last id of the log, lost ids, entries (shared/delivery.lua)}
 -- Cost O(limit log n). After a lost reply the entries are leased to the caller: `stream_take_over` returns them.
@@ -11,9 +11,10 @@ local lease_now, lost, out, missing = lease_clock(), {}, {}, false
 call('ZADD', SEEN, text(lease_now), me)
 if is_paused() then return { DONE, 1, pause_left(), tail(), lost, out } end -- guard: stream_paused
 
-local function redeliver(index, now, limit, lease_expired)
+local function redeliver(index, now, limit, lease_expired, bytes_max)
   if limit <= 0 or missing then return end
   for _, id in ipairs(call('ZRANGEBYSCORE', index, '-inf', text(now), 'LIMIT', 0, limit)) do
+    if is_full(bytes_max) then return end
     local again = deliver_again(out, id, me, lease_expired)
     if again == nil then missing = true end
     if again == false then lost[#lost + 1] = id end
@@ -21,15 +22,15 @@ local function redeliver(index, now, limit, lease_expired)
   end
 end
 
-local function redeliver_all(limit)
+local function redeliver_all(limit, bytes_max)
   local start = #out
-  redeliver(DUE, NOW, limit, false)
-  redeliver(LEASED, lease_now, limit - (#out - start) / PARTS, true)
+  redeliver(DUE, NOW, limit, false, bytes_max)
+  redeliver(LEASED, lease_now, limit - (#out - start) / PARTS, true, bytes_max)
 end
 
 local share = limit
 share = math.ceil(limit / 2) -- guard: stream_redelivery_share
-redeliver_all(share)
+redeliver_all(share, BYTES_MAX / 2)
 if missing or not read_new(out, me, limit - #out / PARTS, lease_now + tonumber(ARGV[6])) then return { MISSING } end
-redeliver_all(limit - #out / PARTS)
+redeliver_all(limit - #out / PARTS, BYTES_MAX)
 return { DONE, 0, next_in(lease_now), tail(), lost, out }

@@ -22,7 +22,10 @@ local function take(id, owner, count)
   return fields
 end
 
+local last
 for _, held in ipairs(page) do
+  if is_full(BYTES_MAX) then break end
+  last = held[1]
   if not take(held[1], held[2], held[4]) then
     finish(held[1])
     lost[#lost + 1] = held[1]
@@ -31,6 +34,6 @@ end
 call('ZADD', SEEN, text(lease_clock()), me)
 local seen = #out / PARTS
 seen = #page -- guard: stream_take_over_page_without_entries
-local next_page = seen == limit and page[#page][1] or ''
+local next_page = (seen == limit or is_full(BYTES_MAX)) and last or ''
 if next_page == '' and leases_partition then call('HSET', G, 'taken', ARGV[3]) end
 return { DONE, next_page, lost, out }

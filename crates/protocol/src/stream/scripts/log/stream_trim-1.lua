@@ -28,9 +28,12 @@ for _, info in ipairs(infos) do
 end
 -- Redis rejects a range that ends before the lowest id.
 if ms == 0 and number == 0 then return { 1, 0, 0 } end
-local limit = tonumber(ARGV[2])
-local page = call('XRANGE', LOG, '-', '(' .. text(ms) .. '-' .. text(number), 'COUNT', limit + 1)
-local more = #page > limit and 1 or 0
-if more == 1 then ms, number = parts(page[limit + 1][1]) end
-if #page > 0 then call('XTRIM', LOG, 'MINID', '=', text(ms) .. '-' .. text(number)) end
-return { 1, #page - more, more }
+-- Whole nodes of the log are removed unread; only the entries of a node that stays in part are read.
+local limit, below = tonumber(ARGV[2]), text(ms) .. '-' .. text(number)
+local removed = call('XTRIM', LOG, 'MINID', '~', below, 'LIMIT', limit)
+local left = limit - removed
+local page = call('XRANGE', LOG, '-', '(' .. below, 'COUNT', left + 1)
+local more = #page > left and 1 or 0
+if more == 1 then below = page[left + 1][1] end
+if #page > more then call('XTRIM', LOG, 'MINID', '=', below) end
+return { 1, removed + #page - more, more }

@@ -1,9 +1,11 @@
 //! Due times, leases and the server's clock.
 
-use crate::conformance::queue::rig::{Consumer, Rig, job};
+use crate::conformance::queue::rig::{Consumer, Rig, job, plain};
 use anyhow::Result;
 use evenkeel_protocol::queue::job::{End, JobSpec, Retention};
-use evenkeel_protocol::queue::steps::{Enqueued, Found, NewJob, Outcome, QueueSteps, Verdict, When};
+use evenkeel_protocol::queue::steps::{
+    Enqueued, Found, NewJob, Outcome, QueueSteps, Reschedule, Rescheduled, Verdict, When,
+};
 
 /// A published design kept due times in seconds of the client's clock, and one measured peer started jobs up to a second early.
 pub async fn job_is_never_delivered_early<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
@@ -14,6 +16,30 @@ pub async fn job_is_never_delivered_early<Q: QueueSteps>(rig: &Rig<Q>) -> Result
     assert_eq!(rig.next().await?.due, Some(due));
     rig.time.advance(1).await?;
     assert_eq!(rig.claimable(10).await?, ["at"]);
+    Ok(())
+}
+
+/// A job for an hour ago that must not start late expired without having run, overtook older jobs, and was counted as an hour late; a time
+/// in seconds was 20,785 days ago.
+pub async fn time_in_the_past_means_now<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    let now = rig.time.now();
+    let past = |name: &str| NewJob {
+        when: When::At(now - 3_600_000),
+        spec: JobSpec { late_ms_max: Some(5_000), ..job(name).spec },
+        ..job(name)
+    };
+    rig.given(&[job("a"), past("b")]).await?;
+    rig.given(&[NewJob { when: When::In(9_000), ..past("c") }]).await?;
+    let moved = Reschedule { id: job("c").id, when: Some(When::At(now - 1)), body: None, codec: None };
+    assert_eq!(rig.queue.reschedule(&rig.shard, &[moved.clone()]).await?, [Rescheduled::Changed]);
+    let claimed = rig.claim(&mut Consumer::default(), 10).await?;
+    let due: Vec<(String, u64)> = claimed.iter().map(|delivered| (plain(delivered), delivered.due_at)).collect();
+    assert_eq!(due, ["a", "b", "c"].map(|name| (name.to_owned(), now)));
+    let seconds = When::At(now / 1_000);
+    let refused = rig.enqueue(NewJob { when: seconds, ..job("d") }).await.unwrap_err().to_string();
+    assert!(refused.contains("multiply it by 1,000"), "{refused}");
+    assert!(rig.queue.reschedule(&rig.shard, &[Reschedule { when: Some(seconds), ..moved }]).await.is_err());
+    assert_eq!(rig.enqueue(NewJob { when: When::At(0), ..job("e") }).await?, Enqueued::Created);
     Ok(())
 }
 
@@ -48,7 +74,7 @@ pub async fn body_outlives_any_delay<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> 
     rig.time.advance(365 * 24 * 3_600_000).await?;
     let mut consumer = Consumer::default();
     let delivered = rig.claim_one(&mut consumer).await?;
-    assert_eq!(super::super::plain(&delivered), "old");
+    assert_eq!(plain(&delivered), "old");
     assert_eq!(rig.settle(&mut consumer, delivered.receipt, Outcome::Done).await?, Verdict::Settled);
     Ok(())
 }

@@ -5,7 +5,8 @@ use anyhow::Result;
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Note, Priority, REVOKE_MS_MIN, Retention};
 use evenkeel_protocol::queue::steps::{
-    Enqueued, NewJob, Outcome, QueueSteps, Reschedule, Rescheduled, Revoked, State, Verdict, When,
+    Amend, Amended, Enqueued, Limits, NewJob, Outcome, QueueSteps, Reschedule, Rescheduled, Revoked, State, Verdict,
+    When,
 };
 
 async fn revoke<Q: QueueSteps>(rig: &Rig<Q>, id: JobId) -> Result<Revoked> {
@@ -106,6 +107,26 @@ pub async fn waiting_job_is_rescheduled_and_edited<Q: QueueSteps>(rig: &Rig<Q>) 
     rig.time.advance(1).await?;
     let delivered = rig.claim_one(&mut Consumer::default()).await?;
     assert!(delivered.job?.spec.body.is_empty());
+    Ok(())
+}
+
+/// A body that grew with an edit was above the limit that a new job must respect.
+pub async fn edit_above_the_limit_of_bytes_changes_nothing<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+    rig.given(&[NewJob { when: When::In(9_000), ..job("a") }, job("b")]).await?;
+    rig.kill(&mut Consumer::default()).await?;
+    let bytes = rig.queue.stats(&rig.shard).await?.bytes;
+    rig.queue.set_limits(&rig.shard, Limits { jobs_max: None, bytes_max: Some(bytes + 5) }).await?;
+    let amend = async |seen: &'static [u8], body: &'static [u8]| {
+        let (seen, body) = (Bytes::from_static(seen), Bytes::from_static(body));
+        rig.queue.amend(&rig.shard, &Amend { id: job("b").id, seen, body, codec: None }).await
+    };
+    assert_eq!(reschedule(rig, job("a").id, None, Some(b"sixsix")).await?, Rescheduled::Full);
+    assert_eq!(amend(b"b", b"sixsixsix").await?, Amended::Full);
+    // The codec of the new body takes a byte, too.
+    assert_eq!(reschedule(rig, job("a").id, None, Some(b"five5")).await?, Rescheduled::Changed);
+    assert_eq!(amend(b"b", b"bb").await?, Amended::Full, "the first edit took the room");
+    assert_eq!(amend(b"b", b"x").await?, Amended::Changed);
+    assert_eq!(rig.queue.stats(&rig.shard).await?.bytes, bytes + 5);
     Ok(())
 }
 

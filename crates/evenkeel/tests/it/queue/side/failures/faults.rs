@@ -3,7 +3,7 @@
 use crate::queue::side::desk::{Desk, open};
 use crate::queue::side::rig::{Rig, ended, in_time, state};
 use evenkeel::Keel;
-use evenkeel::queue::{Handled, JobId, Queue, QueueError};
+use evenkeel::queue::{Handled, JobId, Queue, QueueError, State};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
 
@@ -88,6 +88,59 @@ async fn consumer_recovers_from_an_outage() {
         during_case.answer(Ok(Handled::Done));
         office.close().await;
         assert_eq!((state(&sender, &id).await, state(&sender, &during).await), (None, None));
+    })
+    .await;
+}
+
+/// A process that was stopped while it claimed jobs started them when it went on, although their leases had passed.
+#[tokio::test]
+async fn job_is_not_started_when_its_lease_has_passed_by_the_own_clock() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let proxy = Proxy::start(rig.port(), 1).await.unwrap();
+        // The reply must not time out when the clock of the processes jumps.
+        let keel = rig.process_through(|url| format!("{}?response_timeout_ms=7200000", proxy.url(url))).await;
+        let mail = keel.queue("mail").open().await.unwrap();
+        let (sender, desk) = (rig.mail().await, Desk::new());
+        let id = sender.now(&"a".to_owned()).await.unwrap();
+        let claimed_at = rig.now_ms();
+        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let office = open(desk.consumer(&mail));
+        hold.reached().await.unwrap();
+        while state(&sender, &id).await != Some(State::Leased) {
+            tokio::task::yield_now().await;
+        }
+        rig.advance_processes(Duration::from_secs(31));
+        hold.release();
+        let case = desk.next().await;
+        assert!(case.delivery.fence > claimed_at * 1_000, "the first delivery was released, and the job claimed again");
+        case.answer(Ok(Handled::Done));
+        office.close().await;
+    })
+    .await;
+}
+
+/// A consumer with nothing to do waited as long as its drain for the reply to a claim.
+#[tokio::test]
+async fn idle_consumer_ends_soon_during_an_outage() {
+    in_time(async {
+        let (rig, proxy, _keel, mail) = rig().await;
+        let sender = rig.mail().await;
+        let desk = Desk::new();
+        let office = open(desk.consumer(&mail).drain(Duration::from_secs(3_600)));
+        let id = sender.now(&"a".to_owned()).await.unwrap();
+        assert_eq!(desk.done().await, "a");
+        ended(&sender, &id).await;
+        proxy.refuse(true).await.unwrap();
+        proxy.cut();
+        for _ in 0..3 {
+            rig.advance(Duration::from_secs(2)).await;
+            assert!(desk.next_at_once().await.is_none());
+        }
+        let stopped_at = rig.now_ms();
+        rig.while_time_passes_by(Duration::from_secs(1), office.close()).await;
+        let took_ms = rig.now_ms() - stopped_at;
+        assert!(took_ms < 60_000, "{took_ms} ms");
     })
     .await;
 }

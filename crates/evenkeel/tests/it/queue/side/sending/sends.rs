@@ -89,6 +89,14 @@ async fn full_queue_rejects_by_default(rig: Rig) {
     let refused = mail.now(&body).await.unwrap_err();
     assert!(matches!(refused, QueueError::Full { .. }) && refused.is_retryable() && !refused.outcome_unknown());
 
+    // Shares that were rounded up allowed a job for each shard.
+    let keel = rig.process().await;
+    let none = keel.queue::<String>("shards").shards(4).jobs_max(3).open().await.err().unwrap();
+    assert!(matches!(&none, QueueError::Invalid(why) if why.contains("set at least 4")), "{none}");
+    let shards: Queue<String> = keel.queue("shards").shards(4).jobs_max(7).open().await.unwrap();
+    let sent = shards.enqueue_all((0..100).map(|_| shards.job(&body))).await.unwrap();
+    assert_eq!(sent.iter().filter(|sent| sent.is_new()).count(), 4, "one for each shard");
+
     let bytes: Queue<String> = rig.process().await.queue("bytes").bytes_max(200).open().await.unwrap();
     bytes.now(&"x".repeat(100)).await.unwrap();
     assert!(matches!(bytes.now(&"x".repeat(100)).await, Err(QueueError::Full { .. })));

@@ -1,5 +1,6 @@
 //! Who runs when: order within a key, concurrency between keys.
 
+use crate::log::Log;
 use crate::stream::side::rig::{Case, Desk, Orders, Rig, all_settled, append, billing, open};
 use evenkeel::stream::{Group, OnFailure, RetryDelay, StreamError};
 use std::time::Duration;
@@ -143,13 +144,22 @@ async fn full_buffer_of_a_blocked_key_is_not_exceeded(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["1", "2", "3", "4", "5", "6"]).await;
     let desk = Desk::new();
+    let log = Log::begin();
     let office = open(desk.consumer(per_key(&orders, OnFailure::BlockKey)).buffer(3));
     desk.next().await.fail();
     assert!(desk.next_at_once().await.is_none());
     assert_eq!(billing(&orders).await.pending(), 3);
+    for _ in 0..2 {
+        let again = rig.while_time_passes(desk.next()).await;
+        assert_eq!(again.entry.value, "1");
+        again.fail();
+    }
     let again = rig.while_time_passes(desk.next()).await;
-    assert_eq!(again.entry.value, "1");
+    assert_eq!((again.entry.value.as_str(), again.entry.attempt), ("1", 4));
     again.done();
+    // Once, not for each attempt.
+    log.each_says("block so many others", &["billing"]);
+    log.each_says("the handler failed", &["attempt=1", "attempt=2", "attempt=3"]);
     for expected in ["2", "3", "4", "5", "6"] {
         assert_eq!(desk.done().await, expected);
     }
