@@ -3,7 +3,7 @@
 use super::database::{Dialect, Pools};
 use super::tables::stocks;
 use super::{StoreError, reader};
-use sqlx::{Connection, SqlSafeStr};
+use evenkeel::sql::PoolTransaction;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -90,8 +90,7 @@ impl fmt::Display for Violation {
 
 pub(super) async fn audit<DB: Dialect>(pools: &Pools<DB>, commodity: i64, cap: i64) -> Result<Audit, StoreError> {
     let mut connection = reader(pools).await?;
-    DB::before_snapshot(&mut connection).await?;
-    let mut snapshot = connection.begin_with(DB::BEGIN_SNAPSHOT.into_sql_str()).await?;
+    let mut snapshot = PoolTransaction::begin_on(&mut connection, DB::BEGIN_SNAPSHOT).await?;
     let whole = stocks::present(stocks::read::<DB>(&mut snapshot, commodity).await?, commodity)?;
     let split = sum::<DB>(&mut snapshot, "SUM(quantity)", "segments", commodity).await?;
     let ledger = sum::<DB>(&mut snapshot, "SUM(delta)", "movements", commodity).await?;

@@ -10,6 +10,7 @@ use crate::domain::{ChangeRejected, StockChange};
 use crate::store::database::Dialect;
 use crate::store::tables::ledger::Movement;
 use crate::store::tables::segments::{self, Segment};
+use evenkeel::sql::PoolTransaction;
 use rand::Rng;
 
 pub(super) async fn attempt<DB: Dialect>(of: &Attempt<'_, DB>) -> Result<Committed, AttemptError> {
@@ -70,7 +71,7 @@ fn movement(after: Segment, delta: i64) -> Movement {
 
 async fn commit<DB: Dialect>(
     of: &Attempt<'_, DB>,
-    mut transaction: sqlx::Transaction<'static, DB>,
+    mut transaction: PoolTransaction<DB>,
 ) -> Result<Committed, AttemptError> {
     let quantity = segments::total::<DB>(&mut transaction, of.change.commodity).await?;
     let cause = of.record_cause(&mut transaction).await?;

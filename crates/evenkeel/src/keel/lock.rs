@@ -123,8 +123,8 @@ impl Keel {
         RowLocks::new(&self.0.locks, pool)
     }
 
-    /// The advisory locks of the database of `pool`. Only the connect options of the pool are used: each held lock, and each name with
-    /// waiters, has a connection of its own.
+    /// The advisory locks of the database of `pool`. Each held lock, and each name with waiters, has a connection of its own, outside of the
+    /// pool. The pool's connect options are used, and its `max_connections` is the limit for them.
     ///
     /// ```compile_fail
     /// # async fn run(keel: evenkeel::Keel, pool: sqlx::SqlitePool) {

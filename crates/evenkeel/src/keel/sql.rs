@@ -46,7 +46,7 @@ impl Keel {
     /// # Errors
     /// As [`begin`](Self::begin). On PostgreSQL your transaction is then aborted, as after any error.
     pub async fn join<DB: Database>(&self, transaction: &mut Transaction<'_, DB>) -> Result<Joined<DB>, SqlError> {
-        Joined::join(&self.0.sql, transaction).await
+        Joined::<DB>::join(&self.0.sql, transaction).await
     }
 
     /// Sets when relays in other processes are notified of effects that the units of work of this keel leave to them. Default:

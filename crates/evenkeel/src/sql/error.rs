@@ -1,6 +1,6 @@
 //! The errors of the SQL side, and how the caller can react to each.
 
-use super::database::{SqlErrorClass, class_of_any_error};
+use super::database::{Database, SqlErrorClass, class_of_any_error};
 use evenkeel_link::support::guard;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::error::CacheError;
@@ -49,6 +49,13 @@ pub enum SqlError {
         "the transaction no longer existed at its commit (a deadlock, or a rollback); repeat it from its beginning"
     )]
     Lost,
+    /// A nested transaction (`begin` on the connection of this one) was neither committed nor rolled back, so a commit would have
+    /// committed nothing. The transaction was rolled back. Commit, roll back or drop every nested transaction before.
+    #[error(
+        "a nested transaction was neither committed nor rolled back before the commit, so the transaction was rolled back; \
+         end every nested transaction first"
+    )]
+    OpenSavepoint,
     /// An earlier statement of this unit of work failed with a deadlock, a lock timeout or another error, so it may not commit. It
     /// was rolled back.
     #[error("an earlier statement of this unit of work failed ({0}); it was rolled back, repeat it from its beginning")]
@@ -121,6 +128,21 @@ impl SqlError {
         }
     }
 
+    /// The error of a commit: after a reply of the database its outcome is known, unless the reply says that the connection was lost.
+    pub(super) fn of_commit<DB: Database>(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::InvalidSavePointStatement => Self::OpenSavepoint,
+            error @ sqlx::Error::Database(_) if DB::class_of_error(&error) != SqlErrorClass::Connection => error.into(),
+            error if guard("locking_commit_may_have_happened") => Self::CommitUnknown(Arc::new(error)),
+            error => error.into(),
+        }
+    }
+
+    /// Whether the connection that returned this error is of no use any longer.
+    pub(super) fn ends_session(&self) -> bool {
+        matches!(self, Self::Database { error, .. } if class_of_any_error(error).ends_session())
+    }
+
     /// Whether the transaction may have been committed although the call failed.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
@@ -128,16 +150,15 @@ impl SqlError {
     }
 }
 
-/// Converts an error of the driver: for every database, a deadlock is retryable, and a missing table
-/// of the library is [`SqlError::NotMigrated`].
+/// Converts an error of the driver: for every database, a deadlock, a lost connection and a server that has become read-only are
+/// retryable, and a missing table of the library is [`SqlError::NotMigrated`].
 impl From<sqlx::Error> for SqlError {
     fn from(error: sqlx::Error) -> Self {
         let class = if guard("question_mark_classifies") { class_of_any_error(&error) } else { SqlErrorClass::Other };
         if class == SqlErrorClass::NoTable {
             return Self::NotMigrated;
         }
-        let is_retryable = matches!(class, SqlErrorClass::Contention(_) | SqlErrorClass::Connection)
-            || matches!(error, sqlx::Error::PoolTimedOut);
+        let is_retryable = class.is_retryable() || matches!(error, sqlx::Error::PoolTimedOut);
         Self::Database { error: Arc::new(error), is_retryable }
     }
 }
@@ -148,7 +169,10 @@ impl From<SqlError> for LockError {
     fn from(error: SqlError) -> Self {
         // A statement outside a transaction failed: its effect is known not to have happened only if it was never sent.
         let outcome_unknown = match &error {
-            SqlError::Database { error, .. } => !matches!(**error, sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed),
+            SqlError::Database { error, .. } => {
+                !matches!(**error, sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed)
+                    && class_of_any_error(error) != SqlErrorClass::Full
+            }
             SqlError::Busy(_) => true,
             _ => false,
         };

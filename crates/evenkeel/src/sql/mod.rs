@@ -49,6 +49,7 @@ pub(crate) mod outbox;
 pub mod relay;
 mod shared;
 pub mod sink;
+mod transaction;
 mod work;
 
 #[cfg(feature = "lock")]
@@ -68,6 +69,9 @@ pub use migrate::{migrate, run_migrations};
 pub use outbox::{Message, WorkId};
 pub use relay::{Outbox, PassReport, Relay};
 pub(crate) use shared::Shared;
+pub use transaction::PoolTransaction;
+#[cfg(feature = "lock")]
+pub(crate) use transaction::close_if_over;
 pub use work::{Committed, Effects, Joined, Left, Sealed, WakeUp, Work};
 #[cfg(feature = "queue")]
 pub(crate) use work::{UNCHECKED_MAX, fits, largest_body, take_versions};

@@ -8,8 +8,8 @@ pub(super) mod mysql;
 pub(super) mod postgres;
 pub(super) mod sqlite;
 
-use evenkeel::sql::ForUpdate;
-use sqlx::{Pool, SqlSafeStr, Transaction};
+use evenkeel::sql::{ForUpdate, PoolTransaction};
+use sqlx::Pool;
 use std::future::Future;
 use std::time::Duration;
 use web::sql::{Driver, PoolLimits, Statement, Value};
@@ -32,8 +32,8 @@ pub(crate) struct Pools<DB: Dialect> {
 
 impl<DB: Dialect> Pools<DB> {
     /// Begins a transaction that writes; dropped, it is rolled back.
-    pub(crate) async fn begin(&self) -> Result<Transaction<'static, DB>, sqlx::Error> {
-        self.writer.begin_with(DB::BEGIN_WRITE.into_sql_str()).await
+    pub(crate) async fn begin(&self) -> Result<PoolTransaction<DB>, sqlx::Error> {
+        PoolTransaction::begin(&self.writer, DB::BEGIN_WRITE).await
     }
 
     pub(crate) async fn close(&self) {
@@ -77,12 +77,6 @@ pub(crate) trait Dialect: Driver + evenkeel::sql::Database {
     ) -> impl Future<Output = Result<Option<Self::Row>, sqlx::Error>> + Send {
         let rows = Self::fetch(connection, sql, values);
         async move { Ok(rows.await?.into_iter().next()) }
-    }
-
-    /// Prepares a connection for [`BEGIN_SNAPSHOT`](Self::BEGIN_SNAPSHOT).
-    fn before_snapshot(connection: &mut Self::Connection) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        let _ = connection;
-        async { Ok(()) }
     }
 }
 

@@ -26,7 +26,7 @@ pub enum FenceError {
     /// The guard had lost its lock before anything was sent to the database.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// The database failed. The transaction has changed nothing.
+    /// The database failed, or had ended the transaction before its commit. The transaction has changed nothing.
     #[error(transparent)]
     Sql(#[from] SqlError),
     /// The commit was sent and not answered: the transaction may have been committed. Read the data before repeating the work.

@@ -8,7 +8,6 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::steps::Fence;
 use sqlx::Pool;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A transaction whose first statement has stored the fence of a guard; created by [`Guard::begin`](crate::lock::Guard::begin). Dropping
@@ -40,9 +39,9 @@ impl<DB: Database> FencedTransaction<DB> {
     /// [`FenceError::Sql`]: the transaction was not committed; repeat the work if the error is retryable. [`FenceError::CommitUnknown`]:
     /// the outcome is unknown.
     pub async fn commit(self) -> Result<(), FenceError> {
-        self.transaction.end().await?.commit().await.map_err(|error| match error {
-            error @ sqlx::Error::Database(_) => FenceError::Sql(error.into()),
-            error => FenceError::CommitUnknown(Arc::new(error)),
+        self.transaction.commit().await.map_err(|error| match error {
+            SqlError::CommitUnknown(error) => FenceError::CommitUnknown(error),
+            error => FenceError::Sql(error),
         })
     }
 
@@ -51,7 +50,7 @@ impl<DB: Database> FencedTransaction<DB> {
     /// # Errors
     /// [`FenceError::Sql`] if the database did not answer; it rolls back when it detects the closed connection.
     pub async fn rollback(self) -> Result<(), FenceError> {
-        Ok(self.transaction.end().await?.rollback().await.map_err(SqlError::from)?)
+        Ok(self.transaction.rollback().await?)
     }
 }
 
@@ -73,13 +72,15 @@ pub(super) async fn open<DB: Database>(
     lease: &Lease,
     fence: Fence,
 ) -> Result<Option<FencedTransaction<DB>>, FenceError> {
-    let mut transaction = pool.begin_with(DB::BEGIN).await.map_err(SqlError::from)?;
+    let reset = (DB::KIND == Kind::MySql).then_some(DEFAULT_MYSQL);
+    let mut transaction = SettingTransaction::begin(pool, reset).await.map_err(SqlError::from)?;
     // The first statement: an earlier read could miss the writes of the last holder.
-    if guard("lock_fence_first") && !rows::store::<DB>(&mut transaction, &lease.held.name, lease.signer, fence).await? {
-        transaction.rollback().await.map_err(SqlError::from)?;
+    let is_stored = !guard("lock_fence_first")
+        || rows::store::<DB>(transaction.tx()?, &lease.held.name, lease.signer, fence).await?;
+    if !is_stored {
+        transaction.rollback().await?;
         return Ok(None);
     }
-    let mut transaction = SettingTransaction::new(transaction, (DB::KIND == Kind::MySql).then_some(DEFAULT_MYSQL));
     end_when_idle::<DB>(transaction.tx()?, lease.length).await.map_err(SqlError::from)?;
     Ok(Some(FencedTransaction { transaction, fence }))
 }

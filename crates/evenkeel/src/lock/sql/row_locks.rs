@@ -21,8 +21,13 @@ use std::time::Duration;
 /// **Not guaranteed.** An order between processes: waiters poll every 50 to 100 ms (the tasks of one process queue locally, and one of them
 /// polls). A holder that is paused beyond its lease acts on unless its fence is checked.
 ///
-/// Renewals take connections from the pool: if other work can exhaust the pool for longer than a lease, locks are lost. Give the locks a
-/// small pool of their own then. [`migrate`](crate::sql::migrate) must have run.
+/// Renewals and releases use one connection in addition to those of the pool, so that transactions under the guards may use them all. An
+/// acquisition takes its connection from the pool.
+///
+/// On SQLite a transaction that writes excludes every other one, and a renewal with it. **A lock is lost if any transaction on the file takes
+/// longer than its ttl, that of its own guard included**: choose a ttl that exceeds the longest transaction.
+///
+/// [`migrate`](crate::sql::migrate) must have run.
 ///
 /// [`Keel::row_locks`]: crate::Keel::row_locks
 /// [`Keel::lock`]: crate::Keel::lock

@@ -2,7 +2,7 @@
 //! after it.
 
 use super::{bounded, row_statements as say};
-use crate::sql::{Database, Row, SqlError, Statement, Value};
+use crate::sql::{Database, Kind, Row, SqlError, Statement, Value, close_if_over};
 use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
@@ -14,7 +14,7 @@ use evenkeel_protocol::lock::steps::{
 };
 use sqlx::Pool;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -26,6 +26,8 @@ const ASK: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max:
 /// The steps of [`RowLocks`](super::RowLocks) in rows of one database. [`migrate`](crate::sql::migrate) must have run.
 pub struct RowLock<DB: Database> {
     pool: Pool<DB>,
+    /// A pool of one connection, for renewals and releases.
+    apart: Arc<OnceLock<Pool<DB>>>,
     clock: Clock,
     /// The number of acquisitions in progress, by owner. One whose caller was dropped may still reach the database on a connection of its
     /// own, and its release must not overtake it.
@@ -74,7 +76,19 @@ impl<DB: Database> RowLock<DB> {
     /// The steps on this pool. `clock` is used for deadlines of statements; leases use the database's clock.
     #[must_use]
     pub fn new(pool: Pool<DB>, clock: Clock) -> Self {
-        Self { pool, clock, asking: Arc::new(watch::Sender::new(HashMap::new())) }
+        Self { pool, apart: Arc::default(), clock, asking: Arc::new(watch::Sender::new(HashMap::new())) }
+    }
+
+    /// The pool for statements about held locks. Their holders' own transactions may have every connection of the program's pool, and a
+    /// renewal that waited for one of them would come too late. SQLite has one writer at a time, however many connections there are.
+    fn apart(&self) -> &Pool<DB> {
+        if DB::KIND == Kind::Sqlite {
+            return &self.pool;
+        }
+        self.apart.get_or_init(|| {
+            let options = self.pool.options().clone().min_connections(0).max_connections(1);
+            options.connect_lazy_with((*self.pool.connect_options()).clone())
+        })
     }
 
     /// Executes the step of an acquisition.
@@ -96,10 +110,10 @@ impl<DB: Database> RowLock<DB> {
             (true, false) => &say::ACQUIRE_WITHOUT_PREVIOUS,
             (true, true) => &say::ACQUIRE,
         };
-        let mut seen = self.then_see(name, statement, &values).await?.1;
+        let mut seen = self.then_see(&self.pool, name, statement, &values).await?.1;
         if seen.is_none() {
-            self.send(&say::CREATE, &[Value::Text(name.as_str())]).await?;
-            seen = self.then_see(name, statement, &values).await?.1;
+            self.send(&self.pool, &say::CREATE, &[Value::Text(name.as_str())]).await?;
+            seen = self.then_see(&self.pool, name, statement, &values).await?.1;
         }
         // The row was deleted in between twice: try later.
         let Some(seen) = seen else { return Ok(Acquired::Taken { free_in_ms: 1 }) };
@@ -107,7 +121,8 @@ impl<DB: Database> RowLock<DB> {
             return Ok(Acquired::Granted { fence: seen.fence, lease_left_ms: seen.lease_left_ms() });
         }
         if let Some(owner) = seen.owner.filter(|_| seen.is_from_future()) {
-            self.send(&say::MEND, &[Value::Text(name.as_str()), Value::Bytes(owner.as_bytes())]).await?;
+            let values = [Value::Text(name.as_str()), Value::Bytes(owner.as_bytes())];
+            self.send(&self.pool, &say::MEND, &values).await?;
         }
         Ok(Acquired::Taken { free_in_ms: seen.free_in_ms().unwrap_or(1) })
     }
@@ -115,13 +130,15 @@ impl<DB: Database> RowLock<DB> {
     /// Executes a statement, then reads the row; `None` if there is none.
     async fn then_see(
         &self,
+        pool: &Pool<DB>,
         name: &LockName,
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<(bool, Option<Seen>), LockError> {
         let step = async {
-            let mut connection = self.pool.acquire().await?;
-            let found = DB::execute(&mut connection, statement.text::<DB>(), values).await?;
+            let mut connection = pool.acquire().await?;
+            let answer = DB::execute(&mut connection, statement.text::<DB>(), values).await;
+            let found = close_if_over::<DB, _>(&mut connection, answer)?;
             Ok((found > 0, see::<DB>(&mut connection, name).await?))
         };
         bounded(&self.clock, step).await
@@ -132,8 +149,17 @@ impl<DB: Database> RowLock<DB> {
         bounded(&self.clock, step).await
     }
 
-    async fn send(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<bool, LockError> {
-        let step = async { DB::execute(&mut *self.pool.acquire().await?, statement.text::<DB>(), values).await };
+    async fn send(
+        &self,
+        pool: &Pool<DB>,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> Result<bool, LockError> {
+        let step = async {
+            let mut connection = pool.acquire().await?;
+            let answer = DB::execute(&mut connection, statement.text::<DB>(), values).await;
+            close_if_over::<DB, _>(&mut connection, answer)
+        };
         Ok(bounded(&self.clock, step).await? > 0)
     }
 }
@@ -141,7 +167,12 @@ impl<DB: Database> RowLock<DB> {
 // Not derived, because the database need not be `Clone`.
 impl<DB: Database> Clone for RowLock<DB> {
     fn clone(&self) -> Self {
-        Self { pool: self.pool.clone(), clock: self.clock.clone(), asking: Arc::clone(&self.asking) }
+        Self {
+            pool: self.pool.clone(),
+            apart: Arc::clone(&self.apart),
+            clock: self.clock.clone(),
+            asking: Arc::clone(&self.asking),
+        }
     }
 }
 
@@ -205,11 +236,12 @@ impl<DB: Database> LockSteps for RowLock<DB> {
             (true, false) => &say::RENEW_WITHOUT_ENDED,
             (true, true) => &say::RENEW,
         };
-        let (found, seen) = self.then_see(name, statement, &[lease, lease, text, lease, bytes]).await?;
+        let values = [lease, lease, text, lease, bytes];
+        let (found, seen) = self.then_see(self.apart(), name, statement, &values).await?;
         match seen {
             Some(seen) if found => Ok(Renewed::Renewed { lease_left_ms: seen.lease_left_ms() }),
             Some(seen) if seen.is_held_by(owner) && seen.is_from_future() => {
-                self.send(&say::MEND, &[text, bytes]).await?;
+                self.send(self.apart(), &say::MEND, &[text, bytes]).await?;
                 Ok(Renewed::Renewed { lease_left_ms: seen.lease_left_ms() })
             }
             Some(seen) if seen.is_held_by(owner) => Ok(Renewed::Held { lease_left_ms: seen.lease_left_ms() }),
@@ -226,7 +258,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
             (true, true) => &say::RELEASE,
         };
         let values = [Value::Text(name.as_str()), Value::Bytes(call.owner.as_bytes())];
-        if self.send(statement, &values).await? {
+        if self.send(self.apart(), statement, &values).await? {
             // The number of waiters is unknown, because they poll.
             return Ok(Released::Released { others_waiting: 0 });
         }
@@ -238,7 +270,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
         let (number, text) = (Value::count(seen.0), Value::Text(name.as_str()));
         let statement = if guard("row_lock_raise_owner") { &say::RAISE } else { &say::RAISE_WITHOUT_OWNER };
         let values = [number, text, number, Value::Bytes(owner.as_bytes())];
-        let (_, row) = self.then_see(name, statement, &values).await?;
+        let (_, row) = self.then_see(&self.pool, name, statement, &values).await?;
         Ok(row.filter(|row| row.is_held_by(owner)).map(|row| row.fence))
     }
 
@@ -262,7 +294,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
             return Ok(None);
         }
         let values = [Value::Text(name.as_str()), Value::Bytes(holder.owner.as_bytes()), Value::count(holder.fence.0)];
-        Ok(self.send(&say::BREAK, &values).await?.then_some(holder))
+        Ok(self.send(&self.pool, &say::BREAK, &values).await?.then_some(holder))
     }
 
     async fn held(&self) -> Result<Vec<LockName>, LockError> {

@@ -8,7 +8,7 @@ use super::statements::{
 use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page};
 use crate::queue::sending::for_work::{JobOperation, JobPut, job_record};
 use crate::sql::database::{Database, Kind, Lists, Row, SqlErrorClass, Statement, Value};
-use crate::sql::{SqlError, UNCHECKED_MAX, fits, largest_body, take_versions};
+use crate::sql::{PoolTransaction, SqlError, UNCHECKED_MAX, fits, largest_body, take_versions};
 use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
@@ -66,7 +66,7 @@ impl<DB: Database> SqlTable<DB> {
     }
 
     async fn insert_all(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, sqlx::Error> {
-        let mut transaction = self.0.begin_with(DB::BEGIN).await?;
+        let mut transaction = PoolTransaction::begin(&self.0, DB::BEGIN).await?;
         let mut held = Vec::with_capacity(jobs.len());
         for job in jobs {
             let inserted = insert::<DB>(&mut transaction, job).await?;

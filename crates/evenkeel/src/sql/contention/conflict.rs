@@ -25,7 +25,7 @@ impl Conflict {
     #[must_use]
     pub fn of(error: &sqlx::Error) -> Option<Self> {
         match class_of_any_error(error) {
-            SqlErrorClass::Contention(conflict) => conflict,
+            SqlErrorClass::Contention(conflict) => Some(conflict),
             _ => None,
         }
     }

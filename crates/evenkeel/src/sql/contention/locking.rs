@@ -4,10 +4,8 @@ use super::setting::SettingTransaction;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
 use sqlx::{AssertSqlSafe, Pool};
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How a `SELECT` locks the rows that it reads, until its transaction ends.
@@ -72,17 +70,17 @@ async fn limit_waits<DB: Database>(connection: &mut DB::Connection, limit: Durat
 impl<DB: Database> LockingTransaction<DB> {
     /// As `Keel::begin_locking` documents.
     pub(crate) async fn begin(clock: &Clock, pool: &Pool<DB>, wait: Option<Duration>) -> Result<Self, SqlError> {
-        let begin = pool.begin_with(DB::BEGIN);
-        let transaction = match wait.filter(|_| DB::KIND == Kind::Sqlite) {
+        let reset = (wait.is_some() && DB::KIND == Kind::MySql).then_some(DEFAULT_MYSQL);
+        let begin = SettingTransaction::begin(pool, reset);
+        let mut transaction = match wait.filter(|_| DB::KIND == Kind::Sqlite) {
             Some(limit) => {
                 let begun = clock.timeout(limit, begin).await;
-                begun
-                    .map_err(|_| SqlError::Busy("another writer held the file for longer than the transaction waits"))?
+                begun.map_err(|_| {
+                    SqlError::Busy("another writer held the file for longer than the transaction waits")
+                })??
             }
-            None => begin.await,
+            None => begin.await?,
         };
-        let reset = (wait.is_some() && DB::KIND == Kind::MySql).then_some(DEFAULT_MYSQL);
-        let mut transaction = SettingTransaction::new(transaction?, reset);
         if let Some(limit) = wait {
             limit_waits::<DB>(transaction.tx()?, limit).await?;
         }
@@ -100,14 +98,11 @@ impl<DB: Database> LockingTransaction<DB> {
     /// Commits the transaction.
     ///
     /// # Errors
-    /// [`SqlError::Database`]: the database returned an error; the transaction was not committed. [`SqlError::CommitUnknown`]: the
-    /// connection was lost, and the transaction may have been committed.
+    /// [`SqlError::Database`]: the database returned an error; the transaction was not committed. [`SqlError::Lost`]: the database had
+    /// rolled it back before, after an error of an earlier statement. [`SqlError::OpenSavepoint`]: a nested transaction has not ended; it
+    /// was rolled back. [`SqlError::CommitUnknown`]: the connection was lost, and the transaction may have been committed.
     pub async fn commit(self) -> Result<(), SqlError> {
-        self.transaction.end().await?.commit().await.map_err(|error| match error {
-            error @ sqlx::Error::Database(_) => error.into(),
-            error if guard("locking_commit_may_have_happened") => SqlError::CommitUnknown(Arc::new(error)),
-            error => error.into(),
-        })
+        self.transaction.commit().await
     }
 
     /// Rolls the transaction back.
@@ -115,7 +110,7 @@ impl<DB: Database> LockingTransaction<DB> {
     /// # Errors
     /// [`SqlError::Database`] if the database did not reply; it rolls the transaction back when it detects the closed connection.
     pub async fn rollback(self) -> Result<(), SqlError> {
-        Ok(self.transaction.end().await?.rollback().await?)
+        self.transaction.rollback().await
     }
 }
 

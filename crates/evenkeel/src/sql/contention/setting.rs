@@ -2,32 +2,62 @@
 
 use crate::sql::SqlError;
 use crate::sql::database::Database;
-use sqlx::Transaction;
+use crate::sql::transaction::{PoolTransaction, marked};
+use evenkeel_link::Token;
+use sqlx::Pool;
 use tokio::runtime::Handle;
 
 /// A transaction that resets a setting of its connection when it ends, so that the connection returns to its pool unchanged.
 pub(crate) struct SettingTransaction<DB: Database> {
     /// `None` once the transaction has ended.
-    transaction: Option<Transaction<'static, DB>>,
+    transaction: Option<PoolTransaction<DB>>,
+    /// The marker of the transaction, which ends with it.
+    mark: Token,
     /// The statement that resets the setting; `None` if it ends with the transaction.
     reset: Option<&'static str>,
 }
 
 impl<DB: Database> SettingTransaction<DB> {
-    pub(crate) fn new(transaction: Transaction<'static, DB>, reset: Option<&'static str>) -> Self {
-        Self { transaction: Some(transaction), reset }
+    /// Begins a transaction. `reset` resets the setting that the caller is about to change.
+    pub(crate) async fn begin(pool: &Pool<DB>, reset: Option<&'static str>) -> Result<Self, sqlx::Error> {
+        let mark = Token::random();
+        let transaction = PoolTransaction::begin(pool, marked::<DB>(DB::BEGIN, mark.as_bytes())).await?;
+        Ok(Self { transaction: Some(transaction), mark, reset })
     }
 
     pub(crate) fn tx(&mut self) -> Result<&mut DB::Connection, SqlError> {
         self.transaction.as_deref_mut().ok_or(SqlError::Lost)
     }
 
+    /// Commits, if the transaction is still the one that began and all nested ones have ended. A database that has rolled it back replies
+    /// to a commit as if there were nothing to commit.
+    ///
+    /// # Errors
+    /// [`SqlError::Lost`], [`SqlError::OpenSavepoint`], [`SqlError::Database`]: not committed. [`SqlError::CommitUnknown`].
+    pub(crate) async fn commit(mut self) -> Result<(), SqlError> {
+        let mark = self.mark;
+        let transaction = self.transaction()?;
+        transaction.check()?;
+        if !DB::is_marked(transaction, mark.as_bytes()).await? {
+            return Err(SqlError::Lost);
+        }
+        self.end().await?.commit().await.map_err(SqlError::of_commit::<DB>)
+    }
+
+    pub(crate) async fn rollback(self) -> Result<(), SqlError> {
+        Ok(self.end().await?.rollback().await?)
+    }
+
     /// Resets the setting, and takes the transaction.
-    pub(crate) async fn end(mut self) -> Result<Transaction<'static, DB>, SqlError> {
+    async fn end(mut self) -> Result<PoolTransaction<DB>, SqlError> {
         if let Some(reset) = self.reset {
             DB::script(self.tx()?, reset).await?;
         }
         self.transaction.take().ok_or(SqlError::Lost)
+    }
+
+    fn transaction(&mut self) -> Result<&mut PoolTransaction<DB>, SqlError> {
+        self.transaction.as_mut().ok_or(SqlError::Lost)
     }
 }
 
@@ -40,7 +70,8 @@ impl<DB: Database> Drop for SettingTransaction<DB> {
         {
             evenkeel_link::support::spawn_on(&runtime, async move {
                 if let Err(error) = DB::script(&mut transaction, reset).await {
-                    tracing::debug!(%error, statement = reset, "a setting of a connection could not be reset");
+                    tracing::debug!(%error, statement = reset, "a setting of a connection could not be reset; it is closed");
+                    transaction.close_at_end();
                 }
                 drop(transaction);
             });

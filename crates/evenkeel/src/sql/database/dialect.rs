@@ -28,8 +28,8 @@ pub enum Stores {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SqlErrorClass {
     /// A deadlock, a lock timeout or a serialization failure: the transaction is lost, and the same unit of work may succeed if it is
-    /// repeated from its beginning. `None`: an earlier statement of the transaction failed.
-    Contention(Option<Conflict>),
+    /// repeated from its beginning.
+    Contention(Conflict),
     /// A row with this key exists already.
     Duplicate,
     /// The table does not exist: the migrations have not been run.
@@ -38,6 +38,12 @@ pub enum SqlErrorClass {
     NoSavepoint,
     /// The connection was lost, or the outcome of the statement is unknown.
     Connection,
+    /// The server had ended the session before the statement, which was not executed: an idle timeout.
+    SessionOver,
+    /// The server has become read-only: another one is the primary now, and a new connection may reach it.
+    ReadOnly,
+    /// The server has no connection left.
+    Full,
     /// Anything else.
     Other,
 }
@@ -46,6 +52,16 @@ impl SqlErrorClass {
     /// Whether the same unit of work may succeed if it is repeated.
     pub(crate) fn is_contention(self) -> bool {
         matches!(self, Self::Contention(_))
+    }
+
+    /// Whether the session is of no use any longer, so that its connection must not return to the pool.
+    pub(crate) fn ends_session(self) -> bool {
+        matches!(self, Self::Connection | Self::SessionOver | Self::ReadOnly)
+    }
+
+    /// Whether the same work may succeed if it is repeated from its beginning.
+    pub(crate) fn is_retryable(self) -> bool {
+        self.is_contention() || self.ends_session() || self == Self::Full
     }
 }
 

@@ -75,11 +75,11 @@ impl Dialect for sqlx::MySql {
 
     fn class_of_server_error(error: &dyn DatabaseError) -> SqlErrorClass {
         match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
-            Some(1213) => SqlErrorClass::Contention(Some(Conflict::Deadlock)),
+            Some(1213) => SqlErrorClass::Contention(Conflict::Deadlock),
             // MariaDB returns 1205 for `NOWAIT` as well, MySQL 3572.
-            Some(1205 | 3572) => SqlErrorClass::Contention(Some(Conflict::NotGranted)),
+            Some(1205 | 3572) => SqlErrorClass::Contention(Conflict::NotGranted),
             // 1020: the row changed since the snapshot. 3101: the transaction failed certification in a cluster.
-            Some(1020 | 3101) => SqlErrorClass::Contention(Some(Conflict::Serialization)),
+            Some(1020 | 3101) => SqlErrorClass::Contention(Conflict::Serialization),
             Some(1062) => SqlErrorClass::Duplicate,
             // Only for tables of the library; a missing table of the program is the program's error.
             Some(1146) if error.message().contains(".evenkeel_") => SqlErrorClass::NoTable,
@@ -87,6 +87,12 @@ impl Dialect for sqlx::MySql {
             Some(1305) => SqlErrorClass::NoSavepoint,
             // Server shutdown, killed connection, killed query, lost connection.
             Some(1053 | 1077 | 1317 | 1927 | 2006 | 2013) => SqlErrorClass::Connection,
+            // The server closed the connection because it was idle.
+            Some(4031) => SqlErrorClass::SessionOver,
+            // `read_only`, `START TRANSACTION READ ONLY`, `innodb_read_only`.
+            Some(1290 | 1792 | 1836) => SqlErrorClass::ReadOnly,
+            // Too many connections of the server, or of the user.
+            Some(1040 | 1203) => SqlErrorClass::Full,
             _ => SqlErrorClass::Other,
         }
     }

@@ -62,16 +62,19 @@ impl Dialect for sqlx::Postgres {
 
     fn class_of_server_error(error: &dyn DatabaseError) -> SqlErrorClass {
         match error.code().as_deref() {
-            Some("40P01") => SqlErrorClass::Contention(Some(Conflict::Deadlock)),
-            Some("55P03") => SqlErrorClass::Contention(Some(Conflict::NotGranted)),
-            Some("40001") => SqlErrorClass::Contention(Some(Conflict::Serialization)),
-            // A statement in a failed transaction.
-            Some("25P02") => SqlErrorClass::Contention(None),
+            Some("40P01") => SqlErrorClass::Contention(Conflict::Deadlock),
+            Some("55P03") => SqlErrorClass::Contention(Conflict::NotGranted),
+            Some("40001") => SqlErrorClass::Contention(Conflict::Serialization),
             Some("23505") => SqlErrorClass::Duplicate,
             // Only for tables of the library; a missing table of the program is the program's error.
             Some("42P01") if error.message().contains("evenkeel_") => SqlErrorClass::NoTable,
             // Shutdown, crash, termination by an operator; completion unknown.
             Some("57P01" | "57P02" | "57P03" | "40003" | "08006" | "08003" | "08007") => SqlErrorClass::Connection,
+            // The server closed the connection because it was idle in a transaction, or idle; a transaction that took too long.
+            Some("25P03" | "57P05" | "25P04") => SqlErrorClass::SessionOver,
+            Some("25006") => SqlErrorClass::ReadOnly,
+            Some("53300") => SqlErrorClass::Full,
+            // Not `25P02` (a statement after one that failed): whether a repetition helps depends on the error before it.
             _ => SqlErrorClass::Other,
         }
     }

@@ -29,9 +29,9 @@ impl Dialect for sqlx::Sqlite {
         // The low byte is the primary code.
         match (code, code & 0xff) {
             // SQLITE_BUSY_SNAPSHOT: another connection has written since this transaction began to read.
-            (517, _) => SqlErrorClass::Contention(Some(Conflict::Serialization)),
+            (517, _) => SqlErrorClass::Contention(Conflict::Serialization),
             // SQLITE_BUSY and SQLITE_LOCKED.
-            (_, 5 | 6) => SqlErrorClass::Contention(Some(Conflict::NotGranted)),
+            (_, 5 | 6) => SqlErrorClass::Contention(Conflict::NotGranted),
             // SQLite reports both with its general error code.
             (_, 1) if error.message().starts_with("no such savepoint") => SqlErrorClass::NoSavepoint,
             (_, 1) if error.message().contains("no such table: evenkeel_") => SqlErrorClass::NoTable,

@@ -8,6 +8,7 @@ use super::Database;
 use super::Row;
 use super::dialect::{Dialect, Kind};
 use crate::sql::error::SqlError;
+use crate::sql::transaction::close_if_over;
 use sqlx::Pool;
 use std::sync::OnceLock;
 
@@ -59,7 +60,8 @@ impl Statement {
         values: &[Value<'_>],
     ) -> Result<u64, SqlError> {
         let mut connection = pool.acquire().await?;
-        Ok(DB::execute(&mut connection, self.text::<DB>(), values).await?)
+        let answer = DB::execute(&mut connection, self.text::<DB>(), values).await;
+        Ok(close_if_over::<DB, _>(&mut connection, answer)?)
     }
 
     /// Executes the statement on a connection of the pool; returns its rows.
@@ -69,7 +71,8 @@ impl Statement {
         values: &[Value<'_>],
     ) -> Result<Vec<Row<DB>>, SqlError> {
         let mut connection = pool.acquire().await?;
-        Ok(Row::<DB>::all(&mut connection, self, values).await?)
+        let answer = Row::<DB>::all(&mut connection, self, values).await;
+        Ok(close_if_over::<DB, _>(&mut connection, answer)?)
     }
 }
 

@@ -3,11 +3,11 @@
 use super::text::{changes_rows, statements};
 use crate::sql::database::{Database, Kind, Row, Value, translate};
 use crate::sql::error::SqlError;
+use crate::sql::transaction::PoolTransaction;
 use evenkeel_link::support::{crash_point, guard};
-use sqlx::Connection;
 use sqlx::pool::PoolConnection;
 
-/// How long the runner waits for the lock of MySQL and MariaDB before it logs the wait.
+/// How long the runner waits for the lock of MySQL, MariaDB and PostgreSQL before it logs the wait.
 const QUIET_SECONDS: u32 = 1;
 
 /// One migration.
@@ -26,7 +26,7 @@ pub(super) struct Plan<'a> {
     pub(super) table: &'a str,
     pub(super) migrations: Vec<Migration<'a>>,
     pub(super) format: Format,
-    /// How long to wait for another process on MySQL and MariaDB.
+    /// How long to wait for another process on MySQL, MariaDB and PostgreSQL.
     pub(super) wait_max_seconds: u32,
 }
 
@@ -144,20 +144,18 @@ impl Plan<'_> {
     }
 
     /// Runs the next migration in a transaction under the lock; returns whether there was one.
-    async fn run_next<DB: Database>(&self, connection: &mut DB::Connection) -> Result<bool, SqlError> {
+    async fn run_next<DB: Database>(&self, connection: &mut PoolConnection<DB>) -> Result<bool, SqlError> {
         // A stricter level would read the records as they were before the lock was granted.
         let begin = if DB::KIND == Kind::Postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { DB::BEGIN };
-        let mut transaction = connection.begin_with(begin).await?;
+        let mut transaction = PoolTransaction::begin_on(connection, begin).await?;
         if DB::KIND == Kind::Postgres && guard("migrations_take_turns") {
-            // The library's lock number is older than those of other tables and may not change.
-            let number = match self.format {
-                Format::Own => "7309453286123".to_owned(),
-                Format::Sqlx => format!("hashtextextended('evenkeel/{}', 0)", self.table),
-            };
-            DB::rows_of_text(&mut transaction, format!("SELECT 1 FROM pg_advisory_xact_lock({number})")).await?;
+            self.lock_by_number::<DB>(&mut transaction).await?;
         }
         self.make_table::<DB>(&mut transaction).await?;
-        let Some((migration, _)) = self.missing::<DB>(&mut transaction).await? else { return Ok(false) };
+        let Some((migration, _)) = self.missing::<DB>(&mut transaction).await? else {
+            transaction.rollback().await?;
+            return Ok(false);
+        };
         crash_point("migration_step");
         DB::send_text(&mut transaction, migration.script.to_owned(), &[]).await?;
         crash_point("migration_step");
@@ -166,6 +164,40 @@ impl Plan<'_> {
         transaction.commit().await?;
         tracing::info!(version = migration.version, name = migration.name, table = self.table, "schema upgraded");
         Ok(true)
+    }
+
+    /// Takes the advisory lock of PostgreSQL until the end of the transaction.
+    async fn lock_by_number<DB: Database>(&self, transaction: &mut DB::Connection) -> Result<(), SqlError> {
+        // The library's lock number is older than those of other tables and may not change.
+        let number = match self.format {
+            Format::Own => "7309453286123".to_owned(),
+            Format::Sqlx => format!("hashtextextended('evenkeel/{}', 0)", self.table),
+        };
+        let mut seconds = QUIET_SECONDS;
+        loop {
+            // The savepoint keeps the transaction usable after a wait that was in vain.
+            let limit = format!("SAVEPOINT evenkeel_lock; SET LOCAL lock_timeout = '{seconds}s'");
+            let wait = format!("{limit}; SELECT 1 FROM pg_advisory_xact_lock({number})");
+            match DB::send_text(transaction, wait, &[]).await {
+                Err(error) if DB::class_of_error(&error).is_contention() => {}
+                answer => {
+                    answer?;
+                    // The limit is not meant for the migration.
+                    return Ok(DB::script(transaction, "SET LOCAL lock_timeout TO DEFAULT").await?);
+                }
+            }
+            DB::script(transaction, "ROLLBACK TO SAVEPOINT evenkeel_lock").await?;
+            seconds = self.next_wait(seconds)?;
+        }
+    }
+
+    /// The length of the next wait for the lock: a short one is followed by a long one, which is logged.
+    fn next_wait(&self, seconds: u32) -> Result<u32, SqlError> {
+        if seconds == self.wait_max_seconds {
+            return Err(SqlError::Busy("another process has been running migrations for too long; try again"));
+        }
+        tracing::info!(table = self.table, "waiting for another process that upgrades the schema");
+        Ok(self.wait_max_seconds)
     }
 
     /// MySQL and MariaDB commit before and after each schema change, so each statement is recorded before it is sent.
@@ -199,7 +231,7 @@ impl Plan<'_> {
 
     async fn run_statements<DB: Database>(
         &self,
-        connection: &mut DB::Connection,
+        connection: &mut PoolConnection<DB>,
         migration: &Migration<'_>,
         stopped: Option<Stopped>,
     ) -> Result<(), SqlError> {
@@ -214,7 +246,7 @@ impl Plan<'_> {
             crash_point("migration_step");
             let may_be_done = stopped == Some(Stopped::Somewhere) || (begun && step == from);
             if changes_rows(statement) {
-                let mut transaction = connection.begin_with(DB::BEGIN).await?;
+                let mut transaction = PoolTransaction::begin_on(connection, DB::BEGIN).await?;
                 let sent = DB::send_text(&mut transaction, statement.to_owned(), &[]).await;
                 accept::<DB>(sent, may_be_done)?;
                 self.record_position::<DB>(&mut transaction, migration, step + 1, false).await?;
@@ -315,11 +347,7 @@ impl Plan<'_> {
             if answer.map(|row| row.int(0)).transpose()? == Some(1) {
                 return Ok(());
             }
-            if seconds == self.wait_max_seconds {
-                return Err(SqlError::Busy("another process has been running migrations for too long; try again"));
-            }
-            tracing::info!(table = self.table, "waiting for another process that upgrades the schema");
-            seconds = self.wait_max_seconds;
+            seconds = self.next_wait(seconds)?;
         }
     }
 }
@@ -334,7 +362,8 @@ fn accept<DB: Database>(sent: Result<u64, sqlx::Error>, may_be_done: bool) -> Re
 
 #[cfg(test)]
 mod tests {
-    use super::Stopped;
+    use super::{Format, Plan, Stopped};
+    use crate::sql::SqlError;
 
     #[test]
     fn migration_position_round_trips() {
@@ -342,5 +371,12 @@ mod tests {
         for (step, begun) in [(0, false), (0, true), (7, true), (8, false)] {
             assert_eq!(Stopped::of(Stopped::recorded(step, begun)), Stopped::At { step, begun });
         }
+    }
+
+    #[test]
+    fn second_wait_for_the_migrations_is_the_last() {
+        let plan = Plan { table: "t", migrations: Vec::new(), format: Format::Own, wait_max_seconds: 60 };
+        assert!(matches!(plan.next_wait(1), Ok(60)));
+        assert!(matches!(plan.next_wait(60), Err(SqlError::Busy(_))));
     }
 }

@@ -13,6 +13,7 @@ use sqlx::Pool;
 use sqlx::pool::PoolConnection;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -33,6 +34,9 @@ pub(super) struct Core<DB: Database> {
     pub(super) passed: Mutex<Option<Moment>>,
     /// The topics without a sink that were logged.
     pub(super) unrouted: Mutex<HashSet<String>>,
+    /// A step has failed in a way that ends its session: a connection of the pool is closed before the next step. After a failover they
+    /// all lead to a server that has become read-only.
+    doubts_connection: AtomicBool,
 }
 
 /// The result of one pass over the outbox.
@@ -86,12 +90,12 @@ impl PassReport {
 impl<DB: Database> Core<DB> {
     pub(super) fn new(shared: Arc<Shared>, pool: Pool<DB>, sinks: Sinks, settings: Settings) -> Self {
         let (metrics, source, stores) = (RelayMetrics::register(), OnceLock::new(), OnceLock::new());
-        let (passed, unrouted) = (Mutex::default(), Mutex::default());
+        let (passed, unrouted, doubts_connection) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
         #[cfg(feature = "stream")]
         let routes = sinks.and_streams(&shared.destinations.streams);
         #[cfg(not(feature = "stream"))]
         let routes = sinks.clone();
-        Self { shared, pool, sinks, routes, settings, metrics, source, stores, passed, unrouted }
+        Self { shared, pool, sinks, routes, settings, metrics, source, stores, passed, unrouted, doubts_connection }
     }
 
     pub(super) fn clock(&self) -> &Clock {
@@ -136,6 +140,11 @@ impl<DB: Database> Core<DB> {
 
     /// Takes a connection for a short time.
     pub(super) async fn connection(&self) -> Result<PoolConnection<DB>, SqlError> {
+        let connection = self.within(async { self.pool.acquire().await }).await?;
+        if !self.doubts_connection.swap(false, Relaxed) {
+            return Ok(connection);
+        }
+        self.within(connection.close()).await?;
         self.within(async { self.pool.acquire().await }).await
     }
 
@@ -145,7 +154,11 @@ impl<DB: Database> Core<DB> {
         step: impl Future<Output = Result<T, E>> + Send,
     ) -> Result<T, SqlError> {
         match self.clock().timeout(self.settings.deadline, step).await {
-            Ok(answer) => answer.map_err(Into::into),
+            Ok(answer) => answer.map_err(Into::into).inspect_err(|error: &SqlError| {
+                if error.ends_session() {
+                    self.doubts_connection.store(true, Relaxed);
+                }
+            }),
             Err(_) => Err(SqlError::Busy("the database did not reply in time; the relay retries")),
         }
     }

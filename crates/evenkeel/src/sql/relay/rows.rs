@@ -2,10 +2,10 @@
 
 use crate::sql::database::{Database, Kind, LIST_MAX, Lists, Row, Statement, Value};
 use crate::sql::outbox::WorkId;
+use crate::sql::transaction::PoolTransaction;
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
 use sqlx::pool::PoolConnection;
-use sqlx::{Connection, Transaction};
 use std::time::Duration;
 
 /// The due time of a parked row, in ms, which is never reached. It keeps the row in the index of rows that are not done, where
@@ -103,16 +103,21 @@ pub(super) async fn next_of<DB: Database>(
     Ok(Some(u64::try_from(due_at.saturating_sub(row.int(1)?)).unwrap_or(0)))
 }
 
+/// A short transaction on a connection of the relay.
+pub(crate) type ShortTransaction<'c, DB> = PoolTransaction<DB, &'c mut PoolConnection<DB>>;
+
 /// Begins a short transaction that locks only the rows it finds and does not wait for locked ones.
 pub(crate) async fn begin<DB: Database>(
     connection: &mut PoolConnection<DB>,
-) -> Result<Transaction<'_, DB>, sqlx::Error> {
-    // At a higher isolation level a locking read also blocks inserts into the gaps next to the rows.
-    if DB::KIND == Kind::MySql && guard("claim_locks_no_gaps") {
-        DB::script(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
-    }
-    let begin = if DB::KIND == Kind::Postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { DB::BEGIN };
-    connection.begin_with(begin).await
+) -> Result<ShortTransaction<'_, DB>, sqlx::Error> {
+    let begin = match DB::KIND {
+        Kind::Postgres => "BEGIN ISOLATION LEVEL READ COMMITTED",
+        // At a higher isolation level a locking read also blocks inserts into the gaps next to the rows. In one message, because the level
+        // counts for the next transaction of the connection, whichever that is.
+        Kind::MySql if guard("claim_locks_no_gaps") => "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN",
+        _ => DB::BEGIN,
+    };
+    PoolTransaction::begin_on(connection, begin).await
 }
 
 /// Claims up to `limit` due rows, oldest first, for `lease_ms`. If it fails, the rows in `claimed` may have been claimed.

@@ -6,7 +6,8 @@ use crate::sql::Shared;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::{WorkId, rows};
-use sqlx::{AssertSqlSafe, Pool, SqlSafeStr, Transaction};
+use crate::sql::transaction::{PoolTransaction, marked};
+use sqlx::{Pool, SqlSafeStr};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -17,19 +18,10 @@ use std::sync::Arc;
 /// [`commit`](Self::commit). If it is dropped, the transaction is rolled back and no effect happens.
 #[must_use = "a unit of work that is dropped is rolled back"]
 pub struct Work<DB: Database> {
-    transaction: Transaction<'static, DB>,
+    transaction: PoolTransaction<DB>,
     pool: Pool<DB>,
     effects: Effects,
     poison: Option<Arc<str>>,
-}
-
-/// The statement that begins the transaction and the one that sets its marker, in one message.
-fn marked<DB: Database>(statement: impl SqlSafeStr, work: WorkId) -> AssertSqlSafe<String> {
-    let statement = statement.into_sql_str();
-    let begin = statement.as_str().trim_end_matches(|end: char| end == ';' || end.is_whitespace());
-    let mark = DB::MARK.replace("{work}", &uuid::Uuid::from_bytes(work.0).simple().to_string());
-    // On a line of its own, because the first statement may end with a comment.
-    AssertSqlSafe(format!("{begin}\n; {mark}"))
 }
 
 impl<DB: Database> Work<DB> {
@@ -47,30 +39,35 @@ impl<DB: Database> Work<DB> {
             finisher.found_tables();
         }
         let effects = Effects::new(Arc::clone(shared), DB::KIND, work);
-        let transaction = pool.begin_with(marked::<DB>(statement, work)).await?;
+        let transaction = PoolTransaction::begin(pool, marked::<DB>(statement, &work.0)).await?;
         Ok(Self { transaction, pool: pool.clone(), effects, poison: None })
     }
 
     /// The connection in its transaction, on which statements are executed.
     ///
-    /// Savepoints work as usual (`work.tx().begin()`); the name `evenkeel_work` is reserved. Do not end the transaction through this
-    /// connection (`COMMIT`, `ROLLBACK`, on MySQL and MariaDB also statements with an implicit commit, such as `CREATE TABLE`): the
-    /// commit detects it and fails ([`SqlError::Lost`]), but cannot roll back what you committed. (On SQLite, a unit of work that is
-    /// dropped after that, or was committed so, returns a connection to the pool that cannot begin transactions.)
+    /// Savepoints work as usual (`work.tx().begin()`), and each must end before the commit ([`SqlError::OpenSavepoint`]); the name
+    /// `evenkeel_work` is reserved. Do not end the transaction through this connection (`COMMIT`, `ROLLBACK`, on MySQL and MariaDB also
+    /// statements with an implicit commit, such as `CREATE TABLE`): the commit detects it and fails ([`SqlError::Lost`]), but cannot
+    /// roll back what you committed.
     pub fn tx(&mut self) -> &mut DB::Connection {
         &mut self.transaction
     }
 
     /// Checks the result of a statement whose failure you handle, and returns it. A deadlock or a lock timeout poisons the unit of
-    /// work: it can only be rolled back. (Databases differ in how much of the transaction such an error rolls back.)
+    /// work: it can only be rolled back. (Databases differ in how much of the transaction such an error rolls back.) So does an error
+    /// that says that the server ends the session or has become read-only; the connection is closed then.
     ///
     /// # Errors
     /// The error of the statement.
     pub fn watch<T>(&mut self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
-        if let Err(error) = &answer
-            && DB::class_of_error(error).is_contention()
-        {
-            self.poison = Some(error.to_string().into());
+        if let Err(error) = &answer {
+            let class = DB::class_of_error(error);
+            if class.is_contention() || class.ends_session() {
+                self.poison = Some(error.to_string().into());
+            }
+            if class.ends_session() {
+                self.transaction.close_at_end();
+            }
         }
         answer
     }
@@ -88,14 +85,18 @@ impl<DB: Database> Work<DB> {
     /// [`Committed::carried_out`] reports. A relay carries out the rest.
     ///
     /// # Errors
-    /// [`SqlError::Lost`], [`SqlError::Database`], [`SqlError::Poisoned`], `SqlError::Window`: rolled back; see
-    /// [`is_retryable`](SqlError::is_retryable). [`SqlError::OutcomeUnknown`]: the outcome could not be determined within a minute;
+    /// [`SqlError::Lost`], [`SqlError::OpenSavepoint`], [`SqlError::Database`], [`SqlError::Poisoned`], `SqlError::Window`: rolled back;
+    /// see [`is_retryable`](SqlError::is_retryable). [`SqlError::OutcomeUnknown`]: the outcome could not be determined within a minute;
     /// [`SqlError::Interrupted`]: the runtime shut down during the commit.
     pub async fn commit(self) -> Result<Committed, SqlError> {
-        if let Some(poison) = self.poison {
-            let _ = self.transaction.rollback().await;
-            let error = SqlError::Poisoned(poison);
+        let is_whole = match &self.poison {
+            Some(poison) => Err(SqlError::Poisoned(Arc::clone(poison))),
+            None => self.transaction.check(),
+        };
+        if let Err(error) = is_whole {
             self.effects.shared.metrics().failed(&error);
+            // A failed rollback has the same effect: the connection is closed.
+            let _ = self.rollback().await;
             return Err(error);
         }
         commit::commit(self.transaction, self.pool, self.effects).await

@@ -7,13 +7,14 @@ use super::write::{self, RowState};
 #[cfg(feature = "cache")]
 use crate::cache::WindowEnd;
 use crate::sql::Shared;
-use crate::sql::database::{Database, Kind};
+use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::carry::Progress;
 use crate::sql::outbox::{Effect, WorkId};
+use crate::sql::transaction::PoolTransaction;
 use crate::trace::{self, OutboxOperation};
 use evenkeel_link::support::{crash_point, guard};
-use sqlx::{Pool, Transaction};
+use sqlx::Pool;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -58,7 +59,7 @@ pub enum Left {
 
 /// Commits in a separate task, which continues if the caller is dropped.
 pub(super) async fn commit<DB: Database>(
-    transaction: Transaction<'static, DB>,
+    transaction: PoolTransaction<DB>,
     pool: Pool<DB>,
     effects: Effects,
 ) -> Result<Committed, SqlError> {
@@ -102,7 +103,7 @@ pub(super) async fn commit<DB: Database>(
 
 /// All steps until the transaction is known to be committed.
 async fn decided<DB: Database>(
-    mut transaction: Transaction<'static, DB>,
+    mut transaction: PoolTransaction<DB>,
     pool: &Pool<DB>,
     mut effects: Effects,
 ) -> Result<(PostCommit, Windows), SqlError> {
@@ -142,14 +143,12 @@ async fn decided<DB: Database>(
 }
 
 async fn roll_back<DB: Database>(
-    mut transaction: Transaction<'static, DB>,
+    mut transaction: PoolTransaction<DB>,
     windows: Option<Windows>,
     error: SqlError,
 ) -> SqlError {
-    // SQLite rejects the end of a transaction that no longer exists, and sqlx would then treat the connection as inside a transaction
-    // forever: this begins one that can be ended.
-    if matches!(error, SqlError::Lost) && DB::KIND == Kind::Sqlite && guard("lost_connection_is_mended") {
-        let _ = DB::script(&mut transaction, "BEGIN").await;
+    if error.ends_session() {
+        transaction.close_at_end();
     }
     // A failed rollback has the same effect: no commit was sent on this connection.
     if let Err(error) = transaction.rollback().await {

@@ -3,6 +3,7 @@
 use super::notifier::Notifier;
 use crate::sql::database::Database;
 use crate::sql::outbox::{WorkId, rows};
+use crate::sql::transaction::close_if_over;
 use evenkeel_link::clock::Clock;
 use sqlx::Pool;
 use std::marker::PhantomData;
@@ -116,7 +117,11 @@ async fn mark<DB: Database>(pool: Pool<DB>, mut gatherer: Gatherer, waiting: wat
             return;
         }
         for attempt in 1..=ATTEMPTS_MAX {
-            let marked = async { rows::mark_done::<DB>(&mut *pool.acquire().await?, &batch).await };
+            let marked = async {
+                let mut connection = pool.acquire().await?;
+                let answer = rows::mark_done::<DB>(&mut connection, &batch).await;
+                close_if_over::<DB, _>(&mut connection, answer)
+            };
             let Err(error) = marked.await else { break };
             // A relay that claims some of these rows may be the other side of a deadlock.
             let is_over = attempt == ATTEMPTS_MAX || !DB::class_of_error(&error).is_contention();

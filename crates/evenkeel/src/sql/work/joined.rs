@@ -38,9 +38,9 @@ pub struct Sealed<DB: Database> {
 }
 
 impl<DB: Database> Joined<DB> {
-    pub(crate) async fn join(shared: &Arc<Shared>, transaction: &mut Transaction<'_, DB>) -> Result<Self, SqlError> {
+    pub(crate) async fn join(shared: &Arc<Shared>, connection: &mut DB::Connection) -> Result<Self, SqlError> {
         let work = WorkId::new(shared.clock.unix_ms());
-        rows::open::<DB>(transaction, work).await?;
+        rows::open::<DB>(connection, work).await?;
         Ok(Self { effects: Effects::new(Arc::clone(shared), DB::KIND, work), database: PhantomData })
     }
 
@@ -48,10 +48,14 @@ impl<DB: Database> Joined<DB> {
     ///
     /// # Errors
     /// [`SqlError::Lost`] if the row no longer exists, `SqlError::Window`, [`SqlError::Database`]: roll back.
-    pub async fn seal(mut self, transaction: &mut Transaction<'_, DB>) -> Result<Sealed<DB>, SqlError> {
+    pub async fn seal(self, transaction: &mut Transaction<'_, DB>) -> Result<Sealed<DB>, SqlError> {
+        self.seal_on(transaction).await
+    }
+
+    pub(crate) async fn seal_on(mut self, connection: &mut DB::Connection) -> Result<Sealed<DB>, SqlError> {
         let requested = std::mem::take(&mut self.effects.windows);
         let windows = Windows::open(self.effects.work, requested).await?;
-        if let Err(error) = write::write::<DB>(transaction, &mut self.effects, RowState::Open).await {
+        if let Err(error) = write::write::<DB>(connection, &mut self.effects, RowState::Open).await {
             // Only the caller can commit the transaction; until then the windows protect its readers.
             windows.abandon();
             return Err(error);

@@ -9,7 +9,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
 use evenkeel_protocol::stream::steps::Mode;
-use sqlx::{Pool, Transaction};
+use sqlx::Pool;
 use std::collections::BTreeMap;
 
 /// How often a transaction is tried that the database aborts because of a conflict.
@@ -99,7 +99,7 @@ impl<DB: Database> SqlTable<DB> {
     async fn try_add_group(&self, topic: &str, incarnation: u64, rows: &[GroupRow]) -> Result<bool, sqlx::Error> {
         let mut connection = self.0.acquire().await?;
         let mut transaction = begin::<DB>(&mut connection).await?;
-        if !is_current(&mut transaction, topic, incarnation).await? {
+        if !is_current::<DB>(&mut transaction, topic, incarnation).await? {
             return Ok(false);
         }
         for row in rows {
@@ -129,7 +129,7 @@ impl<DB: Database> SqlTable<DB> {
     ) -> Result<bool, sqlx::Error> {
         let mut connection = self.0.acquire().await?;
         let mut transaction = begin::<DB>(&mut connection).await?;
-        if !is_current(&mut transaction, topic, incarnation).await? {
+        if !is_current::<DB>(&mut transaction, topic, incarnation).await? {
             return Ok(false);
         }
         let advance = if guard("stream_checkpoint_rises") { &ADVANCE } else { &ADVANCE_WITHOUT_ORDER };
@@ -205,13 +205,13 @@ impl<DB: Database> SqlTable<DB> {
 
 /// Locks the row of the stream; returns whether this is its incarnation.
 async fn is_current<DB: Database>(
-    transaction: &mut Transaction<'_, DB>,
+    connection: &mut DB::Connection,
     topic: &str,
     incarnation: u64,
 ) -> Result<bool, sqlx::Error> {
     let current = if guard("stream_save_fenced") { &CURRENT } else { &CURRENT_WITHOUT_INCARNATION };
     let values = [Value::Text(topic), Value::count(incarnation)];
-    Ok(DB::execute(transaction, current.text::<DB>(), &values).await? > 0)
+    Ok(DB::execute(connection, current.text::<DB>(), &values).await? > 0)
 }
 
 async fn groups_in<DB: Database>(connection: &mut DB::Connection, topic: &str) -> Result<Vec<GroupRow>, sqlx::Error> {

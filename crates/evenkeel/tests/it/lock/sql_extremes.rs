@@ -10,7 +10,8 @@ use std::time::Duration;
 use testkit::conformance::exclusive::Served;
 
 /// Names that a collation may treat as equal, or that a driver may truncate.
-pub(crate) const NAMES: [&str; 8] = ["a", "A", "a ", "\u{e4}", "a\u{308}", "\u{df}", "ss", "%_'\"\\"];
+pub(crate) const NAMES: [&str; 9] =
+    ["a", "A", "a ", "\u{e4}", "a\u{308}", "\u{df}", "ss", "\u{1f980}\u{65e5}", "%_'\"\\"];
 
 /// A request whose grant came too late leaves the server's queue only later; until then the lock is busy for the next one.
 async fn until_free(locks: &dyn ExclusiveLocks) {

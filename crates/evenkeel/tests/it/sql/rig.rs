@@ -139,3 +139,18 @@ pub(super) async fn pool<DB: Sql>(url: &str, connections: u32) -> Pool<DB> {
     let options = PoolOptions::new().max_connections(connections).test_before_acquire(false);
     options.acquire_timeout(Duration::from_secs(20)).connect(url).await.unwrap()
 }
+
+/// Polls a future until it has waited so often, then drops it.
+pub(super) async fn dropped_after<F: Future>(waits: usize, future: F) -> Option<F::Output> {
+    let mut future = std::pin::pin!(future);
+    let mut waited = 0;
+    std::future::poll_fn(|context| match future.as_mut().poll(context) {
+        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+        std::task::Poll::Pending if waited == waits => std::task::Poll::Ready(None),
+        std::task::Poll::Pending => {
+            waited += 1;
+            std::task::Poll::Pending
+        }
+    })
+    .await
+}

@@ -65,11 +65,6 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::work::lost::postgres::rolled_back_savepoint_discards_its_effects",
     ),
     mutant(
-        "lost_connection_is_mended",
-        "A unit of work whose transaction the program ended leaves SQLite's pool a broken connection.",
-        "sql::work::lost::connection_of_a_lost_transaction_serves_the_next_work",
-    ),
-    mutant(
         "row_before_sequences",
         "After an ignored deadlock a message of a rolled-back unit is sent, or its key has a gap forever.",
         "sql::work::lost::mariadb::lost_transaction_writes_nothing",

@@ -41,6 +41,10 @@ impl AdvisoryDatabase for sqlx::Postgres {}
 /// locks of their own. Anything through a pooler that shares server connections among clients by transaction or statement (pgbouncer in
 /// these modes): the lock stays with a connection that another client uses next. Use the address of the server itself in the URL.
 ///
+/// One pool has at most as many of these connections as its `max_connections`, in addition to its own: one for each held lock, and one for
+/// each name for which this process waits. Further tasks wait in the process until one is free, so a task that holds a lock while it
+/// waits for another needs two. For a limit of its own, give the locks a pool of their own.
+///
 /// Names are hashed: to 64 characters for a MySQL server, and to a number of 64 bits for a PostgreSQL database. Two names with the same
 /// hash would exclude each other, which is practically impossible.
 ///
@@ -71,7 +75,8 @@ impl<DB: AdvisoryDatabase> AdvisoryLocks<DB> {
     /// Acquires the lock if it is free now; `None` if it is taken.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire), without `Busy`.
+    /// As [`acquire`](Self::acquire), without `Busy`. Also [`LockError::Database`], which is retryable, if this process has no connection
+    /// left for it.
     pub async fn try_acquire(&self, name: &str, terms: &LockTerms) -> Result<Option<AdvisoryGuard>, LockError> {
         let lock = LockBuilder::new(&self.locks, name).terms(terms.clone());
         Ok(lock.try_acquire().await?.map(AdvisoryGuard))

@@ -8,18 +8,15 @@ use evenkeel_protocol::lock::name::LockName;
 use sha2::{Digest, Sha256};
 use sqlx::{ConnectOptions, Connection, Pool};
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 
-// The name includes that of the database, because MySQL's locks are those of the whole server; its hash has 64 characters, the maximum.
 macro_rules! mysql {
     ($before:literal, $after:literal) => {
-        Statement::new(concat!(
-            "SELECT ",
-            $before,
-            "(SHA2(CONCAT('evenkeel/lock/', COALESCE(DATABASE(), ''), '/', ?), 256)",
-            $after
-        ))
+        Statement::new(concat!("SELECT ", $before, "(CONVERT(? USING utf8mb4)", $after))
     };
 }
+
+static DATABASE_MYSQL: Statement = Statement::new("SELECT DATABASE()");
 
 static TRY_MYSQL: Statement = mysql!("GET_LOCK", ", 0)");
 static WAIT_MYSQL: Statement = mysql!("GET_LOCK", ", 1)");
@@ -40,12 +37,28 @@ static QUIET_POSTGRES: Statement =
     Statement::new("SELECT set_config('idle_session_timeout', ?, false), set_config('lock_timeout', '1000', false)");
 
 /// A connection outside the pool. Dropping it closes it, and the server releases its lock.
-pub(super) struct Session<DB: AdvisoryDatabase>(DB::Connection);
+pub(super) struct Session<DB: AdvisoryDatabase> {
+    connection: DB::Connection,
+    /// The name of the database, where the server has locks for all of them together.
+    database: String,
+    /// Its place among the connections that this process may have for advisory locks.
+    _place: OwnedSemaphorePermit,
+}
 
 impl<DB: AdvisoryDatabase> Session<DB> {
     /// Connects. The server closes the connection once it has been idle for `lease`, or a little longer.
-    pub(super) async fn open(pool: &Pool<DB>, lease: Duration) -> Result<Self, sqlx::Error> {
-        let mut session = Self(pool.connect_options().connect().await?);
+    pub(super) async fn open(
+        pool: &Pool<DB>,
+        place: OwnedSemaphorePermit,
+        lease: Duration,
+    ) -> Result<Self, sqlx::Error> {
+        let mut connection = pool.connect_options().connect().await?;
+        let database = match DB::KIND {
+            Kind::MySql => Row::<DB>::first(&mut connection, &DATABASE_MYSQL, &[]).await?,
+            Kind::Postgres | Kind::Sqlite => None,
+        };
+        let database = database.map_or(Ok(String::new()), |row| row.text(0))?;
+        let mut session = Self { connection, database, _place: place };
         session.end_when_quiet(lease).await?;
         Ok(session)
     }
@@ -57,9 +70,9 @@ impl<DB: AdvisoryDatabase> Session<DB> {
         match DB::KIND {
             Kind::Postgres => {
                 let ms = lease.as_millis().max(1).to_string();
-                Row::<DB>::all(&mut self.0, &QUIET_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
+                Row::<DB>::all(&mut self.connection, &QUIET_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
             }
-            Kind::MySql | Kind::Sqlite => end_when_quiet::<DB>(&mut self.0, lease).await,
+            Kind::MySql | Kind::Sqlite => end_when_quiet::<DB>(&mut self.connection, lease).await,
         }
     }
 
@@ -86,14 +99,14 @@ impl<DB: AdvisoryDatabase> Session<DB> {
     pub(super) async fn unlock(&mut self, name: &LockName) -> Result<bool, sqlx::Error> {
         let was_held = self.ask([&UNLOCK_MYSQL, &UNLOCK_POSTGRES], name).await?;
         if DB::KIND == Kind::Postgres {
-            Row::<DB>::all(&mut self.0, &UNLOCK_ALL_POSTGRES, &[]).await?;
+            Row::<DB>::all(&mut self.connection, &UNLOCK_ALL_POSTGRES, &[]).await?;
         }
         Ok(was_held)
     }
 
     /// Closes the connection in order.
     pub(super) async fn close(self) {
-        if let Err(error) = self.0.close().await {
+        if let Err(error) = self.connection.close().await {
             tracing::debug!(%error, "the connection of an advisory lock could not be closed in order");
         }
     }
@@ -101,12 +114,22 @@ impl<DB: AdvisoryDatabase> Session<DB> {
     async fn ask(&mut self, statements: [&'static Statement; 2], name: &LockName) -> Result<bool, sqlx::Error> {
         let [mysql, postgres] = statements;
         let row = if DB::KIND == Kind::Postgres {
-            Row::<DB>::first(&mut self.0, postgres, &[Value::Int(number(name))]).await?
+            Row::<DB>::first(&mut self.connection, postgres, &[Value::Int(number(name))]).await?
         } else {
-            Row::<DB>::first(&mut self.0, mysql, &[Value::Bytes(name.as_str().as_bytes())]).await?
+            let hash = hash(&self.database, name);
+            Row::<DB>::first(&mut self.connection, mysql, &[Value::Text(&hash)]).await?
         };
         Ok(row.map_or(Ok(0), |row| row.int(0))? > 0)
     }
+}
+
+/// The name of a lock for MySQL and MariaDB: 64 characters, the maximum, which every character set has. It includes the name of the
+/// database, because their locks are those of the whole server.
+fn hash(database: &str, name: &LockName) -> String {
+    let digest = Sha256::new().chain_update("evenkeel/lock/").chain_update(database).chain_update("/");
+    let digest = digest.chain_update(name.as_str()).finalize();
+    let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.filter_map(|half| char::from_digit(half.into(), 16)).collect()
 }
 
 /// The number of a lock's name for PostgreSQL.
@@ -117,7 +140,14 @@ fn number(name: &LockName) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{LockName, number};
+    use super::{LockName, hash, number};
+
+    /// The hash that the version before had the server compute: `SHA2('evenkeel/lock/shop/stock/42', 256)`.
+    #[test]
+    fn advisory_hash_of_a_name_never_changes() {
+        let name = LockName::new("stock/42").unwrap_or_else(|error| unreachable!("{error}"));
+        assert_eq!(hash("shop", &name), "2ae49f34bfee1a919b78bba9eefff4bdafa3f4a4951cc23f164ac7879d8c4192");
+    }
 
     #[test]
     fn advisory_number_of_a_name_never_changes() {

@@ -8,9 +8,12 @@ use evenkeel_protocol::lock::name::LockName;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The connections of this process.
 pub(super) struct Shared<DB: AdvisoryDatabase> {
+    /// The connections that there may be. A task that finds none waits here, and not at the server.
+    places: Arc<Semaphore>,
     held: Mutex<HashMap<Token, Arc<Holding<DB>>>>,
     seats: Mutex<HashMap<LockName, Seat<DB>>>,
 }
@@ -41,13 +44,28 @@ pub(super) enum Found<DB: AdvisoryDatabase> {
     Granted(Session<DB>),
 }
 
-impl<DB: AdvisoryDatabase> Default for Shared<DB> {
-    fn default() -> Self {
-        Self { held: Mutex::default(), seats: Mutex::default() }
-    }
-}
-
 impl<DB: AdvisoryDatabase> Shared<DB> {
+    pub(super) fn new(connections_max: u32) -> Self {
+        // A semaphore of tokio has fewer permits than 32 bits can count on a machine of 32 bits.
+        let places = usize::try_from(connections_max).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        Self { places: Arc::new(Semaphore::new(places)), held: Mutex::default(), seats: Mutex::default() }
+    }
+
+    /// A place for one more connection, if there is one now.
+    pub(super) fn place_now(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    /// Whether there is no place for one more connection.
+    pub(super) fn is_full(&self) -> bool {
+        self.places.available_permits() == 0
+    }
+
+    /// Waits for a place for one more connection.
+    pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).acquire_owned().await.ok()
+    }
+
     pub(super) fn holding(&self, owner: Token) -> Option<Arc<Holding<DB>>> {
         self.held.lock().get(&owner).cloned()
     }

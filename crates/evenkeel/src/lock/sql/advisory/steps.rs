@@ -24,6 +24,8 @@ use std::time::Duration;
 const LOOK_MS: u64 = 1_000;
 /// The longest lease.
 const LEASE_MS_MAX: u64 = 86_400_000;
+const FULL: &str = "all connections that this process may have for advisory locks are in use: try again, or raise \
+    `max_connections` of the pool";
 const ASK_THE_SERVER: &str =
     "the library cannot list advisory locks; query `pg_locks` or `performance_schema.metadata_locks`";
 
@@ -36,7 +38,8 @@ pub(super) struct AdvisorySteps<DB: AdvisoryDatabase> {
 
 impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
     pub(super) fn new(pool: Pool<DB>, clock: Clock) -> Self {
-        Self { pool, clock, shared: Arc::default() }
+        let shared = Arc::new(Shared::new(pool.options().get_max_connections()));
+        Self { pool, clock, shared }
     }
 
     /// A connection that holds the lock; `None` if another connection has it.
@@ -49,7 +52,9 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
                 Ok(session.is_held(name).await?.then_some(session))
             }
             Found::Nothing => {
-                let mut session = Session::open(&self.pool, lease).await?;
+                // A waiter then waits for a place.
+                let Some(place) = self.shared.place_now() else { return Ok(None) };
+                let mut session = Session::open(&self.pool, place, lease).await?;
                 if session.try_lock(name).await? {
                     return Ok(Some(session));
                 }
@@ -96,6 +101,15 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
         let hold = call.hold_ms_max.map(Duration::from_millis);
         let session = self.session(name, Duration::from_millis(call.lease_ms));
         let Some(session) = bounded(&self.clock, session).await? else {
+            // Without a connection the server was not asked.
+            if !call.waits && self.shared.is_full() {
+                let (is_retryable, outcome_unknown) = (true, false);
+                return Err(LockError::Database {
+                    is_retryable,
+                    outcome_unknown,
+                    error: Arc::new(SqlError::Busy(FULL)),
+                });
+            }
             return Ok(Acquired::Taken { free_in_ms: LOOK_MS });
         };
         self.shared.hold(call.owner, session, hold.map(|hold| now + hold));

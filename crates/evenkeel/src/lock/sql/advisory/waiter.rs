@@ -111,7 +111,8 @@ impl<DB: AdvisoryDatabase> Waiting<DB> {
 
     /// The connection that holds the lock; `None` if no contender is left.
     async fn wait(&self, pool: &Pool<DB>) -> Result<Option<Session<DB>>, sqlx::Error> {
-        let mut session = Session::open(pool, QUIET).await?;
+        let Some(place) = self.shared.place().await else { return Ok(None) };
+        let mut session = Session::open(pool, place, QUIET).await?;
         let mut idle_rounds = 0;
         while idle_rounds < IDLE_ROUNDS_MAX {
             if session.wait_lock(&self.name).await? {

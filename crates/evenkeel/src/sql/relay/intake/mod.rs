@@ -16,7 +16,6 @@ use crate::sql::work::Joined;
 use evenkeel_link::support::{crash_point, guard};
 use ready::{NotReady, Topics};
 use rows::Inserted;
-use sqlx::Transaction;
 use sqlx::pool::PoolConnection;
 use std::time::Duration;
 
@@ -162,7 +161,7 @@ async fn move_all<DB: Database>(
 /// Moves one row. Returns `false` if it is parked: its effects cannot be carried out as they stand.
 async fn move_row<DB: Database>(
     core: &Core<DB>,
-    transaction: &mut Transaction<'_, DB>,
+    transaction: &mut DB::Connection,
     row: &Inserted,
     effects: Result<&[Effect], &str>,
 ) -> Result<bool, SqlError> {
@@ -170,13 +169,13 @@ async fn move_row<DB: Database>(
         // Another relay has moved it.
         return Ok(true);
     }
-    let mut joined = Joined::join(&core.shared, transaction).await?;
+    let mut joined = Joined::<DB>::join(&core.shared, transaction).await?;
     let work = joined.id();
     let recorded = effects.map_err(str::to_owned).and_then(|effects| {
         effects.iter().try_for_each(|effect| joined.record(effect.clone()).map_err(|error| error.to_string()))
     });
     let error = match recorded {
-        Ok(()) => match joined.seal(transaction).await {
+        Ok(()) => match joined.seal_on(transaction).await {
             Ok(_sealed) => {
                 if guard("json_due_at_once") {
                     rows::due_now::<DB>(transaction, work).await?;

@@ -7,7 +7,6 @@ use crate::sql::database::{Database, Row, Statement, Value};
 use crate::sql::relay::rows::{CLAIM_BYTES_MAX, LARGE, NEVER, begin, next_of};
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
-use sqlx::Transaction;
 use sqlx::pool::PoolConnection;
 use std::time::Duration;
 
@@ -355,7 +354,7 @@ pub(super) async fn settle<DB: Database>(
 }
 
 async fn lock<DB: Database>(
-    transaction: &mut Transaction<'_, DB>,
+    transaction: &mut DB::Connection,
     token: Token,
     settled: &[Settled],
 ) -> Result<Vec<KeyName>, sqlx::Error> {
@@ -367,7 +366,7 @@ async fn lock<DB: Database>(
     rows.into_iter().map(|row| Ok(KeyName { topic: row.text(0)?, key: row.text(1)? })).collect()
 }
 
-async fn record_failure<DB: Database>(transaction: &mut Transaction<'_, DB>, key: &Settled) -> Result<(), sqlx::Error> {
+async fn record_failure<DB: Database>(transaction: &mut DB::Connection, key: &Settled) -> Result<(), sqlx::Error> {
     let [topic, name] = key.sent.name.values();
     let (statement, values) = match &key.then {
         Then::Go => return Ok(()),

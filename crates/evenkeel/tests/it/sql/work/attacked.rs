@@ -1,6 +1,6 @@
 //! Found by attack: effects of another keel, errors of the driver, and messages that are larger than the database takes.
 
-use crate::sql::rig::{Rig, Sql};
+use crate::sql::rig::{Rig, Sql, dropped_after};
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, Freshness};
 use evenkeel::codec::Raw;
@@ -132,21 +132,6 @@ async fn missing_library_table_returns_not_migrated<DB: Sql>(rig: Rig<DB>) {
     DB::run(&mut connection, "DROP TABLE evenkeel_inbox").await.unwrap();
     let error = handed_on::<DB>(&mut connection, "SELECT * FROM evenkeel_inbox").await.unwrap_err();
     assert!(matches!(error, SqlError::NotMigrated), "{error}");
-}
-
-/// Polls a future until it has waited so often, then drops it.
-async fn dropped_after<F: Future>(waits: usize, future: F) -> Option<F::Output> {
-    let mut future = std::pin::pin!(future);
-    let mut waited = 0;
-    std::future::poll_fn(|context| match future.as_mut().poll(context) {
-        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
-        std::task::Poll::Pending if waited == waits => std::task::Poll::Ready(None),
-        std::task::Poll::Pending => {
-            waited += 1;
-            std::task::Poll::Pending
-        }
-    })
-    .await
 }
 
 /// A handler was dropped in the middle of a call, and its transaction with it: the pool had a connection less forever.

@@ -4,6 +4,8 @@ use crate::sql::rig::{Rig, Sql, pool};
 use evenkeel::Keel;
 use evenkeel::sql::{SqlError, migrate};
 use futures_util::future::join_all;
+use sqlx::Postgres;
+use testkit::eventually;
 
 on_each! {
     programs_started_at_once_create_the_tables_once
@@ -47,4 +49,27 @@ async fn missing_tables_error_says_what_to_do<DB: Sql>(_rig: Rig<DB>) {
         .flatten(),
         Some(2)
     );
+}
+
+/// A process that hung with the lock of the migrations held up every other one without a limit; MySQL, MariaDB and the documentation had one.
+#[tokio::test]
+async fn migration_waits_for_a_minute_at_most_on_postgres() {
+    crate::in_time(async {
+        let empty = Postgres::fresh().await;
+        let (holder, waiter) = (pool::<Postgres>(&empty.url, 1).await, pool::<Postgres>(&empty.url, 1).await);
+        let mut held = holder.acquire().await.unwrap();
+        Postgres::run(&mut held, "SELECT pg_advisory_lock(7309453286123)").await.unwrap();
+        let migrating = tokio::spawn(async move { migrate(&waiter).await });
+        let watcher = pool::<Postgres>(&empty.url, 1).await;
+        let waits = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory' \
+            AND query LIKE '%lock_timeout = ''60s''%'";
+        let limited = eventually("the wait has its limit", async || {
+            let found = Postgres::number(&mut watcher.acquire().await.unwrap(), waits).await.unwrap();
+            (found == Some(1)).then_some(())
+        });
+        limited.await.unwrap();
+        Postgres::run(&mut held, "SELECT pg_advisory_unlock(7309453286123)").await.unwrap();
+        migrating.await.unwrap().unwrap();
+    })
+    .await;
 }
