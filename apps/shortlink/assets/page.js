@@ -44,8 +44,10 @@ for (const field of document.querySelectorAll("input[type=datetime-local][data-u
   if (given && !Number.isNaN(given.getTime())) field.value = `${day(given)}T${clock(given)}`;
   const zone = document.querySelector(`label[for="${field.id}"] [data-zone]`);
   if (zone) zone.textContent = "your time";
+  // A local time may stand for two, when clocks are put back, so a value that was not edited is sent as it was given.
+  const shown = field.value;
   const update = () => {
-    const date = field.value ? new Date(field.value) : null;
+    const date = field.value === shown && given ? given : field.value ? new Date(field.value) : null;
     sent.value = date && !Number.isNaN(date.getTime()) ? date.toISOString() : "";
   };
   field.addEventListener("input", update);

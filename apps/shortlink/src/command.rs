@@ -21,16 +21,16 @@ pub fn main() -> ExitCode {
 }
 
 fn run(flags: Flags) -> Result<ExitCode> {
-    let Flags { storage, serve, command } = flags;
+    let Flags { common, serve, command } = flags;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
-        None => runtime.block_on(serve::serve(Config::resolve(&storage, &serve)?))?,
-        Some(Command::Serve(serve)) => runtime.block_on(serve::serve(Config::resolve(&storage, &serve)?))?,
+        None => runtime.block_on(serve::serve(Config::resolve(&common, &serve)?))?,
+        Some(Command::Serve(serve)) => runtime.block_on(serve::serve(Config::resolve(&common, &serve)?))?,
         Some(Command::Import(flags)) => {
-            let rejected = runtime.block_on(import::run(flags, &storage))?.rejected;
+            let rejected = runtime.block_on(import::run(flags, &common, &serve))?.rejected;
             return Ok(if rejected == 0 { ExitCode::SUCCESS } else { ExitCode::from(REJECTED) });
         }
-        Some(Command::Export(flags)) => runtime.block_on(export::run(flags, &storage))?,
+        Some(Command::Export(flags)) => runtime.block_on(export::run(flags, &common, &serve))?,
     }
     Ok(ExitCode::SUCCESS)
 }

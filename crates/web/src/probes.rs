@@ -1,5 +1,6 @@
 //! `/healthz`, `/readyz` and `/metrics`.
 
+use crate::sql::Refusal;
 use crate::{Kind, Problem};
 use axum::Json;
 use axum::extract::State;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use tracing::warn;
 
 /// How long `/readyz` waits for the database.
-const PING_TIMEOUT: Duration = Duration::from_secs(2);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Liveness
 ///
@@ -31,12 +32,14 @@ pub async fn metrics(State(prometheus): State<PrometheusHandle>) -> Response {
     crate::metrics::render(&prometheus)
 }
 
-/// The response of `/readyz`: `body` if the `ping` of the database succeeds in time, else a problem that also states `redis`.
+/// The response of `/readyz`: `body` if the `check` of the database succeeds in time, else a problem that also states `redis`. `refusal`
+/// is the reason of a database that answers and refuses writes.
 ///
 /// # Errors
-/// The database does not respond.
+/// The database does not respond, or refuses writes.
 pub async fn ready<E: Display>(
-    ping: impl Future<Output = Result<(), E>>,
+    check: impl Future<Output = Result<(), E>>,
+    refusal: impl Fn(&E) -> Option<Refusal>,
     redis: &str,
     body: impl Serialize,
 ) -> Result<Response, Problem> {
@@ -44,11 +47,14 @@ pub async fn ready<E: Display>(
         warn!(why, "not ready");
         Problem::new(Kind::UNAVAILABLE, format!("Not ready: the database {why}; Redis: {redis}."))
     };
-    match tokio::time::timeout(PING_TIMEOUT, ping).await {
+    match tokio::time::timeout(CHECK_TIMEOUT, check).await {
         Ok(Ok(())) => Ok(([(header::CACHE_CONTROL, "no-store")], Json(body)).into_response()),
         Ok(Err(error)) => {
-            warn!(%error, "the database does not respond");
-            Err(not_ready("does not respond"))
+            warn!(%error, "the database cannot be used");
+            Err(match refusal(&error) {
+                Some(refusal) => not_ready(&format!("refuses writes: {refusal}")),
+                None => not_ready("does not respond"),
+            })
         }
         Err(_) => Err(not_ready("did not respond in time")),
     }

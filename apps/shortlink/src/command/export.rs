@@ -1,6 +1,6 @@
 //! `shortlink export`.
 
-use crate::config::{Config, ExportFlags, ServeFlags, StorageFlags};
+use crate::config::{CommonFlags, Config, ExportFlags, ServeFlags};
 use crate::store::{DatabaseUrl, Store};
 use crate::transfer::{ExportSource, Format, Remote, export, links};
 use anyhow::{Context, Result, bail};
@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The source cannot be read or the file cannot be written.
-pub(super) async fn run(flags: ExportFlags, storage: &StorageFlags) -> Result<()> {
+pub(super) async fn run(flags: ExportFlags, common: &CommonFlags, serve: &ServeFlags) -> Result<()> {
     let to_output = flags.file == Path::new("-");
     let format = match flags.format {
         Some(format) => format.into(),
@@ -24,7 +24,7 @@ pub(super) async fn run(flags: ExportFlags, storage: &StorageFlags) -> Result<()
             (ExportSource::Server(Box::new(remote)), None)
         }
         None => {
-            let store = open(&Config::resolve(storage, &ServeFlags::default())?).await?;
+            let store = open(&Config::resolve(common, serve)?).await?;
             (ExportSource::Store(store.clone()), Some(store))
         }
     };

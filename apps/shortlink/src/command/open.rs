@@ -53,7 +53,7 @@ pub(super) async fn connect(config: &Config) -> Result<Store> {
     store.with_context(|| format!("cannot open the database {}", config.database))
 }
 
-/// Opens the cache, the spool and the service. `address` is where the service listens, if it does: a link to it would be a loop.
+/// Opens the cache, the spool and the service. `address` is where the service listens; `None` for an import.
 ///
 /// # Errors
 /// Redis rejects the connection, or the spool cannot be opened.
@@ -74,9 +74,10 @@ pub(super) async fn open(config: &Config, store: Store, address: Option<String>)
     Ok(Opened { service, store, keel, spool })
 }
 
-/// The rules for targets.
+/// The rules for targets. An import has those of the service that is started with the same settings.
 pub(super) fn rules(config: &Config, address: Option<String>) -> TargetRules {
-    let own: Vec<String> = config.public_url.iter().cloned().chain(address).collect();
+    let address = address.unwrap_or_else(|| config.listen.clone());
+    let own: Vec<String> = config.public_url.iter().cloned().chain([address]).collect();
     TargetRules::new(&own, config.refuse_private)
 }
 

@@ -16,7 +16,7 @@ const BACKGROUND_GRACE: Duration = Duration::from_secs(10);
 /// # Errors
 /// A setting is wrong, the address cannot be bound, or a server refuses the connection.
 pub(super) async fn serve(config: Config) -> Result<()> {
-    let startup = Startup::begin(StartupOptions {
+    let mut startup = Startup::begin(StartupOptions {
         program: "shortlink",
         database: &config.database,
         data: &config.data,
@@ -25,7 +25,8 @@ pub(super) async fn serve(config: Config) -> Result<()> {
         otlp: config.otlp.as_deref(),
     })
     .await?;
-    check_redis(&config).await?;
+    let Some(checked) = startup.unless_stopped(check_redis(&config)).await else { return Ok(()) };
+    checked?;
     let address = startup.address().to_string();
     let connect = async || connect(&config).await;
     let open = async |store| open(&config, store, Some(address.clone())).await;

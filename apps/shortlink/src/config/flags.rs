@@ -2,6 +2,7 @@
 
 use super::modes::{CacheMode, ClickMode, WriteMode};
 use crate::transfer::Format;
+use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -12,8 +13,10 @@ public_url = \"..\"). Options override the environment, which overrides the file
 
 /// Shown by `import --help` below the options.
 const IMPORT_HELP: &str = "\
-The header line names the columns: target, code, alias, expires_at, created_at, updated_at, version, banned. Other columns are
-ignored, with a note. Lines that begin with # are skipped. A row is skipped if its code exists or, without a code, its target.
+The header line names the columns: target, code, alias, expires_at, created_at, updated_at, version, banned, clicks. Other columns
+are ignored, with a note; if one of them looks like the codes of the links, and none is named code or alias, nothing is imported until
+an option says what it is. Lines that begin with # are skipped. A row is skipped if its code exists or, without a code, its target.
+Targets must keep the rules of the service (--public-url, --refuse-private).
 Invalid lines are reported by number and copied to FILE.rejected. An interrupted import resumes after its last committed batch.
 
 Exit code: 0 if every row is in the database now, 1 if lines were rejected, 2 if the import stopped.";
@@ -23,16 +26,16 @@ Exit code: 0 if every row is in the database now, 1 if lines were rejected, 2 if
 #[command(name = "shortlink", version, after_help = SETTINGS_HELP, term_width = 120)]
 pub struct Flags {
     #[command(flatten)]
-    pub(crate) storage: StorageFlags,
+    pub(crate) common: CommonFlags,
     #[command(flatten)]
     pub(crate) serve: ServeFlags,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
 
-/// Where links are stored: the options of every command.
+/// Where links are stored, and which targets they may have: the options of every command.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct StorageFlags {
+pub(crate) struct CommonFlags {
     /// Folder for the files of this instance [default: shortlink-data]
     #[arg(long, global = true, value_name = "DIR", hide_env = true, env = "SHORTLINK_DATA")]
     pub(crate) data: Option<PathBuf>,
@@ -52,6 +55,23 @@ pub(crate) struct StorageFlags {
         env = "SHORTLINK_CONSISTENCY"
     )]
     pub(crate) consistency: Option<CacheMode>,
+    /// Public URL of the service, such as https://s.example.com; links to it are refused as loops
+    #[arg(long, global = true, value_name = "URL", hide_env = true, env = "SHORTLINK_PUBLIC_URL")]
+    pub(crate) public_url: Option<String>,
+    /// Refuse targets in private networks (localhost, 10.0.0.0/8, ..)
+    #[arg(
+        long,
+        global = true,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new(),
+        hide_env = true,
+        hide_possible_values = true,
+        env = "SHORTLINK_REFUSE_PRIVATE"
+    )]
+    pub(crate) refuse_private: Option<bool>,
     /// TOML settings file
     #[arg(long, global = true, value_name = "FILE", hide_env = true, env = "SHORTLINK_CONFIG")]
     pub(crate) config: Option<PathBuf>,
@@ -63,15 +83,9 @@ pub(crate) struct ServeFlags {
     /// Address and port to listen on; port 0 picks a free port [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR", hide_env = true, env = "SHORTLINK_LISTEN")]
     pub(crate) listen: Option<String>,
-    /// Public URL of the service, such as https://s.example.com; links to it are refused as loops
-    #[arg(long, value_name = "URL", hide_env = true, env = "SHORTLINK_PUBLIC_URL")]
-    pub(crate) public_url: Option<String>,
     /// Export spans to this OpenTelemetry collector, such as http://127.0.0.1:4318 (needs a build with --features otel)
     #[arg(long, value_name = "URL", hide_env = true, env = "SHORTLINK_OTLP")]
     pub(crate) otlp: Option<String>,
-    /// Refuse targets in private networks (localhost, 10.0.0.0/8, ..)
-    #[arg(long, hide_env = true, env = "SHORTLINK_REFUSE_PRIVATE")]
-    pub(crate) refuse_private: bool,
     /// Capacity of the in-process cache in front of Redis, in links; 0 disables it [default: 100000, at most 64 MiB]
     #[arg(long, value_name = "LINKS", hide_env = true, env = "SHORTLINK_NEAR")]
     pub(crate) near: Option<usize>,
@@ -105,6 +119,12 @@ pub(crate) struct ImportFlags {
     /// Comma-separated column names, for a file without a header line; an empty name skips its column
     #[arg(long, value_name = "NAMES")]
     pub(crate) columns: Option<String>,
+    /// Column with the codes, or with the URLs of the short links, if its name is neither code nor alias
+    #[arg(long, value_name = "NAME")]
+    pub(crate) code_column: Option<String>,
+    /// Import under new codes, although a column looks like codes
+    #[arg(long, conflicts_with = "code_column")]
+    pub(crate) new_codes: bool,
     /// File format, if the file has another extension
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<FormatFlag>,

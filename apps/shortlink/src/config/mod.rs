@@ -5,7 +5,7 @@ mod flags;
 mod modes;
 
 pub use flags::Flags;
-pub(crate) use flags::{Command, ExportFlags, ImportFlags, ServeFlags, StorageFlags};
+pub(crate) use flags::{Command, CommonFlags, ExportFlags, ImportFlags, ServeFlags};
 pub use modes::{CacheMode, ClickMode, WriteMode};
 
 use crate::store::DatabaseUrl;
@@ -62,14 +62,14 @@ impl Config {
     ///
     /// # Errors
     /// One sentence: which setting is wrong, and why.
-    pub(crate) fn resolve(storage: &StorageFlags, serve: &ServeFlags) -> Result<Self> {
-        let file = storage.config.as_deref().map(web::settings::read::<SettingsFile>).transpose()?.unwrap_or_default();
-        let data = storage.data.clone().or(file.data).unwrap_or_else(|| DATA.into());
-        let database = match storage.database.clone().or(file.database) {
+    pub(crate) fn resolve(common: &CommonFlags, serve: &ServeFlags) -> Result<Self> {
+        let file = common.config.as_deref().map(web::settings::read::<SettingsFile>).transpose()?.unwrap_or_default();
+        let data = common.data.clone().or(file.data).unwrap_or_else(|| DATA.into());
+        let database = match common.database.clone().or(file.database) {
             Some(url) => url.parse().context("the setting \"database\" is wrong")?,
             None => DatabaseUrl::Sqlite(data.join(DATABASE_FILE)),
         };
-        let public_url = serve.public_url.clone().or(file.public_url);
+        let public_url = common.public_url.clone().or(file.public_url);
         if let Some(url) = &public_url {
             web::settings::check_public_url(url)?;
         }
@@ -77,7 +77,7 @@ impl Config {
         if near.is_some_and(|links| links > NEAR_MAX) {
             bail!("the setting \"near\" is wrong: the maximum is {NEAR_MAX} links");
         }
-        let consistency = storage.consistency.or(file.consistency).unwrap_or_default();
+        let consistency = common.consistency.or(file.consistency).unwrap_or_default();
         let write_mode = serve.write_mode.or(file.write_mode).unwrap_or_default();
         check_modes(consistency, write_mode, near)?;
         let spool_bytes_max = serve.spool_bytes_max.or(file.spool_bytes_max).unwrap_or(SPOOL_BYTES);
@@ -88,10 +88,10 @@ impl Config {
             listen: serve.listen.clone().or(file.listen).unwrap_or_else(|| LISTEN.to_owned()),
             data,
             database,
-            redis: storage.redis.clone().or(file.redis),
+            redis: common.redis.clone().or(file.redis),
             public_url,
             otlp: serve.otlp.clone().or(file.otlp),
-            refuse_private: serve.refuse_private || file.refuse_private.unwrap_or(false),
+            refuse_private: common.refuse_private.or(file.refuse_private).unwrap_or(false),
             near,
             consistency,
             write_mode,

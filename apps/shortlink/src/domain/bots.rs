@@ -38,7 +38,11 @@ const MARKS_BY_FIRST: [u32; 256] = {
     marks
 };
 
-/// Whether a request counts as automatic: its `User-Agent` is missing, empty, or contains one of [`BOT_MARKS`] in any case.
+/// A maker of telephones, whose name contains a mark.
+const NO_BOT: &[u8] = b"cubot";
+
+/// Whether a request counts as automatic: its `User-Agent` is missing, empty, or contains one of [`BOT_MARKS`] in any case. `Cubot` is
+/// not one of them.
 #[must_use]
 pub fn is_bot(agent: Option<&[u8]>) -> bool {
     let Some(agent) = agent.filter(|agent| !agent.is_empty()) else { return true };
@@ -46,7 +50,10 @@ pub fn is_bot(agent: Option<&[u8]>) -> bool {
         let mut marks = MARKS_BY_FIRST[usize::from(*first)];
         while marks != 0 {
             let mark = BOT_MARKS[marks.trailing_zeros() as usize].as_bytes();
-            if agent.get(start..start + mark.len()).is_some_and(|found| found.eq_ignore_ascii_case(mark)) {
+            let is_found = agent.get(start..start + mark.len()).is_some_and(|found| found.eq_ignore_ascii_case(mark));
+            let end = start + mark.len();
+            let name = end.checked_sub(NO_BOT.len()).and_then(|start| agent.get(start..end));
+            if is_found && !name.is_some_and(|name| name.eq_ignore_ascii_case(NO_BOT)) {
                 return true;
             }
             marks &= marks - 1;
@@ -65,6 +72,7 @@ mod tests {
             "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
             "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36",
             "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1",
+            "Mozilla/5.0 (Linux; Android 12; CUBOT X30) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Mobile Safari/537.36",
         ] {
             assert!(!is_bot(Some(agent.as_bytes())), "{agent}");
         }
@@ -76,6 +84,7 @@ mod tests {
             "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
             "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
             "curl/8.14.1",
+            "Mozilla/5.0 (Linux; Android 12; CUBOT X30) AppleWebKit/537.36 (compatible; Googlebot/2.1)",
             "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/141.0.0.0 Safari/537.36",
             "python-requests/2.32",
             "",

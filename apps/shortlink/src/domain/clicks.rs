@@ -1,6 +1,7 @@
 //! Clicks of a link: numbers per day, in UTC.
 
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use std::iter::Sum;
 use std::ops::AddAssign;
@@ -47,6 +48,12 @@ impl DayNumber {
     #[must_use]
     pub fn of_ms(unix_ms: i64) -> Self {
         Self(unix_ms.div_euclid(DAY_MS))
+    }
+
+    /// The day of a date.
+    pub(crate) fn of_date(date: Date) -> Option<Self> {
+        let midnight = date.to_zoned(TimeZone::UTC).ok()?.timestamp();
+        Some(Self::of_ms(midnight.as_millisecond()))
     }
 
     /// The date of this day; the epoch if the calendar does not reach that far.

@@ -6,16 +6,18 @@ use std::fmt;
 pub const ALIAS_CHARACTERS_MAX: usize = 64;
 
 /// First path segments that the service uses itself, or may use in a later version. Compared without case, so that `/API` cannot
-/// be mistaken for `/api`.
-const RESERVED: [&str; 20] = [
+/// be mistaken for `/api`. A test compares them with the routes.
+const RESERVED: [&str; 22] = [
     ".well-known",
     "admin",
     "api",
     "assets",
+    "conflicts",
     "docs",
     "favicon.ico",
     "health",
     "healthz",
+    "links",
     "livez",
     "login",
     "logout",

@@ -1,6 +1,7 @@
 //! Links, codes, targets and their validation. No I/O, no clock.
 
 mod bots;
+mod click_history;
 mod clicks;
 mod code;
 mod link;
@@ -11,6 +12,7 @@ mod target;
 mod write;
 
 pub use bots::{BOT_MARKS, is_bot};
+pub use click_history::{ClickHistory, InvalidHistory};
 pub(crate) use clicks::days_until;
 pub use clicks::{ClickCounts, ClickStats, DAYS_MAX, DayClicks, DayNumber};
 pub use code::{ALIAS_CHARACTERS_MAX, Code, InvalidCode};

@@ -1,6 +1,7 @@
 //! Numbered pages of a list, of bounded size and depth.
 
 use super::Link;
+use super::target::TARGET_BYTES_MAX;
 
 /// The largest page size.
 pub const ROWS_SHOWN_MAX: u32 = 200;
@@ -27,14 +28,20 @@ pub enum InvalidPage {
     /// The size is zero or above [`ROWS_SHOWN_MAX`].
     #[error("a page has 1 to {ROWS_SHOWN_MAX} links, not {0}")]
     Size(u32),
+    /// A search text that no target can contain, because it is longer than any.
+    #[error("the search text has {0} bytes; the limit is {TARGET_BYTES_MAX}")]
+    SearchTooLong(usize),
+    /// A search text that databases cannot compare.
+    #[error("the search text contains a NUL character")]
+    SearchNul,
     /// The page ends below row [`ROWS_REACHED_MAX`].
     #[error("pages reach only the newest {ROWS_REACHED_MAX} links; search, or export all links")]
     TooDeep,
 }
 
 impl PageRequest {
-    /// Page `number` (from 1) of `size` links each, of those whose code or target contains `search`. Case of A-Z is ignored; whether
-    /// that of other letters is depends on the database. An empty search is no search.
+    /// Page `number` (from 1) of `size` links each, of those whose code or target contains `search`. Case of A-Z is ignored, that of
+    /// other letters is not. An empty search is no search.
     ///
     /// # Errors
     /// [`InvalidPage`]; its text is for the user.
@@ -47,6 +54,13 @@ impl PageRequest {
         }
         if u64::from(number) * u64::from(size) > ROWS_REACHED_MAX {
             return Err(InvalidPage::TooDeep);
+        }
+        let bytes = search.map_or(0, str::len);
+        if bytes > TARGET_BYTES_MAX {
+            return Err(InvalidPage::SearchTooLong(bytes));
+        }
+        if search.is_some_and(|text| text.contains('\0')) {
+            return Err(InvalidPage::SearchNul);
         }
         Ok(Self { search: search.filter(|text| !text.is_empty()).map(str::to_owned), number, size })
     }

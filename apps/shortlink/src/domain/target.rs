@@ -241,11 +241,52 @@ mod tests {
             "http://[::ffff:10.0.0.1]/",
             "http://[64:ff9b::a00:1]/",
             "http://0x7f.1/",
+            "http://224.0.0.1/",
+            "http://240.0.0.1/",
+            "http://255.255.255.255/",
+            "http://192.0.0.8/",
+            "http://192.0.2.1/",
+            "http://198.51.100.1/",
+            "http://203.0.113.1/",
+            "http://192.88.99.1/",
+            "http://[::10.0.0.1]/",
+            "http://[::8.8.8.8]/",
+            "http://[2002:a00:1::]/",
+            "http://[2002:7f00:1::1]/",
+            "http://[64:ff9b:1::a00:1]/",
+            "http://[64:ff9b::7f00:1]/",
+            "http://[2001:0:1::1]/",
+            "http://[2607:f8b0::5efe:10.0.0.1]/",
+            "http://[fec0::1]/",
+            "http://[ff02::1]/",
+            "http://[2001:db8::1]/",
+            "http://[3fff::1]/",
+            "http://[4000::1]/",
+            "http://[100::1]/",
+            "http://wiki.corp/",
+            "http://nas.home/",
+            "http://home.arpa/",
+            "http://portal.intranet./",
+            "http://db.private/",
+            "http://app.localdomain/",
+            "http://mx.mail/",
+            "http://a.test/",
         ] {
             assert!(refused(&strict, text, None).contains("private network"), "{text}");
             assert_eq!(refused(&TargetRules::default(), text, None), "accepted", "{text}");
         }
-        for text in ["https://example.com/", "http://8.8.8.8/", "http://172.32.0.1/", "http://[2606:4700::1111]/"] {
+        for text in [
+            "https://example.com/",
+            "https://home.example/",
+            "https://mycorp.com/",
+            "http://8.8.8.8/",
+            "http://172.32.0.1/",
+            "http://[2606:4700::1111]/",
+            "http://[2001:4860:4860::8888]/",
+            "http://[64:ff9b::808:808]/",
+            "http://[2002:808:808::1]/",
+            "http://[2607:f8b0::5efe:8.8.8.8]/",
+        ] {
             assert_eq!(refused(&strict, text, None), "accepted", "{text}");
         }
     }

@@ -19,6 +19,7 @@ use route::Route;
 use crate::page::{self, Assets};
 use crate::service::Service;
 use axum::Router;
+use axum::routing::get;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,6 +89,28 @@ fn router(
     let json = document.to_pretty_json()?;
     let documentation = site::documentation::<Assets, _>(json, &document, kind::OWN, &app.own.base());
     let wrap = Wrap::site::<Assets>(app.own.clone(), public_url, metrics);
-    let routes = api.merge(page::routes()).merge(documentation);
+    let pages = page::routes().fold(api, |routes, (path, handlers)| routes.route(path, handlers));
+    // A slash at the end leads where the code leads. The document of the API does not list it.
+    let routes = pages.route("/{code}/", get(redirect::follow)).merge(documentation);
     Ok(web::wrap(inner(routes), wrap)?.with_state(app))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{openapi, page};
+    use crate::domain::{Code, InvalidCode};
+
+    /// Regression: a link with the alias `links` was created, and its URL answered 405.
+    #[test]
+    fn first_segment_of_every_route_is_reserved() {
+        let document = openapi::routes().into_openapi();
+        let pages = page::routes().map(|(path, _)| path.to_owned());
+        let paths = document.paths.paths.into_keys().chain(pages).chain(["/docs", "/openapi.json"].map(str::to_owned));
+        let firsts = paths.filter_map(|path| path.split('/').nth(1).map(str::to_owned));
+        let words: Vec<_> = firsts.filter(|first| !first.is_empty() && !first.starts_with('{')).collect();
+        assert!(words.len() > 10, "{words:?}");
+        for word in words {
+            assert_eq!(Code::alias(&word), Err(InvalidCode::Reserved(word)));
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::app::App;
 use super::openapi::DatabaseProblems;
+use crate::store::StoreError;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use web::Problem;
 /// State of a service that is ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Readiness {
-    /// Always `up`: while the database does not answer, the response is a problem document (503).
+    /// Always `up`: while the database does not answer or refuses writes, the response is a problem document (503).
     #[schema(example = "up")]
     pub(super) database: &'static str,
     /// `up`, `down`, or `embedded` if no Redis is configured. While Redis is down, redirects come from the database.
@@ -24,9 +25,14 @@ pub(super) struct Readiness {
 
 /// Readiness
 #[utoipa::path(get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "Ready: the database answers", body = Readiness), DatabaseProblems))]
+    responses((status = 200, description = "Ready: the database answers and accepts a write", body = Readiness), DatabaseProblems))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> {
     let redis = app.service.redis_state();
     let body = Readiness { database: "up", redis, writes_waiting: app.service.writes_waiting() };
-    web::probes::ready(app.service.store().ping(), redis, body).await
+    let store = app.service.store();
+    let check = async {
+        store.ping().await?;
+        store.try_write().await
+    };
+    Box::pin(web::probes::ready(check, StoreError::refusal, redis, body)).await
 }

@@ -37,7 +37,11 @@ impl From<ServiceError> for Problem {
 
 /// The problem for an invalid page of the list.
 pub(crate) fn invalid_page(refused: &InvalidPage) -> Problem {
-    let field = if matches!(refused, InvalidPage::Size(_)) { "per_page" } else { "page" };
+    let field = match refused {
+        InvalidPage::Size(_) => "per_page",
+        InvalidPage::SearchTooLong(_) | InvalidPage::SearchNul => "q",
+        _ => "page",
+    };
     Problem::of_field(Kind::INVALID_INPUT, field, sentence(refused))
 }
 
@@ -79,12 +83,17 @@ fn from_store(error: &StoreError) -> Problem {
                  was changed; try again in a moment.",
             )
         }
+        error if error.rejects_values() => {
+            error!(%error, "the database does not accept a value");
+            Problem::new(Kind::INVALID_INPUT, "The database does not accept one of the values. Nothing was changed.")
+        }
         error if error.is_retryable() => {
             error!(%error, "the database cannot be used");
-            Problem::new(
-                Kind::UNAVAILABLE,
-                "The database cannot be reached. Nothing was changed; try again in a moment.",
-            )
+            let what = match error.refusal() {
+                Some(refusal) => format!("The database refuses writes: {refusal}."),
+                None => "The database cannot be reached.".to_owned(),
+            };
+            Problem::new(Kind::UNAVAILABLE, format!("{what} Nothing was changed; try again in a moment."))
         }
         error => {
             error!(%error, "a request failed");

@@ -9,7 +9,7 @@ use crate::service::{CachedLink, Resolution};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use std::time::Duration;
@@ -18,6 +18,9 @@ use web::{Consistency, Kind, Problem};
 /// The usual header, preformatted.
 const USUAL_AGE_SECONDS: u64 = REDIRECT_AGE_MAX.as_secs();
 const USUAL_CACHE_CONTROL: &str = "private, max-age=10";
+
+/// The headers in which browsers say that they fetch in advance: the standard one, and that of Safari and older browsers.
+static PURPOSES: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
 
 /// Capacity for the headers of a redirect, including those that the middleware adds.
 const HEADERS: usize = 8;
@@ -63,9 +66,11 @@ pub(super) async fn follow(
     Ok(response)
 }
 
-/// The visitor's program.
+/// The visitor's program; `None`, as for a bot, if a browser fetches the link in advance, before a person follows it.
 pub(super) fn agent(headers: &HeaderMap) -> Option<&[u8]> {
-    headers.get(header::USER_AGENT).map(HeaderValue::as_bytes)
+    let is_early = |name: &HeaderName| headers.get(name).is_some_and(|value| value.as_bytes().starts_with(b"prefetch"));
+    let agent = headers.get(header::USER_AGENT).map(HeaderValue::as_bytes);
+    agent.filter(|_| !PURPOSES.iter().any(is_early))
 }
 
 /// The redirect; `None` if the target is not a valid header value.

@@ -5,7 +5,7 @@ use web::RouteGroup;
 /// A group of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// `/{code}`
+    /// `/{code}`, also with a slash at the end
     Redirect,
     /// `/api/...`
     Api,
@@ -31,7 +31,7 @@ impl RouteGroup for Route {
     fn of(matched: Option<&str>) -> Self {
         match matched {
             None => Route::Unknown,
-            Some("/{code}") => Route::Redirect,
+            Some("/{code}" | "/{code}/") => Route::Redirect,
             Some("/healthz" | "/readyz" | "/metrics") => Route::Probe,
             Some(path) if path.starts_with("/api/") => Route::Api,
             Some(_) => Route::Page,

@@ -9,11 +9,11 @@ pub(super) const DAYS: u32 = 30;
 
 /// Size of the drawing, in its own units; the style sheet scales it to the card.
 const WIDTH: u64 = 720;
-const HEIGHT: u64 = 180;
+const HEIGHT: u64 = 140;
 
-/// Space below the bars for the dates, and above the highest bar for its number.
-const BELOW: u64 = 24;
-const ABOVE: u64 = 20;
+/// Space for the lines below the bars and above the highest one.
+const BELOW: u64 = 1;
+const ABOVE: u64 = 1;
 
 /// The part of a day's width that its bar does not take.
 const GAP: u64 = 4;
@@ -42,18 +42,20 @@ fn chart(stats: &ClickStats) -> Markup {
     let highest = stats.days.iter().map(|day| day.counts.all()).max().unwrap_or(0);
     let (first, last) = (stats.days.first(), stats.days.last());
     let base = HEIGHT - BELOW;
+    // The labels are outside of the drawing, which is scaled to the card: on a telephone they could not be read.
     html! {
+        @if highest > 0 { p.scale aria-hidden="true" { (grouped(highest)) } }
         svg.chart viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby="chart-title chart-desc" {
             title id="chart-title" { "Clicks per day" }
             desc id="chart-desc" { (description(stats)) }
             line.axis x1="0" x2=(WIDTH) y1=(base) y2=(base) {}
             @if highest > 0 {
                 line.grid x1="0" x2=(WIDTH) y1=(ABOVE) y2=(ABOVE) {}
-                text.label x="0" y=(ABOVE - 6) { (grouped(highest)) }
             }
             @for (day, place) in stats.days.iter().zip(0..) { (bar(day, place, stats.days.len() as u64, highest)) }
-            @if let Some(first) = first { text.label x="0" y=(HEIGHT - 6) { (first.day) } }
-            @if let Some(last) = last { text.label.end x=(WIDTH) y=(HEIGHT - 6) { (last.day) } }
+        }
+        @if let (Some(first), Some(last)) = (first, last) {
+            p.scale aria-hidden="true" { span { (first.day) } span { (last.day) } }
         }
     }
 }

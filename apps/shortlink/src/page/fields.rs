@@ -38,9 +38,12 @@ impl FormInput {
         DraftPatch { target: Some(self.target()), expires_at, banned: None }
     }
 
-    /// Trimmed, because pasted text often has surrounding white space. (The API does not trim.)
+    /// Trimmed, because pasted text often has surrounding white space, and `https://` if it begins with a host. (The API does neither.)
     fn target(&self) -> String {
-        self.target.trim().to_owned()
+        let text = self.target.trim();
+        let host = text.split(['/', '?', '#', ':']).next().unwrap_or_default();
+        let is_host = host.contains('.') && !host.contains('@') && !text.contains("://");
+        if is_host { format!("https://{text}") } else { text.to_owned() }
     }
 }
 
@@ -111,4 +114,29 @@ fn moment(text: String) -> String {
 /// A submitted value as the field can show it again.
 fn shown(text: &str) -> String {
     moment(text.to_owned()).parse().map_or_else(|_| text.to_owned(), field_moment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FormInput;
+
+    #[test]
+    fn target_without_scheme_is_https() {
+        for (entered, target) in [
+            (" example.com/x ", "https://example.com/x"),
+            ("example.com", "https://example.com"),
+            ("example.com:8443/x", "https://example.com:8443/x"),
+            ("bücher.example?q=a:b", "https://bücher.example?q=a:b"),
+            ("http://example.com/x", "http://example.com/x"),
+            ("javascript:alert(1.0)", "javascript:alert(1.0)"),
+            ("mailto:a@example.com", "mailto:a@example.com"),
+            ("//example.com", "//example.com"),
+            ("localhost/x", "localhost/x"),
+            ("not an address", "not an address"),
+        ] {
+            let input = FormInput { target: entered.to_owned(), ..FormInput::default() };
+            assert_eq!(input.draft().target, target);
+            assert_eq!(input.patch().target.as_deref(), Some(target));
+        }
+    }
 }

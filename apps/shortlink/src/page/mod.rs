@@ -10,8 +10,7 @@ mod remove;
 mod text;
 
 use crate::http::App;
-use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use rust_embed::RustEmbed;
 use web::site::Site;
 
@@ -32,13 +31,15 @@ impl Site for Assets {
 
 /// The routes of the page. A form is submitted with POST and answered with a redirect (so that a reload repeats nothing), or
 /// with the form again and the errors next to its fields.
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/", get(home::show))
-        .route("/links", post(home::create))
-        .route("/links/{code}", get(edit::show).post(edit::save))
-        .route("/links/{code}/delete", get(remove::ask).post(remove::delete))
-        .route("/links/{code}/ban", post(ban::set))
-        .route("/conflicts/{number}", post(conflicts::dismiss))
-        .route("/assets/{file}", get(web::asset::serve::<Assets>))
+pub(crate) fn routes() -> impl Iterator<Item = (&'static str, MethodRouter<App>)> {
+    let routes = [
+        ("/", get(home::show)),
+        ("/links", post(home::create)),
+        ("/links/{code}", get(edit::show).post(edit::save)),
+        ("/links/{code}/delete", get(remove::ask).post(remove::delete)),
+        ("/links/{code}/ban", post(ban::set)),
+        ("/conflicts/{number}", post(conflicts::dismiss)),
+        ("/assets/{file}", get(web::asset::serve::<Assets>)),
+    ];
+    routes.into_iter()
 }

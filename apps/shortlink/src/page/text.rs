@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 use std::borrow::Cow;
+use url::Url;
 
 /// A URL on one line, with an ellipsis where there is no room; the tooltip has the whole of it.
 pub(super) fn target(address: &str) -> Markup {
@@ -13,7 +14,15 @@ pub(super) fn target(address: &str) -> Markup {
         a.target.ellipsis href=(address) title=(shown) rel="noreferrer nofollow" {
             span.scheme { (scheme) } (rest)
         }
+        @if let Some(host) = punycode(address) { small.host { "Host: " (host) } }
     }
+}
+
+/// The ASCII form of a host with other letters, some of which look like ASCII ones.
+fn punycode(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok()?;
+    let host = url.host_str()?;
+    (host.contains("xn--") && !address.to_ascii_lowercase().contains(host)).then(|| host.to_owned())
 }
 
 /// The URL with its invisible and direction-changing characters percent-encoded, so that it cannot be mistaken for another URL.
@@ -66,11 +75,21 @@ fn utc(moment: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{punycode, target, visible};
 
     #[test]
     fn invisible_and_direction_characters_are_percent_encoded() {
         assert_eq!(visible("https://example.com/\u{202e}gpj.exe"), "https://example.com/%E2%80%AEgpj.exe");
         assert_eq!(visible("https://example.com/\u{e9}"), "https://example.com/\u{e9}");
+    }
+
+    /// The first letter of this host is Cyrillic.
+    #[test]
+    fn host_of_other_letters_is_shown_as_punycode() {
+        assert_eq!(punycode("https://\u{430}pple.com/x").as_deref(), Some("xn--pple-43d.com"));
+        assert!(target("https://\u{430}pple.com/x").into_string().contains("Host: xn--pple-43d.com"));
+        for plain in ["https://apple.com/\u{430}", "https://xn--pple-43d.com/x", "no url"] {
+            assert_eq!(punycode(plain), None, "{plain}");
+        }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::database::{Dialect, Pools};
 use super::{Connection, Store, StoreError, Writer, with_database};
-use crate::domain::{ClickCounts, ClickStats, Code, DayNumber, days_until};
+use crate::domain::{ClickCounts, ClickHistory, ClickStats, Code, DAYS_MAX, DayNumber, days_until};
 use evenkeel::sql::Once;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use web::sql::Statement;
 use web::{guard, signed};
@@ -19,6 +19,9 @@ const RETENTION: Duration = Duration::from_secs(24 * 3600);
 /// Counters of one statement.
 const STATEMENT_MAX: usize = 128;
 
+/// Links whose counters are read at a time, which bounds the memory: each may have one for every day of its life.
+const LINKS_AT_ONCE: usize = 100;
+
 /// What an entry adds to the counters of links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClickDelta {
@@ -28,7 +31,7 @@ pub struct ClickDelta {
     pub clicks: Vec<(Code, DayNumber, ClickCounts)>,
 }
 
-type Counters = BTreeMap<(Code, DayNumber), ClickCounts>;
+pub(super) type Counters = BTreeMap<(Code, DayNumber), ClickCounts>;
 
 impl Store {
     /// The clicks of a link on the last `days` days, and since it exists. Zero if it has none, or there is no link.
@@ -40,6 +43,21 @@ impl Store {
         let first = days_until(now, days).next().unwrap_or(DayNumber(0));
         let (total, counted) = with_database!(self, pools => pools.clicks(code, first).await)?;
         Ok(ClickStats::filled(total, &counted, now, days))
+    }
+}
+
+impl Store {
+    /// The counters of links for an export; a link without clicks is not in it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn click_histories(&self, codes: &[Code]) -> Result<HashMap<Code, ClickHistory>, StoreError> {
+        let first = days_until(self.now(), DAYS_MAX).next().unwrap_or(DayNumber(0));
+        let mut histories = HashMap::new();
+        for codes in codes.chunks(LINKS_AT_ONCE) {
+            with_database!(self, pools => pools.add_histories(codes, first, &mut histories).await)?;
+        }
+        Ok(histories)
     }
 }
 
@@ -75,16 +93,24 @@ impl Writer {
                 }
             }
         }
-        let counters: Vec<_> = counters.into_iter().collect();
-        for counters in counters.chunks(STATEMENT_MAX) {
-            add::<DB>(work.tx(), counters).await?;
-        }
+        add_all::<DB>(work.tx(), &counters).await?;
         work.commit().await?;
         Ok(added)
     }
 }
 
 /// Adds to counters, which are inserted if they do not exist.
+pub(super) async fn add_all<DB: Dialect>(
+    connection: &mut DB::Connection,
+    counters: &Counters,
+) -> Result<(), StoreError> {
+    let counters: Vec<_> = counters.iter().map(|(key, counts)| (key.clone(), *counts)).collect();
+    for counters in counters.chunks(STATEMENT_MAX) {
+        add::<DB>(connection, counters).await?;
+    }
+    Ok(())
+}
+
 async fn add<DB: Dialect>(
     connection: &mut DB::Connection,
     counters: &[((Code, DayNumber), ClickCounts)],
@@ -116,6 +142,24 @@ impl<DB: Dialect> Pools<DB> {
             }
         }
         Ok((total, counted))
+    }
+}
+
+impl<DB: Dialect> Pools<DB> {
+    async fn add_histories(
+        &self,
+        codes: &[Code],
+        first: DayNumber,
+        histories: &mut HashMap<Code, ClickHistory>,
+    ) -> Result<(), StoreError> {
+        let select = Statement::new("SELECT code, day, people, bots FROM link_clicks WHERE code IN ");
+        let select = select.list(codes.iter().map(Code::as_str));
+        for row in &DB::fetch_rows(&mut *self.reader().await?, select).await? {
+            let code = Code::parse(&DB::text_at(row, 0)?).map_err(|why| StoreError::Corrupt(why.to_string()))?;
+            let counts = ClickCounts { people: count(DB::int_at(row, 2)?), bots: count(DB::int_at(row, 3)?) };
+            histories.entry(code).or_default().add(DayNumber(DB::int_at(row, 1)?), first, counts);
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::domain::Code;
 use evenkeel::sql::{Conflict, Contended, SqlError};
 use std::sync::Arc;
+use web::sql::{Refusal, note_failover};
 
 /// The errors of the store.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +83,13 @@ impl StoreError {
         web::is_unreachable(error)
     }
 
+    /// Why the database, which answers, refuses writes.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        let Self::Unavailable(error) = self else { return None };
+        Refusal::of(error)
+    }
+
     /// Whether the write may have been committed although the call failed.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
@@ -104,6 +112,7 @@ impl From<sqlx::Error> for StoreError {
         if error.as_database_error().is_some_and(|known| known.is_unique_violation()) {
             return Self::Duplicate;
         }
+        note_failover(&error);
         Self::Unavailable(Arc::new(error))
     }
 }
@@ -122,7 +131,10 @@ impl From<SqlError> for StoreError {
     fn from(error: SqlError) -> Self {
         match error {
             SqlError::Window(_) => Self::Unconfirmed(error),
-            SqlError::Database { error, .. } => Self::Unavailable(error),
+            SqlError::Database { error, .. } => {
+                note_failover(&error);
+                Self::Unavailable(error)
+            }
             error if error.outcome_unknown() => Self::OutcomeUnknown(error),
             error => Self::Work(error),
         }

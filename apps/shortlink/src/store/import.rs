@@ -1,11 +1,12 @@
 //! The import of rows: creates the new ones, skips the existing ones, reports the conflicting ones.
 
+use super::clicks::{self, Counters};
 use super::database::{Dialect, Pools};
 use super::hook::Change;
 use super::statements::{self, RowLock};
 use super::{CODE_ATTEMPTS_MAX, Committed, Store, StoreError, Writer};
 use crate::codes::CODES;
-use crate::domain::{Code, Link, Target, next_version, truncate_to_ms};
+use crate::domain::{ClickHistory, Code, Link, Target, next_version, truncate_to_ms};
 use evenkeel::sql::Contended;
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
@@ -30,6 +31,8 @@ pub struct ImportRow {
     pub updated_at: Option<Timestamp>,
     /// Version.
     pub version: Option<i64>,
+    /// The clicks of a new link.
+    pub clicks: ClickHistory,
 }
 
 /// The outcome of a row.
@@ -78,6 +81,7 @@ pub(super) async fn import<DB: Dialect>(
             }
             Err(error) => return Err(error),
         }
+        clicks::add_all::<DB>(work.tx(), &clicks_of(rows, &outcomes)).await?;
         for link in &links {
             writer.add_effects(Change::Imported(link), &mut work)?;
         }
@@ -156,6 +160,17 @@ async fn free_codes<DB: Dialect>(
         free.extend(drawn.into_iter().filter(|code| !met.contains(code) && !requested.contains(code)));
     }
     Ok(free)
+}
+
+/// The counters of the new links.
+fn clicks_of(rows: &[ImportRow], outcomes: &[RowOutcome]) -> Counters {
+    let mut counters = Counters::new();
+    for (row, outcome) in rows.iter().zip(outcomes) {
+        if let RowOutcome::Created(code) = outcome {
+            counters.extend(row.clicks.days().map(|(day, counts)| ((code.clone(), day), counts)));
+        }
+    }
+    counters
 }
 
 fn link(row: &ImportRow, code: Code, now: Timestamp) -> Link {

@@ -33,6 +33,8 @@ use evenkeel::clock::Clock;
 use jiff::Timestamp;
 use sequence::CodeSequence;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 use web::{signed, timestamp};
 
 /// Attempts to find a free generated code. An attempt meets a taken code with a probability of (aliases of seven characters / 62^7),
@@ -41,6 +43,12 @@ const CODE_ATTEMPTS_MAX: u32 = 64;
 
 /// The row of `link_settings` with the permutation's key.
 const KEY_SETTING: &str = "code_key";
+
+/// At most one write is tried in this time.
+const WRITE_PAUSE_MS: i64 = 1_000;
+
+/// How long a tried write waits for others: a busy database is not a failing one.
+const WRITE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The links of one database. Cheap to clone; any number of instances may share the database.
 #[derive(Clone)]
@@ -51,6 +59,8 @@ struct Inner {
     codes: CodeGenerator,
     sequence: CodeSequence,
     clock: Clock,
+    /// When a write was last tried, and succeeded.
+    tried_ms: AtomicI64,
 }
 
 /// The pools of the configured database.
@@ -95,7 +105,13 @@ impl Store {
         let connection = Connection::Sqlite(sqlite::closed().await);
         // No sequence number can be reserved here, so the key is never used.
         let codes = CodeGenerator::new(Key::random());
-        Self(Arc::new(Inner { connection, codes, sequence: CodeSequence::default(), clock }))
+        Self(Arc::new(Inner {
+            connection,
+            codes,
+            sequence: CodeSequence::default(),
+            clock,
+            tried_ms: AtomicI64::new(0),
+        }))
     }
 
     /// The link of `code`, expired or not.
@@ -167,6 +183,24 @@ impl Store {
         with_database!(self, pools => statements::ping(pools).await)
     }
 
+    /// Checks that the database accepts a write: one that answers queries may have a full disk, or be read-only after a failover. Writes
+    /// at most once a second, and does not wait for a database that is busy.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn try_write(&self) -> Result<(), StoreError> {
+        let now_ms = self.now().as_millisecond();
+        if now_ms < self.0.tried_ms.load(Ordering::Relaxed).saturating_add(WRITE_PAUSE_MS) {
+            return Ok(());
+        }
+        let write = async { with_database!(self, pools => statements::try_write(pools, now_ms).await) };
+        if let Ok(written) = self.0.clock.timeout(WRITE_PATIENCE, write).await {
+            written?;
+            self.0.tried_ms.store(now_ms, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
     /// The kind of database: `sqlite`, `mysql` or `postgres`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -224,6 +258,7 @@ impl Store {
             codes: CodeGenerator::new(key),
             sequence: CodeSequence::default(),
             clock,
+            tried_ms: AtomicI64::new(0),
         })))
     }
 

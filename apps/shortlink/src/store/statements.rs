@@ -246,3 +246,19 @@ pub(super) async fn ping<DB: Dialect>(pools: &Pools<DB>) -> Result<(), StoreErro
     .await?;
     Ok(())
 }
+
+/// The row of `link_settings` that [`try_write`] changes.
+const TRIED_WRITE: &str = "tried_write";
+
+/// Changes a row of its own.
+pub(super) async fn try_write<DB: Dialect>(pools: &Pools<DB>, now_ms: i64) -> Result<(), StoreError> {
+    let mut connection = pools.writer().await?;
+    let update = Statement::new("UPDATE link_settings SET value = ").bind(now_ms.to_string());
+    let update = update.text(" WHERE name = ").bind(TRIED_WRITE);
+    if DB::execute_statement(&mut connection, update).await? == 0 {
+        let (before, after) = DB::INSERT_IGNORE;
+        let insert = Statement::new(before).text("link_settings (name, value) VALUES ").list([TRIED_WRITE, ""]);
+        DB::execute_statement(&mut connection, insert.text(after)).await?;
+    }
+    Ok(())
+}

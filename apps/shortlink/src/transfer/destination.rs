@@ -2,6 +2,7 @@
 
 use super::remote::Remote;
 use super::row::TransferRow;
+use crate::domain::TargetRules;
 use crate::http::api::bulk::ImportOutcome;
 use crate::service::{Consistency, Service};
 use crate::store::{Checkpoint, ImportRow, RowOutcome};
@@ -48,8 +49,17 @@ impl ImportDestination {
                 Ok(service.import_logged(&good, &mut log).await?.consistency)
             }
             Self::Server(remote) => {
-                let answers = Box::pin(remote.import(rows)).await?;
-                log(&answers)?;
+                // A row that no service accepts is not sent: it could be larger than a request.
+                let rules = TargetRules::default();
+                let checked: Vec<_> = rows.iter().map(|row| row.check(&rules, None).map(drop)).collect();
+                let good = rows.into_iter().zip(&checked).filter(|(_, checked)| checked.is_ok()).map(|(row, _)| row);
+                let mut answers = Box::pin(remote.import(good.collect())).await?.into_iter();
+                let outcome = |checked: Result<(), String>| match checked {
+                    Ok(()) => answers.next(),
+                    Err(detail) => Some(ImportOutcome::Refused { detail }),
+                };
+                let outcomes: Option<Vec<_>> = checked.into_iter().map(outcome).collect();
+                log(&outcomes.context("the service did not report the outcome of each row")?)?;
                 Ok(Consistency::Consistent)
             }
         }

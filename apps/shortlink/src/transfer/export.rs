@@ -73,8 +73,8 @@ impl Rows {
             Self::Server(lines) => lines.next().await,
             Self::Store { store, after, ready } => {
                 if ready.len() == 0 {
-                    let rows = store.rows_after(*after, ROWS_AT_ONCE).await?;
-                    *ready = rows.into_iter().map(|(id, link)| (id, link.into())).collect::<Vec<_>>().into_iter();
+                    let links = store.rows_after(*after, ROWS_AT_ONCE).await?;
+                    *ready = TransferRow::with_clicks(store, links).await?.into_iter();
                 }
                 let Some((id, row)) = ready.next() else { return Ok(None) };
                 *after = id;

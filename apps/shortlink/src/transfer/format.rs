@@ -71,28 +71,46 @@ impl Compression {
     }
 }
 
-/// Refuses a compressed file.
-pub(super) fn refuse_compressed(beginning: &[u8], name: &str) -> Result<()> {
-    match COMPRESSED.iter().find(|known| beginning.starts_with(known.magic)) {
-        Some(compression) => compression.refuse(name),
-        None => Ok(()),
+/// Bytes that are searched for zeros: UTF-16 has one in every ASCII letter, and UTF-8 text has none.
+const ZEROS_WITHIN: usize = 64;
+
+/// Refuses a compressed file, and text that is not UTF-8.
+pub(super) fn refuse_encoded(beginning: &[u8], name: &str) -> Result<()> {
+    if let Some(compression) = COMPRESSED.iter().find(|known| beginning.starts_with(known.magic)) {
+        return compression.refuse(name);
     }
+    let has_mark = beginning.starts_with(b"\xff\xfe") || beginning.starts_with(b"\xfe\xff");
+    if has_mark || beginning.iter().take(ZEROS_WITHIN).any(|byte| *byte == 0) {
+        bail!(
+            "{name} is encoded as UTF-16: save it as UTF-8 (\"CSV UTF-8\" in a spreadsheet program), or convert it first (iconv -f \
+             UTF-16 -t UTF-8 {name})"
+        );
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
-    use super::{Format, refuse_compressed};
+    use super::{Format, refuse_encoded};
     use std::path::Path;
 
     #[test]
     fn compressed_file_is_refused_with_decompress_command() {
-        let refused = refuse_compressed(b"\x1f\x8b\x08\0", "a.tsv").unwrap_err().to_string();
+        let refused = refuse_encoded(b"\x1f\x8b\x08\0", "a.tsv").unwrap_err().to_string();
         assert_eq!(refused, "a.tsv is compressed (gzip): decompress it first (gunzip -k a.tsv)");
         let refused = Format::of(Path::new("a.tsv.gz")).unwrap_err().to_string();
         assert_eq!(refused, "a.tsv.gz is compressed (gzip): decompress it first (gunzip -k a.tsv.gz)");
-        refuse_compressed(b"target\talias", "a.tsv").unwrap();
-        refuse_compressed(b"", "a.tsv").unwrap();
+        refuse_encoded(b"target\talias", "a.tsv").unwrap();
+        refuse_encoded(b"", "a.tsv").unwrap();
+    }
+
+    #[test]
+    fn utf_16_text_is_refused_with_remedy() {
+        for utf_16 in [&b"\xff\xfet\0a\0"[..], b"\xfe\xff\0t\0a", b"t\0a\0r\0"] {
+            let refused = refuse_encoded(utf_16, "a.csv").unwrap_err().to_string();
+            assert!(refused.starts_with("a.csv is encoded as UTF-16: save it as UTF-8"), "{refused}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `shortlink import`.
 
 use super::destination::ImportDestination;
-use super::format::{Format, refuse_compressed};
+use super::format::{Format, refuse_encoded};
 use super::progress::{Counts, Progress};
 use super::read::{Batch, Record, Records, read_ahead};
 use super::rejected::{BadLine, Rejected};
@@ -29,13 +29,27 @@ pub struct ImportSource {
     pub format: Format,
     /// The column names of a TSV or CSV file without a header line; an empty name skips its column.
     pub columns: Option<Vec<String>>,
+    /// Where the codes are.
+    pub codes: CodeSource,
+}
+
+/// Where a file has the codes of its links.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CodeSource {
+    /// In the column `code` or `alias`. If there is neither, and another column looks like codes, the file is refused.
+    #[default]
+    Named,
+    /// In this column, as codes or as URLs of short links.
+    Column(String),
+    /// As [`CodeSource::Named`], and no other column has codes.
+    NamedOrNew,
 }
 
 /// Imports a file and reports progress to `report`.
 ///
 /// Guarantee: when it returns, every row is in the database, or in the file of rejected lines next to the source. If it is
 /// interrupted, the same call resumes after the last committed batch; if the file has changed up to there, it starts again. Rows
-/// that exist are not added.
+/// that exist are not added. Returns the counts of all rows, those before an interruption included; `report` shows those of this call.
 ///
 /// # Errors
 /// The file cannot be read, or the destination fails. Committed batches stay imported.
@@ -49,7 +63,18 @@ pub async fn import(source: &ImportSource, destination: &mut ImportDestination, 
     let (records, progress) = open(source, destination, &name, report).await?;
     report.start(&source.file, bytes, progress.position.line);
     let rejected = Rejected::next_to(&source.file, file, records.header(), progress.rejected_bytes);
-    let mut run = Run { name, destination, report, rejected, progress, unknown_reported: 0, cache_reported: false };
+    let earlier = progress.counts;
+    let mut run = Run {
+        source,
+        name,
+        destination,
+        report,
+        rejected,
+        progress,
+        earlier,
+        unknown_reported: 0,
+        cache_reported: false,
+    };
 
     let mut batches = read_ahead(records);
     while let Some(batch) = batches.recv().await {
@@ -68,6 +93,10 @@ impl ImportSource {
             hash.update([0]);
             hash.update(column);
         }
+        if let CodeSource::Column(name) = &self.codes {
+            hash.update([1]);
+            hash.update(name);
+        }
         Ok(hex(&hash.finalize()))
     }
 
@@ -75,8 +104,12 @@ impl ImportSource {
         let file = File::open(&self.file).with_context(|| format!("cannot read {}", self.file.display()))?;
         let mut input = BufReader::with_capacity(BUFFER_BYTES, file);
         let beginning = input.fill_buf().with_context(|| format!("cannot read {}", self.file.display()))?;
-        refuse_compressed(beginning, &self.file.display().to_string())?;
-        Records::new(input, self.format, self.columns.as_deref(), &self.file.display().to_string())
+        refuse_encoded(beginning, &self.file.display().to_string())?;
+        let mut records = Records::new(input, self.format, self.columns.as_deref(), &self.file.display().to_string())?;
+        if let CodeSource::Column(name) = &self.codes {
+            records.read_codes_from(name)?;
+        }
+        Ok(records)
     }
 }
 
@@ -101,18 +134,28 @@ async fn open(
 
 /// One run of an import.
 struct Run<'r> {
+    source: &'r ImportSource,
     name: String,
     destination: &'r mut ImportDestination,
     report: &'r mut Report,
     rejected: Rejected,
     progress: Progress,
+    /// The rows before an interruption.
+    earlier: Counts,
     unknown_reported: usize,
     cache_reported: bool,
 }
 
 impl Run<'_> {
     async fn take(&mut self, batch: Batch) -> Result<()> {
-        let Batch { records, position, unknown } = batch;
+        let Batch { records, position, unknown, suspect } = batch;
+        let is_first = self.progress.counts.rows() == 0;
+        if let Some(name) = suspect.filter(|_| is_first && self.source.codes == CodeSource::Named) {
+            bail!(
+                "no column is named code or alias, and the column {name:?} looks like codes: --code-column '{name}' imports the \
+                 links under these codes, --new-codes under new ones"
+            );
+        }
         self.report_unknown(&unknown);
         let (rows, slots) = sort(records);
         let mut after = Progress { position, ..self.progress.clone() };
@@ -134,14 +177,15 @@ impl Run<'_> {
         for line in &bad {
             self.report.rejected(line.line, &line.why);
         }
-        self.report.progress(self.progress.position.line, self.progress.position.offset, &self.progress.counts);
+        let counts = self.progress.counts.since(&self.earlier);
+        self.report.progress(self.progress.position.line, self.progress.position.offset, &counts);
         Ok(())
     }
 
     async fn finish(self) -> Result<Counts> {
         self.destination.forget(&self.name).await?;
         let kept = self.rejected.finish().context("cannot remove the file of rejected lines of an earlier run")?;
-        self.report.done(&self.progress.counts, kept.as_deref());
+        self.report.done(&self.progress.counts.since(&self.earlier), &self.earlier, kept.as_deref());
         Ok(self.progress.counts)
     }
 

@@ -19,7 +19,7 @@ mod tls;
 pub use destination::ImportDestination;
 pub use export::{ExportSource, export, header, line};
 pub use format::Format;
-pub use import::{ImportSource, import};
+pub use import::{CodeSource, ImportSource, import};
 pub use progress::Counts;
 pub use read::{Position, Record, Records};
 pub use remote::Remote;

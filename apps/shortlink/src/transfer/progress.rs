@@ -20,6 +20,15 @@ impl Counts {
     pub fn rows(&self) -> u64 {
         self.created + self.present + self.rejected
     }
+
+    /// The rows after `earlier`.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            created: self.created - earlier.created,
+            present: self.present - earlier.present,
+            rejected: self.rejected - earlier.rejected,
+        }
+    }
 }
 
 /// The state in a checkpoint.

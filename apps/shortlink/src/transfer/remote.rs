@@ -4,13 +4,17 @@ use super::row::TransferRow;
 use super::tls;
 use crate::http::api::bulk::{ImportOutcome, ImportReport};
 use anyhow::{Context, Result, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use evenkeel::clock::Clock;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::{Method, Request, Response, StatusCode, header};
+use hyper::header::{self, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
-use url::Url;
+use url::{Position, Url};
 
 /// The size of a request's rows: the service's body limit, less the enclosing JSON.
 const BODY_BYTES_MAX: usize = 60 * 1024;
@@ -33,7 +37,10 @@ type Sender = SendRequest<Full<Bytes>>;
 
 /// A connection to a running service.
 pub struct Remote {
+    /// Without user and password, and with a slash at the end of its path.
     base: Url,
+    /// User and password, for a proxy that asks for them.
+    authorization: Option<HeaderValue>,
     /// For `https://`.
     tls: Option<TlsConnector>,
     clock: Clock,
@@ -48,23 +55,31 @@ struct Problem {
 }
 
 impl Remote {
-    /// The service at `address`, such as `http://127.0.0.1:8080`. For `https://`, `ca` is a PEM file of the certificate authorities to
-    /// trust instead of the public ones. Does not connect yet.
+    /// The service at `address`, such as `http://127.0.0.1:8080` or `https://user:password@example.com/links`. For `https://`, `ca` is
+    /// a PEM file of the certificate authorities to trust instead of the public ones. Does not connect yet.
     ///
     /// # Errors
     /// `address` is not such a URL, or `ca` cannot be used.
     pub fn new(address: &str, ca: Option<&Path>, clock: Clock) -> Result<Self> {
-        let wrong = || format!("--server needs a URL such as http://127.0.0.1:8080, not {address:?}");
-        let base = Url::parse(address).with_context(wrong)?;
-        if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
+        let shown = without_user(address);
+        let wrong = || format!("--server needs a URL such as http://127.0.0.1:8080, not {shown:?}");
+        let mut base = Url::parse(address).with_context(wrong)?;
+        let is_address = matches!(base.scheme(), "http" | "https") && base.has_host();
+        if !is_address || base.query().is_some() || base.fragment().is_some() {
             bail!(wrong());
         }
         let is_encrypted = base.scheme() == "https";
         if ca.is_some() && !is_encrypted {
-            bail!("--ca is for https:// addresses; {address} is not encrypted");
+            bail!("--ca is for https:// addresses; {shown} is not encrypted");
         }
         let tls = is_encrypted.then(|| tls::connector(ca)).transpose()?;
-        Ok(Self { base, tls, clock, sender: None })
+        let authorization = authorization(&base)?;
+        // Neither fails for a URL with a host.
+        let _ = base.set_username("").and_then(|()| base.set_password(None));
+        if !base.path().ends_with('/') {
+            base.set_path(&format!("{}/", base.path()));
+        }
+        Ok(Self { base, authorization, tls, clock, sender: None })
     }
 
     /// Sends rows in as many requests as needed. Returns the outcome of each.
@@ -89,7 +104,7 @@ impl Remote {
 
     /// Requests all links as JSON Lines.
     pub(super) async fn export(&mut self) -> Result<Lines> {
-        let response = self.send(Method::GET, "api/export", String::new()).await?;
+        let response = self.send(Method::GET, "api/export?clicks=true", String::new()).await?;
         Ok(Lines { body: response.into_body(), rest: Vec::new(), clock: self.clock.clone(), base: self.base.clone() })
     }
 
@@ -134,13 +149,16 @@ impl Remote {
         body: &Bytes,
     ) -> Result<(Sender, Response<Incoming>)> {
         let url = self.base.join(path).context("invalid URL")?;
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
-            .uri(url.path())
+            .uri(&url[Position::BeforePath..Position::AfterQuery])
             .header(header::HOST, authority(&self.base))
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "application/json")
             .body(Full::new(body.clone()))?;
+        if let Some(authorization) = &self.authorization {
+            request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+        }
         let answered = async {
             sender.ready().await?;
             Ok(sender.send_request(request).await?)
@@ -216,6 +234,27 @@ async fn handshake(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static)
 /// Whether the connection failed, as opposed to a timeout.
 fn is_disconnected(error: &anyhow::Error) -> bool {
     error.downcast_ref::<hyper::Error>().is_some()
+}
+
+/// The header with user and password (RFC 7617), if the URL has a user.
+fn authorization(url: &Url) -> Result<Option<HeaderValue>> {
+    if url.username().is_empty() && url.password().is_none() {
+        return Ok(None);
+    }
+    let pair = format!("{}:{}", url.username(), url.password().unwrap_or_default());
+    let mut value =
+        HeaderValue::try_from(format!("Basic {}", STANDARD.encode(percent_decode_str(&pair).collect::<Vec<u8>>())))?;
+    value.set_sensitive(true);
+    Ok(Some(value))
+}
+
+/// An address that may be invalid, without user and password.
+fn without_user(address: &str) -> String {
+    match (address.split_once("://"), address.rsplit_once('@')) {
+        (_, None) => address.to_owned(),
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+        (None, Some((_, rest))) => rest.to_owned(),
+    }
 }
 
 fn authority(url: &Url) -> String {

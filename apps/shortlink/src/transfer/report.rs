@@ -29,7 +29,7 @@ enum Event<'a> {
     Note { text: &'a str },
     Rejected { line: u64, reason: &'a str },
     Progress { line: u64, bytes: u64, created: u64, present: u64, rejected: u64 },
-    Done { rows: u64, created: u64, present: u64, rejected: u64, rejected_file: Option<&'a Path> },
+    Done { rows: u64, created: u64, present: u64, rejected: u64, rows_before: u64, rejected_file: Option<&'a Path> },
 }
 
 impl Report {
@@ -94,20 +94,28 @@ impl Report {
         }
     }
 
-    pub(super) fn done(&mut self, counts: &Counts, rejected_file: Option<&Path>) {
+    /// `counts` are the rows of this run, `earlier` those of the interrupted run that it resumed.
+    pub(super) fn done(&mut self, counts: &Counts, earlier: &Counts, rejected_file: Option<&Path>) {
         let Counts { created, present, rejected } = *counts;
         match self {
             Self::Text { bar, .. } => {
                 bar.finish_and_clear();
                 let kept = rejected_file.map(|file| format!(", copied to {}", file.display())).unwrap_or_default();
                 let all = links(counts.rows());
-                say(&format!("{all}: {created} new, {present} already present, {rejected} rejected{kept}"));
+                let before = match earlier.rows() {
+                    0 => String::new(),
+                    rows => format!("; an earlier run had read {} ({} rejected)", links(rows), earlier.rejected),
+                };
+                say(&format!("{all}: {created} new, {present} already present, {rejected} rejected{before}{kept}"));
                 if let Some(file) = rejected_file {
                     let file = file.display();
                     eprintln!("shortlink: some lines were rejected: correct them in {file} and import that file");
                 }
             }
-            Self::JsonLines => emit(&Event::Done { rows: counts.rows(), created, present, rejected, rejected_file }),
+            Self::JsonLines => {
+                let (rows, rows_before) = (counts.rows(), earlier.rows());
+                emit(&Event::Done { rows, created, present, rejected, rows_before, rejected_file });
+            }
         }
     }
 }

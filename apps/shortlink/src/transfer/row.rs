@@ -1,7 +1,7 @@
 //! [`TransferRow`]: a link in an import or export.
 
-use crate::domain::{Code, Link, TargetRules};
-use crate::store::ImportRow;
+use crate::domain::{ClickHistory, Code, Link, TargetRules};
+use crate::store::{ImportRow, Store, StoreError};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -39,6 +39,11 @@ pub struct TransferRow {
     /// Whether the link is banned.
     #[serde(default)]
     pub banned: bool,
+    /// Clicks by day, those of people and those of bots: `2026-11-25:12/3 2026-11-26:0/1`. At most 366 days; older clicks are added to
+    /// the first of them. An export has them if it is asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "2026-11-25:12/3 2026-11-26:0/1")]
+    pub clicks: Option<String>,
 }
 
 impl TransferRow {
@@ -52,6 +57,8 @@ impl TransferRow {
         if self.version.is_some_and(|version| !(1..=VERSION_MAX).contains(&version)) {
             return Err(format!("version: must be from 1 to {VERSION_MAX}"));
         }
+        let clicks = self.clicks.as_deref().unwrap_or_default().parse::<ClickHistory>();
+        let clicks = clicks.map_err(|why| format!("clicks: {why}"))?;
         Ok(ImportRow {
             code,
             alias: self.alias,
@@ -61,6 +68,7 @@ impl TransferRow {
             updated_at: self.updated_at,
             version: self.version,
             banned: self.banned,
+            clicks,
         })
     }
 
@@ -76,7 +84,24 @@ impl TransferRow {
             Column::UpdatedAt => time(self.updated_at),
             Column::Version => self.version.map(|version| version.to_string()).unwrap_or_default(),
             Column::Banned => self.banned.to_string(),
+            Column::Clicks => self.clicks.clone().unwrap_or_default(),
         }
+    }
+}
+
+impl TransferRow {
+    /// The rows of an export with the clicks of each link, and their row numbers.
+    ///
+    /// # Errors
+    /// As [`Store::click_histories`].
+    pub(crate) async fn with_clicks(store: &Store, links: Vec<(i64, Link)>) -> Result<Vec<(i64, Self)>, StoreError> {
+        let codes: Vec<Code> = links.iter().map(|(_, link)| link.code.clone()).collect();
+        let histories = store.click_histories(&codes).await?;
+        let row = |(number, link): (i64, Link)| {
+            let clicks = histories.get(&link.code).map(ToString::to_string);
+            (number, Self { clicks, ..link.into() })
+        };
+        Ok(links.into_iter().map(row).collect())
     }
 }
 
@@ -91,6 +116,7 @@ impl From<Link> for TransferRow {
             updated_at: Some(link.updated_at),
             version: Some(link.version),
             banned: link.banned,
+            clicks: None,
         }
     }
 }
@@ -106,11 +132,12 @@ pub(super) enum Column {
     UpdatedAt,
     Version,
     Banned,
+    Clicks,
 }
 
 impl Column {
     /// All columns, in the order of an export.
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Code,
         Self::Target,
         Self::Alias,
@@ -119,6 +146,7 @@ impl Column {
         Self::UpdatedAt,
         Self::Version,
         Self::Banned,
+        Self::Clicks,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -131,6 +159,7 @@ impl Column {
             Self::UpdatedAt => "updated_at",
             Self::Version => "version",
             Self::Banned => "banned",
+            Self::Clicks => "clicks",
         }
     }
 
@@ -157,6 +186,7 @@ pub(super) struct PartialRow {
     updated_at: Option<Timestamp>,
     version: Option<i64>,
     banned: bool,
+    clicks: Option<String>,
 }
 
 impl PartialRow {
@@ -166,8 +196,7 @@ impl PartialRow {
             Column::Code => self.code = Some(text.to_owned()),
             Column::Target => self.target = Some(text.to_owned()),
             Column::Alias => {
-                let flag = text.parse().map(AliasValue::Flag);
-                self.alias = Some(flag.unwrap_or_else(|_| AliasValue::Name(text.to_owned())));
+                self.alias = Some(flag(text).map_or_else(|| AliasValue::Name(text.to_owned()), AliasValue::Flag));
             }
             Column::ExpiresAt => self.expires_at = Some(time(column, text)?),
             Column::CreatedAt => self.created_at = Some(time(column, text)?),
@@ -176,8 +205,9 @@ impl PartialRow {
                 let version = text.parse().map_err(|_| format!("version: must be a whole number, not {text:?}"))?;
                 self.version = Some(version);
             }
+            Column::Clicks => self.clicks = Some(text.to_owned()),
             Column::Banned => {
-                self.banned = text.parse().map_err(|_| format!("banned: must be true or false, not {text:?}"))?;
+                self.banned = flag(text).ok_or_else(|| format!("banned: must be true or false, not {text:?}"))?;
             }
         }
         Ok(())
@@ -200,9 +230,14 @@ impl PartialRow {
             // A code counts as chosen unless the row says otherwise.
             (Some(code), None | Some(AliasValue::Name(_))) => (Some(code), true),
         };
-        let Self { expires_at, created_at, updated_at, version, banned, .. } = self;
-        Ok(TransferRow { code, target, alias, expires_at, created_at, updated_at, version, banned })
+        let Self { expires_at, created_at, updated_at, version, banned, clicks, .. } = self;
+        Ok(TransferRow { code, target, alias, expires_at, created_at, updated_at, version, banned, clicks })
     }
+}
+
+/// Spreadsheet programs write `TRUE` and `FALSE`.
+fn flag(text: &str) -> Option<bool> {
+    text.to_ascii_lowercase().parse().ok()
 }
 
 fn time(column: Column, text: &str) -> Result<Timestamp, String> {

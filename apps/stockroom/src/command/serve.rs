@@ -17,7 +17,7 @@ const BACKGROUND_GRACE: Duration = Duration::from_secs(10);
 /// # Errors
 /// The service cannot start.
 pub(super) async fn serve(config: Config) -> Result<()> {
-    let startup = Startup::begin(StartupOptions {
+    let mut startup = Startup::begin(StartupOptions {
         program: "stockroom",
         database: &config.database,
         data: &config.data,
@@ -26,7 +26,8 @@ pub(super) async fn serve(config: Config) -> Result<()> {
         otlp: config.otlp.as_deref(),
     })
     .await?;
-    check_redis(&config).await?;
+    let Some(checked) = startup.unless_stopped(check_redis(&config)).await else { return Ok(()) };
+    checked?;
     let connect = async || connect(&config).await;
     let keel = open_keel(&config).await?;
     let open = async |store| open(&config, store, keel.clone()).await;

@@ -1,5 +1,6 @@
 //! The command line. clap also reads the environment variables.
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -87,8 +88,18 @@ pub(crate) struct StockFlags {
     #[arg(long, value_name = "NAME", hide_env = true, env = "STOCKROOM_STRATEGY")]
     pub(crate) strategy: Option<String>,
     /// Allow requests to choose `unfenced`, a demonstration that loses changes
-    #[arg(long, hide_env = true, env = "STOCKROOM_ALLOW_UNFENCED")]
-    pub(crate) allow_unfenced: bool,
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new(),
+        hide_env = true,
+        hide_possible_values = true,
+        env = "STOCKROOM_ALLOW_UNFENCED"
+    )]
+    pub(crate) allow_unfenced: Option<bool>,
     /// Seconds in which an order must be paid before it expires and its goods return [default: 1800]
     #[arg(long, value_name = "SECONDS", hide_env = true, env = "STOCKROOM_PAY_WITHIN")]
     pub(crate) pay_within: Option<u32>,

@@ -110,7 +110,7 @@ impl Config {
         let named = stock.strategy.clone().or(file.strategy);
         let named = named.map(|name| name.parse()).transpose().context("the setting \"strategy\" is wrong")?;
         let strategy = named.unwrap_or(Strategy::ConditionalUpdate);
-        let allow_unfenced = stock.allow_unfenced || file.allow_unfenced.unwrap_or(false);
+        let allow_unfenced = stock.allow_unfenced.or(file.allow_unfenced).unwrap_or(false);
         if !strategy.is_safe() {
             bail!(
                 "the setting \"strategy\" is wrong: {strategy} loses changes; with --allow-unfenced, requests can choose it"

@@ -91,9 +91,11 @@ fn from_store(error: &StoreError) -> Problem {
             let detail = "Too many requests are waiting for the database. Nothing was changed; try again.";
             Problem::new(Kind::UNAVAILABLE, detail)
         }
-        StoreError::Unavailable(_) | StoreError::Library(_) => {
+        error @ (StoreError::Unavailable(_) | StoreError::Library(_)) => {
             error!(%error, "the database failed");
-            Problem::plain(Kind::UNAVAILABLE)
+            let refused = |refusal| format!("The database refuses writes: {refusal}. Nothing was changed; try again.");
+            let detail = error.refusal().map_or_else(|| Kind::UNAVAILABLE.advice.to_owned(), refused);
+            Problem::new(Kind::UNAVAILABLE, detail)
         }
         error => {
             error!(%error, "a request failed");

@@ -2,6 +2,7 @@
 
 use super::app::App;
 use super::openapi::DatabaseProblems;
+use crate::store::StoreError;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
@@ -25,5 +26,5 @@ pub(super) struct Readiness {
 pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> {
     let redis = app.service.redis_state();
     let body = Readiness { database: "up", redis };
-    web::probes::ready(app.service.store().ping(), redis, body).await
+    web::probes::ready(app.service.store().ping(), StoreError::refusal, redis, body).await
 }

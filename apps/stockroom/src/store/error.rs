@@ -1,6 +1,7 @@
 //! [`StoreError`]: errors of the database.
 
 use evenkeel::sql::SqlError;
+use web::sql::{Refusal, note_failover};
 
 /// An error of the database.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,12 @@ impl StoreError {
         self.driver_error().is_some_and(web::is_unreachable)
     }
 
+    /// Why the database, which answers, refuses writes.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.driver_error().and_then(Refusal::of)
+    }
+
     /// Whether too many requests waited for a connection.
     #[must_use]
     pub fn is_pool_timeout(&self) -> bool {
@@ -74,6 +81,7 @@ impl StoreError {
 /// errors would repeat them.
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
+        note_failover(&error);
         Self::Unavailable(error)
     }
 }
@@ -82,6 +90,10 @@ impl From<SqlError> for StoreError {
     fn from(error: SqlError) -> Self {
         match error {
             SqlError::NewerSchema { found, known } => Self::NewerSchema { found, known },
+            SqlError::Database { error, is_retryable } => {
+                note_failover(&error);
+                Self::Library(SqlError::Database { error, is_retryable })
+            }
             SqlError::CommitUnknown(error) => Self::CommitUnknown(error.to_string()),
             error => Self::Library(error),
         }

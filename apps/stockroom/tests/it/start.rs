@@ -40,8 +40,15 @@ fn startup_error_is_reported_in_one_line() {
         (&["--database", "oracle:x"], "the setting \"database\" is wrong: expected mysql://"),
         (&["--strategy", "unfenced"], "the setting \"strategy\" is wrong: unfenced loses changes"),
         (&["--stripes", "0"], "the setting \"stripes\" is wrong"),
+        // Before `serve`, options were ignored.
+        (&["--listen", "nonsense", "serve"], "cannot listen on nonsense: "),
+        (&["--cap", "0", "serve"], "the setting \"cap\" is wrong"),
+        (&["--cap", "5", "load"], "the command 'load' has no option '--cap'"),
+        (&["--allow-unfenced=perhaps"], "invalid value 'perhaps' for '--allow-unfenced"),
+        (&["--public-url", "https://stock.example.com/app"], "the setting \"public_url\" is wrong"),
     ] {
-        let listen = if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };
+        let has_listen = arguments.contains(&"--listen") || arguments.contains(&"load");
+        let listen = if has_listen { &[][..] } else { &["--listen", "127.0.0.1:0"] };
         let (code, out, err) = run(folder.path(), &[listen, arguments].concat());
         assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1), "{arguments:?}: {err}");
         assert!(err.starts_with("stockroom: ") && err.contains(expected) && !err.contains("secret"), "{err}");

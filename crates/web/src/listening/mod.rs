@@ -95,6 +95,8 @@ fn connection<F: Front>(stream: TcpStream, front: F, is_reserve: bool) -> http1:
         debug!(%error, "cannot set TCP_NODELAY");
     }
     http1::Builder::new()
+        // A client that has sent its request may close its side and wait for the response.
+        .half_close(true)
         .timer(HeadTimer::default())
         .header_read_timeout(if is_reserve { RESERVE_HEAD_TIMEOUT } else { HEAD_TIMEOUT })
         .keep_alive(!is_reserve)

@@ -29,7 +29,7 @@ impl Kind {
     kinds! {
         /// The request is not valid HTTP or JSON.
         pub BAD_REQUEST = BAD_REQUEST, "bad-request", "Bad request",
-            "The request cannot be parsed. `detail` says where.";
+            "The request cannot be parsed: its address, one of its headers or its body is malformed.";
         /// A form was submitted by a page of another origin.
         pub CROSS_ORIGIN = FORBIDDEN, "cross-origin", "Cross-origin request",
             "A page of another site submitted this form. Open the page of this service and submit it there.";
@@ -47,7 +47,7 @@ impl Kind {
             "The body is larger than 64 KiB, the limit for every request.";
         /// No handler of the path accepts the body's content type.
         pub UNSUPPORTED_MEDIA_TYPE = UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type",
-            "This address does not accept the body's `Content-Type`. `detail` names the accepted one.";
+            "This address does not accept the body's `Content-Type`, which is `application/json` for the API and `application/x-www-form-urlencoded` for forms.";
         /// The request's `Host` is not a host of this service.
         pub FOREIGN_HOST = MISDIRECTED_REQUEST, "foreign-host", "Unknown host",
             "The service listens on a loopback address, and the request's `Host` is neither local nor the host of `--public-url`. Behind a proxy, start the service with `--public-url`.";

@@ -2,17 +2,21 @@
 
 mod database_url;
 mod driver;
+mod failover;
 mod migrator;
 mod mysql;
 mod postgres;
+mod refusal;
 mod sqlite;
 mod statement;
 
 pub use database_url::{DatabaseUrl, DatabaseUrlError, is_unreachable};
 pub use driver::Driver;
+pub use failover::note_failover;
 pub use migrator::migrator;
 pub use mysql::mysql_pool;
 pub use postgres::postgres_pool;
+pub use refusal::Refusal;
 pub use sqlite::sqlite_options;
 pub use statement::{Statement, Value};
 

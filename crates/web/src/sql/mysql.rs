@@ -2,6 +2,7 @@
 
 use super::PoolLimits;
 use super::driver::driver;
+use super::failover::is_outdated;
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::{Executor, MySql, Pool};
 
@@ -14,6 +15,7 @@ pub fn mysql_pool(options: MySqlConnectOptions, limits: PoolLimits) -> Pool<MySq
     MySqlPoolOptions::new()
         .max_connections(limits.connections_max)
         .acquire_timeout(limits.acquire_timeout)
+        .before_acquire(|_, connection| Box::pin(async move { Ok(!is_outdated(connection.age)) }))
         .after_connect(|connection, _| {
             Box::pin(async move {
                 connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;

@@ -2,6 +2,7 @@
 
 use super::PoolLimits;
 use super::driver::driver;
+use super::failover::is_outdated;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Executor, Pool, Postgres};
 
@@ -14,6 +15,7 @@ pub fn postgres_pool(options: PgConnectOptions, limits: PoolLimits) -> Pool<Post
     PgPoolOptions::new()
         .max_connections(limits.connections_max)
         .acquire_timeout(limits.acquire_timeout)
+        .before_acquire(|_, connection| Box::pin(async move { Ok(!is_outdated(connection.age)) }))
         .after_connect(|connection, _| {
             Box::pin(async move {
                 connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;

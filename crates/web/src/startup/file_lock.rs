@@ -6,7 +6,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// An exclusive lock on a SQLite file, released on drop or when the process ends.
 ///
@@ -35,7 +35,7 @@ impl FileLock {
         } else if !folder.is_dir() {
             bail!("the folder {shown} of the database {database} does not exist: create it, or correct the URL");
         }
-        let path = file.with_added_extension("lock");
+        let path = resolved(file)?.with_added_extension("lock");
         let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut lock = lock.with_context(|| format!("cannot write to the folder {shown}"))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -63,5 +63,50 @@ impl FileLock {
         self.0.rewind()?;
         self.0.write_all(address.as_bytes())?;
         Ok(())
+    }
+}
+
+/// Symbolic links that are followed, as by the kernel.
+const LINKS_MAX: u32 = 40;
+
+/// The path of a file without symbolic links, so that all names of the file have one lock. The file may not exist yet; its folder does.
+fn resolved(file: &Path) -> Result<PathBuf> {
+    let mut path = file.to_owned();
+    for _ in 0..LINKS_MAX {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
+        match path.read_link() {
+            Ok(target) => path = folder.join(target),
+            Err(_) => {
+                let folder =
+                    folder.canonicalize().with_context(|| format!("cannot read the folder {}", folder.display()))?;
+                return Ok(path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name)));
+            }
+        }
+    }
+    bail!("{} is a symbolic link to itself", file.display())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+mod tests {
+    use super::resolved;
+    use std::os::unix::fs::symlink;
+
+    /// Regression: two services ran on one SQLite file, one of them through a symbolic link.
+    #[test]
+    fn all_names_of_a_file_have_one_path() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path();
+        std::fs::create_dir(folder.join("real")).unwrap();
+        let real = folder.canonicalize().unwrap().join("real/links.db");
+        symlink("real", folder.join("folder")).unwrap();
+        // The first two lead to a file that does not exist yet.
+        symlink("real/links.db", folder.join("link.db")).unwrap();
+        symlink(folder.join("link.db"), folder.join("second.db")).unwrap();
+        for name in ["real/links.db", "folder/links.db", "link.db", "second.db", "real/../folder/links.db"] {
+            assert_eq!(resolved(&folder.join(name)).unwrap(), real, "{name}");
+        }
+        symlink("loop.db", folder.join("loop.db")).unwrap();
+        assert!(resolved(&folder.join("loop.db")).is_err());
     }
 }

@@ -148,6 +148,15 @@ impl Startup {
         self.address
     }
 
+    /// Runs a step of the start; `None` if a shutdown is requested first. Call nothing else then.
+    pub async fn unless_stopped<T>(&mut self, step: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = &mut self.stop => None,
+            done = step => Some(done),
+        }
+    }
+
     /// Opens the service: `connect` opens the database, `finish` the rest. While the database is unreachable, the router of `fallback`
     /// serves requests. `None` if a shutdown is requested in the meantime.
     ///
@@ -160,12 +169,13 @@ impl Startup {
         is_unreachable: fn(&anyhow::Error) -> bool,
         fallback: impl AsyncFn(Outage<'_>) -> Result<Fallback>,
     ) -> Result<Option<Started<T>>> {
-        let mut connected = connect().await;
+        let Some(mut connected) = self.unless_stopped(connect()).await else { return Ok(None) };
         loop {
             let opened = match connected {
-                Ok(database) => finish(database).await,
-                Err(error) => Err(error),
+                Ok(database) => self.unless_stopped(finish(database)).await,
+                Err(error) => Some(Err(error)),
             };
+            let Some(opened) = opened else { return Ok(None) };
             let error = match opened {
                 Ok(service) => {
                     self.announce()?;

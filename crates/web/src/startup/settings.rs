@@ -26,13 +26,23 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, (usize, String)> {
     })
 }
 
-/// Checks the setting `public_url`.
+/// Checks the setting `public_url`. The routes of a service are at the root of its host, so the URL has no path.
 ///
 /// # Errors
-/// It is not an HTTP URL.
+/// It is not the HTTP URL of a host.
 pub fn check_public_url(text: &str) -> Result<()> {
+    let is_bare = |url: &Url| {
+        url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none()
+    };
     match Url::parse(text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(()),
-        _ => bail!("the setting \"public_url\" is wrong: {text:?} is not a URL like https://s.example.com"),
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() && is_bare(&url) => Ok(()),
+        _ => bail!(
+            "the setting \"public_url\" is wrong: expected a URL like https://s.example.com, without a path, query, fragment, \
+             user or password"
+        ),
     }
 }

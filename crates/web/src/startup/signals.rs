@@ -3,12 +3,13 @@
 use anyhow::Context;
 use std::future::Future;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 use tracing::info;
 
 /// Exit code after `SIGINT`: 128 + its number.
 const INTERRUPTED: i32 = 130;
 
-/// Completes at the first `SIGTERM` or `SIGINT`. The next one ends the process at once.
+/// Completes at the first `SIGTERM` or `SIGINT`. The next one ends the process at once, whatever the process waits for.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
@@ -17,13 +18,17 @@ pub fn stop_requested() -> anyhow::Result<impl Future<Output = ()> + Send + 'sta
         terminate: signal(SignalKind::terminate()).context("cannot handle SIGTERM")?,
         interrupt: signal(SignalKind::interrupt()).context("cannot handle SIGINT")?,
     };
-    Ok(async move {
+    let (stop, stopped) = oneshot::channel();
+    tokio::spawn(async move {
         let name = signals.next().await;
         info!(signal = name, "shutdown requested");
-        tokio::spawn(async move {
-            signals.next().await;
-            std::process::exit(INTERRUPTED);
-        });
+        // Fails if nothing waits for it any more.
+        let _ = stop.send(());
+        signals.next().await;
+        std::process::exit(INTERRUPTED);
+    });
+    Ok(async move {
+        let _ = stopped.await;
     })
 }
 

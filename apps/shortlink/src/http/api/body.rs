@@ -96,7 +96,8 @@ pub(super) struct LinkPage {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
-    /// Only links whose code or target contains this text.
+    /// Only links whose code or target contains this text; case of A-Z is ignored. At most 8,000 bytes, without NUL.
+    #[param(max_length = 8000)]
     pub(super) q: Option<String>,
     /// Page number, from 1.
     #[param(default = 1, minimum = 1)]

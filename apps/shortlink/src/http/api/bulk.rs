@@ -1,7 +1,7 @@
 //! `/api/import` and `/api/export`: bulk transfer, as used by `shortlink import|export --server`.
 
 use crate::http::App;
-use crate::http::openapi::{DatabaseProblems, WriteProblems};
+use crate::http::openapi::{ListProblems, WriteProblems};
 use crate::service::{Service, ServiceError};
 use crate::store::{ImportRow, RowOutcome};
 use crate::transfer::TransferRow;
@@ -13,13 +13,23 @@ use axum::{Extension, Json};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use web::{Changed, FieldError, Host, JsonBody, Kind, Problem};
+use web::{Changed, FieldError, Host, JsonBody, Kind, Problem, Query};
 
 /// Rows in one request. They share a transaction, and other imports wait for it.
 pub const IMPORT_ROWS_MAX: usize = 500;
 
 /// Rows that an export reads from the database at a time.
 const EXPORT_ROWS: u32 = 500;
+
+/// Query of an export.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ExportQuery {
+    /// Whether each link has its clicks. Programs of the version before do not read them.
+    #[param(default = false)]
+    clicks: Option<bool>,
+}
 
 /// Links to import.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -116,22 +126,23 @@ pub(super) async fn import(
 /// One JSON object per line, in the order in which the links were stored. Not a snapshot: the export has every link that exists from its
 /// beginning to its end, and some of those created or deleted meanwhile.
 #[utoipa::path(
-    get, path = "/api/export", tag = "transfer",
+    get, path = "/api/export", tag = "transfer", params(ExportQuery),
     responses(
         (status = 200, description = "JSON lines, one link per line. A transfer without its last chunk is incomplete.",
             body = TransferRow, content_type = "application/jsonl"),
-        DatabaseProblems,
+        ListProblems,
     )
 )]
-pub(super) async fn export(State(app): State<App>) -> Result<Response, Problem> {
+pub(super) async fn export(State(app): State<App>, Query(query): Query<ExportQuery>) -> Result<Response, Problem> {
+    let has_clicks = query.clicks.unwrap_or(false);
     // The first rows are read before the head is sent, so that an unreachable database is still answered with a problem document.
-    let first = chunk(&app.service, 0).await?;
+    let first = chunk(&app.service, 0, has_clicks).await?;
     let chunks = stream::try_unfold(Some(first), move |state| {
         let service = app.service.clone();
         async move {
             let Some((lines, next)) = state else { return Ok::<_, ServiceError>(None) };
             let following = match next {
-                Some(after) => Some(chunk(&service, after).await?),
+                Some(after) => Some(chunk(&service, after, has_clicks).await?),
                 None => None,
             };
             Ok(Some((lines, following)))
@@ -142,13 +153,17 @@ pub(super) async fn export(State(app): State<App>) -> Result<Response, Problem> 
 }
 
 /// The next lines, and the row number after which to continue (`None` at the end).
-async fn chunk(service: &Service, after: i64) -> Result<(Bytes, Option<i64>), ServiceError> {
-    let rows = service.store().rows_after(after, EXPORT_ROWS).await?;
+async fn chunk(service: &Service, after: i64, has_clicks: bool) -> Result<(Bytes, Option<i64>), ServiceError> {
+    let links = service.store().rows_after(after, EXPORT_ROWS).await?;
+    let rows = match has_clicks {
+        true => TransferRow::with_clicks(service.store(), links).await?,
+        false => links.into_iter().map(|(number, link)| (number, link.into())).collect(),
+    };
     let next = rows.last().map(|(number, _)| *number);
     let mut lines = Vec::with_capacity(rows.len() * 256);
-    for (_, link) in rows {
+    for (_, row) in rows {
         // A struct of text, numbers and flags always serializes.
-        if serde_json::to_writer(&mut lines, &TransferRow::from(link)).is_ok() {
+        if serde_json::to_writer(&mut lines, &row).is_ok() {
             lines.push(b'\n');
         }
     }

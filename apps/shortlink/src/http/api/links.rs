@@ -84,7 +84,7 @@ pub(super) async fn read(State(app): State<App>, host: Host, Path(code): Path<St
     patch, path = "/api/links/{code}", tag = "links", request_body = ChangeLink,
     params(
         ("code" = String, Path, description = "Code or alias, case-sensitive"),
-        ("if-match" = Option<String>, Header, description = "Change the link only if it has this `ETag`"),
+        ("if-match" = Option<String>, Header, description = "Change the link only if it has this `ETag`, or one of a list"),
     ),
     responses(
         (status = 200, description = "The changed link", body = LinkBody, headers(
@@ -102,10 +102,12 @@ pub(super) async fn change(
     State(app): State<App>,
     host: Host,
     Path(code): Path<String>,
-    IfMatch(expected): IfMatch,
+    accepted: IfMatch,
     JsonBody(body): JsonBody<ChangeLink>,
 ) -> Result<Response, Problem> {
-    let changed = app.service.patch(&code, &body.draft()?, expected, host.as_str()).await?;
+    let patch = body.draft()?;
+    let expected = accepted.expected(&app.service, &code).await?;
+    let changed = app.service.patch(&code, &patch, expected, host.as_str()).await?;
     let written = changed.ok_or_else(|| unknown_code(&code))?;
     let body = written.value.as_ref().map(|link| tagged(LinkBody::new(link, &app.own, &host)).into_response());
     let body = body.unwrap_or_else(|| [(header::CACHE_CONTROL, "no-store")].into_response());
@@ -119,7 +121,7 @@ pub(super) async fn change(
     delete, path = "/api/links/{code}", tag = "links",
     params(
         ("code" = String, Path, description = "Code or alias, case-sensitive"),
-        ("if-match" = Option<String>, Header, description = "Delete the link only if it has this `ETag`"),
+        ("if-match" = Option<String>, Header, description = "Delete the link only if it has this `ETag`, or one of a list"),
     ),
     responses(
         (status = 204, description = "The link was deleted", headers(
@@ -132,8 +134,9 @@ pub(super) async fn change(
 pub(super) async fn remove(
     State(app): State<App>,
     Path(code): Path<String>,
-    IfMatch(expected): IfMatch,
+    accepted: IfMatch,
 ) -> Result<Response, Problem> {
+    let expected = accepted.expected(&app.service, &code).await?;
     let written = app.service.delete(&code, expected).await?.ok_or_else(|| unknown_code(&code))?;
     Ok((status(&written, StatusCode::NO_CONTENT), outcome(&written)).into_response())
 }

@@ -34,10 +34,18 @@ impl Dialect for MySql {
         Ok(i64::try_from(done.last_insert_id()).unwrap_or(i64::MAX))
     }
 
-    /// The search ignores case; the columns themselves have binary collations.
+    /// Lower-cases A-Z in the columns, whose collations are binary, as far as the pattern has these letters: `LOWER` also changes other
+    /// letters, and collations that ignore case also ignore accents.
     fn matches(statement: Statement, pattern: String) -> Statement {
-        let statement = statement.text("(CONVERT(code USING utf8mb4) COLLATE utf8mb4_general_ci LIKE ");
-        let statement = statement.bind(pattern.clone()).text(" ESCAPE '!'");
-        statement.text(" OR target COLLATE utf8mb4_general_ci LIKE ").bind(pattern).text(" ESCAPE '!')")
+        let pattern = pattern.to_ascii_lowercase();
+        let letters = ('a'..='z').filter(|letter| pattern.contains(*letter));
+        let lower = |column: &str| {
+            let replace =
+                |text, letter: char| format!("REPLACE({text}, '{}', '{letter}')", letter.to_ascii_uppercase());
+            letters.clone().fold(format!("{column} COLLATE utf8mb4_bin"), replace)
+        };
+        let (code, target) = (lower("CONVERT(code USING utf8mb4)"), lower("target"));
+        let statement = statement.text("(").text(code).text(" LIKE ").bind(pattern.clone()).text(" ESCAPE '!' OR ");
+        statement.text(target).text(" LIKE ").bind(pattern).text(" ESCAPE '!')")
     }
 }

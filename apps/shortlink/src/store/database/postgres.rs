@@ -31,7 +31,7 @@ impl Dialect for Postgres {
         sqlx::query_scalar(update).bind(count).fetch_one(connection).await
     }
 
-    /// ILIKE ignores the case of the letters that the database's locale knows.
+    /// ILIKE ignores the case of A-Z only, because the columns have the collation "C".
     fn matches(statement: Statement, pattern: String) -> Statement {
         let statement = statement.text("(code ILIKE ").bind(pattern.clone()).text(" ESCAPE '!'");
         statement.text(" OR target ILIKE ").bind(pattern).text(" ESCAPE '!')")

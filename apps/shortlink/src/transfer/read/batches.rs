@@ -21,6 +21,8 @@ pub(in crate::transfer) struct Batch {
     pub(in crate::transfer) position: Position,
     /// The unknown column names found so far.
     pub(in crate::transfer) unknown: Vec<String>,
+    /// The one of them that looks like the codes of the links.
+    pub(in crate::transfer) suspect: Option<String>,
 }
 
 /// Reads `records` to their end. The channel closes after the last batch, or after an error.
@@ -54,5 +56,6 @@ fn next<R: BufRead>(records: &mut Records<R>) -> Result<Batch> {
             None => break,
         }
     }
-    Ok(Batch { records: batch, position: records.position().clone(), unknown: records.unknown().to_vec() })
+    let (unknown, suspect) = (records.unknown().to_vec(), records.suspect().map(str::to_owned));
+    Ok(Batch { records: batch, position: records.position().clone(), unknown, suspect })
 }

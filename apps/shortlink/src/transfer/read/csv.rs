@@ -8,26 +8,29 @@
 pub(super) enum CsvFault {
     /// A quote is not closed: the record may continue on the next line.
     Open,
-    /// Something other than a comma follows a closing quote.
+    /// Something other than a separator follows a closing quote.
     AfterQuote,
 }
 
+/// The separators of files that are called CSV. Spreadsheet programs write `;` where the comma is the decimal sign.
+pub(super) const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
+
 /// Splits a record into its fields. A quote inside an unquoted field is literal.
-pub(super) fn split(record: &[u8]) -> Result<Vec<Vec<u8>>, CsvFault> {
+pub(super) fn split(record: &[u8], separator: u8) -> Result<Vec<Vec<u8>>, CsvFault> {
     let mut fields = Vec::new();
     let mut rest = record;
     loop {
         let (field, after) = match rest.strip_prefix(b"\"") {
             Some(quoted) => take_quoted(quoted)?,
             None => {
-                let end = rest.iter().position(|byte| *byte == b',').unwrap_or(rest.len());
+                let end = rest.iter().position(|byte| *byte == separator).unwrap_or(rest.len());
                 (rest[..end].to_vec(), &rest[end..])
             }
         };
         fields.push(field);
         match after.split_first() {
             None => return Ok(fields),
-            Some((b',', next)) => rest = next,
+            Some((first, next)) if *first == separator => rest = next,
             Some(_) => return Err(CsvFault::AfterQuote),
         }
     }
@@ -68,7 +71,7 @@ mod tests {
     use super::{CsvFault, push_field, split};
 
     fn fields(text: &str) -> Result<Vec<String>, CsvFault> {
-        let fields = split(text.as_bytes())?;
+        let fields = split(text.as_bytes(), b',')?;
         Ok(fields.into_iter().map(|field| String::from_utf8(field).unwrap()).collect())
     }
 
@@ -85,6 +88,8 @@ mod tests {
         ] {
             assert_eq!(fields(text).unwrap(), expected, "{text:?}");
         }
+        let semicolons = split(b"http://x/?a=1,2;\"b;c\";", b';').unwrap();
+        assert_eq!(semicolons, [&b"http://x/?a=1,2"[..], b"b;c", b""]);
         assert_eq!(fields("\"open"), Err(CsvFault::Open));
         assert_eq!(fields("\"open\"\""), Err(CsvFault::Open));
         assert_eq!(fields("\"a\"b,c"), Err(CsvFault::AfterQuote));

@@ -6,6 +6,9 @@ use std::io::{BufRead, Result};
 /// The longest line that is read into memory, four times the longest row of a link.
 pub(super) const LINE_BYTES_MAX: usize = 64 * 1024;
 
+/// The UTF-8 byte order mark.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// One line.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -15,7 +18,7 @@ pub(super) struct Line {
     pub(super) start: u64,
     /// Offset of the next line.
     pub(super) end: u64,
-    /// Its bytes without the line end (`\n` or `\r\n`); `None` if it is longer than [`LINE_BYTES_MAX`].
+    /// Its bytes without the line end; `None` if it is longer than [`LINE_BYTES_MAX`].
     pub(super) text: Option<Vec<u8>>,
     /// SHA-256 of all its bytes.
     pub(super) digest: [u8; 32],
@@ -33,29 +36,34 @@ impl<R: BufRead> Lines<R> {
         Self { input, number: 0, offset: 0 }
     }
 
-    /// The next line; `None` at the end. The last line may lack a line end.
+    /// The next line; `None` at the end. A line ends in LF, CR LF or CR; the last one may lack a line end. A byte order mark at the
+    /// beginning of the file, which spreadsheet programs write, belongs to no line.
     pub(super) fn next(&mut self) -> Result<Option<Line>> {
+        if self.offset == 0 && self.input.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+            self.input.consume(BYTE_ORDER_MARK.len());
+            self.offset = BYTE_ORDER_MARK.len() as u64;
+        }
         let start = self.offset;
         let mut hash = Sha256::new();
         let mut text = Some(Vec::new());
-        loop {
+        let mut end = None;
+        while end != Some(b'\n') {
             let buffer = self.input.fill_buf()?;
-            if buffer.is_empty() {
-                break;
-            }
-            let found = buffer.iter().position(|byte| *byte == b'\n');
-            let part = &buffer[..found.map_or(buffer.len(), |at| at + 1)];
+            let length = match end {
+                // Only LF belongs to the line after its CR.
+                Some(_) => usize::from(buffer.first() == Some(&b'\n')),
+                None => buffer.iter().position(|byte| is_end(*byte)).map_or(buffer.len(), |at| at + 1),
+            };
+            let Some(last) = length.checked_sub(1) else { break };
+            let part = &buffer[..length];
+            end = part.get(last).copied().filter(|byte| is_end(*byte));
             hash.update(part);
-            text = text.filter(|text| text.len() + part.len() <= LINE_BYTES_MAX);
+            text = text.filter(|text| text.len() + length <= LINE_BYTES_MAX);
             if let Some(text) = &mut text {
                 text.extend_from_slice(part);
             }
-            let length = part.len();
             self.input.consume(length);
             self.offset += u64::try_from(length).unwrap_or(u64::MAX);
-            if found.is_some() {
-                break;
-            }
         }
         if self.offset == start {
             return Ok(None);
@@ -68,6 +76,10 @@ impl<R: BufRead> Lines<R> {
         }
         Ok(Some(Line { number: self.number, start, end: self.offset, text, digest: hash.finalize().into() }))
     }
+}
+
+fn is_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
 }
 
 #[cfg(test)]
@@ -85,6 +97,23 @@ mod tests {
         }
         let expected = [(1, 0, 5, "one"), (2, 5, 6, ""), (3, 6, 10, "two"), (4, 10, 14, "last")];
         assert_eq!(seen, expected.map(|(number, start, end, text)| (number, start, end, text.to_owned())));
+    }
+
+    /// Regression: a file with CR line ends was one line, its header, and imported nothing. A byte order mark was part of the first
+    /// line, and made it invalid in the file of rejected lines.
+    #[test]
+    fn lines_end_in_cr_and_begin_after_the_byte_order_mark() {
+        for capacity in [1, 4, 1000] {
+            let text = &b"\xef\xbb\xbfone\rtwo\r\nthree\r\rlast\r"[..];
+            // The mark must arrive in one piece, as it does from a file.
+            let mut lines = Lines::new(BufReader::with_capacity(capacity.max(3), text));
+            let mut seen = Vec::new();
+            while let Some(line) = lines.next().unwrap() {
+                seen.push((line.start, line.end, String::from_utf8(line.text.unwrap()).unwrap()));
+            }
+            let expected = [(3, 7, "one"), (7, 12, "two"), (12, 18, "three"), (18, 19, ""), (19, 24, "last")];
+            assert_eq!(seen, expected.map(|(start, end, text)| (start, end, text.to_owned())));
+        }
     }
 
     /// A file with one endless line must not be read into memory.

@@ -6,6 +6,7 @@ pub(super) mod csv;
 mod lines;
 mod position;
 mod records;
+mod suspects;
 
 pub(super) use batches::{Batch, read_ahead};
 pub use position::Position;

@@ -4,15 +4,13 @@ use super::columns::Columns;
 use super::csv::{self, CsvFault};
 use super::lines::{LINE_BYTES_MAX, Line, Lines};
 use super::position::Position;
+use super::suspects::{Suspects, code_in};
 use crate::transfer::Format;
 use crate::transfer::row::{AliasValue, Column, PartialRow, TransferRow};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
 use std::io::BufRead;
-
-/// The UTF-8 byte order mark, which spreadsheet programs write.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Unknown field names that are reported; a JSON Lines file may have any number of them.
 const UNKNOWN_MAX: usize = 20;
@@ -34,8 +32,14 @@ pub struct Records<R> {
     /// Lines that were read and turned out not to belong to the previous record.
     ahead: VecDeque<Line>,
     format: Format,
+    /// Of CSV.
+    separator: u8,
     /// For TSV and CSV.
     columns: Option<Columns>,
+    /// The column that has the codes, if it is not named `code` or `alias`.
+    code_column: Option<String>,
+    /// `None` if the file names its codes.
+    suspects: Option<Suspects>,
     header: Option<(u64, u64)>,
     position: Position,
     /// Unknown field names, without duplicates.
@@ -53,7 +57,10 @@ impl<R: BufRead> Records<R> {
             lines: Lines::new(input),
             ahead: VecDeque::new(),
             format,
+            separator: csv::SEPARATORS[0],
             columns: None,
+            code_column: None,
+            suspects: Some(Suspects::default()),
             header: None,
             position: Position::default(),
             unknown: Vec::new(),
@@ -63,10 +70,39 @@ impl<R: BufRead> Records<R> {
                 Some(names) => Columns::read(names, "--columns")?,
                 None => records.read_header(name)?,
             };
-            records.unknown.clone_from(&columns.unknown);
-            records.columns = Some(columns);
+            records.take(columns);
         }
         Ok(records)
+    }
+
+    /// Reads the codes from the column `name`: the codes themselves, or the URLs of short links.
+    ///
+    /// # Errors
+    /// The file has no such column, or another column has the codes.
+    pub(in crate::transfer) fn read_codes_from(&mut self, name: &str) -> Result<()> {
+        if let Some(mut columns) = self.columns.take() {
+            if columns.have_codes() {
+                bail!("--code-column {name}: the codes are in the column code or alias");
+            }
+            if !columns.read_codes_from(name) {
+                bail!("--code-column {name}: there is no such column");
+            }
+            self.take(columns);
+        }
+        self.suspects = None;
+        self.code_column = Some(name.to_owned());
+        Ok(())
+    }
+
+    /// The ignored column that looks like the codes of the links, in the rows read so far.
+    pub(super) fn suspect(&self) -> Option<&str> {
+        self.suspects.as_ref().and_then(Suspects::found)
+    }
+
+    fn take(&mut self, columns: Columns) {
+        self.suspects = self.suspects.take().filter(|_| !columns.have_codes());
+        self.unknown = columns.unknown();
+        self.columns = Some(columns);
     }
 
     /// The span of the header line.
@@ -108,11 +144,8 @@ impl<R: BufRead> Records<R> {
         let (line, start) = (first.number, first.start);
         let row = match self.format {
             Format::Csv => self.csv_row(&first)?,
-            Format::Tsv => self.whole(&first).and_then(|text| self.fields_row(&tsv_fields(text))),
-            Format::JsonLines => {
-                let row = self.whole(&first).map(<[u8]>::to_vec);
-                row.and_then(|text| self.json_row(&text))
-            }
+            Format::Tsv => whole(&first).and_then(|text| self.fields_row(&tsv_fields(text))),
+            Format::JsonLines => whole(&first).and_then(|text| self.json_row(text)),
         };
         Ok(Some(Record { line, span: (start, self.position.offset), row }))
     }
@@ -123,11 +156,18 @@ impl<R: BufRead> Records<R> {
         let place = format!("{name}, line {}", line.number);
         let text =
             line.text.with_context(|| format!("{place}: the header line is longer than {LINE_BYTES_MAX} bytes"))?;
-        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
-        let names = if self.format == Format::Csv { csv::split(text).unwrap_or_default() } else { tsv_fields(text) };
-        let names: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name)).collect();
         self.header = Some((line.start, line.end));
-        Columns::read(&names, &place)
+        if self.format == Format::Tsv {
+            return Columns::read(&names(&tsv_fields(&text)), &place);
+        }
+        let split = |separator: &u8| names(&csv::split(&text, *separator).unwrap_or_default());
+        // The separator with which the file can be read; the errors are those of the comma.
+        let read = csv::SEPARATORS.iter().map(|separator| (*separator, Columns::read(&split(separator), &place)));
+        let mut read: Vec<_> = read.collect();
+        let found = read.iter().position(|(_, columns)| columns.is_ok()).unwrap_or(0);
+        let (separator, columns) = read.swap_remove(found);
+        self.separator = separator;
+        columns
     }
 
     /// The next line that is neither blank nor a comment. Advances the position past it.
@@ -149,28 +189,22 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    fn whole<'l>(&self, line: &'l Line) -> Result<&'l [u8], String> {
-        let text = line.text.as_ref().ok_or_else(|| format!("the line is longer than {LINE_BYTES_MAX} bytes"))?;
-        // A file without a header line may begin with the mark as well.
-        Ok(if line.number == 1 { text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text) } else { text })
-    }
-
     /// Parses the record that begins at `first` and may continue over line ends inside quotes. If the quote is not closed within
     /// [`LINE_BYTES_MAX`], only `first` is rejected: a missing quote must not consume the rest of the file.
     fn csv_row(&mut self, first: &Line) -> std::io::Result<Result<TransferRow, String>> {
-        let mut record = match self.whole(first) {
+        let mut record = match whole(first) {
             Ok(text) => text.to_vec(),
             Err(why) => return Ok(Err(why)),
         };
         let mut more = Vec::new();
         loop {
-            match csv::split(&record) {
+            match csv::split(&record, self.separator) {
                 Ok(fields) => {
                     more.iter().for_each(|line| self.position.pass(line));
                     return Ok(self.fields_row(&fields));
                 }
                 Err(CsvFault::AfterQuote) if more.is_empty() => {
-                    return Ok(Err("a closing quote is not followed by a comma".to_owned()));
+                    return Ok(Err("a closing quote is not followed by a separator".to_owned()));
                 }
                 Err(CsvFault::AfterQuote) => break,
                 Err(CsvFault::Open) => {}
@@ -188,7 +222,7 @@ impl<R: BufRead> Records<R> {
         Ok(Err("a quote is not closed".to_owned()))
     }
 
-    fn fields_row(&self, fields: &[Vec<u8>]) -> Result<TransferRow, String> {
+    fn fields_row(&mut self, fields: &[Vec<u8>]) -> Result<TransferRow, String> {
         let Some(columns) = &self.columns else { return Err("there are no columns".to_owned()) };
         if fields.len() > columns.len() {
             return Err(format!("{} fields, but {} columns", fields.len(), columns.len()));
@@ -196,9 +230,14 @@ impl<R: BufRead> Records<R> {
         let mut draft = PartialRow::default();
         for (column, field) in columns.pair(fields) {
             let text = str::from_utf8(field).map_err(|_| format!("{}: not valid UTF-8", column.name()))?;
+            let text = if column == Column::Code && self.code_column.is_some() { code_in(text) } else { text };
             if !text.is_empty() {
                 draft.set(column, text)?;
             }
+        }
+        if let Some(suspects) = &mut self.suspects {
+            let ignored = columns.ignored(fields);
+            suspects.add(ignored.filter_map(|(name, field)| Some((name, str::from_utf8(field).ok()?))));
         }
         draft.finish()
     }
@@ -209,7 +248,24 @@ impl<R: BufRead> Records<R> {
             column => format!("not a JSON object (error at character {column})"),
         })?;
         let mut draft = PartialRow::default();
+        let has_code = object.keys().any(|name| matches!(Column::named(name), Some(Column::Code | Column::Alias)));
+        if has_code {
+            self.suspects = None;
+        } else if let Some(suspects) = &mut self.suspects {
+            let texts = object.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
+            suspects.add(texts.filter(|(name, _)| Column::named(name).is_none()));
+        }
+        if let Some(name) = self.code_column.as_ref().filter(|name| !object.contains_key(*name)) {
+            return Err(format!("no field {name:?}"));
+        }
         for (name, value) in object {
+            if self.code_column.as_ref() == Some(&name) {
+                if value.is_null() {
+                    continue;
+                }
+                draft.set(Column::Code, code_in(value.as_str().unwrap_or(&value.to_string())))?;
+                continue;
+            }
             let Some(column) = Column::named(&name) else {
                 if self.unknown.len() < UNKNOWN_MAX && !self.unknown.contains(&name) {
                     self.unknown.push(name);
@@ -230,6 +286,15 @@ impl<R: BufRead> Records<R> {
         }
         draft.finish()
     }
+}
+
+/// The text of a line that is not too long.
+fn whole(line: &Line) -> Result<&[u8], String> {
+    line.text.as_deref().ok_or_else(|| format!("the line is longer than {LINE_BYTES_MAX} bytes"))
+}
+
+fn names(fields: &[Vec<u8>]) -> Vec<String> {
+    fields.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
 fn tsv_fields(line: &[u8]) -> Vec<Vec<u8>> {

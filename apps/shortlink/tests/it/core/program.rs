@@ -44,6 +44,11 @@ impl Workdir {
         ended(self.command(SHORTLINK).args(arguments).output().unwrap())
     }
 
+    /// Runs the program with an environment to its end.
+    pub(super) fn run_in<S: AsRef<OsStr>>(&self, environment: &[(&str, &str)], arguments: &[S]) -> RunOutput {
+        ended(self.command(SHORTLINK).envs(environment.iter().copied()).args(arguments).output().unwrap())
+    }
+
     /// Runs another program, whose arguments include the command line of this one.
     pub(super) fn run_through<S: AsRef<OsStr>>(&self, program: &str, arguments: &[S]) -> RunOutput {
         ended(self.command(program).args(arguments).output().unwrap())

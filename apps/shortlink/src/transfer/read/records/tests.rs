@@ -57,7 +57,7 @@ fn csv_rows_are_parsed_and_bad_lines_reported() {
         text,
         &[
             (2, "\"\" http://a/?x=1,2 false"),
-            (4, "a closing quote is not followed by a comma"),
+            (4, "a closing quote is not followed by a separator"),
             (5, "a quote is not closed"),
             (6, "\"\" http://d/ false"),
         ],

@@ -10,10 +10,16 @@ const ROWS: usize = 700;
 
 /// Reads one request. Returns the number of rows in its body.
 fn request(stream: &mut BufReader<TcpStream>) -> usize {
-    let mut length = 0;
+    request_with_head(stream).1
+}
+
+/// Reads one request. Returns its head, and the number of rows in its body.
+fn request_with_head(stream: &mut BufReader<TcpStream>) -> (String, usize) {
+    let (mut head, mut length) = (String::new(), 0);
     loop {
         let mut line = String::new();
         assert!(stream.read_line(&mut line).unwrap() > 0, "the client hung up");
+        head += &line;
         if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
@@ -24,7 +30,7 @@ fn request(stream: &mut BufReader<TcpStream>) -> usize {
     let mut body = vec![0; length];
     stream.read_exact(&mut body).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
-    body["rows"].as_array().unwrap().len()
+    (head, body["rows"].as_array().unwrap().len())
 }
 
 fn answer(stream: &mut BufReader<TcpStream>, rows: usize) {
@@ -62,4 +68,37 @@ fn import_reconnects_after_service_closed_connection() {
     let taken = dir.succeed(&["import", "in.tsv", "--server", &format!("http://{address}")]);
     assert_eq!(taken, format!("{ROWS} links: {ROWS} new, 0 already present, 0 rejected\n"));
     assert_eq!(service.join().unwrap(), ROWS);
+}
+
+/// Regression: user, password and path of `--server` were not sent, and the password was printed.
+#[test]
+fn server_address_is_used_whole_and_printed_without_password() {
+    let dir = Workdir::new();
+    dir.write("in.tsv", "target\nhttps://example.com/\n");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let service = std::thread::spawn(move || {
+        let mut stream = BufReader::new(listener.accept().unwrap().0);
+        let (head, rows) = request_with_head(&mut stream);
+        answer(&mut stream, rows);
+        head
+    });
+    // The password is `p:s@`.
+    let server = format!("http://user:p%3As%40@{address}/links");
+    dir.succeed(&["import", "in.tsv", "--server", &server]);
+    let head = service.join().unwrap();
+    assert!(head.starts_with("POST /links/api/import HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains("authorization: Basic dXNlcjpwOnNA\r\n"), "{head}");
+
+    for (server, shown) in [
+        (server.as_str(), format!("cannot reach the service at http://{address}/links/")),
+        ("http://user:p%3As%40@example.com/?a=b", "not \"http://example.com/?a=b\"".to_owned()),
+        ("ftp://user:p%3As%40@example.com/", "not \"ftp://example.com/\"".to_owned()),
+        ("user:p%3As%40@example.com", "not \"example.com\"".to_owned()),
+    ] {
+        for command in [&["import", "in.tsv"], &["export", "out.tsv"]] {
+            let why = dir.refuse(&[&command[..], &["--server", server]].concat());
+            assert!(why.contains(&shown) && !why.contains("p%3As") && !why.contains("p:s@"), "{why}");
+        }
+    }
 }

@@ -30,7 +30,7 @@ fn export_round_trips_in_every_format() {
         "{\"target\": \"https://example.com/?a=1,2&b=\\\"x\\\"\", \"alias\": \"quoted\"}\n",
         "{\"target\": \"https://例え.jp/パス#é\", \"expires_at\": \"2020-01-01T00:00:00.001Z\"}\n",
         "{\"target\": \"HTTP://EXAMPLE.com:80/%7e/../x\", \"code\": \"Ab_-9\", \"alias\": false, \"version\": 4503599627370496}\n",
-        "{\"target\": \"https://example.com/\", \"code\": \"true\", \"created_at\": \"1999-12-31T23:59:59Z\"}\n",
+        "{\"target\": \"https://example.com/\", \"code\": \"true\", \"created_at\": \"1999-12-31T23:59:59Z\", \"clicks\": \"1999-12-31:3/1\"}\n",
     ));
     dir.succeed(&["import", "in.jsonl"]);
     for name in ["a.tsv", "a.csv", "a.jsonl"] {
@@ -42,6 +42,8 @@ fn export_round_trips_in_every_format() {
         dir.succeed(&["export", &again, "--data", &other]);
         assert_eq!(dir.read(name), dir.read(&again), "{name}");
     }
+    // Regression: the counters of clicks were lost. Those of long ago count as clicks of the first day that an export has.
+    assert!(dir.read("a.tsv").lines().last().unwrap().ends_with(":3/1"), "{}", dir.read("a.tsv"));
     assert_eq!(dir.succeed(&["export", "-"]), dir.read("a.tsv"));
     assert_eq!(dir.succeed(&["export", "-", "--format", "jsonl"]), dir.read("a.jsonl"));
 }
@@ -65,7 +67,7 @@ fn rejected_lines_are_reported_by_number_and_copied() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let rejected: Vec<_> = ended.out.lines().filter(|line| line.contains("\"event\":\"rejected\"")).collect();
     assert_eq!(rejected.len(), 6, "{}", ended.out);
-    let expected = json!({"event": "done", "rows": 8, "created": 2, "present": 0, "rejected": 6, "rejected_file": "in.tsv.rejected"});
+    let expected = json!({"event": "done", "rows": 8, "created": 2, "present": 0, "rejected": 6, "rows_before": 0, "rejected_file": "in.tsv.rejected"});
     assert_eq!(last_event(&ended.out), expected);
     insta::assert_snapshot!(dir.read("in.tsv.rejected"));
 

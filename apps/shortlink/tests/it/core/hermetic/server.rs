@@ -19,7 +19,7 @@ async fn import_and_export_through_running_service() {
     let rows: String = (0..40).map(|number| format!("{long}{number}\t\n")).collect();
     dir.write("odd.tsv", format!("target\tcode\n{rows}{url}/loop\t\nhttps://example.com/1\thealthz\nftp://x/\t\nhttps://a/\tone\nhttps://b/\tone\n"));
     let ended = dir.run(&["import", "odd.tsv", "--server", &url, "--json"]);
-    let expected = json!({"event": "done", "rows": 45, "created": 41, "present": 0, "rejected": 4, "rejected_file": "odd.tsv.rejected"});
+    let expected = json!({"event": "done", "rows": 45, "created": 41, "present": 0, "rejected": 4, "rows_before": 0, "rejected_file": "odd.tsv.rejected"});
     assert_eq!(last_event(&ended.out), expected, "{ended:?}");
     assert_eq!(ended.code, Some(1));
     let kept = dir.read("odd.tsv.rejected");
@@ -27,6 +27,13 @@ async fn import_and_export_through_running_service() {
     {
         assert!(kept.contains(reason), "{reason}: {kept}");
     }
+
+    // Regression: a row above the body limit stopped the import for ever.
+    let large = format!("target,note\n\"https://example.com/{}\",\nhttps://example.com/after,\n", "x".repeat(65_000));
+    dir.write("large.csv", large);
+    let ended = dir.run(&["import", "large.csv", "--server", &url]);
+    assert_eq!(ended.out, "2 links: 1 new, 0 already present, 1 rejected, copied to large.csv.rejected\n", "{ended:?}");
+    assert!(ended.err.contains("line 2: the URL has 65020 bytes; the limit is 8000"), "{}", ended.err);
 
     dir.succeed(&["export", "served.tsv", "--server", &url]);
     child.terminate().await.unwrap();

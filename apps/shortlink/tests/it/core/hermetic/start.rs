@@ -48,6 +48,11 @@ fn start_errors_are_one_sentence() {
         (&["--config", "wrong.toml"], "wrong.toml, line 2: unknown field `lissen`"),
         (&["--database", "oracle:x"], "the setting \"database\" is wrong: expected mysql://"),
         (&["--public-url", "x"], "the setting \"public_url\" is wrong"),
+        // Before `serve`, options were ignored.
+        (&["--listen", "nonsense", "serve"], "cannot listen on nonsense: "),
+        (&["--near", "100000001", "serve"], "the setting \"near\" is wrong"),
+        (&["--spool-bytes-max", "1", "serve"], "the setting \"spool_bytes_max\" is wrong"),
+        (&["import", "file.tsv", "--near", "5"], "unexpected argument '--near' found"),
         (
             &["import", "file.tsv", "--database", "mysql://u:secret@127.0.0.1:1/x"],
             "cannot open the database mysql://127.0.0.1:1/x: ",
@@ -82,6 +87,26 @@ async fn data_folder_in_use_is_refused_with_alternative() {
         "0 links written to out.tsv\n",
         "an export can read a data folder in use"
     );
+    // Regression: through a symbolic link the database was another file, and a second service ran on it.
+    std::os::unix::fs::symlink("shortlink-data/links.db", dir.path("link.db")).unwrap();
+    let why = dir.refuse(&["--listen", "127.0.0.1:0", "--database", "sqlite:link.db"]);
+    assert!(why.ends_with(&format!("cannot serve it: it answers at {url}")), "{why}");
     child.terminate().await.unwrap();
     dir.succeed(&["import", "in.tsv"]);
+}
+
+/// Regression: a signal had no effect while the start waited for a lock or a server.
+#[tokio::test]
+async fn start_that_waits_for_a_server_can_be_stopped() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    for server in [["--database", "mysql://root@"], ["--database", "postgres://root@"], ["--redis", "redis://"]] {
+        let url = format!("{}{address}/1", server[1]);
+        let dir = Workdir::new();
+        let (mut child, mut out) = dir.start(&["--listen", "127.0.0.1:0", server[0], &url]);
+        let connection = silent.accept().unwrap();
+        assert!(child.terminate().await.unwrap().success(), "{}", child.log_tail());
+        assert_eq!(out.line(), None, "it ended before it listened: {server:?}");
+        drop(connection);
+    }
 }

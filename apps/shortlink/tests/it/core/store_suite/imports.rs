@@ -2,7 +2,7 @@
 
 use super::tools::{at, code, import, make, open, row};
 use evenkeel::testing::TestClock;
-use shortlink::domain::PageRequest;
+use shortlink::domain::{ClickHistory, DayNumber, PageRequest};
 use shortlink::store::{Checkpoint, DatabaseUrl, ImportRow, RowOutcome, StoreError, Writer};
 use std::io;
 
@@ -57,6 +57,7 @@ pub(super) async fn import_adds_missing_rows(store: &Writer) {
             alias: found.alias,
             target: found.target,
             banned: found.banned,
+            clicks: ClickHistory::default(),
         },
         restored
     );
@@ -65,6 +66,22 @@ pub(super) async fn import_adds_missing_rows(store: &Writer) {
     let taken = again.iter().filter(|outcome| matches!(outcome, RowOutcome::Taken(_))).count();
     let present = again.iter().filter(|outcome| **outcome == RowOutcome::Present).count();
     assert_eq!((present, taken), (7, 2), "{again:?}");
+}
+
+/// Regression: the counters were lost. An export has 366 days, and adds older clicks to the first of them.
+pub(super) async fn clicks_are_imported_with_their_link_only(store: &Writer) {
+    let today = DayNumber::of_ms(store.now().as_millisecond());
+    let clicks = format!("0001-01-01:3/1 0001-01-03:1/0 {}:2/0", today.date()).parse().unwrap();
+    let visited = ImportRow { clicks, ..row(Some("visited"), "https://import.example/visited") };
+    let rows = [visited, row(Some("unvisited"), "https://import.example/unvisited")];
+    for _ in 0..2 {
+        import(store, &rows).await.unwrap();
+        let counted = store.clicks(&code("visited"), 1).await.unwrap().total;
+        assert_eq!((counted.people, counted.bots), (6, 1));
+    }
+    let exported = store.click_histories(&[code("visited"), code("unvisited")]).await.unwrap();
+    let days: Vec<_> = exported[&code("visited")].days().map(|(_, counts)| counts.all()).collect();
+    assert_eq!((exported.len(), days), (1, vec![5, 2]), "{exported:?}");
 }
 
 pub(super) async fn checkpoint_commits_with_its_rows(store: &Writer) {

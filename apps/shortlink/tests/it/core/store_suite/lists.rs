@@ -26,6 +26,19 @@ pub(super) async fn list_is_paged_and_searched(store: &Writer) {
     let all = store.list(&page(1, None)).await.unwrap();
     assert_eq!(all.links, made[..2].to_vec());
     assert!(all.total > 5);
+    // Only the case of A-Z is ignored, on every database: MariaDB found `u` and `U` for `ü`.
+    for path in ["münch-U", "mÜnch-u", "munch-u"] {
+        make(store, None, &format!("https://letters.example/{path}")).await.unwrap();
+    }
+    for (search, expected) in [("MüNCH-u", 1), ("mÜnch", 1), ("munch", 1), ("nch-U", 3), ("letters.example/m\u{1}", 0)]
+    {
+        assert_eq!(store.list(&page(1, Some(search))).await.unwrap().total, expected, "{search}");
+    }
+    // Every search text that a page accepts, the database accepts: the longest one has the most wildcards to escape.
+    for search in ["%".repeat(8_000), "x".repeat(8_000)] {
+        let longest = PageRequest::new(Some(&search), 1, 2).unwrap();
+        assert_eq!(store.list(&longest).await.unwrap().total, 0);
+    }
 }
 
 pub(super) async fn rows_are_walked_in_insertion_order(store: &Writer) {

@@ -29,6 +29,7 @@ pub(super) async fn run(url: &DatabaseUrl) {
     lists::redirect_does_not_wait_for_searches(&store).await;
     lists::rows_are_walked_in_insertion_order(&store).await;
     imports::import_adds_missing_rows(&store).await;
+    imports::clicks_are_imported_with_their_link_only(&store).await;
     imports::checkpoint_commits_with_its_rows(&store).await;
     at_once::taken_code_is_skipped(&store).await;
     at_once::instances_share_one_sequence(&store, url, &clock).await;

@@ -4,7 +4,7 @@ use evenkeel::Keel;
 use evenkeel::sql::{Effects, SqlError};
 use evenkeel::testing::TestClock;
 use jiff::Timestamp;
-use shortlink::domain::{Code, Link, LinkPatch, NewLink, Target, TargetRules};
+use shortlink::domain::{ClickHistory, Code, Link, LinkPatch, NewLink, Target, TargetRules};
 use shortlink::store::{Change, ChangeHook, Committed, DatabaseUrl, ImportRow, RowOutcome, Store, StoreError, Writer};
 use std::sync::{Arc, Mutex};
 
@@ -94,5 +94,6 @@ pub(super) fn row(alias: Option<&str>, address: &str) -> ImportRow {
         updated_at: None,
         version: None,
         banned: false,
+        clicks: ClickHistory::default(),
     }
 }

@@ -77,8 +77,8 @@ async fn import_refuses_too_many_rows_and_unknown_fields() {
     let refused =
         server.client.json("POST", "/api/import", &json!({ "rows": rows })).await.problem(422, "invalid-input");
     assert_eq!(refused["errors"][0]["field"], "rows");
-    let unknown = json!({ "rows": [{ "target": "https://example.com/", "clicks": 7 }] });
+    let unknown = json!({ "rows": [{ "target": "https://example.com/", "visits": 7 }] });
     let refused = server.client.json("POST", "/api/import", &unknown).await.problem(422, "invalid-input");
-    assert_eq!(refused["errors"][0]["field"], "rows[0].clicks");
+    assert_eq!(refused["errors"][0]["field"], "rows[0].visits");
     assert_eq!(server.client.get("/api/links").await.value()["total"], 0);
 }

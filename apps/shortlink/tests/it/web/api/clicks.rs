@@ -40,15 +40,19 @@ async fn redirects_are_counted_by_day_with_bots_apart() {
     follow(api, "promo", &BROWSER, 5).await;
     follow(api, "promo", &BOT, 2).await;
     follow(api, "promo", &[], 1).await;
+    // A browser that fetches in advance, before a person follows the link.
+    for purpose in [("sec-purpose", "prefetch;prerender"), ("purpose", "prefetch")] {
+        follow(api, "promo", &[BROWSER[0], purpose], 1).await;
+    }
     follow(api, "other", &BROWSER, 1).await;
-    counted(api, "promo", 5, 3).await;
+    counted(api, "promo", 5, 5).await;
     counted(api, "other", 1, 0).await;
 
     let answer = clicks(api, "promo").await;
     let days = answer["days"].as_array().unwrap();
     assert_eq!((answer["code"].as_str(), days.len()), (Some("promo"), 30));
     let sum = |field: &str| days.iter().map(|day| day[field].as_u64().unwrap()).sum::<u64>();
-    assert_eq!((sum("clicks"), sum("bot_clicks")), (5, 3));
+    assert_eq!((sum("clicks"), sum("bot_clicks")), (5, 5));
     let week = api.get("/api/links/promo/clicks?days=7").await.value();
     assert_eq!(week["days"].as_array().unwrap()[..], days[23..]);
 }

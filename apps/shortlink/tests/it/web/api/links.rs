@@ -104,6 +104,11 @@ async fn if_match_refuses_change_of_newer_version() {
     assert_eq!(api.get(&path).await.value()["target"], "https://example.com/2");
     assert_eq!(change(first.header("etag").unwrap(), "https://example.com/4").await.status, 200);
     assert_eq!(change("*", "https://example.com/5").await.status, 200);
+    // A list matches if one of its tags does.
+    let now = api.get(&path).await.header("etag").unwrap().to_owned();
+    change(&format!("{tag}, W/{now}, \"other\""), "https://example.com/6").await.problem(412, "version-conflict");
+    assert_eq!(change(&format!("{tag}, {now}"), "https://example.com/6").await.status, 200);
+    change(&format!("{tag},{now}"), "https://example.com/7").await.problem(412, "version-conflict");
 }
 
 /// A conditional delete must not delete a newer version.

@@ -1,7 +1,10 @@
 //! `GET /{code}`: the target byte for byte, and how long a browser may keep it.
 
+use crate::web::client::read_answer;
 use crate::web::server::Server;
 use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn location_is_target_byte_for_byte() {
@@ -71,6 +74,23 @@ async fn create_edit_and_delete_show_at_once() {
     api.delete("/api/links/here").await;
     api.get("/here").await.problem(404, "unknown-code");
     api.head("/here").await;
+}
+
+/// Regression: `/CODE/` was not found, and a client that closes its side after the request got no answer.
+#[tokio::test]
+async fn code_with_slash_and_half_closed_client_are_answered() {
+    let server = Server::start();
+    server.client.make(&json!({ "target": "https://example.com/", "alias": "here" })).await;
+    let answer = server.client.get("/here/").await;
+    assert_eq!((answer.status, answer.header("location")), (302, Some("https://example.com/")));
+    assert_eq!(server.client.send("POST", "/here/", &[("sec-fetch-site", "same-origin")], b"").await.status, 405);
+    for path in ["/here", "/api/links/here"] {
+        let mut stream = TcpStream::connect(&server.client.address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", server.client.address);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        assert!(read_answer(&mut stream, false).await.unwrap().status < 400, "{path}");
+    }
 }
 
 /// A cache entry may outlive its link by minutes, so the expiry is checked on every read.

@@ -7,6 +7,7 @@ mod faults;
 mod load;
 mod outage;
 mod plug;
+mod refusing;
 mod shared;
 mod stop;
 mod traces;

@@ -96,11 +96,9 @@ async fn write_completes_after_client_hangs_up() {
     });
     waits.await.unwrap();
 
-    // The client closes its side; the service closes the connection once it has noticed that.
-    client.shutdown().await.unwrap();
-    let mut answer = Vec::new();
-    let ended = client.read_to_end(&mut answer).await;
-    assert!(ended.is_err() || answer.is_empty(), "{answer:?}");
+    // A client that only closed its side would get the answer, so this one resets the connection.
+    client.set_zero_linger().unwrap();
+    drop(client);
     other.rollback().await.unwrap();
     let arrived = testkit::eventually("the edit shows", || async {
         let followed = server.client.get(&path).await;

@@ -133,6 +133,19 @@ async fn expiry_is_entered_and_shown_in_local_time() {
     browser.click(".primary").await.unwrap();
     browser.wait_for(".notice.good").await.unwrap();
     assert_eq!(server.client.get("/api/links/later").await.value()["expires_at"], link["expires_at"]);
+
+    // Regression: 02:30 of that night is shown for two times, and saving another field moved the later one by an hour.
+    let zone = json!({ "timezoneId": "Europe/Berlin" });
+    browser.devtools("Emulation.setTimezoneOverride", zone).await.unwrap();
+    let twice = json!({ "target": "https://example.com/", "alias": "twice", "expires_at": "2095-10-30T01:30:00Z" });
+    server.client.make(&twice).await;
+    browser.goto(&format!("{home}links/twice")).await.unwrap();
+    assert_eq!(browser.property("#expires_at", "value").await.unwrap(), "2095-10-30T02:30");
+    browser.fill("#target", "example.com/2").await.unwrap();
+    browser.click(".primary").await.unwrap();
+    browser.wait_for(".notice.good").await.unwrap();
+    let saved = server.client.get("/api/links/twice").await.value();
+    assert_eq!((&saved["expires_at"], &saved["target"]), (&twice["expires_at"], &json!("https://example.com/2")));
     assert_no_complaints(&browser).await;
 }
 
@@ -231,6 +244,13 @@ async fn page_shows_clicks_as_chart_and_table() {
     browser.goto(&format!("{home}links/promo")).await.unwrap();
     browser.wait_for_text("#clicks", "Clicks").await.unwrap();
     assert_eq!(browser.count("svg.chart rect.people").await.unwrap(), 30);
+    // Regression: the labels were scaled with the drawing, to five pixels on a telephone.
+    let metrics = json!({ "width": 320, "height": 640, "deviceScaleFactor": 1, "mobile": true });
+    browser.devtools("Emulation.setDeviceMetricsOverride", metrics).await.unwrap();
+    let heights = "return [...document.querySelectorAll('.clicks svg text, .clicks .scale')].map(label => label.getBoundingClientRect().height)";
+    let heights = browser.eval(heights).await.unwrap();
+    let heights = heights.as_array().unwrap();
+    assert!(heights.len() == 2 && heights.iter().all(|height| height.as_f64().unwrap() >= 14.0), "{heights:?}");
     browser.click(".clicks summary").await.unwrap();
     browser.wait_for_text(".numbers tbody td", "3").await.unwrap();
     assert_no_complaints(&browser).await;

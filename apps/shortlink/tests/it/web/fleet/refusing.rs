@@ -1,0 +1,66 @@
+//! Databases that answer, and refuse writes.
+
+use crate::web::server::Server;
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use testkit::park;
+
+/// A file size limit simulates a full disk. Regression: the answer was that the database cannot be reached, and `/readyz` said "up".
+#[tokio::test]
+async fn full_disk_of_sqlite_is_named_by_answers_and_readiness() {
+    let limit = ["bash", "-c", "trap '' XFSZ; ulimit -f 1024; exec \"$@\"", "-"];
+    let server = Server::start_prefixed(&limit, &[]);
+    assert_eq!(server.client.get("/readyz").await.status, 200);
+    let target = format!("https://example.com/{}", "x".repeat(7_000));
+    let mut refused = None;
+    for _ in 0..400 {
+        let answer = server.client.json("POST", "/api/links", &json!({ "target": target })).await;
+        if answer.status != 201 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let problem = refused.unwrap().problem(503, "unavailable");
+    assert!(problem["detail"].as_str().unwrap().contains("refuses writes: its disk is full"), "{problem}");
+    let problem = testkit::eventually("the service is not ready", || async {
+        let answer = server.client.get("/readyz").await;
+        (answer.status != 200).then_some(answer)
+    });
+    let problem = problem.await.unwrap().problem(503, "unavailable");
+    assert!(problem["detail"].as_str().unwrap().contains("refuses writes: its disk is full"), "{problem}");
+    // Reads go on.
+    assert_eq!(server.client.get("/api/links").await.status, 200);
+}
+
+/// Regression: after a failover the pool kept its connections to the former primary, and every write was refused for half an hour.
+#[tokio::test]
+async fn postgres_writes_go_on_after_a_failover() {
+    let database = park::postgres_database().await.unwrap();
+    let mut admin = PgConnection::connect(&database.url).await.unwrap();
+    let name: String = sqlx::query_scalar("SELECT current_database()").fetch_one(&mut admin).await.unwrap();
+    let server = Server::start_with(&["--database", &database.url]);
+    let create = async || server.client.json("POST", "/api/links", &json!({ "target": "https://example.com/" })).await;
+    assert_eq!(create().await.status, 201);
+
+    // The connections that are opened now are those to a replica, and stay so.
+    let read_only = format!("ALTER DATABASE \"{name}\" SET default_transaction_read_only = on");
+    sqlx::raw_sql(AssertSqlSafe(read_only)).execute(&mut admin).await.unwrap();
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    sqlx::raw_sql(end).execute(&mut admin).await.unwrap();
+    let refused = testkit::eventually("a write meets the replica", || async {
+        let answer = create().await;
+        answer.text().contains("it is read-only").then_some(answer)
+    });
+    refused.await.unwrap().problem(503, "unavailable");
+    let ready = server.client.get("/readyz").await;
+    let writable = format!("ALTER DATABASE \"{name}\" SET default_transaction_read_only = off");
+    sqlx::raw_sql(AssertSqlSafe(writable)).execute(&mut admin).await.unwrap();
+    assert_eq!(ready.status, 503, "{}", ready.text());
+    let written =
+        testkit::eventually("a write meets the primary", || async { (create().await.status == 201).then_some(()) });
+    written.await.unwrap();
+    let ready = testkit::eventually("all connections reach the primary", || async {
+        (server.client.get("/readyz").await.status == 200).then_some(())
+    });
+    ready.await.unwrap();
+}
