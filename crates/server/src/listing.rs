@@ -1,6 +1,7 @@
 //! What a command lists: a table for people, and a value for programs.
 
 use crate::output::{Output, table_or, truncated};
+use crate::trouble::Rank;
 use anyhow::Result;
 use serde_json::Value;
 
@@ -8,6 +9,8 @@ use serde_json::Value;
 pub(crate) struct Listing {
     pub(crate) headings: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
+    /// How urgent each row is; empty: no row is more urgent than another.
+    pub(crate) ranks: Vec<Rank>,
     /// What is printed in place of a table without rows.
     pub(crate) empty: String,
     /// Lines below the table.
@@ -18,9 +21,14 @@ pub(crate) struct Listing {
 impl Listing {
     /// The table without its notes: one line for the headings and one for each row, or the text for a table without rows.
     pub(crate) fn table(&self) -> String {
+        self.table_of(&self.rows.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// The same with these rows.
+    pub(crate) fn table_of(&self, rows: &[&[String]]) -> String {
         // A line break in a name would look like a further row.
-        let on_one_line = |row: &Vec<String>| row.iter().map(|cell| truncated(cell, usize::MAX)).collect();
-        let rows: Vec<Vec<String>> = self.rows.iter().map(on_one_line).collect();
+        let on_one_line = |row: &&[String]| row.iter().map(|cell| truncated(cell, usize::MAX)).collect();
+        let rows: Vec<Vec<String>> = rows.iter().map(on_one_line).collect();
         table_or(&self.headings, &rows, &self.empty)
     }
 
@@ -40,6 +48,7 @@ mod tests {
         let listing = Listing {
             headings: vec!["LOCK", "FENCE"],
             rows: vec![vec!["a\nb".to_owned(), "7".to_owned()]],
+            ranks: Vec::new(),
             empty: "no lock".to_owned(),
             notes: vec!["a note".to_owned()],
             value: Value::Null,

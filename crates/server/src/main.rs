@@ -5,6 +5,7 @@ mod alerts;
 mod cache;
 mod connect;
 mod console;
+mod create;
 mod database;
 mod demo;
 mod doctor;
@@ -20,6 +21,7 @@ mod shell;
 mod stream;
 mod time;
 mod top;
+mod trouble;
 mod webhook;
 
 use clap::{CommandFactory, Parser, Subcommand};

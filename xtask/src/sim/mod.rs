@@ -1,9 +1,10 @@
 //! `cargo xtask sim cache|queue|stream|outbox|lock|robustness`: long simulations under faults. Each prints its counts, and fails on any
-//! violation.
+//! violation. `sim api` sends random requests to the programs.
 //!
-//! Each simulation is a test of the library (`cache::histories`, `queue::side::killed`, `stream::killed`, `sql::sim`, `lock::histories`,
+//! Each other simulation is a test of the library (`cache::histories`, `queue::side::killed`, `stream::killed`, `sql::sim`, `lock::histories`,
 //! `robustness`), of which every test run executes a short form. This task runs it for any number of seeds, jobs, entries or transactions.
 
+mod api;
 mod summaries;
 
 use crate::shell::{self, cargo};
@@ -53,6 +54,8 @@ struct Seeds {
 
 #[derive(clap::Subcommand)]
 enum Name {
+    /// Send requests that follow, or just miss, the OpenAPI documents of the console and shortlink, and check the answers (needs schemathesis)
+    Api(api::Arguments),
     /// Check that strong reads of three processes are linearizable while connections are cut and processes are paused and killed, and that
     /// eventual reads are never older than an acknowledged invalidation
     Cache {
@@ -143,6 +146,7 @@ enum Name {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.name {
+        Name::Api(arguments) => api::run(arguments),
         Name::Cache { seeds, json } => cache(&seeds.range()?, *json),
         Name::Lock { seeds, json } => {
             let seeds = seeds.range()?;

@@ -94,11 +94,13 @@ impl fmt::Debug for Partition {
 
 fn check(what: &str, name: &str) -> Result<(), StreamError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-    if (1..=BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain) {
+    // A path of the console with the segment `.` or `..` is another path.
+    let is_segment = !matches!(name, "" | "." | "..");
+    if is_segment && name.len() <= BYTES_MAX && name.bytes().all(is_plain) {
         return Ok(());
     }
     Err(StreamError::Invalid(format!(
-        "the name of a {what} must have 1 to {BYTES_MAX} letters, digits, `.`, `-` or `_`; {name:?} does not"
+        "the name of a {what} must have 1 to {BYTES_MAX} letters, digits, `.`, `-` or `_`, and not be `.` or `..`; {name:?} is not one"
     )))
 }
 
@@ -124,7 +126,7 @@ mod tests {
     fn names_cannot_move_the_slot() {
         let tag = |stream: &str| Partition::new("ns", stream, 3).map(|partition| partition.tag().to_owned());
         assert!(matches!(tag("orders"), Ok(tag) if tag == "{ns:s:orders:3}"));
-        for wrong in ["", "a}b", "a{b", "a:b", "a b", &"x".repeat(129)] {
+        for wrong in ["", ".", "..", "a}b", "a{b", "a:b", "a b", &"x".repeat(129)] {
             assert!(tag(wrong).is_err() && GroupName::new(wrong).is_err(), "{wrong}");
         }
     }

@@ -14,6 +14,7 @@ mod top;
 mod watch;
 
 use crate::connect::{Servers, on_servers};
+use crate::create;
 use crate::database::{Database, on};
 use crate::listing::Listing;
 use crate::output::Output;
@@ -41,6 +42,8 @@ pub(crate) struct Arguments {
 enum Command {
     /// List topics with their backlog, workers and lateness
     Ls,
+    /// Create a topic with JSON bodies, for programs in other languages; a program of the library creates its own
+    Create(create::TopicArguments),
     /// Show the statistics of a topic
     Stats(change::TopicArgument),
     /// List the jobs of a topic, page by page
@@ -103,6 +106,7 @@ fn redis_only(topic: &Topic) -> &'static str {
 async fn operate(servers: &Servers<'_>, command: Command, output: Output) -> Result<bool> {
     match command {
         Command::Ls => stats::list(servers, output).await,
+        Command::Create(arguments) => create::run_topic(&servers.keel, &arguments, output).await,
         Command::Stats(arguments) => stats::stats(servers, &arguments, output).await,
         Command::Peek(arguments) => jobs::peek(servers, &arguments, output).await,
         Command::Newest(arguments) => jobs::newest::newest(servers, &arguments, output).await,

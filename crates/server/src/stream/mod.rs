@@ -16,6 +16,7 @@ pub(crate) use dead::{kind, reason};
 pub(crate) use groups::listing;
 
 use crate::connect::OnRedis;
+use crate::create;
 use crate::output::Output;
 use anyhow::Result;
 use evenkeel::Keel;
@@ -33,6 +34,8 @@ pub(crate) struct Arguments {
 enum Command {
     /// List streams with their groups, lag and dead letters
     Ls,
+    /// Create a stream with JSON values, for programs in other languages; a program of the library creates its own
+    Create(create::StreamArguments),
     /// Show one stream: each partition of each group, with its position and its owner
     Show(groups::StreamArgument),
     /// List the groups of a stream
@@ -63,6 +66,7 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
 async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> {
     match command {
         Command::Ls => groups::list(keel, output).await,
+        Command::Create(arguments) => create::run_stream(keel, &arguments, output).await,
         Command::Show(arguments) => groups::show(keel, &arguments, output).await,
         Command::Groups(arguments) => groups::groups(keel, &arguments, output).await,
         Command::Lag(arguments) => groups::lag(keel, &arguments, output).await,

@@ -123,9 +123,12 @@ impl Settings {
 /// A name is part of every key. A brace in it would change the hash slot, and a colon could make the keys of two caches equal.
 pub(crate) fn check_name(cache: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    if cache.is_empty() || cache.len() > NAME_LEN_MAX || !cache.bytes().all(is_plain) {
+    // A path of the console with the segment `.` or `..` is another path.
+    let is_segment = !matches!(cache, "" | "." | "..");
+    if !is_segment || cache.len() > NAME_LEN_MAX || !cache.bytes().all(is_plain) {
         return Err(format!(
-            "the name must be 1 to {NAME_LEN_MAX} letters, digits, `-`, `_` or `.`; it is a part of every key in Redis"
+            "the name must be 1 to {NAME_LEN_MAX} letters, digits, `-`, `_` or `.`, and not `.` or `..`; it is a part of every key in \
+             Redis"
         ));
     }
     Ok(())
@@ -238,7 +241,7 @@ mod tests {
 
     #[test]
     fn cache_name_cannot_change_the_slot() {
-        for name in ["", "a:b", "{a}", "a b", "ü", &"n".repeat(65)] {
+        for name in ["", ".", "..", "a:b", "{a}", "a b", "ü", &"n".repeat(65)] {
             let error = Settings::check(name, &draft(secs(10))).unwrap_err().to_string();
             assert!(error.contains("the name must be"), "{error}");
         }

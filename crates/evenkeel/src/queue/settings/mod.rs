@@ -89,8 +89,10 @@ impl Settings {
     pub(crate) fn check(&self, queue: &str) -> Result<(), QueueError> {
         let refuse = |reason: &str| Err(QueueError::Settings { queue: queue.to_owned(), reason: reason.to_owned() });
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if queue.is_empty() || queue.len() > 64 || !queue.bytes().all(allowed) {
-            return refuse("its name must be 1 to 64 letters, digits, `-`, `_` or `.`");
+        // A path of the console with the segment `.` or `..` is another path.
+        let is_segment = !matches!(queue, "" | "." | "..");
+        if !is_segment || queue.len() > 64 || !queue.bytes().all(allowed) {
+            return refuse("its name must be 1 to 64 letters, digits, `-`, `_` or `.`, and not `.` or `..`");
         }
         if self.shards.is_some_and(|shards| shards == 0 || shards > SHARDS_MAX) {
             return refuse("`shards` must be between 1 and 1024");

@@ -2,7 +2,7 @@
 //!
 //! * `topics.rs`, `jobs/` — what the pages show and do, and enqueues.
 //! * `streams/` — the same for streams, and appends. `processes.rs` — the processes that report.
-//! * `work/`, `locks.rs`, `caches.rs` — what programs do.
+//! * `create.rs`, `work/`, `locks.rs`, `caches.rs` — what programs do.
 //! * `openapi.rs` — the OpenAPI document, from the handlers.
 //! * `answer.rs`, `body.rs`, `wide.rs` — problems, bodies and numbers as they travel. `rates.rs` — how much a key may ask.
 //!
@@ -11,6 +11,7 @@
 mod answer;
 mod body;
 mod caches;
+mod create;
 mod jobs;
 mod locks;
 mod openapi;
@@ -85,6 +86,7 @@ pub(crate) fn routes(table: Table) -> Table {
         .api_read("/api/v1/sources/{source}/processes", Action::Read, processes::list)
         .api_read("/api/v1/sources/{source}/topics", Action::Read, topics::list)
         .api_read("/api/v1/sources/{source}/topics/{topic}", Action::Read, topics::show)
+        .api_act("/api/v1/sources/{source}/topics/{topic}", Action::Enqueue, create::topic)
         .api_act("/api/v1/sources/{source}/topics/{topic}/pause", Action::Pause, topics::pause)
         .api_act("/api/v1/sources/{source}/topics/{topic}/resume", Action::Pause, topics::resume)
         .api_read("/api/v1/sources/{source}/topics/{topic}/jobs", Action::Read, jobs::list)
@@ -104,6 +106,7 @@ pub(crate) fn routes(table: Table) -> Table {
         .api_act("/api/v1/sources/{source}/topics/{topic}/heartbeat", Action::Work, work::heartbeat)
         .api_read("/api/v1/sources/{source}/streams", Action::Read, streams::list)
         .api_read("/api/v1/sources/{source}/streams/{stream}", Action::Read, streams::show)
+        .api_act("/api/v1/sources/{source}/streams/{stream}", Action::Append, create::stream)
         .api_read("/api/v1/sources/{source}/streams/{stream}/entries", Action::Read, entries::list)
         .api_act("/api/v1/sources/{source}/streams/{stream}/entries", Action::Append, entries::append)
         .api_act("/api/v1/sources/{source}/streams/{stream}/groups/{group}/pause", Action::Pause, groups::pause)

@@ -1,6 +1,6 @@
 //! The OpenAPI document, generated from the handlers.
 
-use super::{caches, jobs, locks, processes, streams, topics, work};
+use super::{caches, create, jobs, locks, processes, streams, topics, work};
 use crate::console::kind::{
     CHANGED_MEANWHILE, FORBIDDEN, GROUP_IN_USE, NEEDS_DATABASE, NO_AUDIT, NOT_CONFIRMED, NOT_OUR_PAGE, PARTIAL,
     PARTLY_APPENDED, ROWS_DECIDE, STALE_CALL, TOO_MANY, UNAUTHORIZED, UNKNOWN_GROUP, UNKNOWN_JOB, UNKNOWN_SOURCE,
@@ -31,7 +31,7 @@ use web::{FieldError, Kind, Problem, problems};
         (name = "programs", description = "Enqueue, append, work, lock, invalidate: for API keys"),
     ),
     paths(
-        topics::sources, topics::overview, topics::list, topics::show, topics::pause, topics::resume, jobs::list, jobs::show,
+        create::topic, create::stream, topics::sources, topics::overview, topics::list, topics::show, topics::pause, topics::resume, jobs::list, jobs::show,
         jobs::body, jobs::change::run, jobs::change::reschedule, jobs::change::revoke, jobs::change::edit, jobs::dead::groups, jobs::dead::redrive, jobs::dead::delete,
         jobs::dead::redrive_one, jobs::dead::delete_one, jobs::enqueue::enqueue, work::work, work::heartbeat, locks::acquire, locks::renew,
         locks::release, caches::invalidate, streams::list, streams::show, streams::entries::list, streams::entries::append,

@@ -1,8 +1,9 @@
 //! The OpenAPI document.
 
+use super::caller::Caller;
 use crate::console::server::Console;
-use crate::program::evenkeel;
-use serde_json::Value;
+use crate::program::{evenkeel, evenkeel_async};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 #[tokio::test]
@@ -35,4 +36,97 @@ async fn openapi_document_has_every_route_of_the_api() {
     assert_eq!(web::documents::dangling_references(&document), Vec::<String>::new());
     let outcome = &document["components"]["schemas"]["Problem"]["properties"]["outcome"];
     assert_eq!(outcome["enum"], serde_json::json!(["none", "partial", "unknown"]), "{document}");
+}
+
+/// A client that was generated from the document learned each limit from a 422.
+#[tokio::test]
+async fn openapi_document_has_the_limits_of_its_fields() {
+    let console = Console::start(false).await;
+    let document: Value = serde_json::from_str(&console.get("/api/v1/openapi.json", "").await.text).unwrap();
+    let schemas = &document["components"]["schemas"];
+    let caller = Caller::local(&console);
+    let owner = "0".repeat(32);
+    let acquire = |field: &str, value: Value| {
+        let mut body = json!({ "name": "stock/7", "owner": owner, "ttl_ms": 1_000, "wait_ms": 0 });
+        body[field] = value;
+        body
+    };
+    let limit = |schema: &str, field: &str, bound: &str| {
+        let found = &schemas[schema]["properties"][field][bound];
+        found.as_u64().unwrap_or_else(|| unreachable!("{schema}.{field} has no {bound}"))
+    };
+    let (ttl_min, ttl_max) = (limit("Acquisition", "ttl_ms", "minimum"), limit("Acquisition", "ttl_ms", "maximum"));
+    let wait_max = limit("Acquisition", "wait_ms", "maximum");
+    for (field, inside, outside) in [
+        ("ttl_ms", json!(ttl_min), json!(ttl_min - 1)),
+        ("ttl_ms", json!(ttl_max), json!(ttl_max + 1)),
+        ("wait_ms", json!(wait_max), json!(wait_max + 1)),
+        ("owner", json!("F".repeat(32)), json!("g".repeat(32))),
+        ("name", json!("n".repeat(512)), json!("n".repeat(513))),
+    ] {
+        // A lock of its own for each, so that no call waits for another one's lease.
+        let mut body = acquire(field, inside);
+        if field != "name" {
+            body["name"] = json!(format!("{field}/{}", body[field]));
+        }
+        assert_eq!(caller.post("/locks/acquire", &body).await.status, 200, "{body}");
+        assert_eq!(
+            caller.post("/locks/acquire", &acquire(field, outside.clone())).await.status,
+            422,
+            "{field}: {outside}"
+        );
+    }
+    let parameters = document["paths"]["/api/v1/sources/{source}/topics/{topic}/jobs"]["get"]["parameters"].as_array();
+    let of_limit = parameters.unwrap().iter().find(|parameter| parameter["name"] == "limit").unwrap();
+    assert_eq!(
+        (&of_limit["schema"]["minimum"], &of_limit["schema"]["maximum"]),
+        (&json!(1), &json!(500)),
+        "{of_limit}"
+    );
+    for (schema, field, bound) in [
+        ("Call", "want", "maximum"),
+        ("Call", "settle", "maxItems"),
+        ("NewJobs", "jobs", "maxItems"),
+        ("NewEntries", "entries", "maxItems"),
+    ] {
+        assert_eq!(limit(schema, field, bound), 100, "{schema}.{field}");
+    }
+}
+
+/// A team without Rust could not start: only the library created topics and streams.
+#[tokio::test]
+async fn topic_and_stream_are_created_over_api_and_command_line() {
+    let console = Console::start(false).await;
+    let caller = Caller::local(&console);
+    let created = caller.act("/topics/invoices", &json!({ "shards": 2 })).await;
+    assert_eq!(created, json!({ "is_new": true, "shards": 2 }));
+    assert_eq!(caller.act("/topics/invoices", &json!({})).await, json!({ "is_new": false, "shards": 2 }));
+    let other = caller.post("/topics/invoices", &json!({ "shards": 4 })).await;
+    assert!(other.status == 422 && other.text.contains("another number of shards: 2"), "{}", other.text);
+    let added = caller.act("/topics/invoices/jobs", &json!({ "jobs": [{ "body": { "order": 7 } }] })).await;
+    assert_eq!(added["jobs"][0]["result"], "created", "{added}");
+    let stream = caller.act("/streams/events", &json!({ "partitions": 3 })).await;
+    assert_eq!(stream, json!({ "is_new": true, "partitions": 3 }));
+    let appended = caller.act("/streams/events/entries", &json!({ "entries": [{ "key": "a", "body": 1 }] })).await;
+    assert_eq!(appended["entries"][0]["is_new"], true, "{appended}");
+    for (path, body) in
+        [("/topics/a%20b", json!({})), ("/streams/%C3%BC", json!({})), ("/topics/invoices", json!({ "shards": 0 }))]
+    {
+        assert_eq!(caller.post(path, &body).await.status, 422, "{path} {body}");
+    }
+
+    let link = console.keel.link().unwrap();
+    let redis = format!("redis://{}?prefix={}", link.address(), link.prefix());
+    for (words, answer) in [
+        (["queue", "create", "reports", "--shards", "2"], "reports: created, with shards: 2\n"),
+        (["queue", "create", "invoices", "--shards", "2"], "invoices: exists, with shards: 2\n"),
+        (["stream", "create", "clicks", "--partitions", "3"], "clicks: created, with partitions: 3\n"),
+    ] {
+        let ran = evenkeel_async(&[&words[..], &["--redis", &redis]].concat()).await;
+        assert_eq!((ran.code, ran.out.as_str()), (0, answer), "{}", ran.err);
+    }
+    let other = evenkeel_async(&["stream", "create", "clicks", "--partitions", "4", "--redis", &redis]).await;
+    assert!(other.code == 2 && other.err.contains("another number of partitions: 3"), "{}", other.err);
+    let dots = evenkeel_async(&["queue", "create", "..", "--redis", &redis]).await;
+    assert!(dots.code == 2 && dots.err.contains("not `.` or `..`"), "{}", dots.err);
 }

@@ -66,7 +66,7 @@ fn topics(app: &App, snapshot: &Snapshot) -> Markup {
                 div.scroll { table.rows { thead { tr {
                     th scope="col" { "Topic" } th scope="col" { "State" }
                     @for (_, label) in FIGURES { th.number scope="col" { (label) } }
-                } } tbody { @for topic in &snapshot.topics { tr {
+                } } tbody { @for topic in snapshot.worst_first() { tr {
                     td { a href=(topic_path(&topic.name)) { (topic.name) } }
                     td data-live=(key(topic, "state")) { (state(topic)) }
                     @for (figure, label) in FIGURES { td.number data-label=(label) data-live=(key(topic, figure)) { (value(topic, figure)) } }

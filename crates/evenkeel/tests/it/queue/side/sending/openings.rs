@@ -37,7 +37,7 @@ async fn disk_durability_requires_an_append_only_file() {
 #[tokio::test]
 async fn invalid_queue_settings_are_rejected() {
     let keel = Keel::memory();
-    for name in ["", "a b", "a{b}", "a:b", &"x".repeat(65)] {
+    for name in ["", ".", "..", "a b", "a{b}", "a:b", &"x".repeat(65)] {
         let refused = keel.queue::<String>(name).open().await.err().unwrap();
         assert!(refused.to_string().contains("its name must be"), "{refused}");
     }
