@@ -22,6 +22,10 @@ pub(crate) struct Address {
     secrets: Vec<String>,
 }
 
+/// The options that name a file, without their signs.
+const FILE_OPTIONS: [&str; 8] =
+    ["sslca", "sslrootcert", "sslcert", "sslclientcert", "sslkey", "tlscafile", "tlscertfile", "tlskeyfile"];
+
 impl Address {
     /// Parses the `position`th argument. The error message does not repeat the argument, which may contain a password.
     pub(crate) fn read(position: usize, text: &str) -> Result<Self, String> {
@@ -39,6 +43,18 @@ impl Address {
         // Fails only for an address without a host, which has no password.
         let _ = shown.set_password(None);
         Ok(Self { kind, url: text.to_owned(), shown: shown.to_string(), secrets: secrets(&url) })
+    }
+
+    /// What is wrong with the first file of certificates or keys in the options that cannot be read.
+    pub(crate) fn unreadable_file(&self) -> Option<String> {
+        let url = Url::parse(&self.url).ok()?;
+        url.query_pairs().find_map(|(option, path)| {
+            let name: String = option.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+            // The drivers of databases accept the text of a certificate, too.
+            let is_file = FILE_OPTIONS.contains(&name.as_str()) && !path.starts_with("-----BEGIN");
+            let error = std::fs::File::open(&*path).err().filter(|_| is_file)?;
+            Some(format!("cannot read {path}, the file of `{option}`: {error}"))
+        })
     }
 
     /// `text` with every secret of this address masked: servers and drivers may repeat the address in their errors.

@@ -2,6 +2,7 @@
 
 use crate::address::{Address, Kind};
 use anyhow::{Result, anyhow};
+use evenkeel::sql::{SqlError, check_schema};
 use sqlx::pool::PoolOptions;
 use sqlx::{MySql, Pool, Postgres, Sqlite};
 use std::time::Duration;
@@ -47,8 +48,12 @@ impl Database {
             Kind::Postgres => options(1).connect(&address.url).await.map(Self::Postgres),
             _ => options(1).connect(&address.url).await.map(Self::Sqlite),
         };
-        // The driver's message contains the messages of its sources.
-        connected.map_err(|error| anyhow!("cannot connect to {}: {error}", address.shown))
+        connected.map_err(|error| anyhow!("cannot connect to {}: {}", address.shown, SqlError::from(error)))
+    }
+
+    /// An error unless the tables are those that this program knows: it must not write to others.
+    pub(crate) async fn check_schema(&self) -> Result<(), SqlError> {
+        on!(self, pool => check_schema(pool).await)
     }
 }
 

@@ -55,8 +55,13 @@ struct ReleaseArguments {
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
     let Arguments { on, command } = arguments;
-    on.run(async |database, output| on!(database, pool => operate(&Keel::memory().inbox(pool), &command, output).await))
-        .await
+    on.run(async |database, output| {
+        if matches!(command, Command::Release(_)) {
+            database.check_schema().await?;
+        }
+        on!(database, pool => operate(&Keel::memory().inbox(pool), &command, output).await)
+    })
+    .await
 }
 
 async fn operate<DB: Database>(inbox: &Inbox<DB>, command: &Command, output: Output) -> Result<bool> {

@@ -1,6 +1,7 @@
 //! What a command lists: a table for people, and a value for programs.
 
 use crate::output::{Output, foreign, table_or};
+use crate::trouble::Rank;
 use anyhow::Result;
 use serde_json::Value;
 
@@ -8,6 +9,8 @@ use serde_json::Value;
 pub(crate) struct Listing {
     pub(crate) headings: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
+    /// How urgent each row is; empty: no row is more urgent than another.
+    pub(crate) ranks: Vec<Rank>,
     /// What is printed in place of a table without rows.
     pub(crate) empty: String,
     /// Lines below the table.
@@ -18,7 +21,13 @@ pub(crate) struct Listing {
 impl Listing {
     /// The table without its notes: one line for the headings and one for each row, or the text for a table without rows.
     pub(crate) fn table(&self) -> String {
-        table_or(&self.headings, &self.rows, &self.empty)
+        self.table_of(&self.rows.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// The same with these rows.
+    pub(crate) fn table_of(&self, rows: &[&[String]]) -> String {
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.to_vec()).collect();
+        table_or(&self.headings, &rows, &self.empty)
     }
 
     /// Prints the value with `--json`, otherwise the table and its notes.
@@ -37,6 +46,7 @@ mod tests {
         let listing = Listing {
             headings: vec!["LOCK", "FENCE"],
             rows: vec![vec!["a\nb".to_owned(), "7".to_owned()]],
+            ranks: Vec::new(),
             empty: "no lock".to_owned(),
             notes: vec!["a note".to_owned()],
             value: Value::Null,

@@ -20,6 +20,7 @@ mod shell;
 mod stream;
 mod time;
 mod top;
+mod trouble;
 mod webhook;
 
 use clap::{CommandFactory, Parser, Subcommand};

@@ -2,7 +2,7 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use metrics::{Counter, Histogram, counter, describe_counter, describe_histogram, histogram};
+use metrics::{Counter, Histogram, counter, histogram};
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -55,8 +55,6 @@ impl<G: RouteGroup> HttpMetrics<G> {
     /// Registers the metrics with the installed recorder; call [`install_metrics`](crate::install_metrics) first.
     #[must_use]
     pub fn register() -> Self {
-        describe_counter!(G::REQUESTS, "Requests completed, by route group and status class");
-        describe_histogram!(G::SECONDS, "Time from the request's head to the response's head");
         HttpMetrics {
             groups: G::ALL.iter().map(|(group, label)| (*group, GroupMetrics::register::<G>(label))).collect(),
         }
@@ -92,6 +90,7 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
         return Ok(handle.clone());
     }
     let handle = PrometheusBuilder::new().set_buckets(&LATENCY_SECONDS)?.install_recorder()?;
+    crate::metrics_page::describe();
     Ok(HANDLE.get_or_init(|| handle).clone())
 }
 

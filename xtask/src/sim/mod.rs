@@ -1,10 +1,11 @@
 //! `cargo xtask sim cache|queue|stream|sequences|outbox|units|lock|robustness`: long simulations under faults. Each prints its counts, and fails
-//! on any violation.
+//! on any violation. `sim api` sends random requests to the programs.
 //!
-//! Each simulation is a test of the library (`cache::histories`, `cache::schedules`, `queue::side::killed`, `stream::killed`,
+//! Each other simulation is a test of the library (`cache::histories`, `cache::schedules`, `queue::side::killed`, `stream::killed`,
 //! `stream::side::sequences`, `sql::sim`, `sql::outages`, `lock::histories`,
 //! `robustness`), of which every test run executes a short form. This task runs it for any number of seeds, jobs, entries or transactions.
 
+mod api;
 mod summaries;
 
 use crate::shell::{self, cargo};
@@ -58,6 +59,8 @@ struct Seeds {
 
 #[derive(clap::Subcommand)]
 enum Name {
+    /// Send requests that follow, or just miss, the OpenAPI documents of the console and shortlink, and check the answers (needs schemathesis)
+    Api(api::Arguments),
     /// Check that strong reads of three processes are linearizable while connections are cut and processes are paused and killed, and that
     /// eventual reads are never older than an acknowledged invalidation, also of loaders that read replicas
     Cache {
@@ -165,6 +168,7 @@ enum Name {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.name {
+        Name::Api(arguments) => api::run(arguments),
         Name::Cache { seeds, json } => cache(&seeds.range()?, *json),
         Name::Lock { seeds, json } => {
             let seeds = seeds.range()?;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum SqlError {
     /// The database returned an error. The transaction is not committed, and none of its effects is carried out.
-    #[error("database error: {error}")]
+    #[error("database error: {}", driver_text(error))]
     Database {
         /// The error of the driver.
         error: Arc<sqlx::Error>,
@@ -33,6 +33,16 @@ pub enum SqlError {
     NewerSchema {
         /// The version of the tables.
         found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// A migration of the library's tables is missing. Nothing was changed. [`migrate`](crate::sql::migrate) runs it.
+    #[error(
+        "the schema lacks migration {missing}; this program knows version {known}: start a service of this version, which upgrades it"
+    )]
+    OlderSchema {
+        /// The first migration that is missing.
+        missing: i64,
         /// The newest version that this program knows.
         known: i64,
     },
@@ -63,7 +73,8 @@ pub enum SqlError {
     /// The commit was sent and its outcome could not be determined in time. If the transaction was committed, its effects are carried
     /// out; if it was not, they never are. To find out which, read a row that the unit of work changed, later.
     #[error(
-        "it is unknown whether unit of work {work} was committed ({error}); if it was, its effects are carried out"
+        "it is unknown whether unit of work {work} was committed ({}); if it was, its effects are carried out",
+        driver_text(error)
     )]
     OutcomeUnknown {
         /// The id of the unit of work, which names its row in `evenkeel_outbox`.
@@ -108,7 +119,10 @@ pub enum SqlError {
     Interrupted,
     /// The commit of a transaction without effects was sent and its reply was lost: it may or may not have been committed. To find
     /// out which, read a row that the transaction changed, later.
-    #[error("it is unknown whether the transaction was committed ({0}); read what it changed before repeating it")]
+    #[error(
+        "it is unknown whether the transaction was committed ({}); read what it changed before repeating it",
+        driver_text(.0)
+    )]
     CommitUnknown(Arc<sqlx::Error>),
 }
 
@@ -148,6 +162,17 @@ impl SqlError {
     pub fn outcome_unknown(&self) -> bool {
         matches!(self, Self::OutcomeUnknown { .. } | Self::Interrupted | Self::CommitUnknown(_))
     }
+}
+
+/// The driver's text. To PostgreSQL's message the driver adds "at line 948", the line of the server's source code.
+fn driver_text(error: &sqlx::Error) -> String {
+    #[cfg(feature = "postgres")]
+    if let sqlx::Error::Database(error) = error
+        && let Some(error) = error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>()
+    {
+        return format!("{} (SQLSTATE {})", error.message(), error.code());
+    }
+    error.to_string()
 }
 
 /// Converts an error of the driver: for every database, a deadlock, a lost connection and a server that has become read-only are

@@ -65,7 +65,7 @@ pub(crate) use database::Kind;
 pub(crate) use database::{Row, Statement, Value};
 pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, ParkedMessageDecision};
-pub use migrate::{migrate, run_migrations};
+pub use migrate::{check_schema, migrate, run_migrations};
 pub use outbox::{Message, WorkId};
 pub use relay::{Outbox, PassReport, Relay};
 pub(crate) use shared::Shared;

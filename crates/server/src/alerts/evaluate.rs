@@ -1,6 +1,7 @@
 //! [`Evaluator`]: which alerts fire and which clear, from one reading after another.
 
 use super::rules::{Figure, Rule, Severity};
+use super::subject::Subject;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -8,8 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) figure: Figure,
-    /// The topic or server that it is about.
-    pub(super) subject: String,
+    pub(super) subject: Subject,
     pub(super) value: f64,
 }
 
@@ -47,8 +47,9 @@ pub(super) struct Notice {
     /// When the alert fired or cleared, in ms since 1970.
     pub(super) at_ms: u64,
     pub(super) meaning: &'static str,
-    pub(super) page: &'static str,
-    pub(super) action: &'static str,
+    /// The page of the console that helps: its address if the console's is known, otherwise its path.
+    pub(super) page: String,
+    pub(super) action: String,
 }
 
 /// A rule that is violated for a subject.
@@ -61,13 +62,15 @@ struct Violation {
 /// See the module.
 pub(super) struct Evaluator {
     rules: Vec<Rule>,
+    /// The address of the console, without a slash at its end; empty: unknown.
+    console: String,
     /// By rule and subject.
-    violations: BTreeMap<(usize, String), Violation>,
+    violations: BTreeMap<(usize, Subject), Violation>,
 }
 
 impl Evaluator {
-    pub(super) fn new(rules: Vec<Rule>) -> Self {
-        Self { rules, violations: BTreeMap::new() }
+    pub(super) fn new(rules: Vec<Rule>, console: &str) -> Self {
+        Self { rules, console: console.to_owned(), violations: BTreeMap::new() }
     }
 
     /// Evaluates a reading of the moment `now_ms`.
@@ -84,11 +87,11 @@ impl Evaluator {
                 violation.value = sample.value;
                 let has_lasted = now_ms.saturating_sub(violation.since_ms) >= rule.hold_s.saturating_mul(1_000);
                 if has_lasted && !std::mem::replace(&mut violation.has_fired, has_lasted) {
-                    notices.push(notice(rule, &sample.subject, violation, State::Firing, now_ms));
+                    notices.push(notice(rule, &self.console, &sample.subject, violation, State::Firing, now_ms));
                 }
             }
         }
-        let rules = &self.rules;
+        let (rules, console) = (&self.rules, &self.console);
         self.violations.retain(|key, violation| {
             let rule = &rules[key.0];
             let is_unread = rule.figure.is_some_and(|figure| reading.unread.contains(&figure));
@@ -96,7 +99,7 @@ impl Evaluator {
                 return true;
             }
             if violation.has_fired {
-                notices.push(notice(rule, &key.1, violation, State::Resolved, now_ms));
+                notices.push(notice(rule, console, &key.1, violation, State::Resolved, now_ms));
             }
             false
         });
@@ -109,11 +112,11 @@ impl Evaluator {
     }
 }
 
-fn notice(rule: &Rule, subject: &str, violation: &Violation, state: State, at_ms: u64) -> Notice {
+fn notice(rule: &Rule, console: &str, subject: &Subject, violation: &Violation, state: State, at_ms: u64) -> Notice {
     Notice {
         id: format!("{}/{subject}/{}", rule.name, violation.since_ms),
         rule: rule.name,
-        subject: subject.to_owned(),
+        subject: subject.to_string(),
         state,
         severity: rule.severity,
         value: violation.value,
@@ -121,8 +124,8 @@ fn notice(rule: &Rule, subject: &str, violation: &Violation, state: State, at_ms
         since_ms: violation.since_ms,
         at_ms,
         meaning: rule.meaning,
-        page: rule.page,
-        action: rule.action,
+        page: format!("{console}{}", subject.page(rule.page)),
+        action: subject.action(rule.action),
     }
 }
 
@@ -132,7 +135,10 @@ mod tests {
     use super::*;
 
     fn reading(figure: Figure, value: f64) -> Reading {
-        Reading { samples: vec![Sample { figure, subject: "mail".to_owned(), value }], unread: Vec::new() }
+        Reading {
+            samples: vec![Sample { figure, subject: Subject::Topic("mail".to_owned()), value }],
+            unread: Vec::new(),
+        }
     }
 
     fn states(notices: &[Notice]) -> Vec<(&str, State)> {
@@ -141,7 +147,7 @@ mod tests {
 
     #[test]
     fn alert_fires_after_its_rule_was_violated_for_its_duration() {
-        let mut evaluator = Evaluator::new(RULES.to_vec());
+        let mut evaluator = Evaluator::new(RULES.to_vec(), "");
         let late = reading(Figure::QueueLate, 31.0);
         assert_eq!(evaluator.evaluate(1_000, &late), []);
         assert_eq!(evaluator.evaluate(60_999, &late), []);
@@ -161,7 +167,7 @@ mod tests {
 
     #[test]
     fn alert_whose_figure_is_unread_stays_and_no_data_fires() {
-        let mut evaluator = Evaluator::new(RULES.to_vec());
+        let mut evaluator = Evaluator::new(RULES.to_vec(), "");
         let fired = evaluator.evaluate(1_000, &reading(Figure::DeadLetters, 2.0));
         assert_eq!(states(&fired), [("DeadLetters", State::Firing)]);
         let mut silent = reading(Figure::DataAge, 61.0);
@@ -170,5 +176,21 @@ mod tests {
         // The topic was deleted meanwhile.
         let back = evaluator.evaluate(63_000, &reading(Figure::DataAge, 0.0));
         assert_eq!(states(&back), [("NoData", State::Resolved), ("DeadLetters", State::Resolved)]);
+    }
+
+    #[test]
+    fn notice_names_topic_and_address_of_console() {
+        let mut evaluator = Evaluator::new(RULES.to_vec(), "https://ops.example.com");
+        let fired = evaluator.evaluate(1_000, &reading(Figure::DeadLetters, 2.0));
+        assert_eq!(fired[0].page, "https://ops.example.com/queues/mail/dead");
+        assert!(fired[0].action.contains("`evenkeel queue dead ls mail`"), "{}", fired[0].action);
+        let subject = Subject::Group { stream: "orders".to_owned(), group: "billing".to_owned() };
+        let sample = |figure| Sample { figure, subject: subject.clone(), value: 9_999.0 };
+        let samples = [Figure::StreamDeadLetters, Figure::StreamPending].map(sample).to_vec();
+        let fired = evaluator.evaluate(2_000, &Reading { samples, unread: Vec::new() });
+        for notice in fired {
+            let texts = format!("{} {}", notice.page, notice.action);
+            assert!(["TOPIC", "STREAM", "GROUP"].iter().all(|place| !texts.contains(place)), "{texts}");
+        }
     }
 }

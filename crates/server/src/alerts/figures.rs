@@ -2,6 +2,7 @@
 
 use super::evaluate::{Reading, Sample};
 use super::rules::Figure;
+use super::subject::Subject;
 use super::values;
 use crate::database::Database;
 use anyhow::Result;
@@ -60,7 +61,8 @@ impl Servers {
     async fn topics(&self) -> Result<Vec<Sample>> {
         let mut samples = Vec::new();
         for topic in self.keel.topics().await? {
-            samples.extend(samples_of(OF_REDIS, values::of_topic(&topic.stats().await?), topic.name()));
+            let subject = Subject::Topic(topic.name().to_owned());
+            samples.extend(samples_of(OF_REDIS, values::of_topic(&topic.stats().await?), &subject));
         }
         Ok(samples)
     }
@@ -69,7 +71,7 @@ impl Servers {
         let mut samples = Vec::new();
         for stream in self.keel.streams().await? {
             for group in stream.groups().await? {
-                let subject = format!("{}/{}", stream.name(), group.name);
+                let subject = Subject::Group { stream: stream.name().to_owned(), group: group.name.clone() };
                 samples.extend(samples_of(OF_STREAMS, values::of_group(&group), &subject));
             }
         }
@@ -79,12 +81,16 @@ impl Servers {
     async fn outbox(&self) -> Result<Vec<Sample>> {
         let Some(database) = &self.database else { return Ok(Vec::new()) };
         let stats = database.outbox_stats().await?;
-        Ok(samples_of(OF_DATABASE, values::of_outbox(&stats), "outbox").collect())
+        Ok(samples_of(OF_DATABASE, values::of_outbox(&stats), &Subject::Place("outbox")).collect())
     }
 }
 
-fn samples_of<const N: usize>(figures: [Figure; N], values: [f64; N], subject: &str) -> impl Iterator<Item = Sample> {
-    figures.into_iter().zip(values).map(|(figure, value)| Sample { figure, subject: subject.to_owned(), value })
+fn samples_of<const N: usize>(
+    figures: [Figure; N],
+    values: [f64; N],
+    subject: &Subject,
+) -> impl Iterator<Item = Sample> {
+    figures.into_iter().zip(values).map(|(figure, value)| Sample { figure, subject: subject.clone(), value })
 }
 
 async fn read_within(clock: &Clock, read: impl Future<Output = Result<Vec<Sample>>>) -> Result<Vec<Sample>> {
@@ -115,10 +121,17 @@ fn add(
     }
 }
 
-fn add_state(reading: &mut Reading, clock: &Clock, figure: Figure, server: &str, is_read: bool, read_at: Moment) {
+fn add_state(
+    reading: &mut Reading,
+    clock: &Clock,
+    figure: Figure,
+    server: &'static str,
+    is_read: bool,
+    read_at: Moment,
+) {
     let age = clock.now().since(read_at).as_secs_f64();
     let is_up = if is_read { 1.0 } else { 0.0 };
     for (figure, value) in [(figure, is_up), (Figure::DataAge, age)] {
-        reading.samples.push(Sample { figure, subject: server.to_owned(), value });
+        reading.samples.push(Sample { figure, subject: Subject::Place(server), value });
     }
 }

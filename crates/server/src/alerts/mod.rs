@@ -7,6 +7,7 @@ mod figures;
 mod generate;
 mod notify;
 mod rules;
+mod subject;
 pub(crate) mod values;
 
 use crate::address::Address;
@@ -25,6 +26,7 @@ use notify::Notifier;
 use rules::{RULES, Rule};
 use std::process::ExitCode;
 use std::time::Duration;
+use url::Url;
 
 /// The shortest interval between readings.
 const EVERY_MIN_MS: u64 = 100;
@@ -43,11 +45,28 @@ enum Command {
     /// Evaluate the rules: print alerts, and send them to a webhook
     Watch(WatchArguments),
     /// Print the rules as a rules file for Prometheus
-    Prometheus,
+    Prometheus(ConsoleAddress),
     /// Print a dashboard of all metrics for Grafana
     Grafana,
     /// Print the rules with what to do about each, as Markdown
     Page,
+}
+
+#[derive(clap::Args)]
+struct ConsoleAddress {
+    /// Address of the console, to which alerts link, for example https://ops.example.com
+    #[arg(long, env = "EVENKEEL_CONSOLE", value_name = "URL", value_parser = read_console, default_value = "", hide_default_value = true, hide_env_values = true)]
+    console: String,
+}
+
+/// The address without a slash at its end.
+fn read_console(text: &str) -> Result<String, String> {
+    let is_address = |url: &Url| matches!(url.scheme(), "http" | "https") && url.query().is_none();
+    match Url::parse(text) {
+        Ok(url) if is_address(&url) => Ok(text.trim_end_matches('/').to_owned()),
+        _ if text.is_empty() => Ok(String::new()),
+        _ => Err("use http:// or https:// and the host of the console".to_owned()),
+    }
 }
 
 #[derive(clap::Args)]
@@ -61,6 +80,8 @@ struct WatchArguments {
     /// Send each alert to this URL, as a POST with a JSON body; repeated for ten minutes with the same id
     #[arg(long, env = "EVENKEEL_WEBHOOK", value_name = "URL", hide_env_values = true)]
     webhook: Option<String>,
+    #[command(flatten)]
+    address: ConsoleAddress,
     /// Change the limit of a rule and, after a comma, how long it must be violated, for example QueueLate=120,5m; can be repeated
     #[arg(long, value_name = "RULE=LIMIT[,SPAN]", value_parser = read_change)]
     rule: Vec<Change>,
@@ -98,7 +119,7 @@ fn read_change(text: &str) -> Result<Change, String> {
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
     match arguments.command {
         Command::Watch(arguments) => watch(&arguments).await,
-        Command::Prometheus => exit_code(write(&generate::prometheus()).map(|()| true), &[]),
+        Command::Prometheus(at) => exit_code(write(&generate::prometheus(&at.console)).map(|()| true), &[]),
         Command::Grafana => exit_code(write(&generate::grafana()).map(|()| true), &[]),
         Command::Page => exit_code(write(&generate::page()).map(|()| true), &[]),
     }
@@ -120,7 +141,7 @@ async fn evaluate_all(arguments: &WatchArguments, redis: &Address, database: Opt
     let keel =
         if arguments.once { builder.connect_with(options).await? } else { builder.connect_lazy_with(options).await? };
     let mut servers = Servers::new(keel, database, clock.clone());
-    let mut evaluator = Evaluator::new(changed(&arguments.rule, arguments.once));
+    let mut evaluator = Evaluator::new(changed(&arguments.rule, arguments.once), &arguments.address.console);
     let mut complained = Vec::new();
     loop {
         let (reading, errors) = servers.read().await;
@@ -164,8 +185,9 @@ fn print(notice: &Notice, output: Output) -> Result<()> {
         State::Firing => "fires",
         State::Resolved => "is over",
     };
-    let Notice { rule, subject, value, limit, meaning, action, .. } = notice;
-    let advice = if notice.state == State::Firing { format!(": {meaning} {action}") } else { String::new() };
+    let Notice { rule, subject, value, limit, meaning, action, page, .. } = notice;
+    let see = if page.starts_with('/') { String::new() } else { format!(" See {page}") };
+    let advice = if notice.state == State::Firing { format!(": {meaning} {action}{see}") } else { String::new() };
     let line = format!("{rule} {state} for {subject}: {value} (limit {limit}){advice}");
     write(&format!("{}\n", truncated(&line, LINE_MAX)))
 }

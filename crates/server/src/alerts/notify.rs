@@ -1,9 +1,9 @@
 //! [`Notifier`]: sends notices to a webhook, and repeats those that it did not accept.
 
 use super::evaluate::Notice;
-use crate::webhook::Webhook;
+use crate::webhook::{Rejected, Webhook};
 use evenkeel::clock::{Clock, Moment};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// How long a notice is repeated.
@@ -12,49 +12,85 @@ const RETRY_MAX: Duration = Duration::from_secs(600);
 /// The notices that wait at most; further ones replace the oldest.
 const WAITING_MAX: usize = 1_000;
 
-/// See the module. Notices arrive in order: a later one waits for an earlier one.
+/// A notice that the receiver has not accepted yet.
+struct Waiting {
+    notice: Notice,
+    since: Moment,
+    /// Whether its rejection was reported.
+    is_reported: bool,
+}
+
+impl Waiting {
+    /// What the notice is about: the notices of one alert are sent in order.
+    fn alert(&self) -> (&'static str, String) {
+        (self.notice.rule, self.notice.subject.clone())
+    }
+}
+
+/// See the module. The notices of an alert arrive in order: a later one waits for an earlier one. Those of different alerts do not wait
+/// for each other.
 pub(super) struct Notifier {
     webhook: Webhook,
     clock: Clock,
-    waiting: VecDeque<(Notice, Moment)>,
+    waiting: VecDeque<Waiting>,
     /// So that a receiver that is away is reported once.
-    is_failing: bool,
+    is_away: bool,
 }
 
 impl Notifier {
     pub(super) fn new(webhook: Webhook, clock: Clock) -> Self {
-        Self { webhook, clock, waiting: VecDeque::new(), is_failing: false }
+        Self { webhook, clock, waiting: VecDeque::new(), is_away: false }
     }
 
     pub(super) fn add(&mut self, notice: Notice) {
         if self.waiting.len() >= WAITING_MAX {
             self.waiting.pop_front();
         }
-        self.waiting.push_back((notice, self.clock.now()));
+        self.waiting.push_back(Waiting { notice, since: self.clock.now(), is_reported: false });
     }
 
-    /// Sends what waits, until the receiver does not accept one. Each is tried again at the next call, for ten minutes.
+    /// Sends what waits: each notice once, until the receiver does not answer at all. What it did not accept is tried again at the next
+    /// call, for ten minutes, after the notices of other alerts.
     pub(super) async fn send(&mut self) {
-        while let Some((notice, since)) = self.waiting.front() {
-            let sent = match serde_json::to_string(notice) {
+        let mut failed = BTreeSet::new();
+        while let Some(first) = self.waiting.front().filter(|first| !failed.contains(&first.alert())) {
+            let sent = match serde_json::to_string(&first.notice) {
                 Ok(body) => self.webhook.send(body).await,
                 Err(error) => Err(error.into()),
             };
-            if let Err(error) = sent {
-                let is_over = self.clock.now().since(*since) >= RETRY_MAX;
-                if is_over || !self.is_failing {
-                    let end = if is_over { "giving up" } else { "retrying for ten minutes" };
-                    eprintln!("the webhook did not accept {}: {error:#}; {end}", notice.id);
-                }
-                self.is_failing = true;
-                if !is_over {
-                    return;
-                }
-            } else {
-                self.is_failing = false;
+            let Err(error) = sent else {
+                self.is_away = false;
+                self.waiting.pop_front();
+                continue;
+            };
+            let is_rejected = error.is::<Rejected>();
+            failed.extend(self.keep(&error, is_rejected));
+            self.is_away = !is_rejected;
+            if self.is_away {
+                return;
             }
-            self.waiting.pop_front();
         }
+    }
+
+    /// Reports that the first notice was not accepted. Drops it if it has waited for too long, otherwise puts its alert behind the others.
+    fn keep(&mut self, error: &anyhow::Error, is_rejected: bool) -> Option<(&'static str, String)> {
+        let mut first = self.waiting.pop_front()?;
+        let is_over = self.clock.now().since(first.since) >= RETRY_MAX;
+        let is_known = if is_rejected { first.is_reported } else { self.is_away };
+        if is_over || !is_known {
+            let end = if is_over { "giving up" } else { "retrying for ten minutes" };
+            eprintln!("the webhook did not accept {}: {error:#}; {end}", first.notice.id);
+        }
+        if is_over {
+            return None;
+        }
+        first.is_reported |= is_rejected;
+        let alert = first.alert();
+        let (of_alert, others) = self.waiting.drain(..).partition::<VecDeque<_>, _>(|waiting| waiting.alert() == alert);
+        self.waiting = others;
+        self.waiting.push_back(first);
+        self.waiting.extend(of_alert);
+        Some(alert)
     }
 
     /// Whether every notice was sent or given up.

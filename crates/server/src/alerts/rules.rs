@@ -72,7 +72,7 @@ pub(super) struct Rule {
     pub(super) figure: Option<Figure>,
     /// What a violation means.
     pub(super) meaning: &'static str,
-    /// The page of the console that helps.
+    /// The page of the console that helps. In this text and the next one, `TOPIC`, `STREAM` and `GROUP` stand for names.
     pub(super) page: &'static str,
     /// What to do.
     pub(super) action: &'static str,
@@ -135,7 +135,7 @@ pub(super) const RULES: &[Rule] = &[
         figure: Some(Figure::RedisUnreachable),
         meaning: "Reads come from the database, and invalidations wait.",
         page: "/link",
-        action: "The log of the service has the reason; run `evenkeel doctor REDIS`; watch the load of the database.",
+        action: "The log of the service has the reason; run `evenkeel doctor` with the address of Redis; watch the load of the database.",
         ..PAGE
     },
     Rule {
@@ -147,7 +147,7 @@ pub(super) const RULES: &[Rule] = &[
         figure: Some(Figure::DatabaseUnreachable),
         meaning: "The outbox and the rows of durable queues cannot be read.",
         page: "/",
-        action: "Run `evenkeel doctor DATABASE`.",
+        action: "Run `evenkeel doctor` with the address of the database.",
         ..PAGE
     },
     Rule {

@@ -24,6 +24,7 @@ mod serving;
 pub(crate) mod source;
 pub(crate) mod token;
 
+pub(crate) use pages::SEGMENT;
 pub(crate) use serving::{Console, Serving};
 pub(crate) use source::Source;
 

@@ -1,20 +1,23 @@
 //! `evenkeel doctor URL...`: prints one line per check, with a remedy if the check fails.
 //!
-//! The checks leave nothing behind: they write a Redis key that expires after two seconds, and a temporary table per database.
+//! The checks leave nothing behind: they write a Redis key that expires after two seconds, and nothing into a database.
 
 mod mysql;
 mod permissions;
 mod postgres;
+mod reach;
 mod redis;
 mod report;
-
 mod sqlite;
+mod uses;
 
 pub(crate) use report::{Check, Server, Verdict};
 
 use crate::address::{Address, Kind};
+use crate::database::Database;
+use evenkeel::sql::SqlError;
 use report::Report;
-use sqlx::{ConnectOptions, Database, Executor, IntoArguments};
+use sqlx::ConnectOptions;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -49,6 +52,7 @@ pub(crate) async fn run(arguments: &Arguments) -> ExitCode {
     for address in &addresses {
         report.servers.push(examine(address).await);
     }
+    report.compare();
     let text = if arguments.json { report.json() } else { report.to_string() };
     // The reader may have closed the pipe (`| head`); the exit code is still set.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -61,7 +65,7 @@ pub(crate) async fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Connects to a database and reports that; `None` if it failed.
+/// Connects to a database and reports that, or the cause of a failure; `None` if it failed.
 async fn connect<O: ConnectOptions>(address: &Address, server: &mut Server) -> Option<O::Connection>
 where
     O::Connection: Sized,
@@ -70,22 +74,25 @@ where
         Ok(options) => tokio::time::timeout(CONNECT_MAX, options.connect()).await,
         Err(error) => Ok(Err(error)),
     };
-    let error = match connected {
+    match connected {
         Ok(Ok(connection)) => {
             server.reached = true;
             server.ok("connect", "connected");
             return Some(connection);
         }
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no connection within {CONNECT_MAX:?}"),
-    };
-    server.fail("connect", address.without_secrets(&error), "start the server, or correct the address");
+        Ok(Err(error)) => reach::of_database(address, server, error),
+        Err(_) => server.fail("connect", format!("no connection within {CONNECT_MAX:?}"), reach::UNREACHABLE),
+    }
     None
 }
 
 /// All checks of one server.
 pub(crate) async fn examine(address: &Address) -> Server {
     let mut server = Server::new(address);
+    if let Some(unreadable) = address.unreadable_file() {
+        server.fail("address", unreadable, "correct the address, or allow this user to read the file");
+        return server;
+    }
     match address.kind {
         Kind::Redis => redis::examine(address, &mut server).await,
         Kind::MySql => mysql::examine(address, &mut server).await,
@@ -95,21 +102,20 @@ pub(crate) async fn examine(address: &Address) -> Server {
     server
 }
 
-/// Runs `statements`, which write and leave nothing behind. `done` says what they did, `remedy` what this user lacks if one fails.
-async fn write_permissions<DB: Database>(
-    server: &mut Server,
-    connection: &mut DB::Connection,
-    statements: &[&'static str],
-    done: &str,
-    remedy: &str,
-) where
-    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
-    DB::Arguments: IntoArguments<DB>,
-{
-    for statement in statements {
-        if let Err(error) = sqlx::query(*statement).execute(&mut *connection).await {
-            return server.fail("permissions", error.to_string(), remedy);
-        }
+/// Whether the library's tables are those of this version.
+async fn schema(address: &Address, server: &mut Server) {
+    let checked = match Database::connect(address).await {
+        Ok(database) => database.check_schema().await,
+        Err(error) => return server.fail("schema", address.without_secrets(&error.to_string()), reach::UNREACHABLE),
+    };
+    let Err(error) = checked else { return server.ok("schema", "the tables are those of this version") };
+    let text = error.to_string();
+    // Both errors about versions end with what to do.
+    let (found, remedy) = text.split_once(": ").unwrap_or((&text, ""));
+    match error {
+        SqlError::NotMigrated => server.ok("schema", "no tables yet: a service creates them when it starts"),
+        SqlError::OlderSchema { .. } => server.warn("schema", found, remedy),
+        SqlError::NewerSchema { .. } => server.fail("schema", found, remedy),
+        _ => server.fail("schema", text, "correct what the message names"),
     }
-    server.ok("permissions", done);
 }

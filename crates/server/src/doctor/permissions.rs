@@ -9,6 +9,17 @@ use evenkeel::link::Link;
 /// The TTL of the test key, in case its deletion fails.
 const KEY_TTL_MS: u64 = 2_000;
 
+/// Every permission of the library, as docs/operations.md lists them; `PREFIX` stands for the link's prefix.
+const ALL: &str = "resetchannels &PREFIX:* resetkeys ~PREFIX:* ~{PREFIX:* -@all +@connection -@dangerous +client|unblock +info +time \
+    +script|load +evalsha +@string +@hash +@sortedset +@stream +del +unlink +exists +pexpire +pttl +ssubscribe +sunsubscribe +spublish \
+    +scan";
+
+/// What to do if a permission is missing without which no link opens, so that the others cannot be tried.
+pub(super) fn remedy_for_all(prefix: &str) -> String {
+    let rules = ALL.replace("PREFIX", prefix);
+    format!("grant this and every other permission of the library at once (ACL SETUSER name {rules})")
+}
+
 /// The commands of one capability.
 struct Capability {
     check: &'static str,

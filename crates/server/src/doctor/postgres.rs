@@ -1,10 +1,12 @@
 //! The checks of a PostgreSQL server.
 
 use super::report::Server;
-use super::{connect, write_permissions};
+use super::{connect, schema};
 use crate::address::Address;
+use evenkeel::sql::SqlError;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Postgres, Row};
+use sqlx::{ConnectOptions, PgConnection, Row};
+use std::str::FromStr;
 
 /// Reads every setting that the checks use.
 const SETTINGS: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int, \
@@ -12,19 +14,34 @@ const SETTINGS: &str = "SELECT current_setting('server_version'), current_settin
     current_setting('default_transaction_isolation'), current_setting('server_encoding'), current_setting('fsync'), \
     current_setting('synchronous_commit'), current_setting('wal_level'), current_setting('TimeZone')";
 
-const WRITES: [&str; 3] = [
-    "CREATE TEMPORARY TABLE evenkeel_doctor (id BIGINT PRIMARY KEY)",
-    "INSERT INTO evenkeel_doctor VALUES (1)",
-    "DROP TABLE evenkeel_doctor",
-];
+/// What this role lacks: to create the tables as long as there are none, and to use them.
+const MISSING: &str = r"SELECT 'USAGE ON SCHEMA public' AS missing WHERE current_schema() IS NULL
+    UNION ALL SELECT 'CREATE ON SCHEMA ' || current_schema()
+        WHERE to_regclass('evenkeel_migrations') IS NULL AND NOT has_schema_privilege(current_schema(), 'CREATE')
+    UNION ALL SELECT string_agg(needed, ', ') || ' ON ' || relname
+        FROM pg_class CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS needed
+        WHERE relnamespace = to_regnamespace(current_schema()::text) AND relkind IN ('r', 'p')
+            AND relname LIKE 'evenkeel\_%' AND NOT has_table_privilege(pg_class.oid, needed)
+        GROUP BY relname";
 
 const VERSION_MIN: i32 = 140_000;
 
 pub(super) async fn examine(address: &Address, server: &mut Server) {
     let Some(mut connection) = connect::<PgConnectOptions>(address, server).await else { return };
+    if is_pooled(address, &mut connection).await {
+        let remedy = "connect to PostgreSQL itself, or to a pooler in session mode: notifications, advisory locks and prepared statements \
+                      belong to a session";
+        return server.fail("session", "two connections have the same session: a pooler in transaction mode", remedy);
+    }
     let row = match sqlx::query(SETTINGS).fetch_one(&mut connection).await {
         Ok(row) => row,
-        Err(error) => return server.fail("settings", error.to_string(), "allow this role to read server settings"),
+        Err(error) => {
+            return server.fail(
+                "settings",
+                SqlError::from(error).to_string(),
+                "allow this role to read server settings",
+            );
+        }
     };
     let text = |index: usize| row.try_get::<String, _>(index).unwrap_or_default();
     let enough = row.try_get::<i32, _>(1).unwrap_or_default() >= VERSION_MIN;
@@ -33,14 +50,15 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     server.ok("database", text(2));
     let standby = row.try_get::<bool, _>(3).unwrap_or_default();
     let writable = !standby && text(4) == "off";
-    let found = if standby {
-        "a standby"
-    } else if writable {
-        "yes"
-    } else {
-        "default_transaction_read_only is on"
+    let (found, remedy) = match (standby, writable) {
+        (true, _) => ("a standby", "use the primary's address"),
+        (false, true) => ("yes", ""),
+        (false, false) => (
+            "default_transaction_read_only is on",
+            "set it to off, where it is set: in the address, for this role (ALTER ROLE), the database (ALTER DATABASE) or the server",
+        ),
     };
-    server.require(writable, "writable", found, "use the primary's address, and a role that may write");
+    server.require(writable, "writable", found, remedy);
     // Every level is sufficient: PostgreSQL treats READ UNCOMMITTED as READ COMMITTED.
     server.ok("isolation", text(5));
     let remedy = "create the database with ENCODING 'UTF8': other encodings reject or lose characters";
@@ -50,7 +68,30 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     server.advise(durable, "durability", format!("fsync={}, synchronous_commit={}", text(7), text(8)), remedy);
     server.ok("WAL level", format!("wal_level={} (only change data capture needs logical)", text(9)));
     server.ok("time zone", text(10));
-    let remedy = "GRANT CREATE, TEMPORARY ON DATABASE and USAGE, CREATE ON SCHEMA to this role";
-    let done = "created, wrote and dropped a temporary table";
-    write_permissions::<Postgres>(server, &mut connection, &WRITES, done, remedy).await;
+    permissions(server, &mut connection).await;
+    schema(address, server).await;
+}
+
+/// Whether a second connection gets the session of the first: a pooler lends it to each transaction.
+async fn is_pooled(address: &Address, first: &mut PgConnection) -> bool {
+    let session = async |connection: &mut PgConnection| {
+        // A simple query: such a pooler may confuse prepared statements.
+        let row = sqlx::raw_sql("SELECT pg_backend_pid()").fetch_one(connection).await?;
+        row.try_get::<i32, _>(0)
+    };
+    let Ok(options) = PgConnectOptions::from_str(&address.url) else { return false };
+    let Ok(mut second) = options.connect().await else { return false };
+    matches!((session(first).await, session(&mut second).await), (Ok(first), Ok(second)) if first == second)
+}
+
+async fn permissions(server: &mut Server, connection: &mut PgConnection) {
+    let missing: Vec<String> = match sqlx::query_scalar(MISSING).fetch_all(connection).await {
+        Ok(missing) => missing,
+        Err(error) => {
+            return server.fail("permissions", SqlError::from(error).to_string(), "allow this role to read pg_class");
+        }
+    };
+    let found = if missing.is_empty() { "may use the tables, or create them" } else { "some are missing" };
+    let remedy = format!("GRANT to this role: {}", missing.join("; "));
+    server.require(missing.is_empty(), "permissions", found, &remedy);
 }

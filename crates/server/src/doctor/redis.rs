@@ -1,7 +1,8 @@
 //! The checks of a Redis or Valkey server, run over the same link that a service uses.
 
-use super::permissions;
 use super::report::Server;
+use super::uses::{self, Uses};
+use super::{permissions, reach};
 use crate::address::Address;
 use ::redis::{Cmd, FromRedisValue, cmd};
 use evenkeel::clock::Clock;
@@ -16,10 +17,10 @@ const ROUND_TRIP_MAX: Duration = Duration::from_millis(5);
 /// No protocol depends on synchronized clocks; skew only makes logs hard to compare.
 const SKEW_MAX_MS: u64 = 1_000;
 
-const VERSION_REMEDY: &str = "use Redis 7.0 or Valkey 7.2 or later";
+pub(super) const VERSION_REMEDY: &str = "use Redis 7.0 or Valkey 7.2 or later";
 
 /// The fields of `INFO`.
-type Info = HashMap<String, String>;
+pub(super) type Info = HashMap<String, String>;
 
 pub(super) async fn examine(address: &Address, server: &mut Server) {
     let clock = Clock::system();
@@ -31,7 +32,7 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     };
     let link = match Link::connect(options, clock.clone()).await {
         Ok(link) => link,
-        Err(error) => return unreachable(address, server, &error),
+        Err(error) => return reach::of_redis(address, server, &error, clock).await,
     };
     server.reached = true;
     server.ok("connect", "connected");
@@ -41,8 +42,10 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         Ok(info) => {
             version(server, &info);
             topology(server, &info);
-            memory(server, &info);
-            persistence(server, &info);
+            let uses = Uses::read(&doctor.link).await;
+            uses::memory(server, &info, uses);
+            uses::persistence(server, &info, doctor.setting("save").await.as_deref(), uses);
+            server.run_id = info.get("run_id").cloned();
         }
         Err(error) => server.fail("settings", error.to_string(), "allow this user INFO (ACL SETUSER name +info)"),
     }
@@ -53,27 +56,10 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     doctor.times(server).await;
 }
 
-fn unreachable(address: &Address, server: &mut Server, error: &LinkError) {
-    let message = address.without_secrets(error.to_string().trim_end_matches('.'));
-    match error {
-        LinkError::Refused { code, .. } if code == "NOPROTO" => {
-            server.reached = true;
-            server.fail("protocol", message, "use Redis 7.0 or Valkey 7.2 or later, and no proxy without RESP3");
-        }
-        LinkError::TooOld { version, .. } => {
-            server.reached = true;
-            server.fail("version", format!("Redis {version}"), VERSION_REMEDY);
-        }
-        LinkError::Refused { .. } => {
-            server.reached = true;
-            server.fail("login", message, "correct the user, the password, or the user's permissions");
-        }
-        LinkError::Down { reason, .. } if reason.contains("replica") => {
-            server.reached = true;
-            server.fail("role", reason, "use the primary's address");
-        }
-        _ => server.fail("connect", message, "start the server, or correct the address"),
-    }
+/// Sends a command and reads its reply.
+pub(super) async fn ask<T: FromRedisValue>(link: &Link, command: &Cmd) -> Result<T, LinkError> {
+    let value = link.command(b"doctor", command).await?;
+    ::redis::from_redis_value(value).map_err(|error| LinkError::Unexpected(error.to_string()))
 }
 
 struct Doctor {
@@ -83,8 +69,7 @@ struct Doctor {
 
 impl Doctor {
     async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, LinkError> {
-        let value = self.link.command(b"doctor", command).await?;
-        ::redis::from_redis_value(value).map_err(|error| LinkError::Unexpected(error.to_string()))
+        ask(&self.link, command).await
     }
 
     async fn info(&self) -> Result<Info, LinkError> {
@@ -108,22 +93,33 @@ impl Doctor {
     async fn scripts(&self, server: &mut Server) {
         let remedy = "allow this user EVAL, EVALSHA and SCRIPT LOAD (ACL SETUSER name +@scripting)";
         let script = "return redis.call('TIME')[1]";
-        match self.ask::<String>(cmd("SCRIPT").arg("LOAD").arg(script)).await {
-            Ok(hash) => match self.ask::<u64>(cmd("EVALSHA").arg(hash).arg(0)).await {
-                Ok(_) => server.ok("scripts", "loaded and ran a script"),
-                Err(error) => server.fail("scripts", error.to_string(), remedy),
-            },
-            Err(error) => server.fail("scripts", error.to_string(), remedy),
-        }
+        let loaded = self.ask::<String>(cmd("SCRIPT").arg("LOAD").arg(script)).await;
+        // Without a loaded script, the reply is NOSCRIPT, or that this user may not run any.
+        let hash = loaded.as_deref().unwrap_or("0000000000000000000000000000000000000000");
+        let ran = self.ask::<u64>(cmd("EVALSHA").arg(hash).arg(0)).await;
+        let is_denied =
+            |error: &LinkError| loaded.is_ok() || matches!(error, LinkError::Refused { code, .. } if code == "NOPERM");
+        let errors = [loaded.as_ref().err(), ran.as_ref().err().filter(|error| is_denied(error))];
+        let errors: Vec<String> = errors.into_iter().flatten().map(ToString::to_string).collect();
+        server.require(
+            errors.is_empty(),
+            "scripts",
+            if errors.is_empty() { "loaded and ran a script".to_owned() } else { errors.join("; ") },
+            remedy,
+        );
+    }
+
+    /// A setting of the server, if this user may read it.
+    async fn setting(&self, name: &str) -> Option<String> {
+        let fields = self.ask::<HashMap<String, String>>(cmd("CONFIG").arg("GET").arg(name)).await;
+        fields.ok().and_then(|mut fields| fields.remove(name))
     }
 
     async fn tracking(&self, server: &mut Server) {
-        let answer: Result<HashMap<String, u64>, LinkError> =
-            self.ask(cmd("CONFIG").arg("GET").arg("tracking-table-max-keys")).await;
-        match answer.as_ref().map(|fields| fields.get("tracking-table-max-keys")) {
-            Ok(Some(0)) => server.ok("tracking", "no limit on tracked keys"),
-            Ok(Some(keys)) => server.ok("tracking", format!("at most {keys} tracked keys")),
-            _ => server.warn(
+        match self.setting("tracking-table-max-keys").await.as_deref() {
+            Some("0") => server.ok("tracking", "no limit on tracked keys"),
+            Some(keys) => server.ok("tracking", format!("at most {keys} tracked keys")),
+            None => server.warn(
                 "tracking",
                 "unknown: this user may not run CONFIG GET",
                 "make sure that tracking-table-max-keys exceeds the number of keys in near caches",
@@ -177,34 +173,4 @@ fn topology(server: &mut Server, info: &Info) {
         },
         remedy,
     );
-}
-
-fn memory(server: &mut Server, info: &Info) {
-    let field = |name: &str| info.get(name).map_or("", String::as_str);
-    let (limit, policy) = (field("maxmemory_human"), field("maxmemory_policy"));
-    if field("maxmemory") == "0" {
-        let remedy = "set maxmemory, and maxmemory-policy volatile-lfu: otherwise Redis may use all memory of its host";
-        return server.warn("memory", "no limit", remedy);
-    }
-    let remedy =
-        "set maxmemory-policy volatile-lfu: otherwise writes, invalidations included, fail when memory is full";
-    server.advise(policy != "noeviction", "memory", format!("limit {limit}, {policy}"), remedy);
-}
-
-fn persistence(server: &mut Server, info: &Info) {
-    let field = |name: &str| info.get(name).map_or("", String::as_str);
-    let broken = ["rdb_last_bgsave_status", "aof_last_write_status"].into_iter().find(|name| field(name) == "err");
-    if let Some(name) = broken {
-        return server.fail(
-            "persistence",
-            format!("{name} is err"),
-            "check the server's log and disk: until this is fixed, Redis rejects writes",
-        );
-    }
-    let kept = if field("aof_enabled") == "1" {
-        "append-only file"
-    } else {
-        "no append-only file (a restart may lose all data; caches refill)"
-    };
-    server.ok("persistence", kept);
 }

@@ -30,6 +30,9 @@ pub(crate) struct Check {
 pub(crate) struct Server {
     pub(crate) address: String,
     pub(super) reached: bool,
+    /// What a Redis calls its present process, whatever its address is.
+    #[serde(skip)]
+    pub(super) run_id: Option<String>,
     pub(crate) checks: Vec<Check>,
 }
 
@@ -40,7 +43,7 @@ pub(super) struct Report {
 
 impl Server {
     pub(super) fn new(address: &Address) -> Self {
-        Self { address: address.shown.clone(), reached: false, checks: Vec::new() }
+        Self { address: address.shown.clone(), reached: false, run_id: None, checks: Vec::new() }
     }
 
     pub(super) fn ok(&mut self, check: &'static str, found: impl Into<String>) {
@@ -67,6 +70,18 @@ impl Server {
 }
 
 impl Report {
+    /// Warns of addresses that lead to one server.
+    pub(super) fn compare(&mut self) {
+        for place in 1..self.servers.len() {
+            let (before, rest) = self.servers.split_at_mut(place);
+            let Some(server) = rest.first_mut().filter(|server| server.run_id.is_some()) else { continue };
+            if let Some(same) = before.iter().find(|before| before.run_id == server.run_id) {
+                let remedy = "for a Redlock, use independent servers: databases of one server fail together";
+                server.warn("independent", format!("the same server as {}", same.address), remedy);
+            }
+        }
+    }
+
     pub(super) fn count(&self, verdict: Verdict) -> usize {
         self.servers.iter().flat_map(|server| &server.checks).filter(|check| check.verdict == verdict).count()
     }
@@ -110,7 +125,7 @@ mod tests {
 
     #[test]
     fn report_lists_checks_and_their_totals() {
-        let mut server = Server { address: "redis://host".to_owned(), reached: true, checks: Vec::new() };
+        let mut server = Server { address: "redis://host".to_owned(), reached: true, run_id: None, checks: Vec::new() };
         server.ok("connect", "connected");
         server.advise(false, "memory", "no limit", "set one");
         server.require(false, "scripts", "refused", "allow them");

@@ -1,10 +1,10 @@
 //! The checks of a SQLite file. They do not create a missing file.
 
 use super::report::Server;
-use super::write_permissions;
+use super::schema;
 use crate::address::Address;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Row, Sqlite};
+use sqlx::{ConnectOptions, Row, SqliteConnection};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -38,9 +38,18 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         }
         Err(error) => return server.fail("file", error.to_string(), "restore the file from a backup"),
     }
-    let remedy = "allow this user to write the file and its folder, and stop other writers";
-    let done = "created a table and rolled it back";
-    write_permissions::<Sqlite>(server, &mut connection, &WRITES, done, remedy).await;
+    permissions(server, &mut connection).await;
+    schema(address, server).await;
+}
+
+async fn permissions(server: &mut Server, connection: &mut SqliteConnection) {
+    for statement in WRITES {
+        if let Err(error) = sqlx::query(statement).execute(&mut *connection).await {
+            let remedy = "allow this user to write the file and its folder, and stop other writers";
+            return server.fail("permissions", error.to_string(), remedy);
+        }
+    }
+    server.ok("permissions", "created a table and rolled it back");
 }
 
 fn is_memory(url: &str) -> bool {

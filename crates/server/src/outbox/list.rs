@@ -130,6 +130,7 @@ pub(super) async fn listing<DB: Database>(outbox: &Outbox<DB>) -> Result<Listing
             row(["messages", &messages, &messages_age, "-", "-", "-"]),
             row(["keys", &keys_waiting, "-", &keys_parked, "-", "-"]),
         ],
+        ranks: Vec::new(),
         empty: String::new(),
         notes: warnings(&stats),
         value: stats_json(&stats),

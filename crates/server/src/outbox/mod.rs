@@ -1,6 +1,8 @@
 //! `evenkeel outbox ..`: inspects and operates the outbox of a database.
 //!
 //! The result goes to standard output, as a table or (with `--json`) as one JSON value; an error goes to standard error, in one line.
+//! What writes is refused unless the schema is the one of this program.
+//!
 //! Exit codes: 0 yes; 1 no (something is parked, or the entry to release was not parked); 2 error.
 
 mod change;
@@ -48,7 +50,22 @@ enum ParkCommand {
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
     let Arguments { on, command } = arguments;
-    on.run(async |database, output| on!(database, pool => operate(&Outbox::new(pool), command, output).await)).await
+    on.run(async |database, output| {
+        if command.writes() {
+            database.check_schema().await?;
+        }
+        on!(database, pool => operate(&Outbox::new(pool), command, output).await)
+    })
+    .await
+}
+
+impl Command {
+    fn writes(&self) -> bool {
+        match self {
+            Self::Ls(_) | Self::Stats | Self::Park(_) => false,
+            Self::Release(_) | Self::Retry | Self::Purge(_) => true,
+        }
+    }
 }
 
 /// The statistics, as a table.

@@ -22,6 +22,7 @@ pub(crate) async fn processes(keel: &Keel) -> Result<Listing> {
     Ok(Listing {
         headings: vec!["HOST", "PID", "STATE", "SEEN", "UP", "VERSION", "EPOCH", "SLOTS", "JOBS", "LOCKS"],
         rows: found.processes.iter().map(|process| row(process, found.now_ms)).collect(),
+        ranks: found.processes.iter().map(|process| (u8::from(!process.is_alive(found.now_ms)), 0)).collect(),
         empty: not_reported(keel),
         notes: notes(&found),
         value: json(&found),
@@ -47,6 +48,7 @@ pub(crate) async fn caches(keel: &Keel) -> Result<Listing> {
             "PROCESSES",
         ],
         rows: sums.iter().map(|(cache, sum)| cache_row(cache, sum)).collect(),
+        ranks: sums.values().map(|sum| (u8::from(sum.shed > 0), sum.shed)).collect(),
         empty: if is_reported { "no process has reported a cache".to_owned() } else { not_reported(keel) },
         notes: notes(&found),
         value: sums.iter().map(|(cache, sum)| cache_json(cache, sum)).collect(),
@@ -61,6 +63,7 @@ pub(crate) async fn locks(keel: &Keel) -> Result<Listing> {
     Ok(Listing {
         headings: vec!["LOCK", "HOST", "PID", "FENCE", "HELD FOR"],
         rows: held.iter().map(|(process, lock)| lock_row(process, lock, found.now_ms)).collect(),
+        ranks: Vec::new(),
         empty: if is_reported {
             "no process has reported a held lock; `evenkeel lock ls` looks for locks in Redis".to_owned()
         } else {

@@ -6,6 +6,7 @@ use crate::listing::Listing;
 use crate::output::{Output, table};
 use crate::prefixes;
 use crate::time;
+use crate::trouble;
 use anyhow::Result;
 use evenkeel::queue::topic::{Topic, TopicStats};
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ pub(super) async fn stats(servers: &Servers<'_>, arguments: &TopicArgument, outp
 
 /// The statistics of each topic.
 pub(super) async fn listing(topics: &[Topic]) -> Result<Listing> {
-    let (mut rows, mut values) = (Vec::new(), Vec::new());
+    let (mut rows, mut ranks, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for topic in topics {
         let stats = topic.stats().await?;
         let total = &stats.total;
@@ -39,11 +40,13 @@ pub(super) async fn listing(topics: &[Topic]) -> Result<Listing> {
             total.totals.done.to_string(),
             state(&stats),
         ]);
+        ranks.push(trouble::of_topic(&stats));
         values.push(json(topic, &stats));
     }
     Ok(Listing {
         headings: vec!["TOPIC", "WAITING", "DUE", "LATE", "RUNNING", "DEAD", "DONE", "STATE"],
         rows,
+        ranks,
         empty: "no queues under this prefix; `evenkeel queue ls` lists the prefixes that have queues".to_owned(),
         notes: Vec::new(),
         value: Value::Array(values),

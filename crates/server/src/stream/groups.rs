@@ -5,6 +5,7 @@ use crate::listing::Listing;
 use crate::output::{Output, table_or};
 use crate::prefixes;
 use crate::time;
+use crate::trouble;
 use anyhow::{Result, bail};
 use evenkeel::Keel;
 use evenkeel::stream::EntryId;
@@ -40,7 +41,7 @@ pub(super) async fn list(keel: &Keel, output: Output) -> Result<bool> {
 
 /// All streams, with what their groups have not settled.
 pub(crate) async fn listing(keel: &Keel) -> Result<Listing> {
-    let (mut rows, mut values) = (Vec::new(), Vec::new());
+    let (mut rows, mut ranks, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for stream in keel.streams().await? {
         let figures = Figures::read(&stream).await?;
         rows.push(vec![
@@ -53,6 +54,7 @@ pub(crate) async fn listing(keel: &Keel) -> Result<Listing> {
             figures.dead().to_string(),
             figures.state().to_owned(),
         ]);
+        ranks.push(trouble::of_stream(&figures));
         values.push(json!({
             "stream": figures.name, "partitions": figures.partitions, "entries": figures.entries(),
             "groups": figures.groups.len(), "late_ms": figures.late_ms(), "pending": figures.pending(),
@@ -62,6 +64,7 @@ pub(crate) async fn listing(keel: &Keel) -> Result<Listing> {
     Ok(Listing {
         headings: vec!["STREAM", "PARTITIONS", "ENTRIES", "GROUPS", "LATE", "PENDING", "DEAD", "STATE"],
         rows,
+        ranks,
         empty: "no streams under this prefix; `evenkeel stream ls` lists the prefixes that have streams".to_owned(),
         notes: Vec::new(),
         value: Value::Array(values),

@@ -19,17 +19,48 @@ const BYTES_MAX: usize = 256;
 
 /// A key with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+pub(super) enum Key {
     Character(char),
     Next,
     Previous,
-    End,
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+    Enter,
+    Backspace,
+    Escape,
+    Interrupt,
+}
+
+/// What a key changes about the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+    /// By trouble or by name.
+    Sort,
+    /// The following letters are those of the filter.
+    Type,
+    Letter(char),
+    Remove,
+    /// The filter is complete.
+    Keep,
+    /// No filter.
+    Clear,
 }
 
 /// What a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Open(Tab),
+    Change(Change),
     End,
 }
 
@@ -48,25 +79,39 @@ impl Keys {
         Ok(Self(receiver))
     }
 
-    /// The action of the next key that has one. It is not lost if the future is dropped.
-    pub(super) async fn next(&mut self, tabs: &[Tab], current: Tab) -> Action {
-        while let Some(key) = self.0.recv().await {
-            if let Some(action) = action(key, tabs, current) {
-                return action;
-            }
+    /// The next key. It is not lost if the future is dropped.
+    pub(super) async fn next(&mut self) -> Key {
+        match self.0.recv().await {
+            Some(key) => key,
+            // There is no terminal, or it was closed.
+            None => std::future::pending().await,
         }
-        // There is no terminal, or it was closed.
-        std::future::pending().await
     }
 }
 
-fn action(key: Key, tabs: &[Tab], current: Tab) -> Option<Action> {
+/// What the key does, if anything. While the user types a filter, characters are its letters.
+pub(super) fn action(key: Key, tabs: &[Tab], current: Tab, is_typing: bool) -> Option<Action> {
     let (place, number) = (tabs.iter().position(|tab| *tab == current)?, tabs.len());
+    let change = |change| Some(Action::Change(change));
     let place = match key {
-        Key::End | Key::Character('q' | 'Q') => return Some(Action::End),
+        Key::Interrupt => return Some(Action::End),
+        Key::Character(letter) if is_typing => return change(Change::Letter(letter)),
+        Key::Backspace if is_typing => return change(Change::Remove),
+        Key::Enter if is_typing => return change(Change::Keep),
+        Key::Escape if is_typing => return change(Change::Clear),
+        Key::Escape | Key::Character('q' | 'Q') => return Some(Action::End),
+        Key::Up | Key::Character('k') => return change(Change::Up),
+        Key::Down | Key::Character('j') => return change(Change::Down),
+        Key::PageUp => return change(Change::PageUp),
+        Key::PageDown | Key::Character(' ') => return change(Change::PageDown),
+        Key::First | Key::Character('g') => return change(Change::First),
+        Key::Last | Key::Character('G') => return change(Change::Last),
+        Key::Character('s') => return change(Change::Sort),
+        Key::Character('/') => return change(Change::Type),
         Key::Character(digit) => usize::try_from(digit.to_digit(10)?).ok()?.checked_sub(1)?,
         Key::Next => (place + 1) % number,
         Key::Previous => (place + number - 1) % number,
+        Key::Enter | Key::Backspace => return None,
     };
     let tab = *tabs.get(place)?;
     (tab != current).then_some(Action::Open(tab))
@@ -123,9 +168,11 @@ fn parse(bytes: &[u8]) -> Vec<Key> {
                 keys.extend(key);
                 rest = after;
             }
-            CONTROL_C => keys.push(Key::End),
+            CONTROL_C => keys.push(Key::Interrupt),
             b'\t' => keys.push(Key::Next),
-            byte if byte.is_ascii_graphic() => keys.push(Key::Character(char::from(byte))),
+            b'\r' | b'\n' => keys.push(Key::Enter),
+            0x08 | 0x7f => keys.push(Key::Backspace),
+            byte if byte.is_ascii_graphic() || byte == b' ' => keys.push(Key::Character(char::from(byte))),
             _ => {}
         }
     }
@@ -135,13 +182,19 @@ fn parse(bytes: &[u8]) -> Vec<Key> {
 /// The key of the bytes that follow an escape byte, and the bytes after it.
 fn sequence(bytes: &[u8]) -> (Option<Key>, &[u8]) {
     match bytes {
-        [] => (Some(Key::End), bytes),
+        [] => (Some(Key::Escape), bytes),
         [ESCAPE, ..] => (None, bytes),
         [b'[' | b'O', rest @ ..] => {
             let end = rest.iter().position(ends_sequence).map_or(rest.len(), |at| at + 1);
             let (sequence, rest) = rest.split_at(end);
             let key = match sequence {
+                b"A" => Some(Key::Up),
+                b"B" => Some(Key::Down),
                 b"C" => Some(Key::Next),
+                b"5~" => Some(Key::PageUp),
+                b"6~" => Some(Key::PageDown),
+                b"H" | b"1~" | b"7~" => Some(Key::First),
+                b"F" | b"4~" | b"8~" => Some(Key::Last),
                 // With the shift key, the tabulator sends `Z`.
                 b"D" | b"Z" => Some(Key::Previous),
                 _ => None,
@@ -158,15 +211,17 @@ mod tests {
 
     #[test]
     fn bytes_of_a_terminal_are_parsed_as_keys() {
-        let cases: [(&[u8], &[Key]); 9] = [
+        let cases: [(&[u8], &[Key]); 11] = [
             (b"3q", &[Key::Character('3'), Key::Character('q')]),
-            (b"\x1b", &[Key::End]),
-            (b"\x1b\x1b", &[Key::End]),
-            (b"\x03", &[Key::End]),
+            (b"\x1b", &[Key::Escape]),
+            (b"\x1b\x1b", &[Key::Escape]),
+            (b"\x03", &[Key::Interrupt]),
             (b"\t\x1b[C\x1bOC", &[Key::Next; 3]),
             (b"\x1b[D\x1b[Z", &[Key::Previous; 2]),
-            (b"\x1b[A\x1b[1;5C\x1b[15~\x1bx2", &[Key::Character('2')]),
-            (b"\x00\x04\r\n \xc3\xa4\x7f", &[]),
+            (b"\x1b[A\x1bOB\x1b[5~\x1b[6~", &[Key::Up, Key::Down, Key::PageUp, Key::PageDown]),
+            (b"\x1b[H\x1b[4~", &[Key::First, Key::Last]),
+            (b"\x1b[1;5C\x1b[15~\x1bx2", &[Key::Character('2')]),
+            (b"\x00\x04\r \xc3\xa4\x7f", &[Key::Enter, Key::Character(' '), Key::Backspace]),
             (b"\x1b[", &[]),
         ];
         for (bytes, keys) in cases {
@@ -183,15 +238,25 @@ mod tests {
     #[test]
     fn keys_switch_tabs_or_end_the_view() {
         let tabs = Tab::all(false);
-        let of = |key| action(key, tabs, Tab::Topics);
+        let of = |key| action(key, tabs, Tab::Topics, false);
         assert_eq!(of(Key::Character('3')), Some(Action::Open(Tab::Caches)));
         assert_eq!(of(Key::Next), Some(Action::Open(Tab::Streams)));
         assert_eq!(of(Key::Previous), Some(Action::Open(Tab::Processes)));
-        assert_eq!([of(Key::Character('q')), of(Key::End)], [Some(Action::End); 2]);
+        assert_eq!([Key::Character('q'), Key::Escape, Key::Interrupt].map(of), [Some(Action::End); 3]);
         // The open tab, a tab that there is not, and keys without a meaning.
         assert_eq!(['1', '6', '0', '9', 'x'].map(|key| of(Key::Character(key))), [None; 5]);
-        assert_eq!(action(Key::Next, tabs, Tab::Processes), Some(Action::Open(Tab::Topics)));
-        assert_eq!(action(Key::Character('6'), Tab::all(true), Tab::Topics), Some(Action::Open(Tab::Outbox)));
-        assert_eq!(action(Key::Next, &[Tab::Topics], Tab::Topics), None);
+        assert_eq!(action(Key::Next, tabs, Tab::Processes, false), Some(Action::Open(Tab::Topics)));
+        assert_eq!(action(Key::Character('6'), Tab::all(true), Tab::Topics, false), Some(Action::Open(Tab::Outbox)));
+        assert_eq!(action(Key::Next, &[Tab::Topics], Tab::Topics, false), None);
+    }
+
+    #[test]
+    fn keys_are_letters_while_a_filter_is_typed() {
+        let of = |key| action(key, Tab::all(false), Tab::Topics, true);
+        assert_eq!(
+            ['q', '3', '/'].map(|key| of(Key::Character(key))),
+            ['q', '3', '/'].map(|key| Some(Action::Change(Change::Letter(key))))
+        );
+        assert_eq!([of(Key::Escape), of(Key::Interrupt)], [Some(Action::Change(Change::Clear)), Some(Action::End)]);
     }
 }

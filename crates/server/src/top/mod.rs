@@ -1,9 +1,10 @@
 //! `evenkeel top`: live tables of a Redis and a database, one per tab.
 //!
-//! `view.rs` refreshes the screen and acts on keys, `source.rs` reads the table of a tab, `screen.rs` fits it to the size of the terminal,
-//! `keys.rs` reads keys, and `terminal.rs` sets the terminal up and restores it. `evenkeel queue top` is the same with one tab.
+//! `view.rs` refreshes the screen and acts on keys, `source.rs` reads the table of a tab, `look.rs` sorts, filters and scrolls its rows, `screen.rs` fits
+//! it to the size of the terminal, `keys.rs` reads keys, and `terminal.rs` sets the terminal up and restores it. `evenkeel queue top` is the same with one tab.
 
 mod keys;
+mod look;
 mod screen;
 mod source;
 mod tab;

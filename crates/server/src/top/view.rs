@@ -1,6 +1,7 @@
 //! Shows tabs on a terminal until the user ends it.
 
-use super::keys::{Action, Keys};
+use super::keys::{Action, Keys, action};
+use super::look::Look;
 use super::screen::{Body, screen};
 use super::terminal::{Signals, Terminal};
 use super::{Source, Tab};
@@ -27,33 +28,72 @@ pub(crate) async fn show(
     let mut signals = Signals::new()?;
     let terminal = Terminal::take()?;
     let mut keys = Keys::of_terminal(terminal.has_keys())?;
-    let mut tab = first;
+    let mut view = View { terminal, tabs, tab: first, body: reading(), look: Look::new() };
+    let mut pause = Duration::ZERO;
     loop {
-        // A key ends a reading that Redis or the database has not answered yet.
-        tokio::select! {
-            biased;
-            () = signals.next() => return Ok(true),
-            action = keys.next(tabs, tab) => match action {
-                Action::End => return Ok(true),
-                Action::Open(next) => {
-                    tab = next;
-                    let body = Body::Text("Reading ..".to_owned());
-                    terminal.draw(&screen(tabs, tab, &body, terminal.size()))?;
-                }
-            },
-            refreshed = refresh(source, &terminal, tabs, tab, every) => refreshed?,
+        let reading = read(source, view.tab, pause);
+        tokio::pin!(reading);
+        // A key ends a reading that Redis or the database has not answered yet only if it opens another tab.
+        let body = loop {
+            tokio::select! {
+                biased;
+                () = signals.next() => return Ok(true),
+                key = keys.next() => match action(key, tabs, view.tab, view.look.is_typing) {
+                    Some(Action::End) => return Ok(true),
+                    Some(Action::Open(tab)) => {
+                        view.open(tab)?;
+                        break None;
+                    }
+                    Some(Action::Change(change)) => {
+                        view.look.change(change);
+                        view.draw()?;
+                    }
+                    None => {}
+                },
+                body = &mut reading => break Some(body),
+            }
+        };
+        pause = if body.is_some() { every } else { Duration::ZERO };
+        if let Some(body) = body {
+            view.body = body;
+            view.draw()?;
         }
     }
 }
 
-/// Reads the tab, draws it, and waits until the next refresh is due.
+/// What the terminal shows.
+struct View<'a> {
+    terminal: Terminal,
+    tabs: &'a [Tab],
+    tab: Tab,
+    /// What was read last.
+    body: Body,
+    look: Look,
+}
+
+impl View<'_> {
+    fn open(&mut self, tab: Tab) -> Result<()> {
+        (self.tab, self.body) = (tab, reading());
+        self.look.next_tab();
+        self.draw()
+    }
+
+    fn draw(&mut self) -> Result<()> {
+        let lines = screen(self.tabs, self.tab, &self.body, self.terminal.size(), &mut self.look);
+        self.terminal.draw(&lines)
+    }
+}
+
+fn reading() -> Body {
+    Body::Text("Reading ..".to_owned())
+}
+
+/// Waits until the next reading is due, and reads the tab.
 #[expect(clippy::disallowed_methods, reason = "the refresh interval")]
-async fn refresh(source: &mut Source<'_>, terminal: &Terminal, tabs: &[Tab], tab: Tab, every: Duration) -> Result<()> {
-    let body = match source.refresh(tab).await {
+async fn read(source: &mut Source<'_>, tab: Tab, pause: Duration) -> Body {
+    tokio::time::sleep(pause).await;
+    match source.refresh(tab).await {
         Ok(listing) => Body::Table { time: source.time(), listing },
         Err(error) => Body::Text(source.without_secrets(&format!("{error:#}; retrying"))),
-    };
-    terminal.draw(&screen(tabs, tab, &body, terminal.size()))?;
-    tokio::time::sleep(every).await;
-    Ok(())
+    }
 }

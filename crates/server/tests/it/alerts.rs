@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use testkit::park::{self, sqlite_database};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 
@@ -118,20 +118,31 @@ async fn alerts_fire_when_relay_backlog_and_handler_fail_and_clear_afterwards() 
     watch.until(&[]).await;
 }
 
+/// The next request: its connection, its headers, and the notice in its body.
+async fn request(listener: &TcpListener) -> (TcpStream, String, Value) {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let (mut received, mut part) = (Vec::new(), [0; 4096]);
+    while !received.ends_with(b"}") {
+        let read = stream.read(&mut part).await.unwrap();
+        received.extend_from_slice(&part[..read]);
+    }
+    let text = String::from_utf8(received).unwrap();
+    let (headers, body) = text.split_once("\r\n\r\n").unwrap();
+    (stream, headers.to_ascii_lowercase(), serde_json::from_str(body).unwrap())
+}
+
+async fn respond(mut stream: TcpStream, status: &str) {
+    stream.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).await.unwrap();
+}
+
 /// Answers requests until one was accepted; the first ones are refused. Returns the bodies.
 async fn receive(listener: &TcpListener, refused: usize) -> Vec<Value> {
     let mut bodies = Vec::new();
     while bodies.len() <= refused {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let (mut received, mut part) = (Vec::new(), [0; 4096]);
-        while !received.ends_with(b"}") {
-            let read = stream.read(&mut part).await.unwrap();
-            received.extend_from_slice(&part[..read]);
-        }
-        let status = if bodies.len() < refused { "503 Service Unavailable" } else { "204 No Content" };
-        stream.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).await.unwrap();
-        let text = String::from_utf8(received).unwrap();
-        bodies.push(serde_json::from_str(text.split("\r\n\r\n").nth(1).unwrap()).unwrap());
+        let (stream, headers, body) = request(listener).await;
+        assert!(headers.contains("authorization: basic "), "{headers}");
+        respond(stream, if bodies.len() < refused { "503 Service Unavailable" } else { "204 No Content" }).await;
+        bodies.push(body);
     }
     bodies
 }
@@ -145,8 +156,10 @@ async fn refused_notice_is_repeated_with_the_same_id() {
     queue.job(&json!({})).enqueue().await.unwrap();
     consume(&queue, || Handled::Dead("smtp refused".to_owned()), 1).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let webhook = format!("http://{}/hook", listener.local_addr().unwrap());
+    let webhook = format!("http://ops:secret@{}/hook", listener.local_addr().unwrap());
     let arguments = ["alerts", "watch", "--once", "--every", "100ms", "--redis", &url, "--webhook", &webhook];
+    let of_console = ["--console", "https://ops.example.com/"];
+    let arguments = [&arguments[..], &of_console[..]].concat();
     let (ran, bodies) = tokio::join!(evenkeel_async(&arguments), receive(&listener, 2));
     assert_eq!(ran.code, 1, "an alert fires: {}{}", ran.out, ran.err);
     assert!(ran.out.starts_with("DeadLetters fires for mail: 1 (limit 0): "), "{}", ran.out);
@@ -155,12 +168,42 @@ async fn refused_notice_is_repeated_with_the_same_id() {
         "{}",
         ran.err
     );
+    assert!(!ran.err.contains("secret") && !ran.out.contains("TOPIC"), "{}{}", ran.err, ran.out);
     assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:#?}");
     let notice = &bodies[0];
     assert_eq!(
         (&notice["rule"], &notice["state"], &notice["page"]),
-        (&json!("DeadLetters"), &json!("firing"), &json!("/queues/TOPIC/dead"))
+        (&json!("DeadLetters"), &json!("firing"), &json!("https://ops.example.com/queues/mail/dead"))
     );
+}
+
+/// A notice that the receiver answered with 400 held back every later one for ten minutes.
+#[tokio::test]
+async fn rejected_notice_does_not_hold_back_other_alerts() {
+    let redis = park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", redis.url, redis.prefix);
+    let keel = Keel::connect(&url).await.unwrap();
+    for topic in ["mail", "sms"] {
+        let queue = keel.queue::<Value>(topic).open().await.unwrap();
+        queue.job(&json!({})).enqueue().await.unwrap();
+        consume(&queue, || Handled::Dead("smtp refused".to_owned()), 1).await;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let webhook = format!("http://{}/hook", listener.local_addr().unwrap());
+    let _watch = Watch::start(&["--redis", &url, "--webhook", &webhook]);
+    let (stream, _, first) = request(&listener).await;
+    respond(stream, "400 Bad Request").await;
+    let (mut rejected, mut next) = (1, request(&listener).await);
+    while next.2["subject"] == first["subject"] {
+        rejected += 1;
+        assert!(rejected < 10, "only the rejected notice is sent: {first}");
+        respond(next.0, "400 Bad Request").await;
+        next = request(&listener).await;
+    }
+    respond(next.0, "204 No Content").await;
+    // The rejected one is repeated.
+    let (_, _, again) = request(&listener).await;
+    assert_eq!(again["id"], first["id"]);
 }
 
 #[tokio::test]

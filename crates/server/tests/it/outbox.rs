@@ -101,3 +101,41 @@ async fn missing_outbox_is_a_one_line_error() {
     let wrong = evenkeel(&["outbox", "--database", "redis://localhost", "ls"]);
     assert_eq!((wrong.code, wrong.err.contains("not a database address")), (2, true));
 }
+
+/// A command of another version changed rows whose meaning it does not know.
+#[tokio::test]
+async fn commands_write_only_to_the_schema_that_they_know() {
+    let (database, pool) = outbox().await;
+    let newer = "INSERT INTO evenkeel_migrations (version, name, run_at) VALUES (1000, 'from the future', 0)";
+    for (change, reason) in [
+        (newer, "update this program"),
+        ("DELETE FROM evenkeel_migrations WHERE version IN (10, 1000)", "lacks migration 10"),
+        ("DELETE FROM evenkeel_migrations", "lacks migration 1;"),
+    ] {
+        sqlx::raw_sql(change).execute(&pool).await.unwrap();
+        let inbox = ["inbox", "--database", &database.url, "release", "a", "b", "--skip"];
+        for ran in [
+            run(&database, &["release", WORK, "--skip"]).await,
+            run(&database, &["release", "--topic", "links", "--key", "a", "--resend"]).await,
+            run(&database, &["retry"]).await,
+            run(&database, &["purge", "--older", "1h", "--confirm"]).await,
+            evenkeel_async(&inbox).await,
+        ] {
+            assert_eq!(
+                (ran.code, ran.err.contains(reason), ran.err.lines().count()),
+                (2, true, 1),
+                "{reason}: {}",
+                ran.err
+            );
+        }
+        let doctor = evenkeel_async(&["doctor", &database.url]).await;
+        let line = doctor.out.lines().find(|line| line.contains("  schema  ")).unwrap();
+        assert!(!line.starts_with("  ok") && line.contains(reason), "{line}");
+    }
+    let stats = json(&run(&database, &["stats", "--json"]).await);
+    assert_eq!(
+        (&stats["works"]["parked"], &stats["keys"]["parked"]),
+        (&Value::from(1), &Value::from(1)),
+        "nothing changed"
+    );
+}

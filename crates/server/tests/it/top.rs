@@ -127,6 +127,14 @@ async fn keys_switch_tabs_and_end_the_view() {
         let mut terminal = Terminal::top(&arguments);
         terminal.expect("\x1b[7m 4 locks \x1b[0m");
         terminal.expect("rows not shown");
+        terminal.press(b"G");
+        terminal.expect("of them above");
+        terminal.press(b"/stock/29");
+        terminal.expect("filter: stock/29_");
+        terminal.expect("stock/29/with-a-name");
+        // Escape ends the filter, not the view.
+        terminal.press(ESCAPE);
+        terminal.expect("rows not shown");
         terminal.press(b"2");
         terminal.expect("\x1b[7m 2 streams \x1b[0m");
         terminal.expect("no streams under this prefix");

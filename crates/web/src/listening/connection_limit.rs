@@ -3,7 +3,7 @@
 //! The purpose of a connection is known only after its request has arrived, so none is refused. A connection beyond a limit gets a
 //! reserve slot: it serves one request, which must arrive at once. Idle connections, however many, cannot block a health check.
 
-use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
+use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::HashMap;
@@ -73,8 +73,6 @@ impl ConnectionLimit {
     }
 
     fn of(total_max: usize) -> Self {
-        describe_gauge!("web_connections", "Open connections within the limit");
-        describe_counter!("web_connections_brief_total", "Connections beyond the limit, which served one request each");
         let open = Open {
             total_max,
             per_source_max: total_max / SHARES,

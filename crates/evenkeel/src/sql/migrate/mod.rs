@@ -70,20 +70,36 @@ const WAIT_MAX_SECONDS: u32 = 600;
     reason = "the written-out future is `Send` for every lifetime, so that callers may spawn it"
 )]
 pub fn migrate<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Result<(), SqlError>> + Send {
-    async move {
-        let migrations = MIGRATIONS.iter().map(|(version, name, scripts)| Migration {
-            version: *version,
-            name,
-            script: scripts[DB::KIND as usize],
-            checksum: &[],
-        });
-        let plan = Plan {
-            table: "evenkeel_migrations",
-            migrations: migrations.collect(),
-            format: Format::Own,
-            wait_max_seconds: OWN_WAIT_MAX_SECONDS,
-        };
-        plan.run(pool).await
+    async move { own_plan::<DB>().run(pool).await }
+}
+
+/// Compares the library's tables in the database of `pool` with those that this version expects. Changes nothing. For programs that
+/// operate the tables of others: a program that opens them calls [`migrate`].
+///
+/// # Errors
+/// [`SqlError::NotMigrated`] if there are no tables, [`SqlError::OlderSchema`] if a migration is missing, [`SqlError::NewerSchema`] if
+/// a newer version of the library has upgraded them, [`SqlError::Database`] if they cannot be read.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the written-out future is `Send` for every lifetime, so that callers may spawn it"
+)]
+pub fn check_schema<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Result<(), SqlError>> + Send {
+    async move { own_plan::<DB>().check(pool).await }
+}
+
+/// The library's own migrations.
+fn own_plan<DB: Database>() -> Plan<'static> {
+    let migrations = MIGRATIONS.iter().map(|(version, name, scripts)| Migration {
+        version: *version,
+        name,
+        script: scripts[DB::KIND as usize],
+        checksum: &[],
+    });
+    Plan {
+        table: "evenkeel_migrations",
+        migrations: migrations.collect(),
+        format: Format::Own,
+        wait_max_seconds: OWN_WAIT_MAX_SECONDS,
     }
 }
 

@@ -91,13 +91,27 @@ impl Plan<'_> {
         }
     }
 
+    /// An error unless exactly these migrations are complete.
+    pub(super) async fn check<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Result<(), SqlError> {
+        let mut connection = pool.acquire().await?;
+        match self.missing::<DB>(&mut connection).await? {
+            None => Ok(()),
+            Some((next, _)) => Err(SqlError::OlderSchema { missing: next.version, known: self.known() }),
+        }
+    }
+
+    /// The version of the last of these migrations.
+    fn known(&self) -> i64 {
+        self.migrations.last().map_or(0, |last| last.version)
+    }
+
     /// The first migration that is not complete, and where it stopped.
     async fn missing<DB: Database>(
         &self,
         connection: &mut DB::Connection,
     ) -> Result<Option<(&Migration<'_>, Option<Stopped>)>, SqlError> {
         let recorded = self.recorded::<DB>(connection).await?;
-        let known = self.migrations.last().map_or(0, |last| last.version);
+        let known = self.known();
         for recorded in &recorded {
             let Some(migration) = self.migrations.iter().find(|migration| migration.version == recorded.version) else {
                 if recorded.version > known {

@@ -29,14 +29,19 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Acquisition {
+    #[schema(min_length = 1, max_length = 512)]
     name: String,
     /// 32 hexadecimal digits, drawn at random for this acquisition; the same for a repeat.
+    #[schema(min_length = 32, max_length = 32, pattern = "^[0-9a-fA-F]{32}$")]
     owner: String,
+    #[schema(minimum = 1_000, maximum = 86_400_000)]
     ttl_ms: u32,
     #[serde(default)]
+    #[schema(maximum = 20_000)]
     wait_ms: u32,
-    /// What operators see of the holder.
+    /// What operators see of the holder. At most 1,024 bytes.
     #[serde(default)]
+    #[schema(max_length = 1_024)]
     metadata: String,
     /// A fence that was seen elsewhere: the new one is above it.
     #[serde(default)]
@@ -46,15 +51,20 @@ pub(super) struct Acquisition {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Extension {
+    #[schema(min_length = 1, max_length = 512)]
     name: String,
+    #[schema(min_length = 32, max_length = 32, pattern = "^[0-9a-fA-F]{32}$")]
     owner: String,
+    #[schema(minimum = 1_000, maximum = 86_400_000)]
     ttl_ms: u32,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Freeing {
+    #[schema(min_length = 1, max_length = 512)]
     name: String,
+    #[schema(min_length = 32, max_length = 32, pattern = "^[0-9a-fA-F]{32}$")]
     owner: String,
 }
 

@@ -16,6 +16,7 @@ pub(crate) use ring::Series;
 use super::source::Source;
 use crate::stream::figures::Figures;
 use crate::time::span;
+use crate::trouble;
 use evenkeel::clock::Clock;
 use evenkeel::queue::topic::{Topic, TopicStats};
 use evenkeel::sql::relay::operate::OutboxStats;
@@ -56,6 +57,15 @@ pub(crate) struct Snapshot {
     pub(crate) outbox: Option<OutboxStats>,
     pub(crate) outbox_failed: Option<String>,
     pub(crate) troubles: Vec<Trouble>,
+}
+
+impl Snapshot {
+    /// The topics, those that need attention first, in the order of their names otherwise.
+    pub(crate) fn worst_first(&self) -> Vec<&TopicFigures> {
+        let mut topics: Vec<&TopicFigures> = self.topics.iter().collect();
+        topics.sort_by_key(|topic| std::cmp::Reverse(trouble::of_topic(&topic.stats)));
+        topics
+    }
 }
 
 /// The figures of one topic.

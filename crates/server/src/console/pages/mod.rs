@@ -35,7 +35,7 @@ use web::{Problem, asset};
 pub(crate) struct Assets;
 
 /// What stands unencoded in one segment of a path.
-pub(super) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+pub(crate) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// What a form sends whose visitor has to type the name of the topic or the group.
 #[derive(Deserialize)]

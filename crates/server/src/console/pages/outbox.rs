@@ -208,8 +208,15 @@ fn database(app: &App) -> Result<&Database, Problem> {
     app.source.database.as_ref().ok_or_else(|| Problem::plain(NEEDS_DATABASE))
 }
 
-async fn release(app: &App, what: &OutboxItem, how: ParkedDecision) -> Result<String, Problem> {
+/// The database, unless its tables are those of another version.
+async fn writable(app: &App) -> Result<&Database, Problem> {
     let database = database(app)?;
+    database.check_schema().await.map_err(|error| sql_problem(&error))?;
+    Ok(database)
+}
+
+async fn release(app: &App, what: &OutboxItem, how: ParkedDecision) -> Result<String, Problem> {
+    let database = writable(app).await?;
     let released = match what {
         OutboxItem::Work(work) => on!(database, pool => Outbox::new(pool).release(*work, how).await),
         OutboxItem::Key(topic, key) => on!(database, pool => Outbox::new(pool).release_key(topic, key, how).await),
@@ -227,7 +234,7 @@ async fn release_message(
     message: &[u8],
     how: ParkedMessageDecision,
 ) -> Result<String, Problem> {
-    let released = on!(database(app)?, pool => app.source.keel.inbox(pool).release(group, message, how).await);
+    let released = on!(writable(app).await?, pool => app.source.keel.inbox(pool).release(group, message, how).await);
     let done = match how {
         ParkedMessageDecision::Run => "Released: the message is processed at its next delivery.",
         ParkedMessageDecision::Skip => "Given up: the message is never processed.",

@@ -1,5 +1,5 @@
 //! `/setup`: whether the servers of the source meet the requirements, and which prefixes of its Redis have queues or streams. Both are buttons:
-//! the checks write a key that expires and a temporary table, and the prefixes are found by scanning all keys.
+//! the checks write a key that expires, and the prefixes are found by scanning all keys.
 
 use super::layout::{csrf, page};
 use crate::console::app::App;

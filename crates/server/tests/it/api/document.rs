@@ -1,8 +1,9 @@
 //! The OpenAPI document.
 
+use super::caller::Caller;
 use crate::console::server::Console;
-use crate::program::evenkeel;
-use serde_json::Value;
+use crate::program::{evenkeel, evenkeel_async};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 #[tokio::test]
@@ -35,4 +36,59 @@ async fn openapi_document_has_every_route_of_the_api() {
     assert_eq!(web::documents::dangling_references(&document), Vec::<String>::new());
     let outcome = &document["components"]["schemas"]["Problem"]["properties"]["outcome"];
     assert_eq!(outcome["enum"], serde_json::json!(["none", "partial", "unknown"]), "{document}");
+}
+
+/// A client that was generated from the document learned each limit from a 422.
+#[tokio::test]
+async fn openapi_document_has_the_limits_of_its_fields() {
+    let console = Console::start(false).await;
+    let document: Value = serde_json::from_str(&console.get("/api/v1/openapi.json", "").await.text).unwrap();
+    let schemas = &document["components"]["schemas"];
+    let caller = Caller::local(&console);
+    let owner = "0".repeat(32);
+    let acquire = |field: &str, value: Value| {
+        let mut body = json!({ "name": "stock/7", "owner": owner, "ttl_ms": 1_000, "wait_ms": 0 });
+        body[field] = value;
+        body
+    };
+    let limit = |schema: &str, field: &str, bound: &str| {
+        let found = &schemas[schema]["properties"][field][bound];
+        found.as_u64().unwrap_or_else(|| unreachable!("{schema}.{field} has no {bound}"))
+    };
+    let (ttl_min, ttl_max) = (limit("Acquisition", "ttl_ms", "minimum"), limit("Acquisition", "ttl_ms", "maximum"));
+    let wait_max = limit("Acquisition", "wait_ms", "maximum");
+    for (field, inside, outside) in [
+        ("ttl_ms", json!(ttl_min), json!(ttl_min - 1)),
+        ("ttl_ms", json!(ttl_max), json!(ttl_max + 1)),
+        ("wait_ms", json!(wait_max), json!(wait_max + 1)),
+        ("owner", json!("F".repeat(32)), json!("g".repeat(32))),
+        ("name", json!("n".repeat(512)), json!("n".repeat(513))),
+    ] {
+        // A lock of its own for each, so that no call waits for another one's lease.
+        let mut body = acquire(field, inside);
+        if field != "name" {
+            body["name"] = json!(format!("{field}/{}", body[field]));
+        }
+        assert_eq!(caller.post("/locks/acquire", &body).await.status, 200, "{body}");
+        assert_eq!(
+            caller.post("/locks/acquire", &acquire(field, outside.clone())).await.status,
+            422,
+            "{field}: {outside}"
+        );
+    }
+    let parameters = document["paths"]["/api/v1/sources/{source}/topics/{topic}/jobs"]["get"]["parameters"].as_array();
+    let of_limit = parameters.unwrap().iter().find(|parameter| parameter["name"] == "limit").unwrap();
+    assert_eq!(
+        (&of_limit["schema"]["minimum"], &of_limit["schema"]["maximum"]),
+        (&json!(1), &json!(500)),
+        "{of_limit}"
+    );
+    for (schema, field, bound) in [
+        ("Call", "want", "maximum"),
+        ("Call", "settle", "maxItems"),
+        ("NewJobs", "jobs", "maxItems"),
+        ("NewEntries", "entries", "maxItems"),
+    ] {
+        assert_eq!(limit(schema, field, bound), 100, "{schema}.{field}");
+    }
 }

@@ -125,7 +125,12 @@ async fn pages_forbid_inline_script_and_framing() {
     );
     assert!(!page.text.contains("<script>") && !page.text.contains("style=") && !page.text.contains(" onclick"));
     assert_eq!(console.get("/health/ready", "").await.text, "ready\n");
-    assert!(console.get("/metrics", "").await.text.contains("evenkeel_console_requests_total"));
+    let metrics = console.get("/metrics", "").await.text;
+    assert!(metrics.contains("evenkeel_console_requests_total"));
+    for line in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let name = line.split(' ').next().unwrap();
+        assert!(metrics.contains(&format!("# HELP {name} ")), "{name} has no text");
+    }
 }
 
 #[tokio::test]

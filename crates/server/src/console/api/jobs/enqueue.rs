@@ -27,6 +27,7 @@ const JOBS_MAX: usize = 100;
 #[serde(deny_unknown_fields)]
 #[schema(as = NewJobs)]
 pub(in crate::console::api) struct Jobs {
+    #[schema(min_items = 1, max_items = 100)]
     jobs: Vec<New>,
 }
 

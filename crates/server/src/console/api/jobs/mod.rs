@@ -37,9 +37,13 @@ const LIMIT_MAX: usize = 500;
 #[into_params(parameter_in = Query)]
 pub(super) struct Listing {
     /// `waiting`, `running` or `dead`.
+    #[param(pattern = "^(waiting|running|dead)$")]
     state: Option<String>,
     /// The cursor that the page before returned as `next`.
+    #[param(pattern = "^[0-9]{1,20}:[0-9a-f]{32}$")]
     after: Option<String>,
+    /// Default: 50.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<usize>,
     /// Only the job with this id of its sender.
     sender_id: Option<String>,

@@ -57,6 +57,7 @@ pub(in crate::console::api) async fn resume(
 #[serde(deny_unknown_fields)]
 pub(in crate::console::api) struct Seek {
     /// `start`, `end`, `time` or `entry`.
+    #[schema(pattern = "^(start|end|time|entry)$")]
     to: String,
     /// The time (RFC 3339, or ms since 1970), or the entry (`PARTITION:ID`).
     #[serde(default)]

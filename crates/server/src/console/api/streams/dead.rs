@@ -72,8 +72,8 @@ struct ErrorView {
     operation_id = "list_letters",
     params(
         ("source" = String, Path), ("stream" = String, Path), ("group" = String, Path),
-        ("after" = Option<String>, Query, description = "`next` of the page before"),
-        ("limit" = Option<u16>, Query, description = "1 to 500; default 50"),
+        ("after" = Option<String>, Query, pattern = "^[0-9]{1,5}:[0-9]{1,20}-[0-9]{1,20}$", description = "`next` of the page before"),
+        ("limit" = Option<u16>, Query, minimum = 1, maximum = 500, description = "Default: 50"),
     ),
     responses((status = 200, description = "Done", body = Letters), ReadProblems)
 )]
@@ -110,7 +110,8 @@ fn error(visitor: &Visitor, note: &Note) -> ErrorView {
 #[serde(deny_unknown_fields)]
 #[schema(as = ReplayLetters)]
 pub(in crate::console::api) struct Replay {
-    /// 1 to 500 ids, as `dead` lists them.
+    /// The ids, as `dead` lists them.
+    #[schema(min_items = 1, max_items = 500)]
     ids: Vec<String>,
 }
 
@@ -118,7 +119,8 @@ pub(in crate::console::api) struct Replay {
 #[serde(deny_unknown_fields)]
 #[schema(as = DeleteLetters)]
 pub(in crate::console::api) struct Deletion {
-    /// 1 to 500 ids, as `dead` lists them.
+    /// The ids, as `dead` lists them.
+    #[schema(min_items = 1, max_items = 500)]
     ids: Vec<String>,
     /// The group's name.
     confirm: String,

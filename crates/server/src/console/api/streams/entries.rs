@@ -82,8 +82,8 @@ struct EntryView {
     params(
         ("source" = String, Path), ("stream" = String, Path),
         ("partition" = Option<u16>, Query, description = "Counted from 0; default: that of `after`, or 0"),
-        ("after" = Option<String>, Query, description = "`next` of the page before, in the same partition"),
-        ("limit" = Option<u16>, Query, description = "1 to 500; default 50"),
+        ("after" = Option<String>, Query, pattern = "^[0-9]{1,5}:[0-9]{1,20}-[0-9]{1,20}$", description = "`next` of the page before, in the same partition"),
+        ("limit" = Option<u16>, Query, minimum = 1, maximum = 500, description = "Default: 50"),
     ),
     responses((status = 200, description = "Done", body = Entries), ReadProblems)
 )]
@@ -113,6 +113,7 @@ pub(in crate::console::api) async fn list(at: OnStream, Query(page): Query<Page>
 #[serde(deny_unknown_fields)]
 #[schema(as = NewEntries)]
 pub(in crate::console::api) struct New {
+    #[schema(min_items = 1, max_items = 100)]
     entries: Vec<NewOne>,
 }
 
@@ -121,7 +122,8 @@ pub(in crate::console::api) struct New {
 #[serde(deny_unknown_fields)]
 #[schema(as = NewEntry)]
 struct NewOne {
-    /// Entries of one key are handled in the order in which they were appended.
+    /// Entries of one key are handled in the order in which they were appended. At most 512 bytes.
+    #[schema(max_length = 512)]
     key: String,
     #[schema(value_type = Option<serde_json::Value>)]
     body: Option<Box<RawValue>>,

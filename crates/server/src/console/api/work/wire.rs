@@ -22,16 +22,21 @@ const WORKER_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
 #[serde(deny_unknown_fields)]
 pub(in crate::console::api) struct Call {
     /// Random, drawn at each start: 16 to 64 characters.
+    #[schema(min_length = 16, max_length = 64, pattern = "^[!-~]+$")]
     pub(super) worker: String,
-    /// 1 for the first call; one more with each new call; the same for a repeat.
+    /// 1 for the first call; one more with each new call; the same for a repeat. At most 2^32.
     pub(super) sequence: Wide,
     #[serde(default)]
+    #[schema(max_items = 100)]
     pub(super) settle: Vec<Settlement>,
     /// The most jobs to claim.
+    #[schema(maximum = 100)]
     pub(super) want: usize,
+    #[schema(minimum = 1_000, maximum = 3_600_000)]
     pub(super) lease_ms: u32,
     /// How long to wait for a job, if the call settles none.
     #[serde(default)]
+    #[schema(maximum = 20_000)]
     pub(super) wait_ms: u32,
 }
 
@@ -39,7 +44,9 @@ pub(in crate::console::api) struct Call {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Named {
+    #[schema(pattern = "^[0-9a-f]{32}$")]
     pub(super) id: String,
+    #[schema(pattern = "^[0-9]{1,5}-[0-9a-f]{32}$")]
     pub(super) token: String,
     pub(super) fence: Wide,
 }
@@ -48,7 +55,9 @@ pub(super) struct Named {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settlement {
+    #[schema(pattern = "^[0-9a-f]{32}$")]
     id: String,
+    #[schema(pattern = "^[0-9]{1,5}-[0-9a-f]{32}$")]
     token: String,
     fence: Wide,
     outcome: Word,
@@ -74,13 +83,17 @@ enum Word {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::console::api) struct Pulse {
+    #[schema(min_length = 16, max_length = 64, pattern = "^[!-~]+$")]
     pub(super) worker: String,
+    #[schema(minimum = 1_000, maximum = 3_600_000)]
     pub(super) lease_ms: u32,
-    /// Deliveries whose handler has not begun.
+    /// Deliveries whose handler has not begun. At most 100 together with those of `started`.
     #[serde(default)]
+    #[schema(max_items = 100)]
     pub(super) held: Vec<Named>,
     /// Deliveries whose handler has begun or begins now.
     #[serde(default)]
+    #[schema(max_items = 100)]
     pub(super) started: Vec<Named>,
 }
 

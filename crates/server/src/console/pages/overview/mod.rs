@@ -69,8 +69,7 @@ fn troubles(snapshot: &Snapshot) -> Markup {
 
 /// The topics, those with trouble first.
 fn topics(app: &App, snapshot: &Snapshot, q: &str) -> Markup {
-    let mut topics: Vec<&TopicFigures> = snapshot.topics.iter().filter(|topic| topic.name.contains(q)).collect();
-    topics.sort_by_key(|topic| trouble_rank(topic));
+    let topics: Vec<&TopicFigures> = snapshot.worst_first().into_iter().filter(|topic| topic.name.contains(q)).collect();
     let left_out = topics.len().saturating_sub(TOPICS_MAX);
     html! {
         section.card {
@@ -100,18 +99,6 @@ fn topics(app: &App, snapshot: &Snapshot, q: &str) -> Markup {
                 @if left_out > 0 { p.hint { (number(left_out as u64)) " further queues are not shown; filter by name." } }
             }
         }
-    }
-}
-
-/// 0: the worst.
-fn trouble_rank(topic: &TopicFigures) -> u8 {
-    let total = &topic.stats.total;
-    let is_paused = total.paused_until.is_some();
-    match total {
-        total if total.ready > 0 && total.workers == 0 && !is_paused => 0,
-        total if total.dead > 0 => 1,
-        total if total.ready > 0 && is_paused => 2,
-        _ => 3,
     }
 }
 

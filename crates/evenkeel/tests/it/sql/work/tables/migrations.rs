@@ -2,7 +2,7 @@
 
 use crate::sql::rig::{Rig, Sql, pool};
 use evenkeel::Keel;
-use evenkeel::sql::{SqlError, migrate};
+use evenkeel::sql::{SqlError, check_schema, migrate};
 use futures_util::future::join_all;
 use sqlx::Postgres;
 use testkit::eventually;
@@ -10,6 +10,7 @@ use testkit::eventually;
 on_each! {
     programs_started_at_once_create_the_tables_once
     program_older_than_the_schema_is_rejected
+    schema_check_names_what_differs_and_changes_nothing
     missing_tables_error_says_what_to_do
 }
 
@@ -32,6 +33,22 @@ async fn program_older_than_the_schema_is_rejected<DB: Sql>(rig: Rig<DB>) {
     DB::run(&mut rig.pool.acquire().await.unwrap(), newer).await.unwrap();
     let error = migrate(&rig.pool).await.unwrap_err();
     assert!(matches!(error, SqlError::NewerSchema { found: 1000, .. }), "{error}");
+}
+
+async fn schema_check_names_what_differs_and_changes_nothing<DB: Sql>(rig: Rig<DB>) {
+    check_schema(&rig.pool).await.unwrap();
+    let run = async |text| DB::run(&mut rig.pool.acquire().await.unwrap(), text).await.unwrap();
+    run("INSERT INTO evenkeel_migrations (version, name, run_at) VALUES (1000, 'from the future', 0)").await;
+    let newer = check_schema(&rig.pool).await.unwrap_err();
+    assert!(matches!(newer, SqlError::NewerSchema { found: 1000, .. }), "{newer}");
+    run("DELETE FROM evenkeel_migrations WHERE version IN (3, 1000)").await;
+    let older = check_schema(&rig.pool).await.unwrap_err();
+    assert!(matches!(older, SqlError::OlderSchema { missing: 3, .. }), "{older}");
+    assert!(older.to_string().contains("start a service of this version"), "{older}");
+    let empty = DB::fresh().await;
+    let pool = pool::<DB>(&empty.url, 1).await;
+    let none = check_schema(&pool).await.unwrap_err();
+    assert!(matches!(none, SqlError::NotMigrated), "{none}");
 }
 
 async fn missing_tables_error_says_what_to_do<DB: Sql>(_rig: Rig<DB>) {
