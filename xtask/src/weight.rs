@@ -8,10 +8,8 @@ use anyhow::{Context, Result, bail};
 use std::process::Command;
 
 /// What the programs may consist of. A count that fell is lowered here.
-const LIMITS: &[Weight] = &[
-    Weight { program: "evenkeel", functions: 0, tasks: 0 },
-    Weight { program: "shortlink", functions: 0, tasks: 0 },
-];
+const LIMITS: &[Weight] =
+    &[Weight { program: "evenkeel", functions: 0, tasks: 0 }, Weight { program: "shortlink", functions: 0, tasks: 0 }];
 
 /// By how much a count may exceed its limit, in hundredths.
 const TOLERANCE: usize = 2;
@@ -45,7 +43,10 @@ pub(crate) fn run() -> Result<()> {
     if grown.is_empty() {
         return Ok(());
     }
-    bail!("{}.\nBox the futures that are spawned (`spawn` of `evenkeel-link`), or say in the commit why a limit in xtask/src/weight.rs rises", grown.join("\n"))
+    bail!(
+        "{}.\nBox the futures that are spawned (`spawn` of `evenkeel-link`), or say in the commit why a limit in xtask/src/weight.rs rises",
+        grown.join("\n")
+    )
 }
 
 /// The functions and the task harnesses among the symbols of `nm`.

@@ -30,14 +30,18 @@ pub(super) fn sets(every: bool) -> Result<Vec<String>> {
         return Ok(sets);
     }
     let turn = usize::try_from(shell::turn()?)?;
-    println!("{ROTATING} of {} further feature sets, chosen by the commit (`cargo xtask check --all`: every one)", others.len());
+    println!(
+        "{ROTATING} of {} further feature sets, chosen by the commit (`cargo xtask check --all`: every one)",
+        others.len()
+    );
     sets.extend(chosen(&others, turn));
     Ok(sets)
 }
 
 /// Each feature alone, all but each one, and the combined ones.
 fn others(capabilities: &[String]) -> Vec<String> {
-    let without = |name: &String| capabilities.iter().filter(|other| *other != name).cloned().collect::<Vec<_>>().join(",");
+    let without =
+        |name: &String| capabilities.iter().filter(|other| *other != name).cloned().collect::<Vec<_>>().join(",");
     let combined = COMBINED.iter().map(|set| (*set).to_owned());
     capabilities.iter().cloned().chain(combined).chain(capabilities.iter().map(without)).collect()
 }

@@ -1,7 +1,7 @@
 //! PostgreSQL.
 
-use super::{CONNECT_TIMEOUT, Dialect, MIGRATIONS, POOL, Pools};
 use super::migrations::migrations;
+use super::{CONNECT_TIMEOUT, Dialect, MIGRATIONS, POOL, Pools};
 use crate::store::StoreError;
 use evenkeel::sql::run_migrations;
 use web::sql::{postgres_pool, server_options};

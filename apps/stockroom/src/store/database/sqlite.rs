@@ -1,7 +1,7 @@
 //! SQLite: one connection writes, several read.
 
-use super::{Dialect, MIGRATIONS, Pools};
 use super::migrations::migrations;
+use super::{Dialect, MIGRATIONS, Pools};
 use crate::store::StoreError;
 use evenkeel::sql::run_migrations;
 use sqlx::sqlite::SqlitePoolOptions;

@@ -2,7 +2,7 @@
 
 use super::caller::Caller;
 use crate::console::server::Console;
-use crate::program::{evenkeel, evenkeel_async};
+use crate::program::evenkeel;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

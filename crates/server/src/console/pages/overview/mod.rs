@@ -69,7 +69,8 @@ fn troubles(snapshot: &Snapshot) -> Markup {
 
 /// The topics, those with trouble first.
 fn topics(app: &App, snapshot: &Snapshot, q: &str) -> Markup {
-    let topics: Vec<&TopicFigures> = snapshot.worst_first().into_iter().filter(|topic| topic.name.contains(q)).collect();
+    let topics: Vec<&TopicFigures> =
+        snapshot.worst_first().into_iter().filter(|topic| topic.name.contains(q)).collect();
     let left_out = topics.len().saturating_sub(TOPICS_MAX);
     html! {
         section.card {
