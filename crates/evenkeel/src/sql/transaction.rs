@@ -74,7 +74,7 @@ impl<DB: Database> PoolTransaction<DB> {
         // In a task that continues if the caller is dropped: the connection would have to be closed otherwise.
         let statement = statement.into_sql_str();
         let connection = pool.acquire().await?;
-        let begun = tokio::spawn(Self::begin_with(connection, statement).in_current_span());
+        let begun = evenkeel_link::support::spawn(Self::begin_with(connection, statement).in_current_span());
         // The task ends early only with its runtime.
         begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
     }

@@ -28,7 +28,7 @@ async fn lane() -> (Lane, Pin<Box<dyn Future<Output = ()>>>) {
         MultiplexedConnection::new_with_config(&login, socket, AsyncConnectionConfig::new().set_response_timeout(None))
             .await;
     let (connection, driver) = made.unwrap_or_else(|error| unreachable!("{error}"));
-    let task = || tokio::spawn(pending::<()>()).abort_handle();
+    let task = || crate::support::spawn(pending::<()>()).abort_handle();
     let lane = Lane {
         number: 0,
         connection,

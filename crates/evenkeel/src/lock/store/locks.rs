@@ -72,7 +72,7 @@ impl Locks {
             return;
         }
         let store = self.store.clone();
-        tokio::spawn(async move {
+        evenkeel_link::support::spawn(async move {
             if let Ok(Some((address, policy))) = store.eviction().await {
                 tracing::warn!(
                     %address,
