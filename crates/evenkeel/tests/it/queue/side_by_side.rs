@@ -6,5 +6,5 @@ use testkit::conformance::queue::side_by_side::Queues;
 
 #[tokio::test]
 async fn model_and_scripts_reply_alike() -> anyhow::Result<()> {
-    compare::<Queues>(3_000).await
+    compare::<Queues>(10_000).await
 }

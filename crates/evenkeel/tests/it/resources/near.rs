@@ -35,5 +35,5 @@ async fn large_near_values_take_as_much_memory_as_they_count() {
 /// An entry counts more than its value: what surrounds it takes most of the memory.
 #[tokio::test]
 async fn small_near_values_take_as_much_memory_as_they_count() {
-    grows_by(4 << 20, 40_000, 20).await;
+    grows_by(8 << 20, 80_000, 20).await;
 }

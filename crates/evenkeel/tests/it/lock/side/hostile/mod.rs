@@ -146,7 +146,7 @@ async fn misbehave(round: &mut Round, site: &Arc<Site>) {
         }
         let hold_max = if behavior.needs_time() { Duration::from_secs(round.number(5, 60)) } else { LONG };
         // A row expires on the real clock; what is not released must not be free soon.
-        let ttl = if family == Family::Row { LONG } else { TTL };
+        let ttl = if family == Family::Row { LONG } else { TTL.min(hold_max) };
         let request = Request::new(family, &name).terms(|terms| terms.ttl(ttl).max_hold(hold_max));
         let request = if round.chance(40) { request.smallest() } else { request };
         let polls = usize::try_from(round.number(0, 12)).unwrap();
