@@ -120,7 +120,9 @@ impl Replayer {
         if !guard("replay_before_publish") {
             return Ok(());
         }
-        for batch in self.ledger.everything(self.clock.now()).chunks(BATCH_MAX) {
+        // A batch above the limit of the link would be rejected, and no epoch would ever be opened.
+        let batch_max = BATCH_MAX.min(epoch.in_flight_max());
+        for batch in self.ledger.everything(self.clock.now()).chunks(batch_max) {
             let sent = batch.iter().map(|pending| self.replay(pending, Some(epoch)));
             for answer in join_all(sent).await {
                 // An invalidation that the server rejects for this key alone stays pending, and the key is not read from the

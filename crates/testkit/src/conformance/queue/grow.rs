@@ -245,7 +245,11 @@ pub async fn new_shards_inherit_the_settings<Q: GrowSteps>(rig: &Rig<Q>) -> Resu
     rig.queue.set_limits(&rig.shard, limits).await?;
     rig.queue.pause(&rig.shard, None).await?;
     let inherited = close(rig).await?;
-    assert_eq!(inherited.limits, Limits { jobs_max: Some(2), bytes_max: None }, "its half, rounded down: both together keep the limit");
+    assert_eq!(
+        inherited.limits,
+        Limits { jobs_max: Some(2), bytes_max: None },
+        "its half, rounded down: both together keep the limit"
+    );
     assert_eq!(close(rig).await?, inherited, "a repeat does not halve it again");
     grown(rig).await?;
     let paused = rig.queue.stats(&other(rig)).await?.paused_until;

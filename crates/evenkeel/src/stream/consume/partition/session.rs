@@ -119,7 +119,7 @@ impl<T: Send + Sync + 'static> Session<T> {
                 (&self.worker.run.core.base.name, &self.worker.run.group, self.worker.number);
             match running {
                 0 => {
-                    tracing::info!(%stream, %group, partition, "the consumer is no longer current in a partition; it joins again")
+                    tracing::info!(%stream, %group, partition, "the consumer is no longer current in a partition; it joins again");
                 }
                 running => tracing::warn!(
                     %stream, %group, partition, running,

@@ -162,8 +162,9 @@ async fn refuse_dead_letters(rig: &Rig, dead_log: &str) -> String {
     let send = async |cmd: &redis::Cmd| rig.command(dead_log.as_bytes(), cmd).await;
     send(redis::cmd("XGROUP").arg("CREATE").arg(dead_log).arg("test").arg("$").arg("MKSTREAM")).await;
     send(redis::cmd("XGROUP").arg("DESTROY").arg(dead_log).arg("test")).await;
-    let last = send(redis::cmd("XREVRANGE").arg(dead_log).arg("+").arg("-").arg("COUNT").arg(1)).await;
     send(redis::cmd("XSETID").arg(dead_log).arg(LAST_ID)).await;
+    // Only now, because a settlement may have added a letter before.
+    let last = send(redis::cmd("XREVRANGE").arg(dead_log).arg("+").arg("-").arg("COUNT").arg(1)).await;
     let last: Vec<(String, Vec<Vec<u8>>)> = redis::from_redis_value(last).unwrap();
     last.into_iter().next().map_or_else(|| "0-1".to_owned(), |(id, _)| id)
 }

@@ -56,5 +56,5 @@ impl Row {
 
 /// Whether a version is the absence of the row.
 fn is_deletion(version: u64) -> bool {
-    version % 4 == 0
+    version.is_multiple_of(4)
 }

@@ -31,13 +31,13 @@ pub async fn time_in_the_past_means_now<Q: QueueSteps>(rig: &Rig<Q>) -> Result<(
     rig.given(&[job("a"), past("b")]).await?;
     rig.given(&[NewJob { when: When::In(9_000), ..past("c") }]).await?;
     let moved = Reschedule { id: job("c").id, when: Some(When::At(now - 1)), body: None, codec: None };
-    assert_eq!(rig.queue.reschedule(&rig.shard, &[moved.clone()]).await?, [Rescheduled::Changed]);
+    assert_eq!(rig.queue.reschedule(&rig.shard, std::slice::from_ref(&moved)).await?, [Rescheduled::Changed]);
     let claimed = rig.claim(&mut Consumer::default(), 10).await?;
     let due: Vec<(String, u64)> = claimed.iter().map(|delivered| (plain(delivered), delivered.due_at)).collect();
     assert_eq!(due, ["a", "b", "c"].map(|name| (name.to_owned(), now)));
     let seconds = When::At(now / 1_000);
-    let refused = rig.enqueue(NewJob { when: seconds, ..job("d") }).await.unwrap_err().to_string();
-    assert!(refused.contains("multiply it by 1,000"), "{refused}");
+    let refused = rig.enqueue(NewJob { when: seconds, ..job("d") }).await;
+    assert!(matches!(&refused, Err(error) if error.to_string().contains("multiply it by 1,000")), "{refused:?}");
     assert!(rig.queue.reschedule(&rig.shard, &[Reschedule { when: Some(seconds), ..moved }]).await.is_err());
     assert_eq!(rig.enqueue(NewJob { when: When::At(0), ..job("e") }).await?, Enqueued::Created);
     Ok(())

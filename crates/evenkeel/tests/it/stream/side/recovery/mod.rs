@@ -243,7 +243,12 @@ async fn late_entry_of_a_stopped_relay_hides_no_kept_entry<DB: Tested>(rig: Rig,
     let shop = process(&rig, &database).await;
     let (sender, mut seen) = mpsc::unbounded_channel();
     place(&shop, &database, "a", &["1"]).await;
-    shop.0.relay(&database.pool).sinks(Sinks::to(Recorder(sender))).run_once().await.unwrap();
+    shop.0
+        .relay(&database.pool)
+        .sinks(Sinks::none().route("evenkeel.stream/", Recorder(sender)))
+        .run_once()
+        .await
+        .unwrap();
     let mut late = seen.recv().await.unwrap();
     place(&shop, &database, "a", &["2"]).await;
     relay(&shop, &database).await;
