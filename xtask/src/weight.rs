@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// What the programs may consist of. A count that fell is lowered here.
 const LIMITS: &[Weight] =
-    &[Weight { program: "evenkeel", functions: 0, tasks: 0 }, Weight { program: "shortlink", functions: 0, tasks: 0 }];
+    &[Weight { program: "evenkeel", functions: 185_024, tasks: 79 }, Weight { program: "shortlink", functions: 165_227, tasks: 78 }];
 
 /// By how much a count may exceed its limit, in hundredths.
 const TOLERANCE: usize = 2;

@@ -43,6 +43,7 @@ mod tests {
             (stats.total.ready, stats.total.workers, stats.total.dead) = (ready, workers, dead);
             (stats.total.oldest_due, stats.total.now) = (Some(1), 9_000);
             stats.total.paused_until = paused;
+            stats.shards = vec![stats.total.clone()];
             of_topic(&stats).0
         };
         assert_eq!([rank(5, 0, 9, None), rank(5, 1, 9, None), rank(5, 1, 0, None)], [3, 2, 1]);

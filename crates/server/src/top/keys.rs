@@ -94,12 +94,11 @@ pub(super) fn action(key: Key, tabs: &[Tab], current: Tab, is_typing: bool) -> O
     let (place, number) = (tabs.iter().position(|tab| *tab == current)?, tabs.len());
     let change = |change| Some(Action::Change(change));
     let place = match key {
-        Key::Interrupt => return Some(Action::End),
         Key::Character(letter) if is_typing => return change(Change::Letter(letter)),
         Key::Backspace if is_typing => return change(Change::Remove),
         Key::Enter if is_typing => return change(Change::Keep),
         Key::Escape if is_typing => return change(Change::Clear),
-        Key::Escape | Key::Character('q' | 'Q') => return Some(Action::End),
+        Key::Interrupt | Key::Escape | Key::Character('q' | 'Q') => return Some(Action::End),
         Key::Up | Key::Character('k') => return change(Change::Up),
         Key::Down | Key::Character('j') => return change(Change::Down),
         Key::PageUp => return change(Change::PageUp),

@@ -286,12 +286,7 @@ async fn lost_group_is_behind() {
     fixture.append(1).await;
     fixture.handle_all().await;
     let lag = fixture.stream(&["lag", "orders"]).await;
-    assert!(lag.code == 0 && lag.out.contains("active"), "{}", lag.out);
-    // As if its last consumer had been away for longer than consumers are remembered.
-    for partition in 0..2 {
-        redis.command::<()>(&["DEL", &format!("{{evenkeel:s:orders:{partition}}}:g:billing:seen")]).await.unwrap();
-    }
-    let lag = fixture.stream(&["lag", "orders"]).await;
+    // Its consumer has given its partitions back: "active" would say that the group is read.
     assert!(lag.code == 0 && lag.out.contains("no consumer"), "{}", lag.out);
     let log = "{evenkeel:s:orders:0}:log";
     redis.command::<()>(&["XGROUP", "DESTROY", log, "billing"]).await.unwrap();
