@@ -65,10 +65,10 @@ pub(crate) fn git(arguments: &[&str]) -> Result<Option<String>> {
     Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 
-/// A number by which a commit chooses its part of what no commit runs as a whole.
+/// The number of commits, by which successive commits choose successive parts of what no commit runs as a whole.
 pub(crate) fn turn() -> Result<u32> {
-    let head = git(&["rev-parse", "HEAD"])?.unwrap_or_default();
-    Ok(u32::from_str_radix(head.get(..6).unwrap_or("0"), 16).unwrap_or(0))
+    let count = git(&["rev-list", "--count", "HEAD"])?.unwrap_or_default();
+    Ok(count.trim().parse().unwrap_or(0))
 }
 
 /// Finds a program on the PATH, or in the usual folders of servers.
