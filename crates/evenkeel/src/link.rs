@@ -9,5 +9,6 @@
 //! specifies its states and guarantees.
 
 pub use evenkeel_link::{
-    Blocking, EndReason, Epoch, Link, LinkError, LinkOptions, LinkState, Notification, Script, Subscription, Tracking,
+    Blocking, EndReason, Epoch, Library, Link, LinkError, LinkOptions, LinkState, Notification, Script, Subscription,
+    Tracking,
 };

@@ -34,5 +34,5 @@ pub use error::LinkError;
 pub use link::{EpochHook, Link};
 pub use options::LinkOptions;
 pub use push::{Notification, Pulse, Push, PushListener, Subscription, Tracked, Tracking};
-pub use script::Script;
+pub use script::{Library, Script};
 pub use token::Token;

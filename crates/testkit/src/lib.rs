@@ -42,3 +42,9 @@ pub use collector::{Collector, ExportedSpan};
 pub use door::Door;
 pub use eventually::{eventually, eventually_within};
 pub use trace::{CommandTrace, Trace, TracedCommand};
+
+/// The command by which a program calls a step: that of a function, or with `EVENKEEL_FUNCTIONS=off` that of a script.
+pub fn step_command() -> &'static str {
+    let are_off = std::env::var("EVENKEEL_FUNCTIONS").is_ok_and(|value| value == "off");
+    if are_off { "EVALSHA" } else { "FCALL" }
+}

@@ -119,7 +119,7 @@ fn scripts() -> Vec<&'static Script> {
     let capabilities: &[&[&'static Script]] = &[
         &evenkeel_protocol::process::redis::SCRIPTS,
         #[cfg(feature = "cache")]
-        &evenkeel_protocol::cache::redis::scripts(),
+        &evenkeel_protocol::cache::redis::SCRIPTS,
         #[cfg(feature = "queue")]
         &evenkeel_protocol::queue::redis::SCRIPTS,
         #[cfg(feature = "stream")]

@@ -2,11 +2,12 @@
 
 use super::connect::Connected;
 use crate::clock::Clock;
+use crate::epoch::Epoch;
 use crate::epoch::health::Health;
+use crate::epoch::loaded::is_unknown;
 use crate::epoch::shared::Shared;
-use crate::epoch::{Epoch, evalsha};
 use crate::error::LinkError;
-use crate::script::Script;
+use crate::script::{Call, Script};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Pipeline, RedisResult, Value};
 use std::future::Future;
@@ -73,15 +74,18 @@ impl Blocking {
         args: &[&[u8]],
         block: Duration,
     ) -> Result<Value, LinkError> {
-        let call = evalsha(script, keys, args);
-        match self.command(&call, block).await {
-            // The script cache was flushed (SCRIPT FLUSH); no part of the script was executed.
-            Err(LinkError::Refused { code, .. }) if code == "NOSCRIPT" => {
-                self.command(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), Duration::ZERO).await?;
-                self.command(&call, block).await
-            }
-            answer => answer,
+        let call = Call { script, keys, args };
+        let answer = self.command(&self.epoch.loaded.command(&call), block).await;
+        if !is_unknown(&answer) {
+            return answer;
         }
+        self.load_again(script).await?;
+        self.command(&self.epoch.loaded.command(&call), block).await
+    }
+
+    /// Loads a step that the server does not know: no part of it was executed.
+    async fn load_again(&self, script: &'static Script) -> Result<(), LinkError> {
+        self.epoch.loaded.load_again(script, self.epoch.lane(b""), None).await
     }
 
     /// Runs a script and, in the same write, a command that waits for replication or persistence of its writes (`WAIT`, `WAITAOF`).
@@ -97,22 +101,23 @@ impl Blocking {
         wait: &Cmd,
         block: Duration,
     ) -> Result<(Value, Value), LinkError> {
-        let mut calls = Pipeline::new();
-        calls.add_command(evalsha(script, keys, args)).add_command(wait.clone());
+        let call = Call { script, keys, args };
         for attempt in 0..2 {
+            let mut calls = Pipeline::new();
+            calls.add_command(self.epoch.loaded.command(&call)).add_command(wait.clone());
             let mut open = self.take()?;
             let answers = self.answer(open.connection.send_packed_commands(&calls, 0, 2), block).await?;
             self.open = Some(open);
             let [ran, waited] = <[Value; 2]>::try_from(answers)
                 .map_err(|answers| LinkError::Unexpected(format!("{} answers to two commands", answers.len())))?;
-            match ran {
-                // The script cache was flushed (SCRIPT FLUSH); no part of the script was executed.
-                Value::ServerError(error) if error.code() == "NOSCRIPT" && attempt == 0 => {
-                    self.command(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), Duration::ZERO).await?;
-                }
-                Value::ServerError(error) => return Err(error.into()),
-                ran => return Ok((ran, waited)),
+            let ran = match ran {
+                Value::ServerError(error) => Err(error.into()),
+                ran => Ok(ran),
+            };
+            if !is_unknown(&ran) || attempt > 0 {
+                return Ok((ran?, waited));
             }
+            self.load_again(script).await?;
         }
         Err(LinkError::Unexpected(format!("{} is not known right after it was loaded", script.name())))
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod health;
 pub(crate) mod heartbeat;
+pub(crate) mod loaded;
 pub(crate) mod open;
 pub(crate) mod server_clock;
 pub(crate) mod server_errors;
@@ -13,9 +14,10 @@ pub use health::EndReason;
 pub use state::LinkState;
 
 use self::health::Health;
+use self::loaded::Loaded;
 use self::server_errors::ServerErrors;
 use super::error::LinkError;
-use super::script::Script;
+use super::script::{Call, Script};
 use crate::connection::lane::Lane;
 use crate::connection::response_timeout::ResponseTimeout;
 use crate::push::tracking::Tracking;
@@ -34,8 +36,7 @@ pub struct Epoch {
     /// The connection for subscriptions, opened when it is first needed.
     pub(crate) listening: OnceCell<Lane>,
     pub(crate) health: Arc<Health>,
-    /// The scripts that were loaded when the epoch was opened.
-    pub(crate) scripts: Box<[&'static Script]>,
+    pub(crate) loaded: Loaded,
     pub(crate) server_errors: ServerErrors,
 }
 
@@ -146,9 +147,9 @@ impl Epoch {
         response_timeout: Option<&ResponseTimeout>,
     ) -> Result<T, LinkError> {
         let lane = self.lane(keys.first().copied().unwrap_or_default());
-        let call = evalsha(script, keys, args);
-        let answer = self.server_errors.call(lane, (script, &call), &self.scripts, response_timeout).await?;
-        let answer = answer.extract_error().map_err(|error| LinkError::from_redis(&error))?;
+        let answer = self.loaded.run(lane, &Call { script, keys, args }, response_timeout).await;
+        self.server_errors.check(script, &answer);
+        let answer = answer?.extract_error().map_err(|error| LinkError::from_redis(&error))?;
         redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("{}: {error}", script.name())))
     }
 
@@ -172,14 +173,4 @@ impl Epoch {
         self.health.end(reason);
         self.all_lanes().for_each(Lane::close);
     }
-}
-
-pub(crate) fn evalsha(script: &Script, keys: &[&[u8]], args: &[&[u8]]) -> Cmd {
-    let bytes: usize = keys.iter().chain(args).map(|part| part.len()).sum();
-    let mut cmd = Cmd::with_capacity(3 + keys.len() + args.len(), bytes + 64);
-    cmd.arg("EVALSHA").arg(script.sha1()).arg(keys.len());
-    for part in keys.iter().chain(args) {
-        cmd.arg(*part);
-    }
-    cmd
 }

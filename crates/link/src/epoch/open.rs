@@ -2,6 +2,7 @@
 
 use super::Epoch;
 use super::health::Health;
+use super::loaded::Loaded;
 use super::server_errors::ServerErrors;
 use super::shared::Shared;
 use crate::connection::connect::{Connected, Connector};
@@ -14,7 +15,7 @@ use crate::push::{subscribe, tracking};
 use crate::server::identity::{self, Identity};
 use crate::support::guard::guard;
 use crate::support::spawn;
-use redis::{Pipeline, PushInfo, Value};
+use redis::PushInfo;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
@@ -73,22 +74,13 @@ pub(crate) async fn open(shared: &Shared) -> Result<Arc<Epoch>, OpenError> {
         Err(refusal) => return Err(too_old(&lanes[0], connector.address(), refusal).await.into()),
     };
     identity.check(connector.address())?;
-    load_scripts(shared, &lanes[0]).await?;
+    let loaded = Loaded::load(&shared.options.scripts, &lanes[0]).await?;
     let asked = shared.server_clock.asked();
     shared.server_clock.learn(asked, &lanes[0].probe(&redis::cmd("TIME")).await?);
     let (lanes, tracking) = (lanes.into(), shared.options.tracking);
-    let (scripts, server_errors) = (shared.options.scripts.clone().into(), ServerErrors::default());
-    let listening_lane = OnceCell::new();
-    let epoch = Arc::new(Epoch {
-        number,
-        identity,
-        lanes,
-        tracking,
-        listening: listening_lane,
-        health,
-        scripts,
-        server_errors,
-    });
+    let (server_errors, listening_lane) = (ServerErrors::default(), OnceCell::new());
+    let epoch =
+        Arc::new(Epoch { number, identity, lanes, tracking, listening: listening_lane, health, loaded, server_errors });
     if !shared.subscriptions.is_empty() {
         subscribe::renew(shared, listening(shared, &epoch).await?).await?;
     }
@@ -155,26 +147,6 @@ async fn too_old(lane: &Lane, address: String, refusal: LinkError) -> LinkError 
         Some(version) if identity::is_too_old(&version) => LinkError::TooOld { address, version },
         _ => refusal,
     }
-}
-
-async fn load_scripts(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
-    if shared.options.scripts.is_empty() {
-        return Ok(());
-    }
-    let mut pipeline = Pipeline::with_capacity(shared.options.scripts.len());
-    for script in &shared.options.scripts {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(script.text());
-    }
-    for (script, answer) in shared.options.scripts.iter().zip(lane.call_many(&pipeline, None).await?) {
-        if let Value::ServerError(error) = answer {
-            let LinkError::Refused { code, message } = error.into() else { continue };
-            return Err(LinkError::Refused {
-                code,
-                message: format!("{message} (loading the script {})", script.name()),
-            });
-        }
-    }
-    Ok(())
 }
 
 async fn run_hooks(shared: &Shared, epoch: &Epoch) -> Result<(), OpenError> {

@@ -15,26 +15,20 @@ use redis::{FromRedisValue, Pipeline, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The functions that all scripts share.
-const SHARED: &[&str] = &[HEADER, ENTRY];
-const HEADER: &str = include_str!("header.lua");
-const ENTRY: &str = include_str!("entry.lua");
+scripts! {
+    /// The scripts of the cache, to be loaded on every epoch.
+    pub const SCRIPTS in "";
+    library "cache" of ["header", "entry"];
 
-static LEASE: Script = Script::with_shared("lease-1", SHARED, include_str!("scripts/lease-1.lua"));
-static FILL: Script = Script::with_shared("fill-1", SHARED, include_str!("scripts/fill-1.lua"));
-static ABANDON: Script = Script::with_shared("abandon-1", SHARED, include_str!("scripts/abandon-1.lua"));
-static INVALIDATE: Script = Script::with_shared(
-    "invalidate-1",
-    &[include_str!("unless_absent.lua"), HEADER, ENTRY],
-    include_str!("scripts/invalidate-1.lua"),
-);
-static BEGIN_WRITE: Script = Script::with_shared("begin_write-1", SHARED, include_str!("scripts/begin_write-1.lua"));
-static RENEW_WRITE: Script = Script::with_shared("renew_write-1", SHARED, include_str!("scripts/renew_write-1.lua"));
-static END_WRITE: Script = Script::with_shared("end_write-1", SHARED, include_str!("scripts/end_write-1.lua"));
-
-/// The scripts of the cache, for the link to load on every epoch.
-pub fn scripts() -> [&'static Script; 7] {
-    [&LEASE, &FILL, &ABANDON, &INVALIDATE, &BEGIN_WRITE, &RENEW_WRITE, &END_WRITE]
+    // Rejected as a whole by a Redis server that is out of memory.
+    static LEASE = "lease-1", "", ["header", "entry"];
+    static FILL = "fill-1", "", ["header", "entry"];
+    static BEGIN_WRITE = "begin_write-1", "", ["header", "entry"];
+    // Invalidations, and what ends a lease or a window, must succeed when Redis is out of memory.
+    static INVALIDATE = "invalidate-1", "allow-oom", ["header", "entry"];
+    static ABANDON = "abandon-1", "allow-oom", ["header", "entry"];
+    static RENEW_WRITE = "renew_write-1", "allow-oom", ["header", "entry"];
+    static END_WRITE = "end_write-1", "allow-oom", ["header", "entry"];
 }
 
 /// The steps of one cache over a link.

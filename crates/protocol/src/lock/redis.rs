@@ -14,6 +14,7 @@ use std::sync::Arc;
 scripts! {
     /// All scripts of this module, to be loaded on every epoch.
     pub(crate) const SCRIPTS in "";
+    library "lock" of ["record"];
 
     // Rejected as a whole by a Redis server that is out of memory.
     static ACQUIRE = "acquire-3", "", ["record"];

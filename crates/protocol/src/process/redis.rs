@@ -8,15 +8,18 @@ use super::steps::{
     Stored,
 };
 use async_trait::async_trait;
-use evenkeel_link::{Link, LinkError, Script};
+use evenkeel_link::{Link, LinkError};
 use redis::Value;
 use std::time::Duration;
 
-static REPORT: Script = Script::with("report-2", "", &[], include_str!("scripts/report-2.lua"));
-static REPORTS: Script = Script::with("reports-1", "no-writes", &[], include_str!("scripts/reports-1.lua"));
+scripts! {
+    /// The scripts of process reports.
+    pub const SCRIPTS in "";
+    library "process" of [];
 
-/// The scripts of process reports.
-pub const SCRIPTS: [&Script; 2] = [&REPORT, &REPORTS];
+    static REPORT = "report-2", "", [];
+    static REPORTS = "reports-1", "no-writes", [];
+}
 
 /// The response time-out of a report. It is shorter than that of most links, which therefore do not count it as silence of the server.
 const REPORT_TIMEOUT: Duration = Duration::from_millis(500);

@@ -19,6 +19,7 @@ use super::steps::{
     SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked, Worker,
 };
 use crate::args::Args;
+use crate::foreign::Checked;
 use async_trait::async_trait;
 use bulk::Bulk;
 use bytes::Bytes;
@@ -34,13 +35,14 @@ pub struct RedisQueue {
     link: Link,
     senders: Senders,
     bulk: Bulk,
+    checked: Checked<Shard>,
 }
 
 impl RedisQueue {
     /// The steps over this link.
     #[must_use]
     pub fn new(link: Link) -> Self {
-        Self { link, senders: Senders::default(), bulk: Bulk::default() }
+        Self { link, senders: Senders::default(), bulk: Bulk::default(), checked: Checked::default() }
     }
 
     /// The link of the steps.
@@ -68,7 +70,18 @@ impl RedisQueue {
         reply::enqueue(self.run(&scripts::ENQUEUE, shard, call::enqueue(jobs)).await?)
     }
 
+    /// Before the first call of an epoch: fails if another program has written to the keys of the shard. A call that meets such a value
+    /// later may have done a part of its work.
+    async fn check_types(&self, shard: &Shard) -> Result<(), QueueError> {
+        let check = async {
+            self.link.run::<Value>(&scripts::TYPES, &[shard.tag().as_bytes()], &[]).await?;
+            Ok(())
+        };
+        self.checked.once(&self.link, shard, check).await
+    }
+
     async fn run(&self, script: &'static Script, shard: &Shard, args: Args) -> Result<Value, QueueError> {
+        self.check_types(shard).await?;
         if args.len() > bulk::SHARED_BYTES_MAX {
             let size = u64::try_from(args.len()).unwrap_or(u64::MAX);
             return Ok(self.bulk.run(&self.link, script, shard, &args, size).await?);

@@ -9,6 +9,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "After a SCRIPT FLUSH every script fails until the next reconnect.",
         "link::commands::script_survives_a_script_flush",
     ),
+    mutant(
+        "link_functions_refused",
+        "A server that refuses functions, by its rights or its configuration, is not usable.",
+        "link::functions::server_that_refuses_functions_runs_scripts",
+    ),
     mutant("link_role", "A replica is taken for the primary.", "roles::replica_is_rejected_at_connect"),
     mutant(
         "link_other_server",

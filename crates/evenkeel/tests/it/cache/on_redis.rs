@@ -75,15 +75,15 @@ async fn invalidation_succeeds_when_redis_is_out_of_memory() {
     let slow = granted(cache.lease(Why::Below(1)).await);
     set_memory(&server, "1").await;
     cache.expire().await;
-    assert_eq!(cache.bytes().await, None);
+    assert!(cache.bytes().await.is_some(), "the invalidated entry stays");
     let refused = redis.steps().lease(KEY, &asked(Why::Miss)).await.unwrap_err();
     let CacheError::Link(refused) = refused else { panic!("{refused:?}") };
     assert!(refused.is_retryable(), "{refused}");
     set_memory(&server, "0").await;
-    assert_eq!(cache.fill(slow, "v1").await, Filled::Gone);
+    assert_eq!(cache.fill(slow, "v1").await, Filled::Superseded);
 }
 
-/// The entry holds another writer's window: deleting it would let readers load before that writer commits.
+/// The entry holds another writer's window: deleting it would let readers load before that writer commits. Invalidations and ends of windows work on a full server.
 #[tokio::test]
 async fn out_of_memory_keeps_the_open_window() {
     let (server, redis) = without_memory().await;
@@ -92,14 +92,11 @@ async fn out_of_memory_keeps_the_open_window() {
     cache.begin(first).await;
     cache.begin(second).await;
     set_memory(&server, "1").await;
-    assert!(redis.steps().invalidate(KEY, &expiring()).await.is_err());
-    assert!(redis.steps().end_write(KEY, first, &expiring()).await.is_err());
+    redis.steps().invalidate(KEY, &expiring()).await.unwrap();
     assert_eq!(cache.header().await.windows.len(), 2);
-    set_memory(&server, "0").await;
     assert_eq!(cache.end(first).await, Ended::Closed);
-    set_memory(&server, "1").await;
+    assert_eq!(cache.header().await.windows.len(), 1);
     assert_eq!(cache.end(second).await, Ended::Closed);
-    assert_eq!(cache.bytes().await, None);
     set_memory(&server, "0").await;
     let Leased::Granted(grant) = cache.lease(Why::Miss).await else { panic!("no window is open any more") };
     assert_eq!(cache.fill_with(loaded(grant, "v2")).await, Filled::Stored);

@@ -9,7 +9,7 @@ use redis::{Pipeline, Value};
 use std::time::Duration;
 
 static COUNT: Script = Script::new("count-1", "return redis.call('INCRBY', KEYS[1], ARGV[1])");
-static NOW: Script = Script::new("now-1", "return now_ms()");
+static NOW: Script = Script::new("now-1", "return now_ms(KEYS[1])");
 static BROKEN: Script = Script::new("broken-1", "return redis.call('NOSUCH', KEYS[1])");
 static WORDS: Script = Script::new("words-1", "return {'a', 'b'}");
 

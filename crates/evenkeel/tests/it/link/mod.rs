@@ -5,6 +5,7 @@ mod blocking;
 mod commands;
 mod extremes;
 mod flow;
+mod functions;
 mod harness;
 mod hooks;
 mod hostile;

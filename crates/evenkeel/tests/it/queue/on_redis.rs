@@ -117,11 +117,12 @@ async fn full_redis_can_be_drained() -> Result<()> {
     Ok(())
 }
 
-/// An operator flushed the server's scripts: nothing of the call was executed, and the link sends the scripts again.
+/// An operator flushed the server's functions and scripts: nothing of the call was executed, and the link sends them again.
 #[tokio::test]
-async fn queue_survives_script_flush() -> Result<()> {
+async fn queue_survives_flush_of_functions_and_scripts() -> Result<()> {
     let (redis, rig, _link) = own(RedisOptions::new()).await?;
     rig.given(&[job("a")]).await?;
+    redis.command::<()>(&["FUNCTION", "FLUSH"]).await?;
     redis.command::<()>(&["SCRIPT", "FLUSH"]).await?;
     assert_eq!(rig.claimable(1).await?, ["a"]);
     assert_eq!(rig.state(job("a").id).await?, Some(State::Leased));

@@ -4,7 +4,7 @@
 --      6 window ms, 7 suspect ms, 8 schema if created
 -- Replies 1 open: ms left · 2 busy: ms until the first of the other windows expires
 -- Cost O(size of the entry). A repeat with the same token finds its window and changes nothing.
-local now, token, lag = now_ms(), ARGV[1], tonumber(ARGV[5])
+local now, token, lag = now_ms(KEYS[1]), ARGV[1], tonumber(ARGV[5])
 local e = open_entry(KEYS[1], now) or create_entry(now, ARGV[2], tonumber(ARGV[8]), now)
 local first
 for _, window in ipairs(e.windows) do

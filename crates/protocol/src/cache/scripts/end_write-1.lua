@@ -3,7 +3,7 @@
 -- ARGV 1 token, 2 new generation, 3 floor (8 bytes or empty), 4 retain ms (empty: purge), 5 replicas' lag ms (0: none)
 -- Replies 1 closed · 0 it had expired, its entry was gone, or this call is a repeat
 -- Cost O(size of the entry). A repeat finds no window, replies 0 and invalidates again.
-local now = now_ms()
+local now = now_ms(KEYS[1])
 local e, why = open_entry(KEYS[1], now)
 if not e then
   if why ~= 'nothing' then redis.call('DEL', KEYS[1]) end
@@ -17,4 +17,5 @@ for _, window in ipairs(e.windows) do
 end
 e.windows = others
 invalidate_entry(e, now, ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
-return save_invalidated(KEYS[1], e, now) or closed
+save_entry(KEYS[1], e, now)
+return closed

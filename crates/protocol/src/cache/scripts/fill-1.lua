@@ -5,7 +5,7 @@
 --      13 spare ms
 -- Replies 1 stored · 2 superseded · 3 below the floor · 4 gone
 -- Cost O(size of the entry). A repeat stores the same value again.
-local now, ordinal, at, version, lag = now_ms(), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[12])
+local now, ordinal, at, version, lag = now_ms(KEYS[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[12])
 local e = open_entry(KEYS[1], now)
 if not e then return 4 end -- guard: fill_presence
 if e.generation ~= ARGV[1] then return 2 end -- guard: fill_generation

@@ -5,7 +5,7 @@
 -- Replies 1 granted: generation, ordinal, time, primary required · 2 already stored: the entry · 3 wait, 4 failing, 5 writing: ms ·
 --      6 other schema
 -- Cost O(size of the entry). A repeat with the same token gets the same grant.
-local now, token, generation, why, schema, lag = now_ms(), ARGV[1], ARGV[2], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+local now, token, generation, why, schema, lag = now_ms(KEYS[1]), ARGV[1], ARGV[2], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local lease_until, life_until = now + ARGV[3], now + ARGV[4]
 local function grant(e, at) return { 1, e.generation, e.granted, at, may_lack_writes(e, lag, at) and 1 or 0 } end
 local e, stored = open_entry(KEYS[1], now)

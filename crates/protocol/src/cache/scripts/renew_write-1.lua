@@ -3,7 +3,7 @@
 -- ARGV 1 token, 2 window ms
 -- Replies ms left · 0 lost: roll back
 -- Cost O(size of the entry). A repeat renews again.
-local now = now_ms()
+local now = now_ms(KEYS[1])
 local e = open_entry(KEYS[1], now)
 for _, window in ipairs(e and e.windows or {}) do
   if window[1] == ARGV[1] then

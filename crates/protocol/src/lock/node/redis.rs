@@ -8,31 +8,23 @@ use crate::lock::steps::{Acquire, FENCE_MAX, LockSteps, Release, Released};
 use crate::pattern::escaped;
 use async_trait::async_trait;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::{Link, LinkError, LinkOptions, Script, Token};
+use evenkeel_link::{Link, LinkError, LinkOptions, Token};
 use parking_lot::Mutex;
 use redis::Value;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-macro_rules! before {
-    ($source:literal, $name:literal, $flags:literal, $($shared:literal),+) => {
-        Script::with(
-            $name,
-            $flags,
-            &[include_str!("../shared/record.lua"), $(include_str!(concat!("shared/", $shared, ".lua"))),+],
-            include_str!(concat!("../scripts/", $source, ".lua")),
-        )
-    };
+scripts! {
+    /// All scripts, to be loaded on every epoch.
+    pub(crate) const SCRIPTS in "../";
+    library "redlock" of ["record"];
+
+    static ACQUIRE = ("shared/member.lua") "redlock-acquire-4" from "../scripts/acquire-3.lua", "", ["record"];
+    static REJOIN = ("shared/member.lua") ("shared/rejoin.lua") "redlock-rejoin-5" from "../scripts/acquire-3.lua", "", ["record"];
+    static RELEASE = ("shared/tombstone.lua") "redlock-release-4" from "../scripts/release-3.lua", "allow-oom", ["record"];
+    static MEMBERSHIP = "membership-1" from "scripts/membership-1.lua", "allow-oom", [];
+    static ADMIT = "admit-1" from "scripts/admit-1.lua", "allow-oom", [];
 }
-
-static ACQUIRE: Script = before!("acquire-3", "redlock-acquire-4", "", "member");
-static REJOIN: Script = before!("acquire-3", "redlock-rejoin-5", "", "member", "rejoin");
-static RELEASE: Script = before!("release-3", "redlock-release-4", "allow-oom", "tombstone");
-static MEMBERSHIP: Script = Script::with("membership-1", "allow-oom", &[], include_str!("scripts/membership-1.lua"));
-static ADMIT: Script = Script::with("admit-1", "allow-oom", &[], include_str!("scripts/admit-1.lua"));
-
-/// All scripts, to be loaded on every epoch.
-pub(crate) const SCRIPTS: [&Script; 5] = [&ACQUIRE, &REJOIN, &RELEASE, &MEMBERSHIP, &ADMIT];
 
 /// Keys examined by one `SCAN` call.
 const SCAN_COUNT: usize = 500;

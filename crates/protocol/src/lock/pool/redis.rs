@@ -13,6 +13,7 @@ use evenkeel_link::{Link, Token};
 scripts! {
     /// All scripts, to be loaded on every epoch.
     pub(crate) const SCRIPTS in "";
+    library "pool" of ["pool", "queue"];
 
     // Rejected as a whole by a Redis server that is out of memory.
     static ACQUIRE = "pool_acquire-1", "", ["pool", "queue"];

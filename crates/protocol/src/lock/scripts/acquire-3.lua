@@ -4,33 +4,34 @@
 -- Replies {fence, lease left, 1 if another program's value was replaced, else 0} granted
 -- · {0, ms, 0} not before so many ms: held, cooling, or the turn of another process
 -- Cost O(log waiting processes). Safe to repeat: an owner gets the reply of its grant.
-local held = open(KEYS[1])
-if held and held.owner == ARGV[1] and now < held.ends then return { held.fence, held.ends - now, 0 } end -- guard: lock_acquire_repeat
-local last, turn, turn_ends = ledger(KEYS[2])
+local s = call_of(KEYS[1])
+local stored = redis.call('MGET', KEYS[1], KEYS[2])
+local held, last, turn, turn_ends = opened(s, stored[1]), ledger(s, stored[2])
+if held and held.owner == ARGV[1] and s.now < held.ends then return { held.fence, held.ends - s.now, 0 } end -- guard: lock_acquire_repeat
 local wait_ms = 0
-if held then wait_ms = held.ends + held.cooling - now end
-if wait_ms <= 0 and turn == ARGV[2] and now < turn_ends and others(KEYS[3], turn) > 0 then
-  wait_ms = turn_ends - now
+if held then wait_ms = held.ends + held.cooling - s.now end
+if wait_ms <= 0 and turn == ARGV[2] and s.now < turn_ends and others(s, KEYS[3], turn) > 0 then
+  wait_ms = turn_ends - s.now
 end
 if wait_ms > 0 then
-  if held and held.from_future then place(KEYS[1], held) end
-  if ARGV[7] == '1' then wait(KEYS[3], ARGV[2]) end
+  if held and held.from_future then place(s, KEYS[1], held) end
+  if ARGV[7] == '1' then wait(s, KEYS[3], ARGV[2], KEYS[2], last, turn, turn_ends) end
   return { 0, wait_ms, 0 }
 end
 local lease, hold = tonumber(ARGV[3]), tonumber(ARGV[5])
 local limit = 0
 if hold > 0 then
-  limit = now + hold
+  limit = s.now + hold
   lease = math.min(lease, hold)
 end
 local fence = 1
 fence = math.max(fence, last + 1) -- guard: lock_fence_previous
-fence = math.max(fence, now * 1000) -- guard: lock_fence_time
+fence = math.max(fence, s.now * 1000) -- guard: lock_fence_time
 fence = math.max(fence, tonumber(ARGV[6]) + 1) -- guard: lock_fence_floor
-strange(ask('ZREM', KEYS[3], ARGV[2]))
-note(KEYS[2], fence, NO_OWNER, 0)
+if turn_ends > 0 then strange(s, ask('ZREM', KEYS[3], ARGV[2])) end
+note(KEYS[2], fence, NO_OWNER, math.min(turn_ends, WAITED))
 local taken = { metadata = ARGV[8] }
-taken.owner, taken.fence, taken.ends, taken.lease = ARGV[1], fence, now + lease, lease
-taken.cooling, taken.since, taken.limit = tonumber(ARGV[4]), now, limit
-place(KEYS[1], taken)
-return { fence, lease, is_foreign and 1 or 0 }
+taken.owner, taken.fence, taken.ends, taken.lease = ARGV[1], fence, s.now + lease, lease
+taken.cooling, taken.since, taken.limit = tonumber(ARGV[4]), s.now, limit
+place(s, KEYS[1], taken)
+return { fence, lease, s.is_foreign and 1 or 0 }

@@ -4,7 +4,7 @@
 -- Replies 1 stored · 0 another program's value is under the key of the times: nothing was written
 -- Cost O(log n). A repeat stores it again.
 if type(redis.pcall('ZCARD', KEYS[1])) == 'table' then return 0 end -- guard: process_times_foreign
-local now = now_ms()
+local now = now_ms(KEYS[1])
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 local function forget(gone)

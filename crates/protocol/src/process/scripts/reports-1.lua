@@ -4,7 +4,7 @@
 -- Replies now, number of processes (-1: another program's value is under the key), then for each its name, its time, and its report:
 -- nothing if it has expired, 0 if it is another program's value. A name that is too long is replied as ''
 -- Cost O(log n + processes). Writes nothing.
-local now = now_ms()
+local now = now_ms(KEYS[1])
 local from, to = string.format('%.0f', now - ARGV[4]), string.format('%.0f', now)
 local known = redis.pcall('ZCOUNT', KEYS[1], from, to)
 if type(known) == 'table' then return { now, -1 } end -- guard: process_times_foreign

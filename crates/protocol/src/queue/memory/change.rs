@@ -40,9 +40,8 @@ impl ShardState {
 
     pub(crate) fn reschedule(&mut self, now: u64, changes: &[Reschedule]) -> Vec<Rescheduled> {
         let lease_now = self.lease_clock(now);
-        let before = self.earliest();
         let answers = changes.iter().map(|change| self.reschedule_one(now, lease_now, change)).collect();
-        self.leave_markers(now, before);
+        self.announce(now);
         answers
     }
 
@@ -86,7 +85,6 @@ impl ShardState {
 
     pub(crate) fn rescue(&mut self, now: u64, rescue: Rescue) -> Rescued {
         let lease_now = self.lease_clock(now);
-        let before = self.earliest();
         let lease_expired = self.leased.iter().take_while(|(deadline, _)| *deadline <= lease_now);
         let lease_expired: Vec<JobId> = lease_expired.take(rescue.limit).map(|(_, id)| *id).collect();
         let mut jobs = Vec::with_capacity(lease_expired.len());
@@ -95,7 +93,7 @@ impl ShardState {
                 jobs.push((id, self.rescue_one(now, id, job, rescue)));
             }
         }
-        self.leave_markers(now, before);
+        self.announce(now);
         self.forget_silent_workers(lease_now);
         let next_lease_expiry_ms = self.leased.first().map(|(deadline, _)| deadline.saturating_sub(lease_now));
         Rescued { jobs, next_lease_expiry_ms }

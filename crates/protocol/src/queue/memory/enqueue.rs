@@ -8,11 +8,8 @@ use evenkeel_link::support::guard;
 
 impl ShardState {
     pub(crate) fn enqueue(&mut self, now: u64, jobs: &[NewJob]) -> Vec<Enqueued> {
-        let before = self.earliest();
-        let answers: Vec<Enqueued> = jobs.iter().map(|job| self.enqueue_one(now, job)).collect();
-        if answers.contains(&Enqueued::Created) {
-            self.leave_markers(now, before);
-        }
+        let answers = jobs.iter().map(|job| self.enqueue_one(now, job)).collect();
+        self.announce(now);
         answers
     }
 
@@ -59,7 +56,6 @@ impl ShardState {
         if held != tick.seen {
             return Ticked::Elsewhere(held);
         }
-        let before = self.earliest();
         for new in &tick.jobs {
             if self.live(new.id).is_none() {
                 let due = due_at(new.when, now);
@@ -68,14 +64,13 @@ impl ShardState {
             }
         }
         self.schedules.insert(tick.schedule, tick.last);
-        self.leave_markers(now, before);
+        self.announce(now);
         Ticked::Moved
     }
 
     pub(crate) fn put(&mut self, now: u64, puts: &[Put]) -> Vec<PutAnswer> {
-        let before = self.earliest();
         let answers = puts.iter().map(|put| self.put_one(now, put)).collect();
-        self.leave_markers(now, before);
+        self.announce(now);
         answers
     }
 

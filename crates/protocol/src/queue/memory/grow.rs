@@ -82,7 +82,6 @@ impl ShardState {
     }
 
     fn receive(&mut self, now: u64, from: u16, transfers: &[Transfer]) -> Result<u64, QueueError> {
-        let before = self.earliest();
         let mut last = self.last_received.get(&from).copied().unwrap_or(0);
         for transfer in transfers {
             if transfer.sequence == last + 1 {
@@ -91,7 +90,7 @@ impl ShardState {
             }
         }
         self.last_received.insert(from, last);
-        self.leave_markers(now, before);
+        self.announce(now);
         Ok(last)
     }
 
@@ -110,6 +109,9 @@ impl ShardState {
         match Record::decode(&transfer.record)? {
             Record::Live(job) => {
                 let state = Priority::ALL.get(usize::from(place)).map_or(State::Dead, |at| State::Waiting(*at));
+                if state != State::Dead {
+                    self.added.insert((usize::from(place), id));
+                }
                 self.place(id, job, state, score);
             }
             Record::Ended(completion) => self.record_completion(id, completion),

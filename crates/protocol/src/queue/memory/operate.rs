@@ -40,10 +40,9 @@ impl ShardState {
         let kept = self.redrives.get(&call.redrive).filter(|kept| kept.retain_until > now);
         let (cutoff, filter, taken) =
             kept.map_or_else(|| (now, call.filter.clone(), 0), |kept| (kept.cutoff, kept.filter.clone(), kept.taken));
-        let before = self.earliest();
         let verdicts: Vec<RedriveVerdict> =
             call.ids.iter().map(|id| self.redrive_one(now, call, cutoff, *id)).collect();
-        self.leave_markers(now, before);
+        self.announce(now);
         let new = verdicts.iter().filter(|verdict| **verdict == RedriveVerdict::Taken).count();
         let taken = taken + u64::try_from(new).unwrap_or(0);
         self.redrives.insert(call.redrive, RedriveState { cutoff, filter: filter.clone(), taken, retain_until });
@@ -111,6 +110,7 @@ impl ShardState {
 
     pub(crate) fn resume(&mut self, now: u64) {
         self.paused_until = None;
-        self.leave_markers(now, None);
+        self.leave_markers(now, 0..self.due.len());
+        self.markers = self.markers.max(u64::from(self.earliest().is_some()));
     }
 }

@@ -22,11 +22,10 @@ impl ShardState {
             return Settled::Done(self.repeat(now, lease_now, call));
         }
         self.fence_floor = self.fence_floor.max(call.fence_floor);
-        let before = self.earliest();
         let verdicts: Vec<Verdict> =
             call.settlements.iter().map(|(receipt, outcome)| self.settle(now, receipt, outcome)).collect();
         let deliveries = if self.paused(now).is_some() { Vec::new() } else { self.claim(now, lease_now, call) };
-        self.leave_markers(now, before);
+        self.leave_markers(now, 0..self.due.len());
         let ids = deliveries.iter().map(|delivered| delivered.receipt.id).collect();
         let answer = StoredReply { sequence: call.sequence, token: call.token, verdicts: verdicts.clone(), ids };
         self.answers.insert(call.worker, answer);

@@ -41,6 +41,8 @@ pub(crate) struct ShardState {
     /// The expiries of completion records, unique keys and redrives.
     pub(crate) expiries: BTreeSet<(u64, Expiring)>,
     pub(crate) markers: u64,
+    /// The jobs that the current call has added to the waiting ones, by priority.
+    pub(crate) added: BTreeSet<(usize, JobId)>,
     /// The server time that the last step with leases saw, and the sum of its backward jumps.
     pub(crate) seen: Option<u64>,
     pub(crate) back: u64,
@@ -151,8 +153,9 @@ impl ShardState {
     pub(crate) fn wait_after_crash(&mut self, id: JobId, mut job: Box<Job>, due: u64) {
         job.token = None;
         (job.started, job.shielded) = (false, false);
-        let state = State::Waiting(job.spec.priority);
-        self.place(id, job, state, due);
+        let priority = job.spec.priority;
+        self.added.insert((priority as usize, id));
+        self.place(id, job, State::Waiting(priority), due);
     }
 
     /// Ends a job that was removed; a completion record is stored if its id may be sent again.
@@ -223,18 +226,29 @@ impl ShardState {
         due.take(limit).count()
     }
 
-    /// Adds markers for the jobs that are due now, and one if the earliest due time has moved forward.
-    pub(crate) fn leave_markers(&mut self, now: u64, earliest_before: Option<u64>) {
+    /// Adds markers for the priorities to which the call has added jobs.
+    pub(crate) fn announce(&mut self, now: u64) {
+        let priorities: BTreeSet<usize> = self.added.iter().map(|(priority, _)| *priority).collect();
+        self.leave_markers(now, priorities);
+    }
+
+    /// Adds markers for these priorities: one for each job that is due, and one if a job that the call has added is the first of its
+    /// priority.
+    pub(crate) fn leave_markers(&mut self, now: u64, priorities: impl IntoIterator<Item = usize>) {
+        let added = std::mem::take(&mut self.added);
         if self.paused(now).is_some() {
             return;
         }
-        let ready = self.ready(now, usize::try_from(MARKERS_MAX).unwrap_or(usize::MAX));
-        let earlier = match (self.earliest(), earliest_before) {
-            (Some(earliest), Some(before)) => earliest < before,
-            (Some(_), None) => true,
-            (None, _) => false,
-        };
-        self.markers = self.markers.max(u64::try_from(ready).unwrap_or(MARKERS_MAX)).max(u64::from(earlier));
+        let most = usize::try_from(MARKERS_MAX).unwrap_or(usize::MAX);
+        let (mut ready, mut is_first) = (0, false);
+        for priority in priorities {
+            let index = &self.due[priority];
+            let due = index.iter().take_while(|(due, _)| *due <= now).take(most).count();
+            is_first |= due == 0 && index.first().is_some_and(|(_, id)| added.contains(&(priority, *id)));
+            ready += due;
+        }
+        let ready = u64::try_from(ready.min(most)).unwrap_or(MARKERS_MAX);
+        self.markers = self.markers.max(ready).max(u64::from(is_first));
     }
 
     /// Waiting and leased jobs.

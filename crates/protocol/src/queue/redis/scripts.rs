@@ -3,6 +3,10 @@
 scripts! {
     /// All scripts, to be loaded on every epoch.
     pub const SCRIPTS in "../";
+    library "queue" of [
+        "shard", "record", "consume/lease", "place", "end", "notes", "preview", "wake", "accept", "grow", "leaving",
+        "consume/settle", "consume/suspects", "consume/claim", "consume/answer", "consume/silent",
+    ];
 
     // Rejected as a whole by a Redis server that is out of memory, because they need memory.
     pub(crate) static ENQUEUE = "enqueue-1" in "enqueue", "", ["shard", "record", "place", "wake", "accept", "grow"];
@@ -40,6 +44,7 @@ scripts! {
     pub(crate) static LIST = "list-1" in "look", "no-writes", ["shard"];
     pub(crate) static PREVIEWS = "previews-1" in "look", "no-writes", ["shard", "record", "place", "preview"];
     pub(crate) static POSITION = "position-1" in "look", "no-writes", ["shard", "record", "place", "preview"];
+    pub(crate) static TYPES = "types-1" in "look", "no-writes", ["shard"];
     pub(crate) static STATS = "stats-1" in "look", "no-writes", ["shard", "wake"];
     pub(crate) static LEAVING = "leaving-1" in "grow", "no-writes", ["shard"];
 }

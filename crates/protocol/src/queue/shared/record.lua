@@ -1,6 +1,6 @@
 -- Decodes and encodes heads of records and completion records; docs/spec/queue.md has the tables of offsets.
 -- Cost O(1), the body is never copied.
-local NO_OWNER, NO_VERSION = string.rep('\0', 16), string.rep('\0', 8)
+local NO_OWNER, NO_VERSION = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0', '\0\0\0\0\0\0\0\0'
 local STARTED, DISCARD, NOTES, LEASE_EXPIRED = 4, 8, 16, 32
 -- Flags in the byte of the fields, whose lower half says which optional fields follow the head.
 local SHIELDED, ALONE, FIELDS = 16, 32, 15
@@ -18,16 +18,16 @@ local function bytes_of(key, last)
 end
 
 -- The head of a record, with its optional fields.
-local function head_of(id)
-  return bytes_of(JOB .. id, HEAD_LAST)
+local function head_of(s, id)
+  return bytes_of(s.job .. id, HEAD_LAST)
 end
 
 -- The job in a record; or nil and, for a completion record that has not expired: how it ended, version, expiry, end time.
-local function open(raw)
+local function open(s, raw)
   local format = raw and string.byte(raw, 1)
   if format == 2 then
     local _, how, _, version, ended, until_ms = struct.unpack('>BBHc8I6I6', raw)
-    if until_ms == 0 or until_ms > NOW then return nil, how, version, until_ms, ended end
+    if until_ms == 0 or until_ms > s.now then return nil, how, version, until_ms, ended end
   end
   if format ~= 1 then return nil end
   -- With all fields, so that the table is allocated once.

@@ -1,19 +1,32 @@
--- The keys of a shard, its settings, the time, and the changes of the counters that a call makes.
+-- What a call knows of its shard: the keys, the settings, the time, and the changes of the counters that it makes.
 -- Cost O(1).
-local call, tag = redis.call, KEYS[1]
-local DUE = { [0] = tag .. ':due:0', tag .. ':due:1', tag .. ':due:2', tag .. ':due:3' }
-local LEASED, DEAD, JOB, META = tag .. ':leased', tag .. ':dead', tag .. ':job:', tag .. ':meta'
-local FOREVER = 9007199254740991
-local NOW = now_ms()
+local FOREVER, SMALL = 9007199254740991, 8192
 local SETTINGS = { 'seen', 'back', 'paused', 'floor', 'bytes', 'jobs_max', 'bytes_max', 'shards', 'record_max' }
-local meta, totals = { jobs_max = FOREVER, bytes_max = FOREVER }, {}
-for at, held in ipairs(call('HMGET', META, unpack(SETTINGS))) do
-  meta[SETTINGS[at]] = tonumber(held or meta[SETTINGS[at]] or 0)
+
+-- `counter`: the one that the step raises; with it, a call writes all that it changes by one command.
+local function shard_of(tag, argv, counter)
+  local s = {
+    tag = tag, argv = argv, now = now_ms(tag), meta_key = tag .. ':meta', job = tag .. ':job:',
+    leased = tag .. ':leased', dead = tag .. ':dead', workers = tag .. ':workers', wake = tag .. ':wake',
+    due = { [0] = tag .. ':due:0', tag .. ':due:1', tag .. ':due:2', tag .. ':due:3' },
+    meta = { jobs_max = FOREVER, bytes_max = FOREVER }, totals = {}, fields = {}, added = {},
+  }
+  local meta, held = s.meta, redis.call('HMGET', s.meta_key, counter or 'bytes', unpack(SETTINGS))
+  for at, field in ipairs(SETTINGS) do meta[field] = tonumber(held[at + 1] or meta[field] or 0) end
+  if counter then meta[counter] = tonumber(held[1] or 0) end
+  -- The upper bound of the record lengths. It is reset when the shard is empty; a shard without it uses the length of all records.
+  s.noted_max = meta.record_max
+  if meta.bytes == 0 then meta.record_max = SMALL elseif s.noted_max == 0 then meta.record_max = meta.bytes end
+  return s
 end
 
 -- A value of another type, which another program has put under the key of a record, reads as absent: the record is gone.
-local ask = call
-ask = redis.pcall -- guard: queue_foreign_record
+local function ask(...)
+  local run = redis.call
+  run = redis.pcall -- guard: queue_foreign_record
+  return run(...)
+end
+
 local function is_foreign(reply)
   if type(reply) ~= 'table' or not reply.err then return false end
   if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then error(reply) end
@@ -22,17 +35,17 @@ end
 
 -- Rejects the call, before it writes, if another program has put a value of another type under the key of an index of jobs, or under one
 -- of the given keys (two sorted sets, a hash). Most shards lack four of the indexes, and one command shows that.
-local function check_types(other, another, hash)
-  call('ZCARD', DUE[2])
-  call('ZCARD', LEASED)
-  if other then call('ZCARD', other) end
-  if another then call('ZCARD', another) end
-  if hash then call('HLEN', hash) end
-  if call('EXISTS', DUE[0], DUE[1], DUE[3], DEAD) == 0 then return end
-  call('ZCARD', DUE[0])
-  call('ZCARD', DUE[1])
-  call('ZCARD', DUE[3])
-  call('ZCARD', DEAD)
+local function check_types(s, other, another, hash)
+  redis.call('ZCARD', s.due[2])
+  redis.call('ZCARD', s.leased)
+  if other then redis.call('ZCARD', other) end
+  if another then redis.call('ZCARD', another) end
+  if hash then redis.call('HLEN', hash) end
+  if redis.call('EXISTS', s.due[0], s.due[1], s.due[3], s.dead) == 0 then return end
+  redis.call('ZCARD', s.due[0])
+  redis.call('ZCARD', s.due[1])
+  redis.call('ZCARD', s.due[3])
+  redis.call('ZCARD', s.dead)
 end
 
 -- A whole number as an argument: Redis would format it with 17 digits, which takes longer than most commands.
@@ -40,35 +53,53 @@ local function text(number)
   return string.format('%d', number)
 end
 
--- The upper bound of the record lengths. It is reset when the shard is empty; a shard without it uses the length of all records.
-local SMALL, noted_max = 8192, meta.record_max
-if meta.bytes == 0 then meta.record_max = SMALL elseif noted_max == 0 then meta.record_max = meta.bytes end
+-- Sets a field of the shard's hash when the call is over.
+local function set(s, field, value)
+  s.fields[#s.fields + 1] = field
+  s.fields[#s.fields + 1] = value
+end
 
-local function note_size(size)
-  meta.record_max = math.max(meta.record_max, size)
-  if meta.record_max == noted_max then return end
-  noted_max = meta.record_max
-  call('HSET', META, 'record_max', text(noted_max))
+local function note_size(s, size)
+  s.meta.record_max = math.max(s.meta.record_max, size)
+  s.sized = true
 end
 
 -- The priorities that may have waiting jobs. Most topics use only the normal one.
-local function in_use()
-  return call('EXISTS', DUE[0], DUE[1], DUE[3]) == 0 and { 2 } or { 0, 1, 2, 3 }
+local function in_use(s)
+  s.used = s.used or (redis.call('EXISTS', s.due[0], s.due[1], s.due[3]) == 0 and { 2 } or { 0, 1, 2, 3 })
+  return s.used
 end
 
-local function add(total, by)
-  totals[total] = (totals[total] or 0) + by
+-- Adds a job to the waiting ones of a priority.
+local function add_waiting(s, priority, id, due)
+  redis.call('ZADD', s.due[priority], text(due), id)
+  local added = s.added[priority] or {}
+  added[id], s.added[priority] = true, added
+  if due <= s.now then added.ready = true end
+  if priority ~= 2 then s.used = { 0, 1, 2, 3 } end
+end
+
+local function add(s, total, by)
+  s.totals[total] = (s.totals[total] or 0) + by
 end
 
 -- Whether the records are above the topic's limit with so many bytes more.
-local function above_limit(bytes)
+local function above_limit(s, bytes)
   local above = false
-  above = bytes > 0 and meta.bytes + (totals.bytes or 0) + bytes > meta.bytes_max -- guard: queue_bytes_max
+  above = bytes > 0 and s.meta.bytes + (s.totals.bytes or 0) + bytes > s.meta.bytes_max -- guard: queue_bytes_max
   return above
 end
 
-local function save_totals()
-  for total, by in pairs(totals) do
-    if by ~= 0 then call('HINCRBY', META, total, by) end
+-- Writes what the call has changed: settings and counters.
+local function save(s)
+  if s.sized and s.meta.record_max ~= s.noted_max then set(s, 'record_max', text(s.meta.record_max)) end
+  for total, by in pairs(s.totals) do
+    local held = s.meta[total]
+    if by ~= 0 and held then
+      set(s, total, text(held + by))
+    elseif by ~= 0 then
+      redis.call('HINCRBY', s.meta_key, total, by)
+    end
   end
+  if #s.fields > 0 then redis.call('HSET', s.meta_key, unpack(s.fields)) end
 end

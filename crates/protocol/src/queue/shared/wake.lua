@@ -1,42 +1,68 @@
--- The next due time, and the markers that wake consumers.
--- Cost O(log n).
-local WAKE, MARKERS_MAX = tag .. ':wake', 8
+-- The markers that wake consumers: one for each job that is due, at most 8, and one if a job that the call has added is the first of its
+-- priority, so that a consumer sets its timer. Cost O(log n).
+local MARKERS_MAX = 8
 
--- The earliest due time, and those of the priorities in use.
-local function earliest()
-  local first, each = nil, {}
-  for _, priority in ipairs(in_use()) do
-    local due = tonumber(call('ZRANGE', DUE[priority], '0', '0', 'WITHSCORES')[2])
-    each[priority] = due
-    if due and (not first or due < first) then first = due end
+-- The first job of a priority, and its due time.
+local function first_of(s, priority)
+  local first = redis.call('ZRANGE', s.due[priority], '0', '0', 'WITHSCORES')
+  return first[1], tonumber(first[2])
+end
+
+-- The number of due jobs of a priority; without one, whether the first job was added by this call.
+local function ready_in(s, priority, id, due)
+  local added = s.added[priority] or {}
+  if added.ready or (due and due <= s.now) then return redis.call('ZCOUNT', s.due[priority], '-inf', text(s.now)), false end
+  return 0, id and added[id] or false
+end
+
+-- Fills the markers up to a number. They are popped in the order of their scores, so that those that are left have the lowest numbers.
+-- Another program's value under their key costs the wake-ups: consumers poll.
+local function fill_markers(s, number)
+  if number == 0 or s.meta.paused > s.now then return end
+  local markers = {}
+  for marker = 1, math.min(number, MARKERS_MAX) do markers[2 * marker - 1], markers[2 * marker] = text(-marker), text(marker) end
+  is_foreign(redis.pcall('ZADD', s.wake, 'NX', unpack(markers))) -- guard: queue_wake_markers
+end
+
+-- For the priorities to which the call has added jobs.
+local function announce(s)
+  local ready, is_first = 0, false
+  for priority, added in pairs(s.added) do
+    local id, due
+    if not added.ready then id, due = first_of(s, priority) end
+    local number, first = ready_in(s, priority, id, due)
+    ready, is_first = ready + number, is_first or first
   end
-  return first, each
+  fill_markers(s, math.max(ready, is_first and 1 or 0))
+end
+
+-- For all priorities; returns the earliest due time.
+local function leave_markers(s)
+  local ready, is_first, earliest = 0, false, nil
+  for _, priority in ipairs(in_use(s)) do
+    local id, due = first_of(s, priority)
+    if due and (not earliest or due < earliest) then earliest = due end
+    if due and s.meta.paused <= s.now and ready < MARKERS_MAX then
+      local number, first = ready_in(s, priority, id, due)
+      ready, is_first = ready + number, is_first or first
+    end
+  end
+  fill_markers(s, math.max(ready, is_first and 1 or 0))
+  return earliest
+end
+
+-- The earliest due time.
+local function earliest_due(s)
+  local earliest
+  for _, priority in ipairs(in_use(s)) do
+    local _, due = first_of(s, priority)
+    if due and (not earliest or due < earliest) then earliest = due end
+  end
+  return earliest
 end
 
 -- The earliest due time for consumers: not before a pause ends; -1 for none.
-local function next_due(first)
-  if not first or meta.paused >= FOREVER then return -1 end
-  return meta.paused > NOW and math.max(first, meta.paused) or first
-end
-
--- Adds markers for the due jobs, and one if the earliest due time has moved forward. Returns that time.
-local function leave_markers(before, known)
-  local first, each = known, nil
-  if not known then first, each = earliest() end
-  if not first or meta.paused > NOW then return first end
-  local requested = (not before or first < before) and 1 or 0
-  if first <= NOW then
-    local ready = 0
-    for priority = 0, 3 do
-      local is_ready = ready < MARKERS_MAX and (not each or (each[priority] or FOREVER) <= NOW)
-      if is_ready then ready = ready + call('ZCOUNT', DUE[priority], '-inf', text(NOW)) end
-    end
-    requested = math.min(math.max(requested, ready), MARKERS_MAX)
-  end
-  local left = requested > 0 and call('ZCARD', WAKE) or 0
-  for marker = 1, MARKERS_MAX do
-    if left >= requested then return first end
-    left = left + call('ZADD', WAKE, 'NX', '0', text(marker)) -- guard: queue_wake_markers
-  end
-  return first
+local function next_due(s, first)
+  if not first or s.meta.paused >= FOREVER then return -1 end
+  return s.meta.paused > s.now and math.max(first, s.meta.paused) or first
 end

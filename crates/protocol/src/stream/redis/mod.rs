@@ -16,7 +16,7 @@ use super::steps::{
     Verdict,
 };
 use crate::args::Args;
-use crate::foreign::at_key;
+use crate::foreign::{Checked, at_key};
 use async_trait::async_trait;
 use evenkeel_link::{Link, Script, Token};
 use redis::Value;
@@ -25,6 +25,7 @@ use redis::Value;
 #[derive(Clone)]
 pub struct RedisStream {
     link: Link,
+    checked: Checked<(Partition, GroupName)>,
 }
 
 type Result<T> = std::result::Result<T, StreamError>;
@@ -33,12 +34,25 @@ impl RedisStream {
     /// The steps over this link.
     #[must_use]
     pub fn new(link: Link) -> Self {
-        Self { link }
+        Self { link, checked: Checked::default() }
     }
 
     async fn run(&self, script: &'static Script, partition: &Partition, args: Args) -> Result<Value> {
         let reply = self.link.run(script, &[partition.tag().as_bytes()], &args.slices()).await;
         Ok(reply.map_err(|error| at_key(error, &format!("one of the keys {}:*", partition.tag())))?)
+    }
+
+    /// Runs a step of a consumer. Before the first of an epoch: fails if another program has written to the keys of the group.
+    async fn consume(
+        &self,
+        script: &'static Script,
+        partition: &Partition,
+        group: &GroupName,
+        args: Args,
+    ) -> Result<Value> {
+        let check = async { self.run(&scripts::TYPES, partition, Args::of(group)).await.map(|_| ()) };
+        self.checked.once(&self.link, &(partition.clone(), group.clone()), check).await?;
+        self.run(script, partition, args).await
     }
 
     /// What a log of the partition has after an id, at most `limit`, with as many calls as the size of a reply requires. `size` is the id
@@ -117,7 +131,7 @@ impl StreamSteps for RedisStream {
     ) -> Result<Reply<TakenOver>> {
         check::page(limit)?;
         let args = Args::of(group).reader(reader).id(after).size(limit);
-        reply::take_over(self.run(&scripts::TAKE_OVER, partition, args).await?)
+        reply::take_over(self.consume(&scripts::TAKE_OVER, partition, group, args).await?)
     }
 
     async fn read(
@@ -131,7 +145,7 @@ impl StreamSteps for RedisStream {
         check::page(limit)?;
         check::lease(lease_ms)?;
         let args = Args::of(group).reader(reader).size(limit).number(lease_ms);
-        reply::read(self.run(&scripts::READ, partition, args).await?)
+        reply::read(self.consume(&scripts::READ, partition, group, args).await?)
     }
 
     async fn settle(
@@ -142,7 +156,7 @@ impl StreamSteps for RedisStream {
         settlements: &[Settlement],
     ) -> Result<Reply<Vec<Verdict>>> {
         check::settle(settlements)?;
-        reply::settle(self.run(&scripts::SETTLE, partition, call::settle(group, reader, settlements)).await?)
+        reply::settle(self.consume(&scripts::SETTLE, partition, group, call::settle(group, reader, settlements)).await?)
     }
 
     async fn heartbeat(
@@ -155,7 +169,8 @@ impl StreamSteps for RedisStream {
     ) -> Result<Reply<Vec<bool>>> {
         check::heartbeat(lease_ms, heartbeats)?;
         reply::flags(
-            self.run(&scripts::HEARTBEAT, partition, call::heartbeat(group, reader, lease_ms, heartbeats)).await?,
+            self.consume(&scripts::HEARTBEAT, partition, group, call::heartbeat(group, reader, lease_ms, heartbeats))
+                .await?,
         )
     }
 

@@ -3,6 +3,7 @@
 scripts! {
     /// All scripts, to be loaded on every epoch.
     pub const SCRIPTS in "../";
+    library "stream" of ["log", "producers", "group", "delivery", "outcome", "read"];
 
     // Rejected as a whole by a Redis server that is out of memory, because they need memory.
     pub(super) static OPEN = "stream_open-1" in "log", "", ["log"];
@@ -23,5 +24,6 @@ scripts! {
     pub(super) static TRIM = "stream_trim-1" in "log", "allow-oom", ["log"];
     pub(super) static SWEEP = "stream_sweep-1" in "operate", "allow-oom", ["log", "group"];
     pub(super) static PAGE = "stream_page-1" in "operate", "no-writes", ["log"];
+    pub(super) static TYPES = "stream_types-1" in "operate", "no-writes", ["log", "group"];
     pub(super) static STATS = "stream_stats-1" in "operate", "no-writes", ["log", "group", "delivery", "read"];
 }

@@ -1,48 +1,54 @@
 -- The state of a group, and the checks of a caller's tokens.
 -- Cost O(1).
-local group = ARGV[1]
-local G = tag .. ':g:' .. group
-local DUE, LEASED, TRIES, SEEN = G .. ':due', G .. ':leased', G .. ':tries', G .. ':seen'
-local DEAD, PARKED = G .. ':dead', G .. ':parked'
 local FIELDS = { 'epoch', 'mode', 'owner', 'fence', 'ends', 'taken', 'paused', 'seen', 'back' }
 local MISSING, DONE, STALE, OTHER_MODE, TAKE_OVER_FIRST, TAKEN = 0, 1, 2, 3, 4, 5
 local BY_PARTITION, FOREVER = '1', 9007199254740991
-local g = {}
-for at, held in ipairs(call('HMGET', G, unpack(FIELDS))) do g[FIELDS[at]] = held end
 
--- Whether the group may have failed entries. Without them, nothing is known of an entry but its lease.
-g.has_failed = true
+-- What a call knows of its partition and its group. `has_failed`: whether the group may have failed entries; without them, nothing is
+-- known of an entry but its lease. `bytes`: of the keys and records of the reply. `counts`: delivery counts by id; false stands for an
+-- entry whose outcome this call has recorded.
+local function group_of(tag, name)
+  local s, key = log_of(tag), tag .. ':g:' .. name
+  s.name, s.key, s.due, s.leased, s.tries, s.seen = name, key, key .. ':due', key .. ':leased', key .. ':tries', key .. ':seen'
+  s.dead, s.parked, s.bytes, s.counts, s.group = key .. ':dead', key .. ':parked', 0, {}, { has_failed = true }
+  for at, held in ipairs(redis.call('HMGET', key, unpack(FIELDS))) do s.group[FIELDS[at]] = held end
+  return s
+end
+
+-- Most groups lack four of the keys, and one command shows that.
+local function look_for_failed(s)
+  s.group.has_failed = redis.call('EXISTS', s.due, s.tries, s.dead, s.parked) > 0
+end
 
 -- Rejects the call, before it writes, if another program has put a value of another type under a key of the partition or the group.
--- Most groups lack four of the keys, and one command shows that.
-local function check_types()
-  call('XLEN', LOG)
-  call('ZCARD', LEASED)
-  call('ZCARD', SEEN)
-  g.has_failed = call('EXISTS', DUE, TRIES, DEAD, PARKED) > 0
-  if not g.has_failed then return end
-  call('ZCARD', DUE)
-  call('HLEN', TRIES)
-  call('XLEN', DEAD)
-  call('HLEN', PARKED)
+local function check_types(s)
+  redis.call('XLEN', s.log)
+  redis.call('ZCARD', s.leased)
+  redis.call('ZCARD', s.seen)
+  look_for_failed(s)
+  if not s.group.has_failed then return end
+  redis.call('ZCARD', s.due)
+  redis.call('HLEN', s.tries)
+  redis.call('XLEN', s.dead)
+  redis.call('HLEN', s.parked)
 end
 
 -- The time plus the sum of its backward jumps, so that setting the clock back does not extend a lease.
-local function lease_clock()
-  local seen, back = tonumber(g.seen or NOW), tonumber(g.back or 0)
-  if seen > NOW then back = back + seen - NOW end -- guard: stream_lease_clock
-  call('HSET', G, 'seen', text(NOW), 'back', text(back))
-  return NOW + back
+local function lease_clock(s)
+  local seen, back = tonumber(s.group.seen or s.now), tonumber(s.group.back or 0)
+  if seen > s.now then back = back + seen - s.now end -- guard: stream_lease_clock
+  redis.call('HSET', s.key, 'seen', text(s.now), 'back', text(back))
+  return s.now + back
 end
 
 -- The reply to a caller who is not current; nil for one who is.
-local function refused(consumer, fence, epoch)
-  if not g.epoch then return MISSING end
+local function refused(s, consumer, fence, epoch)
+  if not s.group.epoch then return MISSING end
   local leases_partition = fence ~= '0'
-  if leases_partition ~= (g.mode == BY_PARTITION) then return OTHER_MODE end -- guard: stream_mode
-  local owns = not leases_partition or (g.owner == consumer and g.fence == fence)
+  if leases_partition ~= (s.group.mode == BY_PARTITION) then return OTHER_MODE end -- guard: stream_mode
+  local owns = not leases_partition or (s.group.owner == consumer and s.group.fence == fence)
   if not owns then return STALE end -- guard: stream_partition_fence
-  if g.epoch ~= epoch then return STALE end -- guard: stream_epoch
+  if s.group.epoch ~= epoch then return STALE end -- guard: stream_epoch
 end
 
 -- The name under which Redis has the entries that a consumer holds: each lease of a partition has a name of its own.
@@ -57,6 +63,6 @@ local function native(...)
   if not string.find(reply.err, 'NOGROUP', 1, true) then error(reply) end
 end
 
-local function is_paused()
-  return tonumber(g.paused or 0) > NOW
+local function is_paused(s)
+  return tonumber(s.group.paused or 0) > s.now
 end

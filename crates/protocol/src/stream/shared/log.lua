@@ -1,10 +1,11 @@
 -- The log of a partition: appends with the server's time, and fields of entries.
 -- Cost O(1).
-local call, tag = redis.call, KEYS[1]
-local LOG, NOW = tag .. ':log', now_ms()
-
 local function text(number)
   return string.format('%d', number)
+end
+
+local function log_of(tag)
+  return { tag = tag, log = tag .. ':log', now = now_ms(tag) }
 end
 
 -- The value after a name in a flat reply.
@@ -18,19 +19,17 @@ end
 -- entries are read in parts of a few.
 local BYTES_MAX, PART = 4194304, 8
 
-local NEXT_ID = text(NOW) .. '-*'
-
 -- Appends under the server's time; under the time of the last entry, if the clock was set back.
-local function add(stream, ...)
-  local id = redis.pcall('XADD', stream, NEXT_ID, ...)
+local function add(s, stream, ...)
+  local id = redis.pcall('XADD', stream, text(s.now) .. '-*', ...)
   if type(id) ~= 'table' then return id end
   if not string.find(id.err, 'equal or smaller', 1, true) then error(id) end
-  local last = value(call('XINFO', 'STREAM', stream), 'last-generated-id')
-  return call('XADD', stream, string.match(last, '^%d+') .. '-*', ...)
+  local last = value(redis.call('XINFO', 'STREAM', stream), 'last-generated-id')
+  return redis.call('XADD', stream, string.match(last, '^%d+') .. '-*', ...)
 end
 
 -- The fields of the entry with this id; nil if the log has none.
 local function entry(stream, id)
-  local found = call('XRANGE', stream, id, id)[1]
+  local found = redis.call('XRANGE', stream, id, id)[1]
   return found and found[2]
 end

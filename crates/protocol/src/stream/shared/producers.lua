@@ -1,32 +1,35 @@
 -- The last sequence of each producer, with the id of its entry.
 -- Cost O(log producers).
-local LAST, ACTIVE = tag .. ':producers', tag .. ':active'
--- Those that this call has numbered.
-local numbered = {}
+-- `numbered`: the sequences that this call has stored.
+local function producers_of(tag)
+  local s = log_of(tag)
+  s.last, s.active, s.numbered = tag .. ':producers', tag .. ':active', {}
+  return s
+end
 
-local function check_producers()
-  call('HLEN', LAST)
-  call('ZCARD', ACTIVE)
+local function check_producers(s)
+  redis.call('HLEN', s.last)
+  redis.call('ZCARD', s.active)
 end
 
 -- The last sequence of a producer and the id of its entry; nothing if none is stored.
-local function last_of(producer)
-  local stored = numbered[producer] or call('HGET', LAST, producer)
+local function last_of(s, producer)
+  local stored = s.numbered[producer] or redis.call('HGET', s.last, producer)
   if stored then return struct.unpack('>I8', stored), string.sub(stored, 9) end
 end
 
-local function number(producer, sequence, id)
-  numbered[producer] = struct.pack('>I8', sequence) .. id
+local function number(s, producer, sequence, id)
+  s.numbered[producer] = struct.pack('>I8', sequence) .. id
 end
 
 -- Stores what this call has numbered, and forgets some of the producers that are silent for longer than `window`.
-local function store(window, limit)
-  for producer, stored in pairs(numbered) do
-    call('HSET', LAST, producer, stored)
-    call('ZADD', ACTIVE, text(NOW), producer)
+local function store(s, window, limit)
+  for producer, stored in pairs(s.numbered) do
+    redis.call('HSET', s.last, producer, stored)
+    redis.call('ZADD', s.active, text(s.now), producer)
   end
-  local old = call('ZRANGEBYSCORE', ACTIVE, '-inf', '(' .. text(NOW - window), 'LIMIT', 0, limit)
+  local old = redis.call('ZRANGEBYSCORE', s.active, '-inf', '(' .. text(s.now - window), 'LIMIT', 0, limit)
   if #old == 0 then return end
-  call('ZREM', ACTIVE, unpack(old))
-  call('HDEL', LAST, unpack(old))
+  redis.call('ZREM', s.active, unpack(old))
+  redis.call('HDEL', s.last, unpack(old))
 end

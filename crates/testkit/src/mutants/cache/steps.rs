@@ -160,11 +160,6 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::conformance::redis::fences::invalidation_rejects_fill_from_earlier_load",
     ),
     mutant(
-        "invalidate_without_memory",
-        "A full Redis rejects the mark of an old value as stale, and keeps serving it.",
-        "cache::on_redis::invalidation_succeeds_when_redis_is_out_of_memory",
-    ),
-    mutant(
         "hard_never_renewed",
         "Each invalidation extends the stale value, which never expires.",
         "cache::conformance::redis::lives::failed_load_does_not_extend_a_stale_value",

@@ -131,6 +131,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "hermetic::models::lock::break_affects_only_the_inspected_holder",
     ),
     mutant(
+        "lock_ledger_says_that_one_waits",
+        "A release does not look for waiters, and notifies none.",
+        "lock::side::queue::redis::release_wakes_another_process",
+    ),
+    mutant(
         "lock_release_notifies",
         "A release notifies no waiter.",
         "lock::side::queue::redis::release_wakes_another_process",

@@ -4,7 +4,7 @@
 -- Replies for each message: the entry's id · "seen" not written · "full" not written, nor any later message
 -- Cost O(1) per message. A repeated call replies "seen" for ordered messages.
 local rule, length, window_ms = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local now, answers, full = now_ms(), {}, false
+local now, answers, full = now_ms(KEYS[1]), {}, false
 
 -- What another program has put under the key of a last sequence reads as absent, and the next append replaces it: an error would come
 -- after other messages were appended, and a repeated call would append them again.

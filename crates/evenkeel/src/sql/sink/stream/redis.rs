@@ -7,7 +7,7 @@ use bytes::Bytes;
 use evenkeel_link::{Link, LinkError, Script};
 use redis::Value;
 
-static APPEND: Script = Script::with("append-1", "", &[], include_str!("../scripts/append-1.lua"));
+static APPEND: Script = Script::with_flags("append-1", "", include_str!("../scripts/append-1.lua"));
 
 /// All scripts, to be loaded in every epoch.
 pub(crate) const SCRIPTS: [&Script; 1] = [&APPEND];

@@ -6,6 +6,7 @@ use evenkeel::Keel;
 use evenkeel::cache::Tier;
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
+use testkit::step_command;
 use testkit::{CommandTrace, Trace};
 
 /// What the clients sent about entries, without the link's own heartbeat.
@@ -40,17 +41,17 @@ async fn hit_costs_one_get_and_miss_two_more_scripts() {
     let mut trace = CommandTrace::start(&redis).await.unwrap();
 
     assert_eq!(get(&rows, &db).await, some("a"));
-    assert_eq!(sent(&mut trace, &redis).await.names(), ["GET", "EVALSHA", "EVALSHA"], "read, lease, fill");
+    assert_eq!(sent(&mut trace, &redis).await.names(), ["GET", step_command(), step_command()], "read, lease, fill");
 
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
     assert_eq!(sent(&mut trace, &redis).await.names(), ["GET"]);
 
     rows.invalidate(&1).await.unwrap();
-    assert_eq!(sent(&mut trace, &redis).await.names(), ["EVALSHA"]);
+    assert_eq!(sent(&mut trace, &redis).await.names(), [step_command()]);
 
     db.delete(1);
     assert_eq!(get(&rows, &db).await, None);
-    assert_eq!(sent(&mut trace, &redis).await.names(), ["GET", "EVALSHA", "EVALSHA"]);
+    assert_eq!(sent(&mut trace, &redis).await.names(), ["GET", step_command(), step_command()]);
     assert_eq!(get(&rows, &db).await, None);
     assert_eq!(sent(&mut trace, &redis).await.names(), ["GET"], "absence costs no more than a value");
 }

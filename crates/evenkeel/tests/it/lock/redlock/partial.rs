@@ -5,6 +5,7 @@ use crate::lock::side::rig::{in_time, until};
 use evenkeel::lock::Redlock;
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
+use testkit::step_command;
 
 /// A process that cannot reach this server.
 async fn without(fleet: &Fleet, server: usize) -> (Redlock, Proxy) {
@@ -47,7 +48,7 @@ async fn possible_grants_are_released_after_a_failed_round() {
         take(&contender).await.release().await.unwrap();
         until(async || held_on(&contender).await == [false; 3]).await;
         let guard = take(&holder).await;
-        let mut hold = proxy.hold(Direction::ToServer, "EVALSHA");
+        let mut hold = proxy.hold(Direction::ToServer, step_command());
         assert!(contender.lock(NAME).ttl(TTL).try_acquire().await.unwrap().is_none());
         hold.reached().await.unwrap();
         drop(hold);

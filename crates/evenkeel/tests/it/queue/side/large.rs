@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use testkit::memory::Growth;
 use testkit::proxy::Proxy;
+use testkit::step_command;
 use tokio::sync::{mpsc, oneshot};
 
 on_both! {
@@ -151,7 +152,7 @@ async fn page_is_read_in_replies_of_four_mebibytes() {
         proxy.forget_commands();
         let page = topic.peek(JobState::Waiting, None, 100).await.unwrap();
         assert_eq!(page.jobs.len(), 12);
-        let scripts = proxy.commands().into_iter().filter(|command| command.name == "EVALSHA");
+        let scripts = proxy.commands().into_iter().filter(|command| command.name == step_command());
         let mut calls = BTreeMap::new();
         scripts.for_each(|command| *calls.entry(command.argument).or_insert(0) += 1);
         let mut calls: Vec<i32> = calls.into_values().collect();

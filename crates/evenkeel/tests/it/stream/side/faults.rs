@@ -5,6 +5,7 @@ use evenkeel::Keel;
 use evenkeel::stream::{EntryId, OnFailure};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
+use testkit::step_command;
 
 /// A rig on Redis, and a keel that reaches it over a proxy, with the stream `orders`.
 async fn rig() -> (Rig, Proxy, Keel, Orders) {
@@ -23,7 +24,7 @@ async fn append_whose_reply_is_lost_is_in_the_log_once() {
         let elsewhere = rig.orders(1).await;
         append(&orders, "a", &["0"]).await;
         for number in 1..=3 {
-            let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+            let mut hold = proxy.hold(Direction::ToClient, step_command());
             let producer = orders.clone();
             let appending = tokio::spawn(async move { producer.append("a", &format!("{number}")).await });
             hold.reached().await.unwrap();
@@ -55,7 +56,7 @@ async fn entries_of_a_lost_reply_are_found_again() {
             all_settled(&elsewhere).await;
 
             // The next script in this direction is the consumer's read: the producer has another one.
-            let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+            let mut hold = proxy.hold(Direction::ToClient, step_command());
             append(&elsewhere, "a", &["lost"]).await;
             hold.reached().await.unwrap();
             proxy.cut();

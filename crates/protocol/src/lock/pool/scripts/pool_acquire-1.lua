@@ -5,9 +5,10 @@
 -- Replies {1, lease left, fence, signer} granted · {0, ms, 0, ''} not before so many ms · {-1, permits in all, 0, ''} other pool size
 -- · {2, 0, 0, ''} a poll: still in the queue, and no watch of the pool is due
 -- Cost O(holders + waiting); a poll O(1), until a watch is due. Safe to repeat: an owner gets the reply of its grant.
+local now = now_ms(KEYS[1])
 local owner, requested, total, polls = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[11] == '1'
-if polls and keep_place(KEYS[1], owner) then return { 2, 0, 0, '' } end
-local pool = open(KEYS[1])
+if polls and keep_place(now, KEYS[1], owner) then return { 2, 0, 0, '' } end
+local pool = open(now, KEYS[1])
 if pool.permits > 0 and pool.permits ~= total then return { -1, pool.permits, 0, '' } end -- guard: pool_permits_agree
 local function granted(left)
   if ARGV[9] == '1' then return { 1, left, pool.fence, pool.signer } end
@@ -15,16 +16,16 @@ local function granted(left)
 end
 local held = pool.holds[owner]
 if held then return granted(held.ends - now) end -- guard: pool_acquire_repeat
-local mine = ARGV[7] == '1' and place_for(pool, owner, tonumber(ARGV[10])) or pool.waits[owner]
-local wait_ms = free_in(pool, owner, requested, total, mine)
+local mine = ARGV[7] == '1' and place_for(now, pool, owner, tonumber(ARGV[10])) or pool.waits[owner]
+local wait_ms = free_in(now, pool, owner, requested, total, mine)
 tidy(KEYS[1], pool)
 if wait_ms > 0 then
-  if ARGV[7] == '1' then join_queue(KEYS[1], pool, owner, requested, mine) end
-  if polls then watch(KEYS[1], pool, ARGV[12]) end
+  if ARGV[7] == '1' then join_queue(now, KEYS[1], pool, owner, requested, mine) end
+  if polls then watch(now, KEYS[1], pool, ARGV[12]) end
   return { 0, wait_ms, 0, '' }
 end
-call('HDEL', KEYS[1], 'w' .. owner)
-if ARGV[9] == '1' then mint(pool, owner, tonumber(ARGV[6])) end
+redis.call('HDEL', KEYS[1], 'w' .. owner)
+if ARGV[9] == '1' then mint(now, pool, owner, tonumber(ARGV[6])) end
 local lease, hold = tonumber(ARGV[4]), tonumber(ARGV[5])
 local taken = { permits = requested, since = now, limit = 0, metadata = ARGV[8] }
 if hold > 0 then taken.limit, lease = now + hold, math.min(lease, hold) end
@@ -33,5 +34,5 @@ pool.permits = total
 place_hold(KEYS[1], owner, taken)
 save(KEYS[1], pool)
 pool.holds[owner], pool.waits[owner], pool.used = taken, nil, pool.used + requested
-if polls then watch(KEYS[1], pool, ARGV[12]) end
+if polls then watch(now, KEYS[1], pool, ARGV[12]) end
 return granted(lease)

@@ -2,7 +2,8 @@
 -- KEYS 1 pool    ARGV 1 owner, 2 the owner's fence, 3 the fence stored in SQL
 -- Replies the fence · 0 lost
 -- Cost O(holders + waiting). Safe to repeat: a fence that is high enough is not changed.
-local pool = open(KEYS[1])
+local now = now_ms(KEYS[1])
+local pool = open(now, KEYS[1])
 if not pool.holds[ARGV[1]] then return 0 end -- guard: pool_raise_owner
 local mine, seen = tonumber(ARGV[2]), tonumber(ARGV[3])
 if pool.fence == seen and mine < seen then return seen end -- guard: pool_raise_shared

@@ -2,7 +2,8 @@
 -- KEYS 1 pool    ARGV 1 owner, 2 lease ms
 -- Replies {1, lease left} renewed · {2, lease left} held, at its limit · {0, 0} lost
 -- Cost O(1). Safe to repeat.
-local held = hold_of(ask('HGET', KEYS[1], 'h' .. ARGV[1]))
+local now = now_ms(KEYS[1])
+local held = hold_of(now, ask('HGET', KEYS[1], 'h' .. ARGV[1]))
 if not held then return { 0, 0 } end
 local lease = tonumber(ARGV[2])
 local ends = now + lease
@@ -10,5 +11,5 @@ if held.limit > 0 then ends = math.min(ends, held.limit) end -- guard: pool_max_
 if ends <= held.ends then return { 2, held.ends - now } end
 held.ends, held.lease = ends, lease
 place_hold(KEYS[1], ARGV[1], held)
-call('PEXPIRE', KEYS[1], RETAINED_MS)
+redis.call('PEXPIRE', KEYS[1], RETAINED_MS)
 return { 1, ends - now }

@@ -1,14 +1,17 @@
 -- Reads and writes a pool: permits that several owners hold at once, and the queue of waiters; docs/spec/lock.md has the tables
 -- of offsets. Cost O(holders + waiting), at most 500 of each.
-local call, now = redis.call, now_ms()
 local HEAD, HOLD, PLACE = '>I4I8c16I6', '>I4I6I4I6I6', '>I4I6I6I6'
 local HEAD_BYTES, HOLD_BYTES, PLACE_BYTES, OWNER_BYTES = 34, 26, 22, 16
 local RETAINED_MS, WAITING_MS, TURN_MS, WATCH_MS, WAITERS_MAX = 172800000, 2000, 10000, 1000, 500
 local PERMITS_MAX, FENCE_MAX = 500, 9007199254740991
 
 -- A value that another program has written under one of our keys reads as absent, and the next acquisition removes it.
-local ask = call
-ask = redis.pcall -- guard: pool_foreign_type
+local function ask(...)
+  local run = redis.call
+  run = redis.pcall -- guard: pool_foreign_type
+  return run(...)
+end
+
 local function is_strange(reply)
   if type(reply) ~= 'table' or not reply.err then return false end
   if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then error(reply) end
@@ -16,7 +19,7 @@ local function is_strange(reply)
 end
 
 -- Returns nil for an expired lease. A lease from the future was written before the clock was set back.
-local function hold_of(raw)
+local function hold_of(now, raw)
   if not raw or is_strange(raw) or #raw < HOLD_BYTES then return nil end
   local h = { metadata = string.sub(raw, 27) }
   h.permits, h.ends, h.lease, h.since, h.limit = struct.unpack(HOLD, raw)
@@ -28,7 +31,7 @@ end
 
 -- Returns nil for a waiter that has stopped renewing its place. For alternating turns, a place has precedence over later requests or
 -- lets them pass.
-local function place_of(raw)
+local function place_of(now, raw)
   if #raw < PLACE_BYTES then return nil end
   local w = { keeps = true }
   w.permits, w.place, w.asked, w.till = struct.unpack(PLACE, raw)
@@ -40,7 +43,7 @@ local function place_of(raw)
   return w
 end
 
-local function open(key)
+local function open(now, key)
   local pool = { permits = 0, fence = 0, signer = string.rep('\0', 16), places = 0 }
   pool.holds, pool.waits, pool.over, pool.used, pool.waiting = {}, {}, {}, 0, 0
   local raw = ask('HGETALL', key)
@@ -51,7 +54,7 @@ local function open(key)
     local kind, owner, value = string.sub(raw[i], 1, 1), string.sub(raw[i], 2), raw[i + 1]
     local is_ours = raw[i] == 'p' and #value == HEAD_BYTES or kind ~= 'p' and #owner == OWNER_BYTES or raw[i] == 'e'
     if not is_ours then kind = '' end -- guard: pool_foreign_fields
-    local hold, wait = kind == 'h' and hold_of(value), kind == 'w' and place_of(value)
+    local hold, wait = kind == 'h' and hold_of(now, value), kind == 'w' and place_of(now, value)
     if kind == 'p' then
       pool.permits, pool.fence, pool.signer, pool.places = struct.unpack(HEAD, value)
     elseif hold then
@@ -67,13 +70,13 @@ local function open(key)
 end
 
 local function save(key, pool)
-  if pool.is_foreign then call('DEL', key) end
-  call('HSET', key, 'p', struct.pack(HEAD, pool.permits, pool.fence, pool.signer, pool.places))
-  call('PEXPIRE', key, RETAINED_MS)
+  if pool.is_foreign then redis.call('DEL', key) end
+  redis.call('HSET', key, 'p', struct.pack(HEAD, pool.permits, pool.fence, pool.signer, pool.places))
+  redis.call('PEXPIRE', key, RETAINED_MS)
 end
 
 local function place_hold(key, owner, h)
-  call('HSET', key, 'h' .. owner, struct.pack(HOLD, h.permits, h.ends, h.lease, h.since, h.limit) .. h.metadata)
+  redis.call('HSET', key, 'h' .. owner, struct.pack(HOLD, h.permits, h.ends, h.lease, h.since, h.limit) .. h.metadata)
 end
 
 -- Waiters are served in the order in which they asked, which differs from the order of places: a process has one place at a time.
@@ -91,9 +94,9 @@ local function notify_waiters(channel, pool)
     if entry[2].permits <= free then named[#named + 1] = entry[1] end
     if entry[2].keeps then free = free - entry[2].permits end
   end
-  if #named > 0 then call('SPUBLISH', channel, table.concat(named)) end -- guard: pool_release_notifies
+  if #named > 0 then redis.call('SPUBLISH', channel, table.concat(named)) end -- guard: pool_release_notifies
 end
 
-local function shown(owner, h)
+local function shown(now, owner, h)
   return { owner, h.permits, h.ends - now, math.max(now - h.since, 0), h.metadata }
 end

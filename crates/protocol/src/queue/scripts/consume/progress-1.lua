@@ -2,11 +2,12 @@
 -- KEYS 1 shard    ARGV 1 delivery: id (16), fence (8), token (16); 2 progress
 -- Replies 1 stored · 0 lost
 -- Cost O(notes); O(record) if the progress is shorter than the previous one. Safe to repeat.
+local s = shard_of(KEYS[1], ARGV)
 local PROGRESS = 7
 local id, hold = struct.unpack('>c16c24', ARGV[1])
-local j = current(id, hold)
+local j = current(s, id, hold)
 if not j then return 0 end
-local notes, tail = notes_of(id, j)
+local notes, tail = notes_of(s, id, j)
 local kept = {}
 each_note(notes, function(kind, _, first, last)
   if kind ~= PROGRESS then kept[#kept + 1] = string.sub(notes, first, last) end
@@ -14,12 +15,12 @@ end)
 kept[#kept + 1] = struct.pack('>BH', PROGRESS, #ARGV[2]) .. ARGV[2]
 notes = table.concat(kept)
 local ending = notes .. struct.pack('>I4', #notes)
-local before = call('STRLEN', JOB .. id) - tail
-if #ending < tail then call('SET', JOB .. id, call('GETRANGE', JOB .. id, 0, before - 1)) end
-call('SETRANGE', JOB .. id, before, ending)
+local before = redis.call('STRLEN', s.job .. id) - tail
+if #ending < tail then redis.call('SET', s.job .. id, redis.call('GETRANGE', s.job .. id, 0, before - 1)) end
+redis.call('SETRANGE', s.job .. id, before, ending)
 j.flags = bit.bor(j.flags, NOTES)
-call('SETRANGE', JOB .. id, 0, head(j))
-add('bytes', #ending - tail)
-note_size(before + #ending)
-save_totals()
+redis.call('SETRANGE', s.job .. id, 0, head(j))
+add(s, 'bytes', #ending - tail)
+note_size(s, before + #ending)
+save(s)
 return 1

@@ -3,9 +3,10 @@
 -- 6 1: SQL rows are the source of truth, and a job with a version is not dead-lettered
 -- Replies the rescued (id 16, outcome 1: 1 lease expired, 2 crashed, 3 died, 4 discarded), and the ms until the next lease expires (-1 none)
 -- Cost O(limit log n). A repeat takes the next ones.
+local s = shard_of(KEYS[1], ARGV)
 local crash_max, delay, delay_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-check_types(WORKERS, WAKE, tag .. ':answers') -- guard: queue_types_checked
-local lease_now, before, fates, deadline, row_decides = lease_clock(), earliest(), {}, '+inf', false
+check_types(s, s.workers, s.wake, s.tag .. ':answers') -- guard: queue_types_checked
+local lease_now, fates, deadline, row_decides = lease_clock(s), {}, '+inf', false
 row_decides = ARGV[6] == '1' -- guard: queue_rescue_row_decides
 deadline = lease_now -- guard: queue_rescue_deadline
 
@@ -16,25 +17,25 @@ local function rescue(id, j)
   j.flags = bit.bor(j.flags, LEASE_EXPIRED)
   if not started then
     j.lease_expiries = math.min(j.lease_expiries + 1, 255)
-    annotate(id, j, ERROR, struct.pack('>I6BH', NOW, 3, 0))
-    wait(id, j, NOW)
-    add('lapsed', 1)
+    annotate(s, id, j, ERROR, struct.pack('>I6BH', s.now, 3, 0))
+    wait(s, id, j, s.now)
+    add(s, 'lapsed', 1)
     return 1
   end
   j.crashes, j.errors = math.min(j.crashes + 1, 255), math.min(j.errors + 1, 65535)
-  annotate(id, j, ERROR, struct.pack('>I6BH', NOW, 2, j.errors))
-  add('crashed', 1)
+  annotate(s, id, j, ERROR, struct.pack('>I6BH', s.now, 2, j.errors))
+  add(s, 'crashed', 1)
   local exhausted = not (row_decides and j.version) and j.retries < 65535 and (j.errors > j.retries or alone and j.crashes >= crash_max)
-  if exhausted then return mark_dead(id, j, has(j.flags, DISCARD)) + 1 end -- guard: queue_rescue_exhausted
-  wait(id, j, NOW + math.min(delay * 2 ^ math.min(j.crashes - 1, 30), delay_max), alone)
+  if exhausted then return mark_dead(s, id, j, has(j.flags, DISCARD)) + 1 end -- guard: queue_rescue_exhausted
+  wait(s, id, j, s.now + math.min(delay * 2 ^ math.min(j.crashes - 1, 30), delay_max), alone)
   return 2
 end
 
-for _, id in ipairs(call('ZRANGEBYSCORE', LEASED, '-inf', deadline, 'LIMIT', 0, ARGV[1])) do
-  local j = open(head_of(id))
-  call('ZREM', LEASED, id)
-  if j then fates[#fates + 1] = id .. string.char(rescue(id, j)) else add('ghosts', 1) end
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', s.leased, '-inf', deadline, 'LIMIT', 0, ARGV[1])) do
+  local j = open(s, head_of(s, id))
+  redis.call('ZREM', s.leased, id)
+  if j then fates[#fates + 1] = id .. string.char(rescue(id, j)) else add(s, 'ghosts', 1) end
 end
-leave_markers(before)
-save_totals()
-return { table.concat(fates), forget_silent(lease_now, tonumber(ARGV[5])) }
+announce(s)
+save(s)
+return { table.concat(fates), forget_silent(s, lease_now, tonumber(ARGV[5])) }

@@ -2,24 +2,25 @@
 -- KEYS 1 shard    ARGV 1 number of the other shard, then for each: sequence, label, record (leaving-1.lua)
 -- Replies the last sequence number that was added
 -- Cost O(log n) each. A repeat, however late, adds nothing twice.
-check_types(WAKE, nil, tag .. ':schedules') -- guard: queue_types_checked
-local field, before = 'took:' .. ARGV[1], earliest()
-local last = tonumber(call('HGET', META, field) or 0)
+local s = shard_of(KEYS[1], ARGV)
+check_types(s, s.wake, nil, s.tag .. ':schedules') -- guard: queue_types_checked
+local field = 'took:' .. ARGV[1]
+local last = tonumber(redis.call('HGET', s.meta_key, field) or 0)
 
 local function receive_item(kind, id, place, score, raw)
-  if kind == 2 then return call('HSETNX', tag .. ':schedules', id, string.format('%.0f', score)) end
-  local known, ended = open(head_of(id))
+  if kind == 2 then return redis.call('HSETNX', s.tag .. ':schedules', id, string.format('%.0f', score)) end
+  local known, ended = open(s, head_of(s, id))
   if known or ended or raw == '' then return end -- a record that this shard already has takes precedence
-  local j, _, _, until_ms = open(raw)
+  local j, _, _, until_ms = open(s, raw)
   if j then
-    call('SET', JOB .. id, raw)
-    call('ZADD', place == 5 and DEAD or DUE[place], score, id)
-    add('bytes', #raw)
-    note_size(#raw)
+    redis.call('SET', s.job .. id, raw)
+    if place == 5 then redis.call('ZADD', s.dead, text(score), id) else add_waiting(s, place, id, score) end
+    add(s, 'bytes', #raw)
+    note_size(s, #raw)
   elseif until_ms == 0 then
-    call('SET', JOB .. id, raw)
+    redis.call('SET', s.job .. id, raw)
   elseif until_ms then
-    call('SET', JOB .. id, raw, 'PX', until_ms - NOW)
+    redis.call('SET', s.job .. id, raw, 'PX', until_ms - s.now)
   end
 end
 
@@ -33,7 +34,7 @@ for at = 2, #ARGV, 3 do
     last = math.max(last, sequence)
   end
 end
-call('HSET', META, field, last)
-leave_markers(before)
-save_totals()
+redis.call('HSET', s.meta_key, field, last)
+announce(s)
+save(s)
 return last

@@ -3,7 +3,8 @@
 --   4 score and 5 id of the last one seen (or none)
 -- Replies id, score of each
 -- Cost O(limit + log² n). Writes nothing. A cursor is valid even if its job is no longer in this index.
-local index = ({ [4] = LEASED, [5] = DEAD })[tonumber(ARGV[1])] or DUE[tonumber(ARGV[1])]
+local s = shard_of(KEYS[1], ARGV)
+local index = ({ [4] = s.leased, [5] = s.dead })[tonumber(ARGV[1])] or s.due[tonumber(ARGV[1])]
 local limit, descends, score, id = tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4], ARGV[5]
 
 -- Lua compares strings by the server's locale; Redis orders members by their bytes.
@@ -17,10 +18,10 @@ end
 
 -- The number of members before the cursor; with `through`, up to the cursor. A binary search among the members with its score.
 local function rank(through)
-  local from, to = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
+  local from, to = redis.call('ZCOUNT', index, '-inf', '(' .. score), redis.call('ZCOUNT', index, '-inf', score)
   while from < to do
     local middle = math.floor((from + to) / 2)
-    local member = call('ZRANGE', index, middle, middle)[1]
+    local member = redis.call('ZRANGE', index, middle, middle)[1]
     local behind = above(member, id) or (not through and member == id)
     if behind then to = middle else from = middle + 1 end
   end
@@ -29,11 +30,11 @@ end
 
 if not descends then
   local from = score and rank(true) or 0
-  return call('ZRANGE', index, from, from + limit - 1, 'WITHSCORES')
+  return redis.call('ZRANGE', index, from, from + limit - 1, 'WITHSCORES')
 end
-local to, page = score and rank(false) or call('ZCARD', index), {}
+local to, page = score and rank(false) or redis.call('ZCARD', index), {}
 if to == 0 then return page end
-local found = call('ZRANGE', index, math.max(to - limit, 0), to - 1, 'WITHSCORES')
+local found = redis.call('ZRANGE', index, math.max(to - limit, 0), to - 1, 'WITHSCORES')
 for at = #found - 1, 1, -2 do
   page[#page + 1], page[#page + 2] = found[at], found[at + 1]
 end

@@ -1,25 +1,28 @@
 -- Stores a worker's last reply, so that the worker can request it again.
 -- Cost O(deliveries).
-local ANSWERS = tag .. ':answers'
+local function answers_key(s)
+  return s.tag .. ':answers'
+end
 
 -- sequence (8), token (16), number of verdicts (2), verdicts, ids (16 each)
-local function keep_answer(worker, sequence, token, verdicts, ids)
+local function keep_answer(s, worker, sequence, token, verdicts, ids)
   local answer = struct.pack('>I8c16H', sequence, token, #verdicts) .. verdicts .. table.concat(ids)
-  call('HSET', ANSWERS, worker, answer)
+  redis.call('HSET', answers_key(s), worker, answer)
 end
 
 -- The same verdicts, and the deliveries that are still held.
-local function repeat_answer(answer, lease_now)
+local function repeat_answer(s, answer, lease_now)
   local _, token, count, at = struct.unpack('>I8c16H', answer)
   local out = {}
   for from = at + count, #answer, 16 do
     local id = string.sub(answer, from, from + 15)
-    local raw, size = looked_up(JOB .. id)
-    local j = open(raw)
+    local raw, size = looked_up(s.job .. id)
+    local j = open(s, raw)
     if j and j.token == token then
-      local left = math.max((tonumber(call('ZSCORE', LEASED, id)) or 0) - lease_now, 0)
+      local left = math.max((tonumber(redis.call('ZSCORE', s.leased, id)) or 0) - lease_now, 0)
       for _, part in ipairs({ id, j.fence, 0, left, travels(raw, size) }) do out[#out + 1] = part end
     end
   end
-  return { string.sub(answer, at, at + count - 1), NOW, next_due((earliest())), out }
+  save(s)
+  return { string.sub(answer, at, at + count - 1), s.now, next_due(s, earliest_due(s)), out }
 end

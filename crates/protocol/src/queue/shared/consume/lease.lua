@@ -1,19 +1,18 @@
 -- The lease clock, and the check of a delivery.
 -- Cost O(1).
 
-local WORKERS = tag .. ':workers'
-
 -- The time plus the sum of its backward jumps, so that setting the clock back does not extend a lease.
-local function lease_clock()
-  if meta.seen > NOW then meta.back = meta.back + meta.seen - NOW end -- guard: queue_lease_clock
-  call('HSET', META, 'seen', text(NOW), 'back', text(meta.back))
-  return NOW + meta.back
+local function lease_clock(s)
+  if s.meta.seen > s.now then s.meta.back = s.meta.back + s.meta.seen - s.now end -- guard: queue_lease_clock
+  set(s, 'seen', text(s.now))
+  set(s, 'back', text(s.meta.back))
+  return s.now + s.meta.back
 end
 
 -- The first bytes of a delivery's record, and its size if these are all; nil if the delivery is not current.
 -- `hold` is the delivery's fence (8) and token (16), as in the head.
-local function held(id, hold)
-  local raw = bytes_of(JOB .. id, LOOK_LAST)
+local function held(s, id, hold)
+  local raw = bytes_of(s.job .. id, LOOK_LAST)
   if string.byte(raw, 1) ~= 1 then return nil end
   if string.sub(raw, 17, 40) ~= hold then
     local token = string.sub(raw, 25, 40)
@@ -25,10 +24,10 @@ local function held(id, hold)
 end
 
 -- The job of a current delivery.
-local function current(id, hold)
-  local raw, size = held(id, hold)
+local function current(s, id, hold)
+  local raw, size = held(s, id, hold)
   if not raw then return nil end
-  local j = open(raw)
+  local j = open(s, raw)
   j.size = size
   return j
 end

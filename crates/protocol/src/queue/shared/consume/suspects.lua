@@ -3,8 +3,8 @@
 local PUT_OFF_MS, PUT_OFF_MAX = 100, 100
 
 -- The slots of the process (0: it accepts no suspect), the level of its running suspects, and their number: three arguments.
-local function room_of(at)
-  return { slots = tonumber(ARGV[at]), level = tonumber(ARGV[at + 1]), running = tonumber(ARGV[at + 2]), put_off = 0 }
+local function room_of(s, at)
+  return { slots = tonumber(s.argv[at]), level = tonumber(s.argv[at + 1]), running = tonumber(s.argv[at + 2]), put_off = 0 }
 end
 
 -- 0 for a job that is not a suspect.
@@ -23,7 +23,7 @@ local function take_place(room, level)
   room.level, room.running = level, room.running + 1
 end
 
-local function put_off(id, room, later)
+local function put_off(s, id, room, later)
   room.put_off = room.put_off + 1
-  later[#later + 1], later[#later + 2] = text(NOW + PUT_OFF_MS), id
+  later[#later + 1], later[#later + 2] = text(s.now + PUT_OFF_MS), id
 end

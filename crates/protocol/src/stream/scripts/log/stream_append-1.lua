@@ -3,26 +3,29 @@
 --   then for each: producer (16 bytes, or nothing), sequence, previous sequence, key, record
 -- Replies nothing: there is no such partition · for each {1, id} appended · {2, id or nothing} duplicate · {3, last sequence} out of order · {4} full
 -- Cost O(log producers) an entry. A repeat finds the sequences that the first call stored.
-if call('EXISTS', LOG) == 0 then return false end -- guard: stream_append_creates_nothing
-local window, entries_max, replies, length = tonumber(ARGV[1]), tonumber(ARGV[2]), {}, call('XLEN', LOG)
-check_producers() -- guard: stream_types_checked
+local s = producers_of(KEYS[1])
+local window, entries_max, replies, length = tonumber(ARGV[1]), tonumber(ARGV[2]), {}, redis.call('XLEN', s.log)
+if length == 0 and redis.call('EXISTS', s.log) == 0 then return false end -- guard: stream_append_creates_nothing
+for at = 3, #ARGV, 5 do
+  if ARGV[at] ~= '' then check_producers(s) break end -- guard: stream_types_checked
+end
 
 local function append(producer, sequence, previous, key, record)
   local last, last_id
-  if producer ~= '' then last, last_id = last_of(producer) end
+  if producer ~= '' then last, last_id = last_of(s, producer) end
   if last then
     if sequence <= last then return { 2, sequence == last and last_id or '' } end -- guard: stream_append_once
     if previous ~= last then return { 3, last } end -- guard: stream_append_order
   end
   if entries_max > 0 and length >= entries_max then return { 4 } end -- guard: stream_entries_max
-  local id = add(LOG, 'k', key, 'e', record)
+  local id = add(s, s.log, 'k', key, 'e', record)
   length = length + 1
-  if producer ~= '' then number(producer, sequence, id) end
+  if producer ~= '' then number(s, producer, sequence, id) end
   return { 1, id }
 end
 
 for at = 3, #ARGV, 5 do
   replies[#replies + 1] = append(ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4])
 end
-store(window, 2 * #replies)
+if next(s.numbered) then store(s, window, 2 * #replies) end
 return replies

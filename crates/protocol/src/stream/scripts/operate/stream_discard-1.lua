@@ -2,19 +2,20 @@
 -- KEYS 1 partition    ARGV 1 group, 2 consumer ('': an operator), 3 fence, 4 epoch, then ids of dead letters
 -- Replies {code} refused · {1, 1 or 0 for each letter that existed, a byte each}
 -- Cost O(log n) a letter. Safe to repeat.
+local s = group_of(KEYS[1], ARGV[1])
 if ARGV[2] ~= '' then
-  local code = refused(ARGV[2], ARGV[3], ARGV[4])
+  local code = refused(s, ARGV[2], ARGV[3], ARGV[4])
   if code then return { code } end
 end
-check_types() -- guard: stream_types_checked
+check_types(s) -- guard: stream_types_checked
 local flags = {}
 for at = 5, #ARGV do
-  local fields = entry(DEAD, ARGV[at])
+  local fields = entry(s.dead, ARGV[at])
   if fields then
-    call('XDEL', DEAD, ARGV[at])
+    redis.call('XDEL', s.dead, ARGV[at])
     local k, parked, left = value(fields, 'k'), value(fields, 'p') == '1', 0
-    if parked then left = call('HINCRBY', PARKED, k, -1) end -- guard: stream_unparked_at_zero
-    if parked and left <= 0 then call('HDEL', PARKED, k) end
+    if parked then left = redis.call('HINCRBY', s.parked, k, -1) end -- guard: stream_unparked_at_zero
+    if parked and left <= 0 then redis.call('HDEL', s.parked, k) end
   end
   flags[#flags + 1] = string.char(fields and 1 or 0)
 end

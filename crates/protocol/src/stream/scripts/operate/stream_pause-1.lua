@@ -2,6 +2,7 @@
 -- KEYS 1 partition    ARGV 1 group, 2 until
 -- Replies {0} missing · {1}
 -- Cost O(1). Safe to repeat.
-if not g.epoch then return { MISSING } end
-call('HSET', G, 'paused', ARGV[2])
+local s = group_of(KEYS[1], ARGV[1])
+if not s.group.epoch then return { MISSING } end
+redis.call('HSET', s.key, 'paused', ARGV[2])
 return { DONE }

@@ -2,19 +2,20 @@
 -- KEYS 1 partition    ARGV 1 group, then ids of dead letters
 -- Replies nothing: there is no such partition · for each an id: appended · '' unknown · 'p' its key is parked
 -- Cost O(log n) a letter. A repeat finds the letters gone.
-if call('EXISTS', LOG) == 0 then return false end
-check_types() -- guard: stream_types_checked
+local s = group_of(KEYS[1], ARGV[1])
+if redis.call('EXISTS', s.log) == 0 then return false end
+check_types(s) -- guard: stream_types_checked
 local replies = {}
 for at = 2, #ARGV do
-  local fields, reply = entry(DEAD, ARGV[at]), ''
+  local fields, reply = entry(s.dead, ARGV[at]), ''
   local k = fields and value(fields, 'k')
   local parked = false
-  parked = k and call('HEXISTS', PARKED, k) == 1 -- guard: stream_redrive_parked
+  parked = k and redis.call('HEXISTS', s.parked, k) == 1 -- guard: stream_redrive_parked
   if parked then
     reply = 'p'
   elseif fields then
-    reply = add(LOG, 'k', k, 'e', value(fields, 'e'), 'g', group, 'o', value(fields, 'o'))
-    call('XDEL', DEAD, ARGV[at])
+    reply = add(s, s.log, 'k', k, 'e', value(fields, 'e'), 'g', s.name, 'o', value(fields, 'o'))
+    redis.call('XDEL', s.dead, ARGV[at])
   end
   replies[#replies + 1] = reply
 end

@@ -8,6 +8,7 @@ use evenkeel::cache::CacheError;
 use evenkeel::testing::{Side, Step, StepGate};
 use std::sync::Arc;
 use testkit::CommandTrace;
+use testkit::step_command;
 use tokio::task::JoinHandle;
 
 on_both! {
@@ -127,7 +128,7 @@ async fn waiter_sends_two_requests_for_any_wait() {
         load.release();
         assert_eq!((row(first).await, row(second).await), (some("a"), some("a")));
         let sent = trace.take(&stand.redis).await.unwrap().from_clients().on_prefix("evenkeel:c:row:{");
-        assert_eq!((sent.count("EVALSHA"), sent.count("GET")), (4, 3), "{:?}", sent.names());
+        assert_eq!((sent.count(step_command()), sent.count("GET")), (4, 3), "{:?}", sent.names());
     })
     .await;
 }

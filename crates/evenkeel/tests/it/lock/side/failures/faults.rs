@@ -8,6 +8,7 @@ use evenkeel::lock::{LockError, LossReason, ReleaseOutcome, Wait};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
 use testkit::servers::{Redis, RedisOptions};
+use testkit::step_command;
 use testkit::{CommandTrace, eventually};
 
 /// A rig on Redis, and a process that reaches it over a proxy.
@@ -61,7 +62,7 @@ async fn lease_counts_from_the_request() {
     in_time(async {
         let (rig, proxy, one) = rig().await;
         let guard = take(&one).await;
-        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let mut hold = proxy.hold(Direction::ToClient, step_command());
         rig.advance(TTL / 3).await;
         hold.reached().await.unwrap();
         // Renewed ten seconds ago by now, and not answered yet.
@@ -80,7 +81,7 @@ async fn grant_that_arrives_after_its_lease_is_discarded() {
         let (rig, proxy, one) = rig().await;
         // The first script in this direction is sent anew; then it is the acquisition's turn.
         drop(one.lock("other").acquire().await.unwrap());
-        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let mut hold = proxy.hold(Direction::ToClient, step_command());
         let lock = one.lock("stock/42").ttl(TTL).wait(Wait::No);
         let asked = tokio::spawn(async move { lock.try_acquire().await });
         hold.reached().await.unwrap();
@@ -100,7 +101,7 @@ async fn acquire_dropped_before_its_reply_leaves_nothing() {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         drop(one.lock("other").acquire().await.unwrap());
-        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let mut hold = proxy.hold(Direction::ToClient, step_command());
         let asked = tokio::spawn(one.lock("stock/42").ttl(TTL).acquire());
         hold.reached().await.unwrap();
         until(async || !is_free(&two).await).await;
@@ -137,7 +138,7 @@ async fn release_without_a_reply_is_unconfirmed() {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         let guard = take(&one).await;
-        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let mut hold = proxy.hold(Direction::ToClient, step_command());
         let released = tokio::spawn(guard.release());
         hold.reached().await.unwrap();
         assert!(is_free(&two).await);
@@ -172,7 +173,7 @@ async fn acquire_fails_after_three_unanswered_attempts() {
         for kind in ["lock", "reader", "permit"] {
             let (rig, proxy, one) = rig().await;
             let mut state = one.link().unwrap().state();
-            let mut hold = proxy.hold(Direction::ToServer, "EVALSHA");
+            let mut hold = proxy.hold(Direction::ToServer, step_command());
             let keel = one.clone();
             let asked = tokio::spawn(async move {
                 match kind {
@@ -185,7 +186,7 @@ async fn acquire_fails_after_three_unanswered_attempts() {
                 rig.while_time_passes(hold.reached()).await.unwrap();
                 assert!(!asked.is_finished(), "{kind}: {attempt}");
                 // A fourth attempt would be held for as long as the test runs.
-                let next = proxy.hold(Direction::ToServer, "EVALSHA");
+                let next = proxy.hold(Direction::ToServer, step_command());
                 proxy.cut();
                 drop(std::mem::replace(&mut hold, next));
                 // An attempt without a connection would count. The next one waits for the test's clock, the new connection does not.
@@ -204,7 +205,7 @@ async fn wait_ends_on_time_while_redis_hangs() {
     in_time(async {
         let (rig, proxy, one) = rig().await;
         drop(one.lock("other").acquire().await.unwrap());
-        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let mut hold = proxy.hold(Direction::ToClient, step_command());
         let asked = tokio::spawn(one.lock("stock/42").wait(Duration::from_secs(2)).acquire());
         hold.reached().await.unwrap();
         // On the test's clock, on which the link has no timeouts.
@@ -239,7 +240,7 @@ async fn lost_release_is_repeated_after_the_keel_is_dropped() {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         let guard = take(&one).await;
-        let mut hold = proxy.hold(Direction::ToServer, "EVALSHA");
+        let mut hold = proxy.hold(Direction::ToServer, step_command());
         drop(guard);
         hold.reached().await.unwrap();
         proxy.cut();
@@ -270,7 +271,7 @@ async fn release_is_sent_after_the_renewal_in_flight() {
         let two = rig.process().await;
         for direction in [Direction::ToServer, Direction::ToClient] {
             let guard = take(&one).await;
-            let mut hold = proxy.hold(direction, "EVALSHA");
+            let mut hold = proxy.hold(direction, step_command());
             rig.advance(TTL / 3).await;
             hold.reached().await.unwrap();
             drop(guard);

@@ -8,6 +8,7 @@ use evenkeel::lock::{Guard, LossReason, Permits, ReleaseOutcome, Wait};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
 use testkit::servers::{Redis, RedisOptions};
+use testkit::step_command;
 use testkit::{CommandTrace, eventually};
 
 const MS: Duration = Duration::from_millis(1);
@@ -120,7 +121,7 @@ async fn permits_that_arrive_after_their_lease_are_discarded() {
     in_time(async {
         let (rig, proxy, one) = rig().await;
         warm(&one).await;
-        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let mut hold = proxy.hold(Direction::ToClient, step_command());
         let permits = one.semaphore("desks", 3).take(2).ttl(TTL);
         let asked = tokio::spawn(async move { permits.try_acquire().await });
         hold.reached().await.unwrap();
@@ -141,7 +142,7 @@ async fn shared_acquire_dropped_before_its_reply_leaves_nothing() {
         let two = rig.process().await;
         warm(&one).await;
         for is_reader in [true, false] {
-            let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+            let mut hold = proxy.hold(Direction::ToClient, step_command());
             let keel = one.clone();
             let asked =
                 tokio::spawn(async move { if is_reader { drop(read(&keel).await) } else { drop(desks(&keel).await) } });
@@ -186,7 +187,7 @@ async fn release_of_permits_without_a_reply_is_unconfirmed() {
         let two = rig.process().await;
         warm(&one).await;
         let permits = desks(&one).await;
-        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let mut hold = proxy.hold(Direction::ToClient, step_command());
         let released = tokio::spawn(permits.release());
         hold.reached().await.unwrap();
         assert!(is_idle(&two).await);

@@ -6,6 +6,7 @@ use evenkeel::Keel;
 use evenkeel::queue::{Handled, JobId, Queue, QueueError, State};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
+use testkit::step_command;
 
 /// A rig on Redis, and a keel that reaches it over a proxy, with the queue `mail`.
 async fn rig() -> (Rig, Proxy, Keel, Queue<String>) {
@@ -30,7 +31,7 @@ async fn lost_reply_is_requested_again() {
         let sender = rig.mail().await;
         for number in 0..5 {
             // The next script in this direction is the consumer's claim: the sender has another one.
-            let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+            let mut hold = proxy.hold(Direction::ToClient, step_command());
             let body = format!("job {number}");
             let id = sender.now(&body).await.unwrap();
             hold.reached().await.unwrap();
@@ -56,7 +57,7 @@ async fn consumer_with_a_call_in_flight_ends_with_its_keel() {
             assert_eq!(desk.done().await, "warm");
 
             // The next script in this direction is the consumer's claim: the sender has another one.
-            let mut hold = proxy.hold(direction, "EVALSHA");
+            let mut hold = proxy.hold(direction, step_command());
             rig.mail().await.now(&"a".to_owned()).await.unwrap();
             hold.reached().await.unwrap();
             keel.shutdown(Duration::ZERO).await;
@@ -104,7 +105,7 @@ async fn job_is_not_started_when_its_lease_has_passed_by_the_own_clock() {
         let (sender, desk) = (rig.mail().await, Desk::new());
         let id = sender.now(&"a".to_owned()).await.unwrap();
         let claimed_at = rig.now_ms();
-        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let mut hold = proxy.hold(Direction::ToClient, step_command());
         let office = open(desk.consumer(&mail));
         hold.reached().await.unwrap();
         while state(&sender, &id).await != Some(State::Leased) {

@@ -138,8 +138,9 @@ async fn queue_survives_demotion_and_promotion_of_redis() {
 #[tokio::test]
 async fn queue_survives_loss_of_scripts_under_load() {
     let work = Work::begin().await;
+    work.redis.command::<()>(&["FUNCTION", "FLUSH"]).await.unwrap();
     work.redis.command::<()>(&["SCRIPT", "FLUSH"]).await.unwrap();
-    work.ends_well(&["Redis lost its scripts"]).await;
+    work.ends_well(&["Redis lost its functions"]).await;
 }
 
 /// A queue that cannot be drained because it is full stays full.

@@ -1,5 +1,5 @@
 -- Shared by the steps: parses an entry, invalidates it and writes it back.
-local NO_OWNER = string.rep('\0', 16)
+local NO_OWNER = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
 local function drop_value(e)
   e.value, e.absent, e.stale, e.version, e.payload = false, false, false, nil, ''
@@ -79,11 +79,11 @@ local function save_entry(key, e, now)
   redis.call('SET', key, pack_entry(e), 'PX', e.ends_at - now)
 end
 
--- Writes an invalidated entry back. If Redis is out of memory, the entry is deleted instead, which invalidates every load as well; but
--- not while another writer has an open window in it. Returns the error if neither was possible.
-local function save_invalidated(key, e, now)
-  local answer = redis.pcall('SET', key, pack_entry(e), 'PX', e.ends_at - now)
-  if not answer.err then return nil end
-  if #e.windows > 0 then return answer end
-  redis.call('DEL', key) -- guard: invalidate_without_memory
+-- Writes back an entry of which only the header was read. Its expiry has not changed. Most often the header has its length, and the
+-- payload is not touched.
+local function save_header(key, e, now)
+  local head = pack_head(e)
+  if e.value and #head == e.head_bytes then return redis.call('SETRANGE', key, 0, head) end
+  local payload = e.value and string.sub(redis.call('GET', key), e.head_bytes + 1) or ''
+  redis.call('SET', key, head .. payload, 'PX', e.ends_at - now)
 end

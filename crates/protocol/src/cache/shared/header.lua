@@ -1,8 +1,11 @@
 -- Encodes and decodes the entry header; header.rs documents the layout. Versions stay 8-byte strings, because a Lua number is
 -- exact only up to 2^53. Tables: lease = {token, granted at, until}, windows = {{token, until, suspect until}, ...}.
-local HEAD, NO_VERSION = '>BBBBI4c8I4I4I6I6I6I6', string.rep('\0', 8)
+local HEAD, NO_VERSION = '>BBBBI4c8I4I4I6I6I6I6', '\0\0\0\0\0\0\0\0'
 
--- The entry in `bytes`, or nil and a reason: 'corrupt' or 'newer'.
+-- The bytes of the longest header.
+local HEAD_MAX = 217
+
+-- The entry in `bytes`, or nil and a reason: 'corrupt' or 'newer'. The payload may be cut off.
 local function unpack_entry(bytes)
   local format = string.byte(bytes, 1) or 0
   if format ~= 0xF9 then return nil, format > 0xF9 and 'newer' or 'corrupt' end
@@ -16,7 +19,7 @@ local function unpack_entry(bytes)
   local e = { value = has(1), absent = has(2), stale = has(4), version = nil, lease = nil,
     codec = codec, compression = compression, schema = schema, generation = generation, granted = granted,
     filled = filled, loaded_at = loaded_at, soft_until = soft_until, hard_until = hard_until, ends_at = ends_at,
-    floor = NO_VERSION, invalidated_at = 0, suspect_until = 0, windows = {}, payload = '' }
+    floor = NO_VERSION, invalidated_at = 0, suspect_until = 0, windows = {}, payload = '', head_bytes = 0 }
   if has(32) then
     e.lease = { struct.unpack('>c16I6I6', bytes, at) }
     at = at + 28
@@ -34,11 +37,11 @@ local function unpack_entry(bytes)
     e.windows[n] = { struct.unpack('>c16I6I6', bytes, at) }
     at = at + 28
   end
-  e.payload = string.sub(bytes, at)
+  e.head_bytes, e.payload = at - 1, string.sub(bytes, at)
   return e
 end
 
-local function pack_entry(e)
+local function pack_head(e)
   local lease, floors, windows = '', '', ''
   if e.lease then lease = struct.pack('>c16I6I6', e.lease[1], e.lease[2], e.lease[3]) end
   if e.floor ~= NO_VERSION or e.version then floors = e.floor .. (e.version or NO_VERSION) end
@@ -53,7 +56,11 @@ local function pack_entry(e)
     + (e.version and 16 or 0) + (e.lease and 32 or 0) + (floors ~= '' and 64 or 0) + (windows ~= '' and 128 or 0)
   local head = struct.pack(HEAD, 0xF9, flags, e.codec, e.compression, e.schema, e.generation, e.granted, e.filled,
     e.loaded_at, e.soft_until, e.hard_until, e.ends_at)
-  return head .. lease .. floors .. windows .. e.payload
+  return head .. lease .. floors .. windows
+end
+
+local function pack_entry(e)
+  return pack_head(e) .. e.payload
 end
 
 -- Whether version `a` is older than version `b`. (Compares numbers, because Lua compares strings by the locale.)

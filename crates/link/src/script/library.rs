@@ -1,0 +1,73 @@
+//! Libraries of functions. Redis compiles a library once; a script is run from its first line on every call, and creates its functions again.
+
+use super::{Script, text};
+use redis::{Cmd, Pipeline};
+use std::ptr;
+use std::sync::OnceLock;
+
+/// The steps of a capability as one library of Redis functions. Its name, and that of each function, has a hash of the text, so that several
+/// versions of a program use one server.
+#[derive(Debug)]
+pub struct Library {
+    pub(super) name: &'static str,
+    /// The Lua functions and constants that the steps share, each after those that it uses.
+    pub(super) parts: &'static [&'static str],
+    pub(super) steps: &'static [&'static Script],
+    prepared: OnceLock<Prepared>,
+}
+
+/// What is derived from the text of a library.
+#[derive(Debug)]
+struct Prepared {
+    text: String,
+    /// The name of each step's function, in the order of the steps.
+    functions: Box<[String]>,
+}
+
+impl Library {
+    /// The library `evenkeel_{name}_{hash}`. Declare it as a `static`, next to its steps.
+    #[must_use]
+    pub const fn new(name: &'static str, parts: &'static [&'static str], steps: &'static [&'static Script]) -> Self {
+        Self { name, parts, steps, prepared: OnceLock::new() }
+    }
+
+    /// The name of the function that is this step.
+    pub(super) fn function(&self, step: &Script) -> &str {
+        let place = self.steps.iter().position(|listed| ptr::eq(*listed, step));
+        &self.prepared().functions[place.expect("a step names the library that lists it")]
+    }
+
+    fn prepared(&self) -> &Prepared {
+        self.prepared.get_or_init(|| {
+            let (text, functions) = text::of_library(self);
+            Prepared { text, functions: functions.into() }
+        })
+    }
+}
+
+/// The commands that load these scripts: as functions of their libraries, or all as scripts.
+pub(crate) fn load<'a>(scripts: impl IntoIterator<Item = &'a &'static Script>, as_functions: bool) -> Pipeline {
+    let mut load = Pipeline::new();
+    let mut libraries: Vec<&'static Library> = Vec::new();
+    for script in scripts {
+        match script.library.filter(|_| as_functions) {
+            Some(library) if libraries.iter().any(|listed| ptr::eq(*listed, library)) => {}
+            Some(library) => {
+                libraries.push(library);
+                load.cmd("FUNCTION").arg("LOAD").arg(&library.prepared().text);
+            }
+            None => {
+                load.cmd("SCRIPT").arg("LOAD").arg(script.text());
+            }
+        }
+    }
+    if !libraries.is_empty() {
+        load.add_command(probe());
+    }
+    load
+}
+
+/// Shows whether the user may call functions: a server that permits it does not know this one.
+fn probe() -> Cmd {
+    redis::cmd("FCALL").arg("evenkeel_none").arg(0).take()
+}

@@ -1,0 +1,1 @@
+local function now_ms(key) local held = redis.call('GET', string.match(key, '^{?([^:]*)') .. ':test:now_ms') if held then return tonumber(held) end local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000) end

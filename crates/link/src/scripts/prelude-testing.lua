@@ -1,1 +1,0 @@
-local function now_ms() local held = redis.call('GET', string.match(KEYS[1], '^{?([^:]*)') .. ':test:now_ms') if held then return tonumber(held) end local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000) end
