@@ -260,6 +260,12 @@ impl Link {
         &self.shared().options.prefix
     }
 
+    /// The libraries of Redis functions that its capabilities call.
+    #[must_use]
+    pub fn libraries(&self) -> Vec<String> {
+        crate::script::libraries(&self.shared().options.scripts)
+    }
+
     /// Host and port, for messages. Never a password.
     #[must_use]
     pub fn address(&self) -> String {

@@ -26,4 +26,14 @@ impl Keel {
     pub async fn report_once(&self) -> Result<(), LinkError> {
         self.0.context.reporter.report_once().await
     }
+
+    /// For test suites: sweeps the libraries of Redis functions now, as a keel does every hour.
+    ///
+    /// # Errors
+    /// As [`Link::command`](crate::link::Link::command).
+    #[cfg(feature = "testing")]
+    pub async fn sweep_libraries(&self) -> Result<(), LinkError> {
+        let Some(link) = self.link() else { return Ok(()) };
+        self.0.context.reporter.sweep_libraries_now(&link).await
+    }
 }

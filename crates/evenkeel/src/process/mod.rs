@@ -24,6 +24,7 @@
 pub(crate) mod counted;
 pub(crate) mod draft;
 mod host;
+mod libraries;
 mod metrics;
 pub(crate) mod reporter;
 

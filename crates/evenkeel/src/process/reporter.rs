@@ -2,6 +2,7 @@
 
 use super::draft::{Draft, Reported};
 use super::host;
+use super::libraries;
 use super::metrics::ReporterMetrics;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, SweepAt};
@@ -11,7 +12,7 @@ use evenkeel_protocol::process::redis::RedisProcesses;
 use evenkeel_protocol::process::report::ProcessReport;
 use evenkeel_protocol::process::steps::{INTERVAL_MS, ProcessSteps, Processes};
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ pub(crate) struct Reporter {
     /// A failure was logged, and no report has succeeded since.
     has_logged: AtomicBool,
     running: OnceLock<Background>,
+    /// When the libraries of functions are swept next, in ms since 1970.
+    sweep_at_ms: AtomicU64,
 }
 
 #[derive(Default)]
@@ -82,6 +85,7 @@ impl Reporter {
             has_reported: AtomicBool::new(false),
             has_logged: AtomicBool::new(false),
             running: OnceLock::new(),
+            sweep_at_ms: AtomicU64::new(0),
         }
     }
 
@@ -135,6 +139,22 @@ impl Reporter {
         stored.map(|_| ())
     }
 
+    /// Sweeps the libraries of functions, once an hour. Most of the time another process has done so.
+    pub(crate) async fn sweep_libraries(&self) -> Result<(), LinkError> {
+        let (Some(link), now_ms) = (&self.link, self.clock.unix_ms()) else { return Ok(()) };
+        if self.sweep_at_ms.load(Relaxed) > now_ms {
+            return Ok(());
+        }
+        let interval = libraries::INTERVAL.mul_f64(0.9 + rand::random::<f64>() / 5.0);
+        self.sweep_at_ms.store(now_ms.saturating_add(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)), Relaxed);
+        self.sweep_libraries_now(link).await
+    }
+
+    /// Sweeps them now.
+    pub(crate) async fn sweep_libraries_now(&self, link: &Link) -> Result<(), LinkError> {
+        libraries::sweep(link, &self.steps.processes().await?).await
+    }
+
     fn failed(&self, reason: &dyn std::fmt::Display) {
         self.metrics.failed.increment(1);
         if !self.has_logged.swap(true, Relaxed) {
@@ -148,6 +168,7 @@ impl Reporter {
         (report.host, report.pid, report.version) =
             (self.host.clone(), std::process::id(), env!("CARGO_PKG_VERSION").to_owned());
         report.started_ms = self.started_ms;
+        report.libraries = self.link.as_ref().map(Link::libraries).unwrap_or_default();
         report.epoch = self.link.as_ref().and_then(Link::epoch).map(|epoch| epoch.number());
         let now_ms = self.link.as_ref().map_or_else(|| self.clock.unix_ms(), |link| link.server_ms_at(now));
         let mut draft = Draft { report, now, now_ms };
@@ -168,5 +189,8 @@ async fn keep_reporting(reporter: Weak<Reporter>, clock: Clock) {
         let Some(reporter) = reporter.upgrade() else { return };
         // A failure is counted. While the link is down it fails at once.
         let _ = reporter.report_once().await;
+        if let Err(error) = reporter.sweep_libraries().await {
+            tracing::debug!(%error, "the libraries of Redis functions were not swept; the next sweep follows in an hour");
+        }
     }
 }

@@ -66,6 +66,12 @@ impl Epoch {
         &self.identity.version
     }
 
+    /// Whether steps are functions on this server; else it refuses functions, and they are scripts.
+    #[must_use]
+    pub fn runs_functions(&self) -> bool {
+        self.loaded.as_functions()
+    }
+
     /// How many commands may be in flight on one of its connections.
     #[must_use]
     pub fn in_flight_max(&self) -> usize {

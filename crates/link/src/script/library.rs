@@ -19,6 +19,7 @@ pub struct Library {
 /// What is derived from the text of a library.
 #[derive(Debug)]
 struct Prepared {
+    name: String,
     text: String,
     /// The name of each step's function, in the order of the steps.
     functions: Box<[String]>,
@@ -39,27 +40,37 @@ impl Library {
 
     fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
-            let (text, functions) = text::of_library(self);
-            Prepared { text, functions: functions.into() }
+            let (name, text, functions) = text::of_library(self);
+            Prepared { name, text, functions: functions.into() }
         })
     }
 }
 
-/// The commands that load these scripts: as functions of their libraries, or all as scripts.
-pub(crate) fn load<'a>(scripts: impl IntoIterator<Item = &'a &'static Script>, as_functions: bool) -> Pipeline {
-    let mut load = Pipeline::new();
-    let mut libraries: Vec<&'static Library> = Vec::new();
-    for script in scripts {
-        match script.library.filter(|_| as_functions) {
-            Some(library) if libraries.iter().any(|listed| ptr::eq(*listed, library)) => {}
-            Some(library) => {
-                libraries.push(library);
-                load.cmd("FUNCTION").arg("LOAD").arg(&library.prepared().text);
-            }
-            None => {
-                load.cmd("SCRIPT").arg("LOAD").arg(script.text());
-            }
+/// The libraries of these scripts.
+fn of<'a>(scripts: impl IntoIterator<Item = &'a &'static Script>) -> Vec<&'static Library> {
+    let mut found: Vec<&'static Library> = Vec::new();
+    for library in scripts.into_iter().filter_map(|script| script.library) {
+        if !found.iter().any(|listed| ptr::eq(*listed, library)) {
+            found.push(library);
         }
+    }
+    found
+}
+
+/// The names of the libraries of these scripts.
+pub(crate) fn libraries(scripts: &[&'static Script]) -> Vec<String> {
+    of(scripts).into_iter().map(|library| library.prepared().name.clone()).collect()
+}
+
+/// The commands that load these scripts: as functions of their libraries, or all as scripts.
+pub(crate) fn load(scripts: &[&'static Script], as_functions: bool) -> Pipeline {
+    let mut load = Pipeline::new();
+    let libraries = if as_functions { of(scripts) } else { Vec::new() };
+    for library in &libraries {
+        load.cmd("FUNCTION").arg("LOAD").arg(&library.prepared().text);
+    }
+    for script in scripts.iter().filter(|script| script.library.is_none() || !as_functions) {
+        load.cmd("SCRIPT").arg("LOAD").arg(script.text());
     }
     if !libraries.is_empty() {
         load.add_command(probe());

@@ -4,7 +4,7 @@ mod library;
 mod text;
 
 pub use library::Library;
-pub(crate) use library::load;
+pub(crate) use library::{libraries, load};
 
 use redis::Cmd;
 use std::sync::OnceLock;

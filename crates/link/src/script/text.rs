@@ -34,8 +34,8 @@ pub(super) fn of_script(script: &Script) -> String {
     text
 }
 
-/// The text of a library, and the names of its functions.
-pub(super) fn of_library(library: &Library) -> (String, Vec<String>) {
+/// The name of a library, its text, and the names of its functions.
+pub(super) fn of_library(library: &Library) -> (String, String, Vec<String>) {
     let mut body = PRELUDE.to_owned();
     library.parts.iter().for_each(|part| body.push_str(&without_removed_guard(part)));
     let sources: Vec<_> = library.steps.iter().map(|step| without_removed_guard(step.source)).collect();
@@ -53,7 +53,7 @@ pub(super) fn of_library(library: &Library) -> (String, Vec<String>) {
         );
         functions.push(function);
     }
-    (text, functions)
+    (name, text, functions)
 }
 
 /// The name of a step within its library: that of its file, without the number of keys.
@@ -113,12 +113,12 @@ mod tests {
 
     #[test]
     fn library_and_functions_are_named_by_the_hash_of_the_text() {
-        let (text, functions) = of_library(&SUMS);
-        let name = text.lines().next().unwrap().strip_prefix("#!lua name=").unwrap().to_owned();
+        let (name, text, functions) = of_library(&SUMS);
+        assert_eq!(text.lines().next(), Some(&*format!("#!lua name={name}")));
         assert_eq!((name.len(), &name[..14]), (14 + HASH_CHARS, "evenkeel_sums_"));
         assert_eq!(functions, [format!("{name}_add"), format!("{name}_two_thirds")]);
         assert!(text.contains("flags = { 'no-writes' }"), "{text}");
         let other = Library::new("sums", &["local a = 2\n"], SUMS.steps);
-        assert_ne!(of_library(&other).1, functions, "another text, other names");
+        assert_ne!(of_library(&other).2, functions, "another text, other names");
     }
 }

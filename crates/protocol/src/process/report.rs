@@ -35,6 +35,8 @@ pub struct ProcessReport {
     pub schedules: Vec<ScheduleReport>,
     /// The relays that it runs.
     pub relays: Vec<RelayReport>,
+    /// The libraries of Redis functions that it calls.
+    pub libraries: Vec<String>,
     /// How many items of these lists were left out, because the report would have been too large.
     pub left_out: u64,
 }

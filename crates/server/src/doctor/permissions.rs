@@ -11,7 +11,7 @@ const KEY_TTL_MS: u64 = 2_000;
 
 /// Every permission of the library, as docs/operations.md lists them; `PREFIX` stands for the link's prefix.
 const ALL: &str = "resetchannels &PREFIX:* resetkeys ~PREFIX:* ~{PREFIX:* -@all +@connection -@dangerous +client|unblock +info +time \
-    +script|load +evalsha +@string +@hash +@sortedset +@stream +del +unlink +exists +pexpire +pttl +ssubscribe +sunsubscribe +spublish \
+    +script|load +evalsha +fcall +function|load +function|list +function|delete +@string +@hash +@sortedset +@stream +del +unlink +exists +pexpire +pttl +ssubscribe +sunsubscribe +spublish \
     +scan";
 
 /// What to do if a permission is missing without which no link opens, so that the others cannot be tried.

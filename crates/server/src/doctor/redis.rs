@@ -50,6 +50,7 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         Err(error) => server.fail("settings", error.to_string(), "allow this user INFO (ACL SETUSER name +info)"),
     }
     doctor.protocol(server).await;
+    doctor.functions(server).await;
     doctor.scripts(server).await;
     permissions::examine(&doctor.link, server).await;
     doctor.tracking(server).await;
@@ -88,6 +89,34 @@ impl Doctor {
             }
             Err(error) => server.fail("protocol", error.to_string(), remedy),
         }
+    }
+
+    /// Steps are functions; a server that refuses them runs the same source as scripts.
+    async fn functions(&self, server: &mut Server) {
+        let library = "#!lua name=evenkeel_doctor\nredis.register_function('evenkeel_doctor', function() return 1 end)";
+        let loaded = self.ask::<String>(cmd("FUNCTION").arg("LOAD").arg(library)).await;
+        let loaded = loaded.err().filter(|error| !error.to_string().contains("already exists"));
+        let refused = match loaded {
+            Some(error) => Some(error),
+            None => self.ask::<u64>(cmd("FCALL").arg("evenkeel_doctor").arg(0)).await.err(),
+        };
+        let remedy = "without them scripts are used, which take two to four times as much of Redis's time: allow this user FCALL and \
+                      FUNCTION LOAD (ACL SETUSER name +fcall +function|load), or use a server that has them";
+        let found = match &refused {
+            Some(error) => error.to_string(),
+            None => match self.libraries().await {
+                Some(number) => format!("loaded and ran a function; Evenkeel's libraries: {number}"),
+                None => "loaded and ran a function".to_owned(),
+            },
+        };
+        server.advise(refused.is_none(), "functions", found, remedy);
+    }
+
+    /// The number of libraries of programs, without the one of this check.
+    async fn libraries(&self) -> Option<usize> {
+        let list = cmd("FUNCTION").arg("LIST").arg("LIBRARYNAME").arg("evenkeel_*").take();
+        let listed = self.ask::<Vec<::redis::Value>>(&list).await.ok()?;
+        Some(listed.len().saturating_sub(1))
     }
 
     async fn scripts(&self, server: &mut Server) {

@@ -1,6 +1,7 @@
 //! Process reports.
 
 mod foreign;
+mod libraries;
 mod on_redis;
 mod outage;
 mod stories;

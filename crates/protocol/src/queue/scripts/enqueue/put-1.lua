@@ -3,6 +3,7 @@
 -- Replies for each: 1 applied (also for a repeat) · 0 superseded by a newer version · 2 belongs to another shard
 -- Cost O(log n) a job
 local s, answers = shard_of(KEYS[1], ARGV, 'created'), {}
+check_types(s, s.wake) -- guard: queue_types_checked
 
 local function put(id, version, when, payload, held)
   local index = held and where(s, id, held)

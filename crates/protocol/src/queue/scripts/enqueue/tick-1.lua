@@ -3,6 +3,7 @@
 -- Replies 1: done · 0: belongs to another shard · else the schedule's last tick, as text · or nothing: it has none
 -- Cost O(log n) a job. A repeat finds its own last tick and changes nothing.
 local s, key = shard_of(KEYS[1], ARGV, 'created'), KEYS[1] .. ':schedules'
+check_types(s, s.wake) -- guard: queue_types_checked
 local held = redis.call('HGET', key, ARGV[1])
 if not held and elsewhere(s, ARGV[1]) then return 0 end
 if (held or '') ~= ARGV[2] then return held end -- guard: queue_tick_once

@@ -40,9 +40,11 @@ local function settle(s, item, gone, ended)
   return 1
 end
 
--- Settles the items from ARGV[from]; returns the verdicts.
+-- Settles the items from ARGV[from]; returns the verdicts. What is not acknowledged moves to another index, whose type is checked before.
 local function settle_all(s, from)
-  local verdicts, gone, ended = {}, {}, {}
+  local verdicts, gone, ended, moves = {}, {}, {}, false
+  for at = from, #s.argv do moves = moves or string.byte(s.argv[at]) ~= ACK end
+  if moves then check_types(s, s.workers, s.wake) end -- guard: queue_types_checked
   for at = from, #s.argv do verdicts[#verdicts + 1] = string.char(settle(s, s.argv[at], gone, ended)) end
   if #ended > 0 then redis.call('DEL', unpack(ended)) end
   if #gone > 0 then redis.call('ZREM', s.leased, unpack(gone)) end
