@@ -22,6 +22,7 @@ macro_rules! on_both_with {
 
 mod blocks;
 mod cache;
+mod commands;
 mod counts;
 mod foreign;
 mod hermetic;

@@ -40,7 +40,7 @@ impl Script {
     /// Like [`new`](Self::new), for a script that Redis checks before it starts; for `flags` see [`step`](Self::step).
     #[must_use]
     pub const fn with_flags(name: &'static str, flags: &'static str, source: &'static str) -> Self {
-        Self { flags: Some(flags), ..Self::new(name, source) }
+        Self { name, flags: Some(flags), parts: &[], source, library: None, prepared: OnceLock::new() }
     }
 
     /// A step of a library. Its source is the body of a function of `KEYS` and `ARGV`, and may name what `parts` define.

@@ -180,6 +180,8 @@ async fn foreign_type_under_any_key_of_a_partition_loses_no_entry() -> Result<()
                 }
                 cases += 1;
                 let before = neighbor.all().await?;
+                // A process that has just connected.
+                rig.streams = RedisStream::new(link.clone());
                 let reply = scene.take(&rig, *step).await;
                 is_rejected(reply, |error| if let StreamError::Link(error) = error { Some(error) } else { None })
                     .with_context(what)?;

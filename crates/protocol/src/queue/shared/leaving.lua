@@ -1,5 +1,6 @@
 -- The items on their way to other shards.
 -- Cost O(1) an item.
+
 -- The index of the items for a shard.
 local function leaving(s, keeper)
   return s.tag .. ':leaving:' .. keeper

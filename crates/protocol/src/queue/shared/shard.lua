@@ -1,5 +1,6 @@
 -- What a call knows of its shard: the keys, the settings, the time, and the changes of the counters that it makes.
 -- Cost O(1).
+
 local FOREVER, SMALL = 9007199254740991, 8192
 local SETTINGS = { 'seen', 'back', 'paused', 'floor', 'bytes', 'jobs_max', 'bytes_max', 'shards', 'record_max' }
 

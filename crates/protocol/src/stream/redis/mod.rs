@@ -131,7 +131,7 @@ impl StreamSteps for RedisStream {
     ) -> Result<Reply<TakenOver>> {
         check::page(limit)?;
         let args = Args::of(group).reader(reader).id(after).size(limit);
-        reply::take_over(self.consume(&scripts::TAKE_OVER, partition, group, args).await?)
+        reply::take_over(self.run(&scripts::TAKE_OVER, partition, args).await?)
     }
 
     async fn read(
@@ -169,7 +169,7 @@ impl StreamSteps for RedisStream {
     ) -> Result<Reply<Vec<bool>>> {
         check::heartbeat(lease_ms, heartbeats)?;
         reply::flags(
-            self.consume(&scripts::HEARTBEAT, partition, group, call::heartbeat(group, reader, lease_ms, heartbeats))
+            self.run(&scripts::HEARTBEAT, partition, call::heartbeat(group, reader, lease_ms, heartbeats))
                 .await?,
         )
     }

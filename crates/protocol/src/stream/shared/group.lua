@@ -15,9 +15,14 @@ local function group_of(tag, name)
   return s
 end
 
--- Most groups lack four of the keys, and one command shows that.
-local function look_for_failed(s)
+-- Whether the group may have failed entries, and that the keys of these have their types. Most groups lack all four, and one command shows that.
+local function check_failed(s)
   s.group.has_failed = redis.call('EXISTS', s.due, s.tries, s.dead, s.parked) > 0
+  if not s.group.has_failed then return end
+  redis.call('ZCARD', s.due)
+  redis.call('HLEN', s.tries)
+  redis.call('XLEN', s.dead)
+  redis.call('HLEN', s.parked)
 end
 
 -- Rejects the call, before it writes, if another program has put a value of another type under a key of the partition or the group.
@@ -25,12 +30,7 @@ local function check_types(s)
   redis.call('XLEN', s.log)
   redis.call('ZCARD', s.leased)
   redis.call('ZCARD', s.seen)
-  look_for_failed(s)
-  if not s.group.has_failed then return end
-  redis.call('ZCARD', s.due)
-  redis.call('HLEN', s.tries)
-  redis.call('XLEN', s.dead)
-  redis.call('HLEN', s.parked)
+  check_failed(s)
 end
 
 -- The time plus the sum of its backward jumps, so that setting the clock back does not extend a lease.

@@ -1,5 +1,6 @@
 -- The log of a partition: appends with the server's time, and fields of entries.
 -- Cost O(1).
+
 local function text(number)
   return string.format('%d', number)
 end

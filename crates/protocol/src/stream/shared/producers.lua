@@ -1,5 +1,6 @@
 -- The last sequence of each producer, with the id of its entry.
 -- Cost O(log producers).
+
 -- `numbered`: the sequences that this call has stored.
 local function producers_of(tag)
   local s = log_of(tag)

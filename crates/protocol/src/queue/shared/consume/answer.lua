@@ -1,5 +1,6 @@
 -- Stores a worker's last reply, so that the worker can request it again.
 -- Cost O(deliveries).
+
 local function answers_key(s)
   return s.tag .. ':answers'
 end

@@ -5,7 +5,7 @@
 local s = group_of(KEYS[1], ARGV[1])
 local code = refused(s, ARGV[2], ARGV[3], ARGV[4])
 if code then return { code } end
-look_for_failed(s)
+check_types(s) -- guard: stream_types_checked
 local me, lease_now, flags = name_of(ARGV[2], ARGV[3]), lease_clock(s), {}
 local ends, leases_partition = lease_now + tonumber(ARGV[5]), ARGV[3] ~= '0'
 if leases_partition then

@@ -5,7 +5,7 @@
 local s = group_of(KEYS[1], ARGV[1])
 local code = refused(s, ARGV[2], ARGV[3], ARGV[4])
 if code then return { code } end
-look_for_failed(s)
+check_failed(s) -- guard: stream_types_checked
 local me, limit, leases_partition = name_of(ARGV[2], ARGV[3]), tonumber(ARGV[5]), ARGV[3] ~= '0'
 if leases_partition and s.group.taken ~= ARGV[3] then return { TAKE_OVER_FIRST } end -- guard: stream_take_over_first
 local lease_now, lost, out, missing = lease_clock(s), {}, {}, false

@@ -6,7 +6,7 @@
 local s = group_of(KEYS[1], ARGV[1])
 local code, me, verdicts, done = refused(s, ARGV[2], ARGV[3], ARGV[4]), name_of(ARGV[2], ARGV[3]), {}, {}
 if code then return { code } end
-look_for_failed(s)
+check_failed(s) -- guard: stream_types_checked
 
 -- A call for few items asks for each alone. Others may hold entries between the ids, but hardly more than twice as many as were handled.
 if #ARGV > 16 then look_up(s, ARGV[5], '+', #ARGV - 4, me) end

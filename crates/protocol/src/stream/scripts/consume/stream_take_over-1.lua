@@ -5,7 +5,7 @@
 local s = group_of(KEYS[1], ARGV[1])
 local code = refused(s, ARGV[2], ARGV[3], ARGV[4])
 if code then return { code } end
-look_for_failed(s)
+check_types(s) -- guard: stream_types_checked
 local me, limit, lost, out = name_of(ARGV[2], ARGV[3]), tonumber(ARGV[6]), {}, {}
 local leases_partition = ARGV[3] ~= '0'
 local range = { 'XPENDING', s.log, s.name, '(' .. ARGV[5], '+', limit }
