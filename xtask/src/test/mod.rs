@@ -24,6 +24,7 @@ const PLAN: &[&str] = &[
     "build",
     "mutant table",
     "servers",
+    "steps as scripts",
     "tests",
     "weight of the programs",
     "documentation tests",
@@ -65,6 +66,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     let park = steps.step("servers", || Park::start(&[]))?;
+    if filters.is_empty() {
+        steps.step("steps as scripts", || as_scripts(&park))?;
+    }
     steps.step("tests", || nextest(&park, &filters))?;
     if filters.is_empty() {
         steps.step("weight of the programs", weight::run)?;
@@ -80,6 +84,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// Builds every test, so that the times of later steps do not include it.
 pub(crate) fn build() -> Result<()> {
     shell::run(&mut cargo(&["nextest", "run", "--workspace", "--no-run"]))
+}
+
+/// Models against steps, crash points and the loading of steps once more, as on a server that refuses functions. Before all tests, because the
+/// mutants look up which tests passed in the last run.
+fn as_scripts(park: &Park) -> Result<()> {
+    let tests = "package(evenkeel) & test(/side_by_side|crash_points|link::functions|permissions/)";
+    let mut command = cargo(&["nextest", "run", "--workspace", "-E", tests]);
+    command.envs(park.addresses()).envs([("EVENKEEL_FUNCTIONS", "off"), ("EVENKEEL_SIM_STEPS", "300")]);
+    shell::run(&mut command)
 }
 
 fn nextest(park: &Park, filters: &[&str]) -> Result<()> {

@@ -5,12 +5,13 @@ use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel_protocol::lock::LockName;
-use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release};
 use evenkeel_protocol::lock::RedisLock;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release};
 use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::steps::{NewJob, Outcome, QueueSteps, SettleAndClaim, When};
-use testkit::conformance::cache::{OnRedis, Player};
+use testkit::conformance::cache::OnRedis;
+use testkit::conformance::cache::player::Player;
 use testkit::conformance::queue::{Consumer, Rig, job};
 use testkit::servers::{Redis, RedisOptions};
 use testkit::{CommandTrace, step_command};
@@ -67,7 +68,11 @@ async fn queue_runs_few_commands_a_job() -> Result<()> {
 #[tokio::test]
 async fn lock_runs_few_commands() -> Result<()> {
     let mut traced = Traced::start().await?;
-    let link = Link::connect(LinkOptions::from_url(&traced.redis.url())?.with_scripts(evenkeel_protocol::lock::redis::scripts()), Clock::system()).await?;
+    let link = Link::connect(
+        LinkOptions::from_url(&traced.redis.url())?.with_scripts(evenkeel_protocol::lock::redis::scripts()),
+        Clock::system(),
+    )
+    .await?;
     traced.redis.command::<()>(&["SET", "evenkeel:test:now_ms", "1700000000000"]).await?;
     let (locks, name) = (RedisLock::new(link), LockName::new("stock/42")?);
     let (owner, process) = (Token::random(), Token::random());

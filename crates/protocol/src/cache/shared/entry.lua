@@ -76,7 +76,7 @@ local function invalidate_entry(e, now, generation, floor, retain, lag)
 end
 
 local function save_entry(key, e, now)
-  redis.call('SET', key, pack_entry(e), 'PX', e.ends_at - now)
+  redis.call('SET', key, pack_entry(e), 'PX', string.format('%d', e.ends_at - now))
 end
 
 -- Writes back an entry of which only the header was read. Its expiry has not changed. Most often the header has its length, and the
@@ -85,5 +85,5 @@ local function save_header(key, e, now)
   local head = pack_head(e)
   if e.value and #head == e.head_bytes then return redis.call('SETRANGE', key, 0, head) end
   local payload = e.value and string.sub(redis.call('GET', key), e.head_bytes + 1) or ''
-  redis.call('SET', key, head .. payload, 'PX', e.ends_at - now)
+  redis.call('SET', key, head .. payload, 'PX', string.format('%d', e.ends_at - now))
 end
