@@ -1,7 +1,20 @@
-//! For tests that compare an application's documentation with the program.
+//! Parts of an application's OpenAPI document, and checks for tests that compare its documentation with the program.
 
 use clap::Command;
 use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Schema, Type};
+
+/// The schema of a text of `min` to `max` bytes. JSON Schema counts characters, so the text is ASCII, or has no more characters than always fit.
+#[must_use]
+pub fn text_of_bytes(min: usize, max: usize, description: &str) -> RefOr<Schema> {
+    let text = |pattern: &str, max: usize| {
+        let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
+        text.min_length(Some(min)).max_length(Some(max))
+    };
+    let (ascii, any) = (text("^[ -~]*$", max), text("^[^\\x00]*$", max / 4));
+    AnyOfBuilder::new().item(ascii).item(any).description(Some(description)).into()
+}
 
 /// The settings of a command as the documentation lists them: key in the settings file, environment variable, flag; sorted.
 #[must_use]

@@ -7,14 +7,44 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use metrics_exporter_prometheus::PrometheusHandle;
+use parking_lot::Mutex;
 use serde::Serialize;
 use std::fmt::Display;
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tracing::warn;
 
 /// How long `/readyz` waits for the database.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// At most one write is tried in this time.
+const WRITE_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a tried write waits for others: a busy database is not a failing one.
+const WRITE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Tries writes for `/readyz`: a database that answers queries may have a full disk, or be read-only after a failover.
+#[derive(Debug, Default)]
+pub struct WriteProbe {
+    succeeded_at: Mutex<Option<Instant>>,
+}
+
+impl WriteProbe {
+    /// Tries `write`, unless one has succeeded within the last second. Does not wait for a database that is busy.
+    ///
+    /// # Errors
+    /// That of `write`.
+    pub async fn check<E>(&self, write: impl Future<Output = Result<(), E>>) -> Result<(), E> {
+        if self.succeeded_at.lock().is_some_and(|at| at.elapsed() < WRITE_PAUSE) {
+            return Ok(());
+        }
+        if let Ok(written) = tokio::time::timeout(WRITE_PATIENCE, write).await {
+            written?;
+            *self.succeeded_at.lock() = Some(Instant::now());
+        }
+        Ok(())
+    }
+}
 
 /// Liveness
 ///

@@ -33,8 +33,7 @@ use evenkeel::clock::Clock;
 use jiff::Timestamp;
 use sequence::CodeSequence;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use web::probes::WriteProbe;
 use web::{signed, timestamp};
 
 /// Attempts to find a free generated code. An attempt meets a taken code with a probability of (aliases of seven characters / 62^7),
@@ -43,12 +42,6 @@ const CODE_ATTEMPTS_MAX: u32 = 64;
 
 /// The row of `link_settings` with the permutation's key.
 const KEY_SETTING: &str = "code_key";
-
-/// At most one write is tried in this time.
-const WRITE_PAUSE_MS: i64 = 1_000;
-
-/// How long a tried write waits for others: a busy database is not a failing one.
-const WRITE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The links of one database. Cheap to clone; any number of instances may share the database.
 #[derive(Clone)]
@@ -59,8 +52,7 @@ struct Inner {
     codes: CodeGenerator,
     sequence: CodeSequence,
     clock: Clock,
-    /// When a write was last tried, and succeeded.
-    tried_ms: AtomicI64,
+    write_probe: WriteProbe,
 }
 
 /// The pools of the configured database.
@@ -110,7 +102,7 @@ impl Store {
             codes,
             sequence: CodeSequence::default(),
             clock,
-            tried_ms: AtomicI64::new(0),
+            write_probe: WriteProbe::default(),
         }))
     }
 
@@ -190,15 +182,8 @@ impl Store {
     /// [`StoreError::Unavailable`].
     pub async fn try_write(&self) -> Result<(), StoreError> {
         let now_ms = self.now().as_millisecond();
-        if now_ms < self.0.tried_ms.load(Ordering::Relaxed).saturating_add(WRITE_PAUSE_MS) {
-            return Ok(());
-        }
         let write = async { with_database!(self, pools => statements::try_write(pools, now_ms).await) };
-        if let Ok(written) = self.0.clock.timeout(WRITE_PATIENCE, write).await {
-            written?;
-            self.0.tried_ms.store(now_ms, Ordering::Relaxed);
-        }
-        Ok(())
+        self.0.write_probe.check(write).await
     }
 
     /// The kind of database: `sqlite`, `mysql` or `postgres`.
@@ -258,7 +243,7 @@ impl Store {
             codes: CodeGenerator::new(key),
             sequence: CodeSequence::default(),
             clock,
-            tried_ms: AtomicI64::new(0),
+            write_probe: WriteProbe::default(),
         })))
     }
 

@@ -12,7 +12,7 @@ use web::Problem;
 /// State of a service that is ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Readiness {
-    /// `up`; if the database does not respond, the response is a problem (503).
+    /// Always `up`: while the database does not respond or refuses writes, the response is a problem (503).
     #[schema(example = "up")]
     pub(super) database: &'static str,
     /// `up`, `down`, or `embedded` without Redis. While it is down, only the strategies without Redis locks work.
@@ -22,9 +22,14 @@ pub(super) struct Readiness {
 
 /// Readiness
 #[utoipa::path(get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "The database responds", body = Readiness), DatabaseProblems))]
+    responses((status = 200, description = "The database responds and accepts a write", body = Readiness), DatabaseProblems))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> {
     let redis = app.service.redis_state();
     let body = Readiness { database: "up", redis };
-    web::probes::ready(app.service.store().ping(), StoreError::refusal, redis, body).await
+    let store = app.service.store();
+    let check = async {
+        store.ping().await?;
+        store.try_write().await
+    };
+    Box::pin(web::probes::ready(check, StoreError::refusal, redis, body)).await
 }

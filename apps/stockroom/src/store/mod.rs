@@ -21,6 +21,7 @@ use crate::domain::{PageRequest, ProductName};
 use database::{Dialect, Pools, mysql, postgres, sqlite};
 use evenkeel::clock::Clock;
 use std::sync::Arc;
+use web::probes::WriteProbe;
 use web::{DatabaseUrl, signed};
 
 /// The tables of one database. Cheap to clone; several instances may share a database server.
@@ -30,6 +31,7 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     connection: Connection,
     clock: Clock,
+    write_probe: WriteProbe,
 }
 
 /// The pools of one kind of database.
@@ -63,7 +65,7 @@ impl Store {
             DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::open(url).await?),
             DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::open(url).await?),
         };
-        let store = Self(Arc::new(Inner { connection, clock }));
+        let store = Self(Arc::new(Inner { connection, clock, write_probe: WriteProbe::default() }));
         with_pools!(store, pools => evenkeel::sql::migrate(&pools.writer).await)?;
         Ok(store)
     }
@@ -138,6 +140,17 @@ impl Store {
     /// [`StoreError::Unavailable`].
     pub async fn ping(&self) -> Result<(), StoreError> {
         with_pools!(self, pools => queries::ping(pools).await)
+    }
+
+    /// Checks that the database accepts a write: one that answers queries may have a full disk, or be read-only after a failover. Writes
+    /// at most once a second, and does not wait for a database that is busy.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn try_write(&self) -> Result<(), StoreError> {
+        let now = self.signed_now_ms();
+        let write = async { with_pools!(self, pools => records::try_write(pools, now).await) };
+        self.0.write_probe.check(write).await
     }
 
     /// Closes the connections. On SQLite, this also checkpoints the write-ahead log.

@@ -127,3 +127,10 @@ pub(super) async fn insert_product<DB: Dialect>(pools: &Pools<DB>, name: &Produc
     transaction.commit().await.map_err(StoreError::of_commit)?;
     Ok(Product { id, name: name.to_string(), quantity: 0, segments: 0 })
 }
+
+/// Changes the only row of its table.
+pub(super) async fn try_write<DB: Dialect>(pools: &Pools<DB>, now_ms: i64) -> Result<(), StoreError> {
+    let mut connection = pools.writer.acquire().await?;
+    DB::send(&mut connection, "UPDATE tried_writes SET tried_at = ? WHERE id = 1", &[now_ms.into()]).await?;
+    Ok(())
+}

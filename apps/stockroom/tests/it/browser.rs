@@ -114,7 +114,7 @@ async fn first_screen_offers_samples_and_orders_follow() {
 }
 
 #[tokio::test]
-async fn pages_fit_every_width_in_light_and_dark() {
+async fn pages_fit_every_width() {
     let server = Server::start_with(&["--cap", "1000000"]);
     let browser = Browser::start().await.unwrap();
     let home = format!("http://{}/", server.client.address);

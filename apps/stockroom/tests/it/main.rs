@@ -9,6 +9,7 @@ mod load;
 mod outage;
 mod paused;
 mod payments;
+mod refusing;
 mod search;
 mod start;
 mod strategies;

@@ -5,6 +5,8 @@ use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::{Enqueued, Fate, Outcome, Verdict};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 metrics! {
     /// The metric handles of one queue.
@@ -48,9 +50,34 @@ metrics! {
             counter!("evenkeel_queue_handled_total", "queue" => queue(), "outcome" => "undecodable");
         pub(crate) leases_lost: Counter = counter!("evenkeel_queue_leases_lost_total", "queue" => queue());
         pub(crate) running: Gauge = gauge!("evenkeel_queue_running", "queue" => queue());
-        pub(crate) handler_seconds: Histogram = histogram!("evenkeel_queue_handler_seconds", "queue" => queue());
+        pub(crate) handlers: HandlerTimes =
+            HandlerTimes::new(histogram!("evenkeel_queue_handler_seconds", "queue" => queue()));
         pub(crate) lateness_seconds: Histogram = histogram!("evenkeel_queue_lateness_seconds", "queue" => queue());
         success: Gauge = gauge!("evenkeel_queue_claim_last_success_seconds", "queue" => queue());
+    }
+}
+
+/// The times of handlers: a histogram, and totals for the process report.
+pub(crate) struct HandlerTimes {
+    seconds: Histogram,
+    count: AtomicU64,
+    micros: AtomicU64,
+}
+
+impl HandlerTimes {
+    fn new(seconds: Histogram) -> Self {
+        Self { seconds, count: AtomicU64::new(0), micros: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn record(&self, took: Duration) {
+        self.seconds.record(took);
+        self.count.fetch_add(1, Relaxed);
+        self.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// The number of handlers that have returned, and the time that they took together, in ms.
+    pub(crate) fn totals(&self) -> (u64, u64) {
+        (self.count.load(Relaxed), self.micros.load(Relaxed) / 1_000)
     }
 }
 

@@ -75,6 +75,10 @@ pub struct ConsumerReport {
     pub slots: u64,
     /// The number of its slots in use.
     pub used: u64,
+    /// The number of handlers that have returned since it started.
+    pub handled: u64,
+    /// The time that they took together.
+    pub handled_ms: u64,
 }
 
 /// A job whose handler runs.

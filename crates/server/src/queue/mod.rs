@@ -11,6 +11,7 @@ mod dead;
 mod grow;
 pub(crate) mod jobs;
 pub(crate) mod letters;
+pub(crate) mod search;
 pub(crate) mod slices;
 mod stats;
 mod top;
@@ -50,6 +51,8 @@ enum Command {
     Peek(jobs::PeekArguments),
     /// List the newest jobs of a topic, with the beginning of each body
     Newest(jobs::PeekArguments),
+    /// Find jobs by a text in their bodies or errors, the newest first
+    Find(jobs::find::Arguments),
     /// Show one job: state, body, attempts, errors
     Job(jobs::JobArguments),
     /// Tell why a job is where it is: why it does not run, or what has become of it
@@ -111,6 +114,7 @@ async fn operate(servers: &Servers<'_>, command: Command, output: Output) -> Res
         Command::Stats(arguments) => stats::stats(servers, &arguments, output).await,
         Command::Peek(arguments) => jobs::peek(servers, &arguments, output).await,
         Command::Newest(arguments) => jobs::newest::newest(servers, &arguments, output).await,
+        Command::Find(arguments) => jobs::find::find(servers, &arguments, output).await,
         Command::Job(arguments) => jobs::show::job(servers, &arguments, output).await,
         Command::Why(arguments) => jobs::why::why(servers, &arguments, output).await,
         Command::Create(arguments) => create::run(servers, &arguments, output).await,

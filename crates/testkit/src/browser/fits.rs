@@ -1,12 +1,12 @@
-//! Checks that pages fit narrow and wide windows, in light and dark mode.
+//! Checks that pages fit narrow and wide windows. Light and dark differ in colors only, so they matter for screenshots only.
 
 use super::Browser;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// A small phone, a tablet and a desktop, in CSS pixels.
-const WIDTHS: [u32; 3] = [320, 768, 1280];
+/// A desktop, a tablet, a phone and a small phone, in CSS pixels.
+const WIDTHS: [u32; 4] = [1280, 768, 390, 320];
 
 const HEIGHT: u32 = 900;
 
@@ -16,8 +16,8 @@ const SCREENSHOTS: &str = "EVENKEEL_SCREENSHOTS";
 /// Maximum height of a screenshot.
 const SHOT_HEIGHT_MAX: u64 = 6000;
 
-/// Returns what does not fit: the page scrolls sideways, an element exceeds it, text is cut without an ellipsis, or a long text is
-/// squeezed into a narrow column.
+/// Returns what does not fit: the page scrolls sideways, an element exceeds it, text is cut without an ellipsis, a long text is
+/// squeezed into a narrow column, or a word is broken inside. (Words consist of at most 20 letters: ids and bodies may be broken.)
 const SCRIPT: &str = r"
     const root = document.documentElement, width = root.clientWidth, found = [];
     if (root.scrollWidth > width) found.push(`the page is ${root.scrollWidth} wide`);
@@ -41,6 +41,17 @@ const SCRIPT: &str = r"
         if (box.width > 0 && box.width < 96 && box.right > 0 && cell.textContent.trim().length > 40)
             found.push(`${JSON.stringify(cell.textContent.trim().slice(0, 40))} is squeezed into ${Math.round(box.width)} pixels`);
     }
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
+    const lines = () => new Set([...range.getClientRects()].filter((box) => box.width > 0).map((box) => Math.round(box.top))).size;
+    for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+        range.selectNodeContents(node);
+        if (lines() < 2 || node.parentElement.closest('pre, textarea')) continue;
+        for (const word of node.data.matchAll(/(?<![^\s(])\p{L}{2,20}(?![^\s.,:;)])/gu)) {
+            range.setStart(node, word.index);
+            range.setEnd(node, word.index + word[0].length);
+            if (lines() > 1) found.push(`the word ${word[0]} is broken in ${JSON.stringify(node.data.trim().slice(0, 40))}`);
+        }
+    }
     return found.slice(0, 5);
 ";
 
@@ -59,34 +70,53 @@ impl Shot {
     }
 }
 
-/// Opens each page at 320, 768 and 1,280 pixels, in light and in dark mode. If `EVENKEEL_SCREENSHOTS` names a folder, screenshots go there.
-///
-/// Errors: a page scrolls sideways, or an element exceeds it, is cut or is squeezed; the error names the element, the page and the width.
+/// Opens each page, and checks it as [`page_fits`] does.
 pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
-    let folder = std::env::var_os(SCREENSHOTS).map(PathBuf::from);
     let mut wrong = Vec::new();
-    for scheme in ["light", "dark"] {
-        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        browser.devtools("Emulation.setEmulatedMedia", media).await?;
-        for width in WIDTHS {
-            for page in pages {
-                resize(browser, width, HEIGHT).await?;
-                browser.goto(&page.url).await?;
-                let found = browser.eval(SCRIPT).await?;
-                let found = found.as_array().cloned().unwrap_or_default();
-                wrong.extend(found.iter().map(|what| format!("{} at {width} px, {scheme}: {what}", page.name)));
-                if let Some(folder) = &folder {
-                    let height = browser.eval("return document.documentElement.scrollHeight").await?;
-                    let height = u32::try_from(height.as_u64().unwrap_or_default().min(SHOT_HEIGHT_MAX))?;
-                    resize(browser, width, height).await?;
-                    let file = folder.join(format!("{}-{width}-{scheme}.png", page.name));
-                    browser.screenshot(&file).await.context("screenshot")?;
-                }
-            }
-        }
+    for page in pages {
+        browser.goto(&page.url).await?;
+        wrong.extend(misfits(browser, &page.name).await?);
     }
     ensure!(wrong.is_empty(), "pages do not fit:\n{}", wrong.join("\n"));
     Ok(())
+}
+
+/// Checks the open page at 1,280, 768, 390 and 320 pixels. If `EVENKEEL_SCREENSHOTS` names a folder, screenshots in light and dark go there.
+///
+/// Errors: the page scrolls sideways, or an element exceeds it, is cut or is squeezed, or a word is broken; the error names the element and
+/// the width.
+pub async fn page_fits(browser: &Browser, name: &str) -> Result<()> {
+    let wrong = misfits(browser, name).await?;
+    ensure!(wrong.is_empty(), "the page does not fit:\n{}", wrong.join("\n"));
+    Ok(())
+}
+
+async fn misfits(browser: &Browser, name: &str) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for width in WIDTHS {
+        resize(browser, width, HEIGHT).await?;
+        let found = browser.eval(SCRIPT).await?;
+        let found = found.as_array().cloned().unwrap_or_default();
+        wrong.extend(found.iter().map(|what| format!("{name} at {width} px: {what}")));
+        if let Some(folder) = std::env::var_os(SCREENSHOTS).map(PathBuf::from) {
+            let height = browser.eval("return document.documentElement.scrollHeight").await?;
+            let height = u32::try_from(height.as_u64().unwrap_or_default().min(SHOT_HEIGHT_MAX))?;
+            resize(browser, width, height).await?;
+            for scheme in ["dark", "light"] {
+                emulate_scheme(browser, scheme).await?;
+                let file = folder.join(format!("{name}-{width}-{scheme}.png"));
+                browser.screenshot(&file).await.context("screenshot")?;
+            }
+        }
+    }
+    resize(browser, WIDTHS[0], HEIGHT).await?;
+    Ok(wrong)
+}
+
+/// Lets pages see that the user prefers a color scheme: `light` or `dark`.
+pub async fn emulate_scheme(browser: &Browser, scheme: &str) -> Result<()> {
+    let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+    browser.devtools("Emulation.setEmulatedMedia", media).await.map(drop)
 }
 
 async fn resize(browser: &Browser, width: u32, height: u32) -> Result<()> {

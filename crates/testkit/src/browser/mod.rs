@@ -7,7 +7,7 @@ mod driver;
 mod fits;
 mod programs;
 
-pub use fits::{Shot, fits};
+pub use fits::{Shot, emulate_scheme, fits, page_fits};
 
 use anyhow::{Context, Result, bail};
 use driver::{ChromiumCommand, Failure};

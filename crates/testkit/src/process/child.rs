@@ -2,7 +2,7 @@
 
 use super::{spawner, tree};
 use anyhow::{Context, Result, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -77,6 +77,13 @@ impl Launch {
         self
     }
 
+    /// Limits the size of each file that the program writes, which simulates a full disk until [`Child::lift_file_limit`].
+    #[must_use]
+    pub fn file_limit_kib(self, kib: u32) -> Launch {
+        let limited = format!("trap '' XFSZ; ulimit -S -f {kib}; exec \"$@\"");
+        self.prefix(["bash", "-c", &limited, "-"])
+    }
+
     /// Connects standard input and output to pipes, instead of to nothing and to the log.
     #[must_use]
     pub fn piped(mut self) -> Launch {
@@ -145,6 +152,13 @@ impl Child {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Lifts the limit of [`Launch::file_limit_kib`], as if there were room on the disk again.
+    pub fn lift_file_limit(&self) -> Result<()> {
+        let process = Pid::from_child(&self.child);
+        prlimit(Some(process), Resource::Fsize, Rlimit { current: None, maximum: None })?;
+        Ok(())
     }
 
     /// The exit status, or `None` while the process is running or paused.

@@ -125,6 +125,10 @@ fn type_of(schema: &Value) -> Markup {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return html! { a href={ "#schema-" (name) } { code { (name) } } };
     }
+    // The ways to state one limit have one type.
+    if let Some(one) = array(&schema["anyOf"]).first() {
+        return type_of(one);
+    }
     let one_of = array(&schema["oneOf"]);
     let kind = match &schema["type"] {
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),

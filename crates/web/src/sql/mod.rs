@@ -13,7 +13,7 @@ mod statement;
 pub use database_url::{DatabaseUrl, DatabaseUrlError, is_unreachable};
 pub use driver::Driver;
 pub use failover::note_failover;
-pub use migrator::migrator;
+pub use migrator::{incomplete_migrations, migrator};
 pub use mysql::mysql_pool;
 pub use postgres::postgres_pool;
 pub use refusal::Refusal;

@@ -6,6 +6,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// An exclusive lock on a SQLite file, released on drop or when the process ends.
@@ -35,7 +36,9 @@ impl FileLock {
         } else if !folder.is_dir() {
             bail!("the folder {shown} of the database {database} does not exist: create it, or correct the URL");
         }
-        let path = resolved(file)?.with_added_extension("lock");
+        let file = resolved(file)?;
+        one_name(&file)?;
+        let path = file.with_added_extension("lock");
         let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut lock = lock.with_context(|| format!("cannot write to the folder {shown}"))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -86,10 +89,23 @@ fn resolved(file: &Path) -> Result<PathBuf> {
     bail!("{} is a symbolic link to itself", file.display())
 }
 
+/// Refuses a file with several hard links. None of them is the file's own name, and SQLite keeps the write-ahead log next to the name that was
+/// opened, so programs that open different ones damage the file.
+fn one_name(file: &Path) -> Result<()> {
+    match std::fs::metadata(file).map(|known| known.nlink()) {
+        Ok(names @ 2..) => bail!(
+            "{} has {names} names (hard links), under which several programs would damage it: remove the others (find -samefile FILE lists them)",
+            file.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
-    use super::resolved;
+    use super::{FileLock, resolved};
+    use crate::DatabaseUrl;
     use std::os::unix::fs::symlink;
 
     /// Regression: two services ran on one SQLite file, one of them through a symbolic link.
@@ -108,5 +124,26 @@ mod tests {
         }
         symlink("loop.db", folder.join("loop.db")).unwrap();
         assert!(resolved(&folder.join("loop.db")).is_err());
+    }
+
+    /// Regression: two services ran on one SQLite file, one of them under a hard link in another folder.
+    #[test]
+    fn file_with_two_hard_links_is_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (file, other) = (temporary.path().join("links.db"), temporary.path().join("other/links.db"));
+        std::fs::create_dir(temporary.path().join("other")).unwrap();
+        std::fs::write(&file, "").unwrap();
+        let acquire = |file: &std::path::Path| {
+            let url = DatabaseUrl::Sqlite(file.to_owned());
+            FileLock::acquire(&url, temporary.path(), "links", "start", |_| String::new()).map(drop)
+        };
+        acquire(&file).unwrap();
+        std::fs::hard_link(&file, &other).unwrap();
+        for name in [&file, &other] {
+            let error = acquire(name).unwrap_err().to_string();
+            assert!(error.contains("has 2 names (hard links)"), "{error}");
+        }
+        std::fs::remove_file(&file).unwrap();
+        acquire(&other).unwrap();
     }
 }

@@ -1,11 +1,14 @@
 //! The JSON shapes of the API.
 
-use crate::domain::{Link, Page, PageRequest};
+use crate::domain::{Link, Page, PageRequest, TARGET_BYTES_MAX};
 use crate::http::invalid_page;
 use crate::service::{Draft, DraftPatch};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
 use utoipa::{IntoParams, ToSchema};
+use web::documents::text_of_bytes;
 use web::{FieldError, Host, Kind, OwnAddress, Problem};
 
 /// A link to create.
@@ -97,7 +100,7 @@ pub(super) struct LinkPage {
 #[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
     /// Only links whose code or target contains this text; case of A-Z is ignored. At most 8,000 bytes, without NUL.
-    #[param(max_length = 8000)]
+    #[param(schema_with = search_text)]
     pub(super) q: Option<String>,
     /// Page number, from 1.
     #[param(default = 1, minimum = 1)]
@@ -173,6 +176,10 @@ impl LinkPage {
             total_is_capped: page.total_is_capped,
         }
     }
+}
+
+fn search_text() -> RefOr<Schema> {
+    text_of_bytes(0, TARGET_BYTES_MAX, "A text without NUL")
 }
 
 /// Distinguishes a field that is `null` (`Some(None)`) from an omitted field (`None`).

@@ -43,6 +43,13 @@ impl Server {
         Server::launched(launch, folder)
     }
 
+    /// On a disk that is full after this many KiB of a file.
+    pub(in crate::web) fn start_with_file_limit(kib: u32, arguments: &[&str]) -> Server {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let launch = launch(&folder, arguments).file_limit_kib(kib);
+        Server::launched(launch, folder)
+    }
+
     /// Starts it again on the same folder, without the extra environment.
     pub(in crate::web) fn again(mut self, arguments: &[&str]) -> Server {
         self.child.kill().unwrap();

@@ -30,6 +30,11 @@ impl Server {
         Server::launch(arguments, |launch| launch.environment(environment.0, environment.1))
     }
 
+    /// Starts on a disk that is full after this many KiB of a file.
+    pub(crate) fn start_with_file_limit(kib: u32) -> Server {
+        Server::launch(&[], |launch| launch.file_limit_kib(kib))
+    }
+
     fn launch(arguments: &[&str], adapt: impl FnOnce(Launch) -> Launch) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let launch = Launch::new(env!("CARGO_BIN_EXE_stockroom"), folder.path().join("log"))

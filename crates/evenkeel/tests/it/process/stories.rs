@@ -88,7 +88,10 @@ async fn report_shows_jobs_that_run(fleet: Fleet) {
     let jobs: Vec<_> = report.jobs.iter().map(|job| (job.topic.as_str(), job.id.clone(), job.attempt)).collect();
     assert_eq!(jobs, [("mail", sent.id.to_string(), 1)]);
     assert!(report.jobs[0].since_ms.abs_diff(fleet.now_ms()) < 60_000, "{:?}", report.jobs[0]);
+    assert_eq!(consumer.handled, 0, "its handler runs");
     may_end.add_permits(1);
+    let handled = async || Some(reported(&fleet, &keel).await?.consumers.first()?.handled).filter(|count| *count == 1);
+    eventually("the handler that has returned is counted", handled).await.unwrap();
     stop.send(()).unwrap();
     fleet.while_time_passes(running).await.unwrap().unwrap();
     let is_gone = async || reported(&fleet, &keel).await.is_none().then_some(());

@@ -8,7 +8,7 @@ use crate::output::JSON;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -44,6 +44,11 @@ impl Body {
         let shown: Value = app.security.redaction.body(origin, bytes);
         Self { body: RawValue::from_string(shown.to_string()).ok(), body_base64: None }
     }
+}
+
+/// Reads a field that is there. `null` is a body, not an absent one.
+pub(super) fn given<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(field).map(Some)
 }
 
 /// The body of a request: exactly one of the two fields.
@@ -85,6 +90,19 @@ mod tests {
         let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
         assert_eq!(sent(Some(&raw), None, JSON).unwrap(), text.as_bytes());
         assert_eq!(serde_json::to_string(&Body::of(text.as_bytes())).unwrap(), format!("{{\"body\":{text}}}"));
+    }
+
+    /// `null` was an absent body, and refused.
+    #[test]
+    fn null_is_a_body() {
+        #[derive(Deserialize)]
+        struct Sent {
+            #[serde(default, deserialize_with = "given")]
+            body: Option<Box<RawValue>>,
+        }
+        let body = |text: &str| serde_json::from_str::<Sent>(text).unwrap().body;
+        assert_eq!(body("{\"body\": null}").unwrap().get(), "null");
+        assert!(body("{}").is_none());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Locks: acquire, renew, release, inspect, break. The owner is a token that the client draws, so that a resend gets the same fence.
 
 use super::jobs::change::Changed;
+use super::limits::{lock_name, metadata};
 use super::openapi::{ActProblems, ReadProblems};
 use super::wide::Wide;
 use super::{OnSource, too_many};
@@ -29,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Acquisition {
-    #[schema(min_length = 1, max_length = 512)]
+    #[schema(schema_with = lock_name)]
     name: String,
     /// 32 hexadecimal digits, drawn at random for this acquisition; the same for a repeat.
     #[schema(min_length = 32, max_length = 32, pattern = "^[0-9a-fA-F]{32}$")]
@@ -39,9 +40,8 @@ pub(super) struct Acquisition {
     #[serde(default)]
     #[schema(maximum = 20_000)]
     wait_ms: u32,
-    /// What operators see of the holder. At most 1,024 bytes.
     #[serde(default)]
-    #[schema(max_length = 1_024)]
+    #[schema(schema_with = metadata)]
     metadata: String,
     /// A fence that was seen elsewhere: the new one is above it.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(super) struct Acquisition {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Extension {
-    #[schema(min_length = 1, max_length = 512)]
+    #[schema(schema_with = lock_name)]
     name: String,
     #[schema(min_length = 32, max_length = 32, pattern = "^[0-9a-fA-F]{32}$")]
     owner: String,
@@ -62,7 +62,7 @@ pub(super) struct Extension {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Freeing {
-    #[schema(min_length = 1, max_length = 512)]
+    #[schema(schema_with = lock_name)]
     name: String,
     #[schema(min_length = 32, max_length = 32, pattern = "^[0-9a-fA-F]{32}$")]
     owner: String,
@@ -101,7 +101,7 @@ pub(super) struct Renewal {
 pub(super) async fn acquire(at: OnSource, JsonBody(call): JsonBody<Acquisition>) -> Result<Response, Problem> {
     at.visitor.check(Action::Lock, &call.name)?;
     at.source()?;
-    let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
+    let (name, owner) = (checked_name(&call.name)?, owner_of(&call.owner)?);
     in_range("ttl_ms", call.ttl_ms, TTL_MS)?;
     if call.wait_ms > WAIT_MS_MAX {
         return Err(invalid("wait_ms", format!("`wait_ms` must be at most {WAIT_MS_MAX}.")));
@@ -155,7 +155,7 @@ pub(super) async fn renew(at: OnSource, JsonBody(call): JsonBody<Extension>) -> 
     at.visitor.check(Action::Lock, &call.name)?;
     at.source()?;
     in_range("ttl_ms", call.ttl_ms, TTL_MS)?;
-    let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
+    let (name, owner) = (checked_name(&call.name)?, owner_of(&call.owner)?);
     let renewed = at.app.api.locks()?.renew(&name, owner, call.ttl_ms.into()).await;
     Ok(Json(match renewed.map_err(|error| lock_problem(&error))? {
         Renewed::Renewed { lease_left_ms } | Renewed::Held { lease_left_ms } => {
@@ -175,7 +175,7 @@ pub(super) async fn renew(at: OnSource, JsonBody(call): JsonBody<Extension>) -> 
 pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> Result<Json<Changed>, Problem> {
     at.visitor.check(Action::Lock, &call.name)?;
     at.source()?;
-    let (name, owner) = (lock_name(&call.name)?, owner_of(&call.owner)?);
+    let (name, owner) = (checked_name(&call.name)?, owner_of(&call.owner)?);
     let release = Release { owner, process: owner, waits: false };
     let released = at.app.api.locks()?.release(&name, release).await.map_err(|error| lock_problem(&error))?;
     let result = match released {
@@ -225,7 +225,7 @@ pub(super) struct Breaking {
 )]
 pub(super) async fn show(at: OnSource, Query(Named { name }): Query<Named>) -> Result<Json<LockView>, Problem> {
     at.source()?;
-    let name = lock_name(&name)?;
+    let name = checked_name(&name)?;
     let holder = at.app.source.keel.lock(name.as_str()).inspect().await.map_err(|error| lock_problem(&error))?;
     let of = |number: fn(&Holder) -> u64| holder.as_ref().map(number).map(Wide);
     Ok(Json(LockView {
@@ -248,13 +248,13 @@ pub(super) async fn show(at: OnSource, Query(Named { name }): Query<Named>) -> R
 pub(super) async fn break_lock(at: OnSource, JsonBody(call): JsonBody<Breaking>) -> Result<Json<Changed>, Problem> {
     at.visitor.check(Action::Break, &call.name)?;
     at.source()?;
-    let (name, fence) = (lock_name(&call.name)?, call.fence.0);
+    let (name, fence) = (checked_name(&call.name)?, call.fence.0);
     break_confirmed(&call.name, &call.confirm)?;
     let act = async { taken_away(&at.app, name.as_str(), fence).await.map(|()| Changed { result: "broken" }) };
     at.act("break", json!({ "lock": call.name, "fence": fence }), act).await.map(Json)
 }
 
-fn lock_name(name: &str) -> Result<LockName, Problem> {
+fn checked_name(name: &str) -> Result<LockName, Problem> {
     LockName::new(name).map_err(|error| invalid("name", format!("{error}.")))
 }
 

@@ -4,7 +4,7 @@
 //! * `streams/` — the same for streams, and appends. `processes.rs` — the processes that report.
 //! * `work/`, `locks.rs`, `caches.rs` — what programs do.
 //! * `openapi.rs` — the OpenAPI document, from the handlers.
-//! * `answer.rs`, `body.rs`, `wide.rs` — problems, bodies and numbers as they travel. `rates.rs` — how much a key may ask.
+//! * `limits.rs` — what it says about the limits of fields. `answer.rs`, `body.rs`, `wide.rs` — problems, bodies and numbers as they travel. `rates.rs` — how much a key may ask.
 //!
 //! docs/spec/console.md specifies it.
 
@@ -12,6 +12,7 @@ mod answer;
 mod body;
 mod caches;
 mod jobs;
+mod limits;
 mod locks;
 mod openapi;
 mod operations;
@@ -43,6 +44,7 @@ use serde::Deserialize;
 use streams::{change as groups, dead as letters, entries};
 use tokio::sync::Semaphore;
 use web::{Kind, Problem};
+use work::Holders;
 
 /// Calls that wait for a job or a lock at the same time.
 const WAITING_MAX: usize = 1_000;
@@ -50,6 +52,7 @@ const WAITING_MAX: usize = 1_000;
 /// The state of the API.
 pub(crate) struct Api {
     pub(crate) rates: Rates,
+    pub(crate) holders: Holders,
     /// One permit for each call that waits.
     waiting: Semaphore,
     clock: Clock,
@@ -59,7 +62,8 @@ pub(crate) struct Api {
 impl Api {
     pub(crate) fn new(keel: &Keel, clock: Clock) -> Self {
         let link = keel.link().cloned();
-        Self { rates: Rates::new(clock.clone()), waiting: Semaphore::new(WAITING_MAX), clock, link }
+        let (rates, holders) = (Rates::new(clock.clone()), Holders::new(clock.clone()));
+        Self { rates, holders, waiting: Semaphore::new(WAITING_MAX), clock, link }
     }
 
     fn link(&self) -> Result<&Link, Problem> {

@@ -1,5 +1,6 @@
 //! The OpenAPI document, generated from the handlers.
 
+use super::limits::exactly_one;
 use super::{caches, jobs, locks, operations, processes, streams, topics, work};
 use crate::console::kind::{
     CHANGED_MEANWHILE, FORBIDDEN, GROUP_IN_USE, NEEDS_DATABASE, NO_AUDIT, NOT_CONFIRMED, NOT_OUR_PAGE, PARTIAL,
@@ -45,7 +46,15 @@ use web::{FieldError, Kind, Problem, problems};
 )]
 struct Document;
 
-/// What the derived schemas lack: the field that the API adds to problems, and how a program shows its token.
+/// The requests of which exactly one of two fields is there.
+const EITHER: [(&str, [&str; 2]); 4] = [
+    ("New", ["body", "body_base64"]),
+    ("NewEntry", ["body", "body_base64"]),
+    ("Edit", ["body", "body_base64"]),
+    ("Due", ["at", "delay_ms"]),
+];
+
+/// What the derived schemas lack: which fields exclude each other, the field that the API adds to problems, and how a program shows its token.
 struct Additions;
 
 impl Modify for Additions {
@@ -53,6 +62,11 @@ impl Modify for Additions {
         let Some(components) = &mut document.components else { return };
         let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
         components.add_security_scheme("token", SecurityScheme::Http(token));
+        for (request, fields) in EITHER {
+            if let Some(schema) = components.schemas.remove(request) {
+                components.schemas.insert(request.to_owned(), exactly_one(schema, fields));
+            }
+        }
         if let Some(RefOr::T(Schema::Object(problem))) = components.schemas.get_mut("Problem") {
             let outcome = ObjectBuilder::new()
                 .schema_type(Type::String)

@@ -90,6 +90,10 @@ views! {
         topic: String = consumer.topic.clone(),
         slots: Wide = Wide(consumer.slots),
         used: Wide = Wide(consumer.used),
+        /// The handlers that have returned since it started.
+        handled: Wide = Wide(consumer.handled),
+        /// The time that they took together.
+        handled_ms: Wide = Wide(consumer.handled_ms),
     }
 
     struct StreamConsumer(consumer: StreamConsumerReport) {

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 /// A number of 64 bits. It is written as a string, and read from a string or a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ToSchema)]
-#[schema(value_type = String, pattern = "^[0-9]{1,20}$", example = "1700000000000")]
+#[schema(value_type = String, pattern = "^([0-9]{1,19}|1[0-7][0-9]{18}|18446744073709551615)$", example = "1700000000000")]
 pub(super) struct Wide(pub(super) u64);
 
 impl From<u64> for Wide {

@@ -4,6 +4,7 @@
 //! has to do. Process reports (hit ratios, slots, schedules) are read with them, and when a page shows them, once a second at most.
 
 mod export;
+mod handlers;
 mod problems;
 mod processes;
 mod reported;
@@ -11,9 +12,10 @@ mod ring;
 
 pub(crate) use problems::Trouble;
 pub(crate) use processes::Reports;
-pub(crate) use ring::Series;
+pub(crate) use ring::{POINTS, Series};
 
 use super::source::Source;
+use crate::process::figures::living;
 use crate::stream::figures::Figures;
 use crate::time::span;
 use crate::trouble;
@@ -22,7 +24,8 @@ use evenkeel::queue::topic::{Topic, TopicStats};
 use evenkeel::sql::relay::operate::OutboxStats;
 use evenkeel::stream::StreamError;
 use export::Export;
-use parking_lot::RwLock;
+use handlers::{Handled, HandlerTimes};
+use parking_lot::{Mutex, RwLock};
 use processes::LastReports;
 use ring::Ring;
 use std::collections::BTreeMap;
@@ -86,6 +89,7 @@ pub(crate) struct Collector {
     step: Duration,
     snapshot: watch::Sender<Arc<Snapshot>>,
     rings: RwLock<BTreeMap<String, Ring>>,
+    handlers: Mutex<HandlerTimes>,
     /// Since when each trouble stands, in ms since 1970.
     since: RwLock<BTreeMap<String, u64>>,
     export: Export,
@@ -107,6 +111,7 @@ impl Collector {
             step,
             snapshot,
             rings,
+            handlers: Mutex::default(),
             since,
             export: Export::default(),
             reports: LastReports::default(),
@@ -148,7 +153,7 @@ impl Collector {
         self.pages.load(Ordering::Relaxed)
     }
 
-    /// The last hour of a topic; with `None`, the sum over all topics with a ring (of lateness, the maximum).
+    /// The last hour of a topic; with `None`, the sum over all topics with a ring (of times, the maximum).
     pub(crate) fn values(&self, topic: Option<&str>, series: Series) -> Vec<Option<f32>> {
         let rings = self.rings.read();
         match topic {
@@ -177,7 +182,11 @@ impl Collector {
     /// One reading. If it fails, the figures of the last one stay, with their age and the reason.
     pub(crate) async fn run_once(&self) {
         let mut next = Snapshot::clone(&self.snapshot());
-        match self.clock.timeout(READ_MAX, self.read_topics()).await {
+        // If they cannot be read, Redis does not answer, which is a problem of its own.
+        let reports = self.read_reports().await.ok();
+        let reported = reports.iter().flat_map(living).map(|(process, report)| (process.id.as_str(), report));
+        let handled = self.handlers.lock().next(reported);
+        match self.clock.timeout(READ_MAX, self.read_topics(&handled)).await {
             Ok(Ok(topics)) => (next.at, next.failed, next.topics) = (self.now(), None, topics),
             Ok(Err(reason)) => next.failed = Some(reason),
             Err(_) => next.failed = Some(format!("Redis took longer than {} s", READ_MAX.as_secs())),
@@ -194,20 +203,21 @@ impl Collector {
             }
         }
         next.troubles = problems::find(&next, self.source.database.is_some());
-        // If they cannot be read, Redis does not answer, which is a problem above.
-        if let Ok(found) = self.read_reports().await {
-            reported::find(&found, &mut next.troubles);
+        if let Some(found) = &reports {
+            reported::find(found, &mut next.troubles);
         }
         self.date(&mut next.troubles);
         self.export.set(&next, self.source.database.is_some());
         self.snapshot.send_replace(Arc::new(next));
     }
 
-    async fn read_topics(&self) -> Result<Vec<TopicFigures>, String> {
+    /// `handled` are the handlers that have returned since the last reading, by topic.
+    async fn read_topics(&self, handled: &BTreeMap<String, Handled>) -> Result<Vec<TopicFigures>, String> {
         let topics = self.source.keel.topics().await.map_err(|error| error.to_string())?;
         let mut figures = Vec::with_capacity(topics.len());
         for topic in topics {
-            figures.push(self.read_topic(&topic).await?);
+            let handled = handled.get(topic.name()).copied().unwrap_or_default();
+            figures.push(self.read_topic(&topic, handled).await?);
         }
         let mut rings = self.rings.write();
         rings.retain(|name, _| figures.iter().any(|topic| topic.name == *name));
@@ -222,13 +232,13 @@ impl Collector {
         Ok(all)
     }
 
-    async fn read_topic(&self, topic: &Topic) -> Result<TopicFigures, String> {
+    async fn read_topic(&self, topic: &Topic, handled: Handled) -> Result<TopicFigures, String> {
         let stats = topic.stats().await.map_err(|error| error.to_string())?;
         let name = topic.name().to_owned();
         let mut rings = self.rings.write();
         let done_rate = if rings.contains_key(&name) || rings.len() < RINGS_MAX {
             let ring = rings.entry(name.clone()).or_insert_with(|| Ring::new(ms(self.step)));
-            ring.add(&stats);
+            ring.add(&stats, handled);
             ring.done_rate
         } else {
             None
@@ -261,7 +271,7 @@ fn ms(span: Duration) -> u64 {
 fn add(sum: &[Option<f32>], values: &[Option<f32>], series: Series) -> Vec<Option<f32>> {
     let length = sum.len().max(values.len());
     let at = |of: &[Option<f32>], index: usize| (index + of.len()).checked_sub(length).and_then(|index| of[index]);
-    let both = |a: f32, b: f32| if series == Series::Late { a.max(b) } else { a + b };
+    let both = |a: f32, b: f32| if matches!(series, Series::Late | Series::Handler) { a.max(b) } else { a + b };
     (0..length)
         .map(|index| match (at(sum, index), at(values, index)) {
             (Some(a), Some(b)) => Some(both(a, b)),

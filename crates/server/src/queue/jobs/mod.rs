@@ -1,5 +1,6 @@
-//! The jobs of a topic: `peek`, page by page, `newest`, `job` and `why`; and how all of them show a job.
+//! The jobs of a topic: `peek`, page by page, `newest`, `find`, `job` and `why`; and how all of them show a job.
 
+pub(super) mod find;
 pub(crate) mod names;
 pub(super) mod newest;
 pub(super) mod show;

@@ -63,17 +63,32 @@ async fn openapi_document_has_the_limits_of_its_fields() {
         ("wait_ms", json!(wait_max), json!(wait_max + 1)),
         ("owner", json!("F".repeat(32)), json!("g".repeat(32))),
         ("name", json!("n".repeat(512)), json!("n".repeat(513))),
+        ("name", json!("ü".repeat(128)), json!("ü".repeat(257))),
+        ("metadata", json!("ü".repeat(256)), json!("ü".repeat(513))),
     ] {
         // A lock of its own for each, so that no call waits for another one's lease.
         let mut body = acquire(field, inside);
         if field != "name" {
-            body["name"] = json!(format!("{field}/{}", body[field]));
+            body["name"] = json!(format!("{field}/{}", body[field].to_string().len()));
         }
         assert_eq!(caller.post("/locks/acquire", &body).await.status, 200, "{body}");
         assert_eq!(
             caller.post("/locks/acquire", &acquire(field, outside.clone())).await.status,
             422,
             "{field}: {outside}"
+        );
+    }
+    // JSON Schema counts characters, the service bytes.
+    let lengths = |field: &str| -> Vec<u64> {
+        let ways = schemas["Acquisition"]["properties"][field]["anyOf"].as_array().unwrap();
+        ways.iter().map(|way| way["maxLength"].as_u64().unwrap()).collect()
+    };
+    assert_eq!((lengths("name"), lengths("metadata")), (vec![512, 128], vec![1_024, 256]));
+    for (request, field) in [("New", "body"), ("NewEntry", "body"), ("Edit", "body"), ("Due", "at")] {
+        let of = &schemas[request]["allOf"];
+        assert!(
+            of[0]["properties"][field].is_object() && of[1]["oneOf"][0]["required"] == json!([field]),
+            "{request}: {of}"
         );
     }
     let parameters = document["paths"]["/api/v1/sources/{source}/topics/{topic}/jobs"]["get"]["parameters"].as_array();

@@ -25,6 +25,11 @@ async fn job_is_enqueued_read_changed_and_revoked() {
     assert_eq!(caller.get(&format!("{path}/body")).await.text, r#"{ "n": 12345678901234567890 }"#);
     let found = caller.read("/topics/mail/jobs?sender_id=welcome%2F42").await;
     assert_eq!(found["jobs"][0]["id"], json!(id));
+    for (text, ids) in [("567890", vec![id.as_str()]), ("no", vec![])] {
+        let found = caller.read(&format!("/topics/mail/jobs?text={text}")).await;
+        let jobs = found["jobs"].as_array().unwrap().iter().map(|job| job["id"].as_str().unwrap());
+        assert_eq!((jobs.collect::<Vec<_>>(), &found["read"]), (ids, &json!(1)), "{found}");
+    }
 
     let tag = shown.head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap().to_owned();
     let edit = json!({ "body": { "n": 2 } });

@@ -85,6 +85,29 @@ async fn heartbeat_extends_and_reports_lost_deliveries() {
     assert!(why["why"].as_str().unwrap().starts_with("it has been running"), "{why}");
 }
 
+/// The page of a job said "not reported" for every worker over HTTP.
+#[tokio::test]
+async fn page_of_a_job_names_its_http_worker_on_each_instance() {
+    let console = Console::start(true).await;
+    let second = console.another().await;
+    let caller = Caller::key(&console, "mailer", &["--scope", "enqueue:mail", "--scope", "work:mail"]);
+    let page = async |console: &Console, id: &str, token: &str| {
+        let login = if token.is_empty() { String::new() } else { format!("authorization: Bearer {token}\r\n") };
+        console.get(&format!("/queues/mail/jobs/{id}"), &login).await.text
+    };
+    let id = caller.add(&json!({ "body": 1 })).await;
+    let worked = caller.act(WORK, &call('a', 1, &json!([]), 1)).await;
+    let shown = page(&console, &id, &console.tokens[0]).await;
+    assert!(shown.contains("worker aaaaaaaa… over HTTP, key mailer") && !shown.contains("aaaaaaaaa"), "{shown}");
+    assert!(page(&second, &id, "").await.contains("not reported"), "it was never called");
+    // The worker calls the other instance from now on.
+    let job = &worked["jobs"][0];
+    let named = json!({ "id": job["id"], "token": job["token"], "fence": job["fence"] });
+    let pulse = json!({ "worker": "a".repeat(16), "lease_ms": 60_000, "started": [named] });
+    assert_eq!(Caller::local(&second).act("/topics/mail/heartbeat", &pulse).await["started"], json!([true]));
+    assert!(page(&second, &id, "").await.contains("worker aaaaaaaa… over HTTP, key local"));
+}
+
 /// A record above 64 KiB does not travel with the claim.
 #[tokio::test]
 async fn large_body_reaches_the_worker_whole() {

@@ -1,41 +1,41 @@
-//! Accessibility of every page of the router, in a real browser: the rules that axe-core calls serious and that need no axe (`access.js`), in light
-//! and in dark; and axe-core itself, if it is there.
+//! Every page of the router with a login, in a real browser: its layout at four widths, the rules that axe-core calls serious and that need no axe
+//! (`access.js`), in light and in dark, and axe-core itself, if it is there.
 
 use super::routes::routes;
-use super::server::{Console, FIRST};
+use super::server::Console;
 use super::streams::add_letters;
+use crate::api::caller::{Caller, answer};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
-use testkit::browser::Browser;
-
-/// The name of a redrive, which is the id of its page.
-const OPERATION: &str = "0123456789abcdef";
+use testkit::browser::{Browser, emulate_scheme, page_fits};
 
 /// The Tab key of WebDriver.
 const TAB: &str = "\u{e004}";
 
-/// A console with something on every page, and the addresses of its pages: each page of the router, and some of their states.
+/// A console with a login and something on every page, and the addresses of its pages: each page of the router, and some of their states.
 async fn pages() -> (Console, Vec<String>) {
-    let console = Console::start(false).await;
-    console.add_dead_many(3, "smtp refused 451").await;
-    console.add_dead(json!({}), "bad address").await;
+    let console = Console::start(true).await;
+    let caller = Caller { console: &console, token: Some(console.tokens[2].clone()) };
+    console.add_dead_many(3, "smtp refused 451: the mailbox of this user is not there").await;
+    console.add_dead(json!({ "to": "w".repeat(100) }), "bad address").await;
     let mail = console.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
-    let waiting = mail.delay(Duration::from_secs(3_600), &json!({ "to": "ada" })).await.unwrap();
-    add_letters(&console, &[json!(1)], "bad feed").await;
+    let waiting = mail.delay(Duration::from_secs(3_600), &json!({ "to": "w".repeat(100) })).await.unwrap();
+    add_letters(&console, &[json!({ "to": "w".repeat(100) })], "the card was declined").await;
     let users = console.keel.cache::<u64, Value>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
     users.get(&42, |_| async { Ok::<_, Infallible>(Some(json!({ "name": "ada" }))) }).await.unwrap();
-    let (cookie, csrf) = console.visit("/queues/mail/dead", "").await;
-    let redrive = format!("csrf={csrf}&group=bad+address&from={FIRST}&until=99999999999999&name={OPERATION}&rate=1");
-    let begun = console.send("POST", "/queues/mail/dead/redrive", &console.form(&cookie), &redrive).await;
-    assert_eq!(begun.status, 303, "{}", begun.text);
+    let groups = caller.read("/topics/mail/dead").await;
+    let choice = json!({ "group": "bad address", "until": groups["until"], "rate": 1 });
+    let begun = answer(&caller.post_with("/topics/mail/dead/redrive", "idempotency-key: a\r\n", &choice).await);
+    let operation = begun["operation"].as_str().unwrap();
     console.keel.report_once().await.unwrap();
-    let listed = console.get("/streams/orders/groups/billing/dead", "").await.text;
-    let letter = listed.split("href=\"/streams/orders/groups/billing/dead/").nth(1).unwrap().split('"').next().unwrap();
+    let letters = caller.read("/streams/orders/groups/billing/dead").await;
+    let letter = letters["letters"][0]["id"].as_str().unwrap();
     let pages = [
         "/",
         "/queues/mail",
+        "/queues/mail?range=short",
         "/queues/mail/jobs",
         "/queues/mail/jobs?state=dead",
         "/queues/mail/jobs?state=dead&q=smtp",
@@ -43,10 +43,10 @@ async fn pages() -> (Console, Vec<String>) {
         "/queues/mail/dead",
         "/queues/mail/jobs?state=dead&group=smtp%20refused%20NUMBER",
         "/operations",
-        &format!("/operations/{OPERATION}"),
+        &format!("/operations/{operation}"),
         "/streams",
         "/streams/orders",
-        "/streams/orders/groups/billing/dead",
+        "/streams/orders/groups/billing/dead?q=declined",
         &format!("/streams/orders/groups/billing/dead/{letter}"),
         "/caches",
         "/caches?cache=user&key=42",
@@ -61,8 +61,24 @@ async fn pages() -> (Console, Vec<String>) {
         "/log",
         "/docs",
         "/login",
+        "/queues/none",
     ];
     (console, pages.map(str::to_owned).to_vec())
+}
+
+/// A browser in which an admin has logged in.
+async fn logged_in(console: &Console) -> Browser {
+    let browser = Browser::start().await.unwrap();
+    browser.goto(&format!("http://{}/login", console.address)).await.unwrap();
+    browser.fill("#token", &console.tokens[2]).await.unwrap();
+    browser.click("main form button").await.unwrap();
+    browser.wait_for_text("header", "Log out admin").await.unwrap();
+    browser
+}
+
+/// The name of a page's screenshot.
+fn file_name(path: &str) -> String {
+    path.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).take(60).collect()
 }
 
 /// A page that is added to the router is added to the list above, or this fails.
@@ -82,25 +98,39 @@ async fn every_page_of_the_router_is_checked() {
     }
 }
 
+/// Each page is loaded once. Regression: with a login the navigation broke into two lines at 1,280 pixels, words broke inside, and pages were
+/// wider than the window at 390 and 320.
 #[tokio::test]
-async fn pages_have_names_labels_landmarks_contrast_and_visible_focus() {
+async fn every_page_is_accessible_and_fits_each_width() {
     let (console, pages) = pages().await;
     let held = console.keel.lock("stock/42").acquire().await.unwrap();
-    let browser = Browser::start().await.unwrap();
-    for scheme in ["light", "dark"] {
-        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        browser.devtools("Emulation.setEmulatedMedia", media).await.unwrap();
-        for path in &pages {
-            browser.goto(&format!("http://{}{path}", console.address)).await.unwrap();
-            browser.type_text("body", TAB).await.unwrap();
-            assert_eq!(browser.eval(include_str!("access.js")).await.unwrap(), json!([]), "{path}, {scheme}");
-            let loaded = "return performance.getEntriesByType('resource').map((entry) => new URL(entry.name).host)";
-            let hosts = browser.eval(loaded).await.unwrap();
-            assert!(hosts.as_array().unwrap().iter().all(|host| *host == console.address.as_str()), "{path}: {hosts}");
-            assert_eq!(browser.console().await.unwrap(), Vec::<String>::new(), "{path}, {scheme}");
-        }
+    let browser = logged_in(&console).await;
+    for path in &pages {
+        browser.goto(&format!("http://{}{path}", console.address)).await.unwrap();
+        is_accessible(&browser, path).await;
+        let loaded = "return performance.getEntriesByType('resource').map((entry) => new URL(entry.name).host)";
+        let hosts = browser.eval(loaded).await.unwrap();
+        assert!(hosts.as_array().unwrap().iter().all(|host| *host == console.address.as_str()), "{path}: {hosts}");
+        page_fits(&browser, &file_name(path)).await.unwrap();
+        let nav = "const tops = [...document.querySelectorAll('.bar nav a')].map((link) => link.offsetTop); return new Set(tops).size";
+        assert!(browser.eval(nav).await.unwrap().as_u64().unwrap() <= 1, "{path}: the navigation has several lines");
+        // The browser itself notes the status 404.
+        let noted = browser.console().await.unwrap();
+        assert!(noted.iter().all(|line| path.ends_with("/none") && line.contains("404")), "{path}: {noted:?}");
     }
+    browser.goto(&format!("http://{}/setup", console.address)).await.unwrap();
+    browser.click("form[action='/setup/check'] button").await.unwrap();
+    browser.wait_for_text("tbody", "ok").await.unwrap();
+    page_fits(&browser, "setup-check").await.unwrap();
     held.release().await.unwrap();
+}
+
+async fn is_accessible(browser: &Browser, path: &str) {
+    for scheme in ["light", "dark"] {
+        emulate_scheme(browser, scheme).await.unwrap();
+        browser.type_text("body", TAB).await.unwrap();
+        assert_eq!(browser.eval(include_str!("access.js")).await.unwrap(), json!([]), "{path}, {scheme}");
+    }
 }
 
 /// axe-core is not part of this repository: `npm pack axe-core`, unpack it, and name its `axe.min.js` in `EVENKEEL_AXE`.
@@ -111,13 +141,12 @@ async fn axe_finds_no_serious_violation_on_any_page() {
     };
     let axe = std::fs::read_to_string(file).unwrap();
     let (console, pages) = pages().await;
-    let browser = Browser::start().await.unwrap();
+    let browser = logged_in(&console).await;
     let run = "return axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations
         .filter((rule) => ['serious', 'critical'].includes(rule.impact))
         .map((rule) => `${rule.id}: ${rule.nodes.map((node) => node.html.slice(0, 120)).join(' | ')}`));";
     for scheme in ["light", "dark"] {
-        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        browser.devtools("Emulation.setEmulatedMedia", media).await.unwrap();
+        emulate_scheme(&browser, scheme).await.unwrap();
         for path in &pages {
             browser.goto(&format!("http://{}{path}", console.address)).await.unwrap();
             assert_eq!(browser.eval(&format!("{axe}\n{run}")).await.unwrap(), json!([]), "{path}, {scheme}");

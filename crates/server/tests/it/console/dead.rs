@@ -116,6 +116,7 @@ async fn viewer_reads_no_route_that_tells_an_error() {
         "/queues/mail/jobs?state=dead",
         "/queues/mail/jobs?state=dead&q=refused",
         "/api/v1/sources/default/topics/mail/jobs?state=dead",
+        "/api/v1/sources/default/topics/mail/jobs?state=dead&text=refused",
     ];
     let searches = searches.map(|path| ("GET".to_owned(), path.to_owned(), "page".to_owned(), "read".to_owned()));
     let reads: Vec<_> =

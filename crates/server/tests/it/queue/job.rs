@@ -121,3 +121,19 @@ async fn text_of_other_programs_controls_no_terminal() {
     }
     drop(guard);
 }
+
+/// A job could be found by a word in its body on the page only.
+#[tokio::test]
+async fn jobs_are_found_by_a_text_in_bodies_or_errors() {
+    let fixture = Fixture::new().await;
+    for id in ["hay", "a needle", "more hay"] {
+        fixture.add(id, &[]).await;
+    }
+    let found = fixture.json(&["find", "mail", "needle"]).await;
+    assert_eq!((found["jobs"].as_array().unwrap().len(), &found["jobs"][0]["name"]), (1, &json!("a needle")));
+    let none = fixture.queue(&["find", "mail", "smtp"]).await;
+    assert_eq!((none.code, none.out.as_str()), (1, "none of 3 jobs contains \"smtp\" (see also --state)\n"));
+    assert_eq!(fixture.settle(&Outcome::Dead { reason: "smtp refused".into() }).await, 3);
+    let dead = fixture.queue(&["find", "mail", "smtp", "--state", "dead"]).await;
+    assert_eq!((dead.code, dead.out.matches("smtp refused").count()), (0, 3), "{}", dead.out);
+}

@@ -260,8 +260,7 @@ async fn shutdown_drains_spool_into_database() {
 async fn full_disk_is_reported_to_client_and_logged_once() {
     let database = park::postgres_database().await.unwrap();
     let arguments = [&["--database", &database.url][..], &BEHIND].concat();
-    let limit = ["bash", "-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "-"];
-    let server = Server::start_prefixed(&limit, &arguments);
+    let server = Server::start_with_file_limit(64, &arguments);
     let target = format!("https://example.com/{}", "x".repeat(1_900));
     let mut refused = 0;
     for number in 0..60 {

@@ -192,7 +192,7 @@ async fn list_fits_phone_and_has_pages() {
 }
 
 #[tokio::test]
-async fn pages_fit_every_width_in_light_and_dark() {
+async fn pages_fit_every_width() {
     let (server, browser, home) = open().await;
     fits(&browser, &[Shot::new("empty", &home)]).await.unwrap();
     for number in 0..21 {

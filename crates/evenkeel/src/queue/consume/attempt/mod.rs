@@ -220,7 +220,7 @@ fn record_result<T>(
         worker.fence_floor.fetch_max(*fence, SeqCst);
     }
     let outcome = outcome(answer);
-    run.metrics.handler_seconds.record(run.core.clock.now().since(began));
+    run.metrics.handlers.record(run.core.clock.now().since(began));
     run.metrics.handled(&outcome);
     outcome
 }

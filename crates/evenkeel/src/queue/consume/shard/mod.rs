@@ -68,6 +68,7 @@ impl<T: Send + Sync + 'static> Reported for Run<T> {
             consumer.topic = topic.to_string();
             consumer.slots = self.slots_max as u64;
             consumer.used = self.slots_max.saturating_sub(self.slots.available_permits()) as u64;
+            (consumer.handled, consumer.handled_ms) = self.metrics.handlers.totals();
             consumer
         };
         draft.add(|report| &mut report.consumers, consumer);

@@ -2,7 +2,8 @@
 
 use super::{etag, found};
 use crate::console::api::OnTopic;
-use crate::console::api::body::sent;
+use crate::console::api::body::{given, sent};
+use crate::console::api::limits::{base64, ms};
 use crate::console::api::openapi::ActProblems;
 use crate::console::api::topics::Nothing;
 use crate::console::api::wide::Wide;
@@ -23,16 +24,19 @@ use web::{JsonBody, Problem};
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::console::api) struct Due {
-    /// In ms since 1970.
+    #[schema(schema_with = ms)]
     at: Option<Wide>,
+    #[schema(schema_with = ms)]
     delay_ms: Option<Wide>,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::console::api) struct Edit {
+    #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Value>)]
     body: Option<Box<RawValue>>,
+    #[schema(schema_with = base64)]
     body_base64: Option<String>,
 }
 

@@ -54,6 +54,7 @@ pub(in crate::console::api) struct Choice {
     /// Only letters that died until this time, in ms since 1970.
     until: Wide,
     /// Only this letter, as `dead` names it, and newer ones; without it: all older letters of the group, too, also those that `dead` has not read.
+    #[schema(pattern = "^[0-9]{1,19}:[0-9a-f]{32}$")]
     from: Option<String>,
     /// Letters per second, in slices of ten seconds, which `operations/ID/stop` ends; without it: at once.
     #[schema(minimum = 1, maximum = 10000)]
@@ -66,6 +67,7 @@ pub(in crate::console::api) struct Deletion {
     group: String,
     until: Wide,
     /// Only this letter, as `dead` names it, and newer ones; without it: all older letters of the group, too, also those that `dead` has not read.
+    #[schema(pattern = "^[0-9]{1,19}:[0-9a-f]{32}$")]
     from: Option<String>,
     /// The topic's name.
     confirm: String,
@@ -121,7 +123,7 @@ pub(in crate::console::api) async fn groups(at: OnTopic) -> Result<Json<Groups>,
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/dead/redrive", operation_id = "redrive_dead_group",
     tag = "dead letters", summary = "Send a group of dead letters back",
-    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = String, Header, description = "The same for a repeat")),
+    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = String, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
     request_body = Choice,
     responses((status = 200, description = "Done", body = Redriven), ActProblems)
 )]
@@ -178,7 +180,7 @@ fn bounds(from: Option<&str>, until: Wide) -> Result<Bounds, Problem> {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/redrive", operation_id = "redrive_job",
     tag = "dead letters", summary = "Send one dead letter back",
-    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same for a repeat")),
+    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
@@ -205,7 +207,7 @@ pub(in crate::console::api) async fn redrive_one(
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/dead/delete", operation_id = "delete_dead_group",
     tag = "dead letters", summary = "Delete a group of dead letters; there is no undo",
-    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same for a repeat")),
+    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
     request_body = Deletion,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)
 )]

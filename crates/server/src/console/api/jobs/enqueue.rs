@@ -2,7 +2,8 @@
 
 use super::dead::idempotency_name;
 use crate::console::api::OnTopic;
-use crate::console::api::body::sent;
+use crate::console::api::body::{given, sent};
+use crate::console::api::limits::{base64, ms};
 use crate::console::api::openapi::ActProblems;
 use crate::console::api::wide::Wide;
 use crate::console::kind::{PARTIAL, invalid};
@@ -35,15 +36,18 @@ pub(in crate::console::api) struct Jobs {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct New {
+    #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<serde_json::Value>)]
     body: Option<Box<RawValue>>,
+    #[schema(schema_with = base64)]
     body_base64: Option<String>,
     /// The sender's id: the same job is added once.
     id: Option<String>,
     /// Instead of an id: no other job with this key for a time.
     unique: Option<Unique>,
-    /// In ms since 1970.
+    #[schema(schema_with = ms)]
     at: Option<Wide>,
+    #[schema(schema_with = ms)]
     delay_ms: Option<Wide>,
     priority: Option<PriorityName>,
     retries: Option<u16>,
@@ -53,6 +57,7 @@ struct New {
 #[serde(deny_unknown_fields)]
 struct Unique {
     key: String,
+    #[schema(schema_with = ms)]
     window_ms: Wide,
 }
 
@@ -73,7 +78,7 @@ struct One {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/jobs", operation_id = "enqueue_jobs",
     tag = "programs", summary = "Enqueue 1 to 100 jobs",
-    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Becomes the id of jobs without one")),
+    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "Becomes the id of jobs without one")),
     request_body = Jobs,
     responses((status = 200, description = "Done", body = Added), ActProblems)
 )]

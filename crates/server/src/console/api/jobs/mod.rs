@@ -11,6 +11,7 @@ use super::body::Body;
 use super::openapi::ReadProblems;
 use super::wide::Wide;
 use crate::console::kind::{UNKNOWN_JOB, invalid};
+use crate::console::pages::queues::find::{self, TEXT_MAX};
 use crate::console::rights::Visitor;
 use crate::console::security::redact::{HIDDEN, Origin};
 use crate::console::source::queue_problem;
@@ -19,7 +20,7 @@ use crate::queue::jobs::names::listed;
 use axum::Json;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use evenkeel::queue::topic::{JobState, Preview, Previewed, Topic, Why};
+use evenkeel::queue::topic::{JobState, Preview, Previewed, Seen, Topic, Why};
 use evenkeel::queue::{
     CompletionRecord, End, ErrorClass, Found, Job, JobId, Listed, Note, Priority, State as StoredState,
 };
@@ -40,13 +41,17 @@ pub(super) struct Listing {
     #[param(pattern = "^(waiting|running|dead)$")]
     state: Option<String>,
     /// The cursor that the page before returned as `next`.
-    #[param(pattern = "^[0-9]{1,20}:[0-9a-f]{32}$")]
+    #[param(pattern = "^[0-9]{1,19}:[0-9a-f]{32}$")]
     after: Option<String>,
     /// Default: 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<usize>,
     /// Only the job with this id of its sender.
     sender_id: Option<String>,
+    /// Only jobs whose body or error contains this text, as far as the caller sees them: a part of the search takes two seconds, ignores `limit`, and
+    /// is followed by the part from `next` on.
+    #[param(min_length = 1, max_length = 200)]
+    text: Option<String>,
 }
 
 /// A page of jobs, the latest first.
@@ -56,6 +61,9 @@ pub(super) struct Jobs {
     /// The cursor of the next page; absent: this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// How many jobs the search for a text has read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read: Option<usize>,
 }
 
 /// A job.
@@ -114,7 +122,7 @@ pub(super) async fn list(at: OnTopic, Query(listing): Query<Listing>) -> Result<
         let id = JobId::named(sender_id.as_bytes());
         let found = topic.job(id).await.map_err(queue_problem)?;
         let jobs = found.map(|found| whole(&at, id, &found)).into_iter().collect();
-        return Ok(Json(Jobs { jobs, next: None }));
+        return Ok(Json(Jobs { jobs, next: None, read: None }));
     }
     let place = match listing.state.as_deref() {
         None | Some("waiting") => JobState::Waiting,
@@ -127,9 +135,21 @@ pub(super) async fn list(at: OnTopic, Query(listing): Query<Listing>) -> Result<
         return Err(invalid("limit", format!("Use 1 to {LIMIT_MAX}.")));
     }
     let after = listing.after.as_deref().map(cursor).transpose()?;
+    if let Some(text) = &listing.text {
+        if !(1..=TEXT_MAX).contains(&text.chars().count()) {
+            return Err(invalid("text", format!("`text` must have 1 to {TEXT_MAX} characters.")));
+        }
+        let part = find::text(&at.app, &at.visitor, &topic, place, after, text).await?;
+        let jobs = part.found.iter().map(|seen| whole_seen(&at, seen)).collect();
+        return Ok(Json(Jobs { jobs, next: part.next.map(cursor_text), read: Some(part.read) }));
+    }
     let page = topic.previews(place, after, limit).await.map_err(queue_problem)?;
     let jobs = page.jobs.iter().map(|job| preview(&at, job)).collect();
-    Ok(Json(Jobs { jobs, next: page.next.map(|next| format!("{}:{}", next.score, next.id)) }))
+    Ok(Json(Jobs { jobs, next: page.next.map(cursor_text), read: None }))
+}
+
+fn cursor_text(next: Listed) -> String {
+    format!("{}:{}", next.score, next.id)
 }
 
 fn cursor(text: &str) -> Result<Listed, Problem> {
@@ -215,6 +235,17 @@ fn whole(at: &OnTopic, id: JobId, found: &Found) -> JobView {
             body_bytes: Some(Wide::from(job.spec.body.len())),
             ..live(&at.visitor, id, *state, *score, job)
         },
+    }
+}
+
+fn whole_seen(at: &OnTopic, seen: &Seen) -> JobView {
+    match &seen.job {
+        Ok(job) => JobView {
+            body: Body::seen_by(&at.app, &at.visitor, Origin::Topic(&at.names.topic), &job.spec.body),
+            body_bytes: Some(Wide::from(job.spec.body.len())),
+            ..live(&at.visitor, seen.id, seen.state, seen.score, job)
+        },
+        Err(_) => JobView { id: seen.id.to_string(), state: "unreadable", ..JobView::default() },
     }
 }
 

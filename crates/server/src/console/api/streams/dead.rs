@@ -72,7 +72,7 @@ struct ErrorView {
     operation_id = "list_letters",
     params(
         ("source" = String, Path), ("stream" = String, Path), ("group" = String, Path),
-        ("after" = Option<String>, Query, pattern = "^[0-9]{1,5}:[0-9]{1,20}-[0-9]{1,20}$", description = "`next` of the page before"),
+        ("after" = Option<String>, Query, pattern = "^[0-9]{1,4}:[0-9]{1,19}-[0-9]{1,19}$", description = "`next` of the page before"),
         ("limit" = Option<u16>, Query, minimum = 1, maximum = 500, description = "Default: 50"),
     ),
     responses((status = 200, description = "Done", body = Letters), ReadProblems)

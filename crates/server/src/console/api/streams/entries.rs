@@ -1,8 +1,9 @@
 //! Reads a page of entries, and appends entries.
 
 use crate::console::api::OnStream;
-use crate::console::api::body::{Body, sent};
+use crate::console::api::body::{Body, given, sent};
 use crate::console::api::jobs::dead::idempotency_name;
+use crate::console::api::limits::{base64, entry_key};
 use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::wide::Wide;
 use crate::console::kind::{PARTIAL, PARTLY_APPENDED, invalid};
@@ -82,7 +83,7 @@ struct EntryView {
     params(
         ("source" = String, Path), ("stream" = String, Path),
         ("partition" = Option<u16>, Query, description = "Counted from 0; default: that of `after`, or 0"),
-        ("after" = Option<String>, Query, pattern = "^[0-9]{1,5}:[0-9]{1,20}-[0-9]{1,20}$", description = "`next` of the page before, in the same partition"),
+        ("after" = Option<String>, Query, pattern = "^[0-9]{1,4}:[0-9]{1,19}-[0-9]{1,19}$", description = "`next` of the page before, in the same partition"),
         ("limit" = Option<u16>, Query, minimum = 1, maximum = 500, description = "Default: 50"),
     ),
     responses((status = 200, description = "Done", body = Entries), ReadProblems)
@@ -122,11 +123,12 @@ pub(in crate::console::api) struct New {
 #[serde(deny_unknown_fields)]
 #[schema(as = NewEntry)]
 struct NewOne {
-    /// Entries of one key are handled in the order in which they were appended. At most 512 bytes.
-    #[schema(max_length = 512)]
+    #[schema(schema_with = entry_key)]
     key: String,
+    #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<serde_json::Value>)]
     body: Option<Box<RawValue>>,
+    #[schema(schema_with = base64)]
     body_base64: Option<String>,
 }
 
@@ -150,7 +152,7 @@ struct One {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/entries", tag = "programs", summary = "Append 1 to 100 entries",
     operation_id = "append_entries",
-    params(("source" = String, Path), ("stream" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same for a repeat, which then appends nothing twice")),
+    params(("source" = String, Path), ("stream" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat, which then appends nothing twice")),
     request_body = New,
     responses((status = 200, description = "Done", body = Appended), ActProblems)
 )]

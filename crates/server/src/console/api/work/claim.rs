@@ -37,6 +37,8 @@ pub(super) struct Turn<'a> {
     queue: RedisQueue,
     call: &'a Call,
     worker: Worker,
+    /// The name of its key.
+    key: &'a str,
     /// By shard, in the order of the call.
     settlements: BTreeMap<u16, Vec<Placed>>,
 }
@@ -76,14 +78,14 @@ fn hashed(parts: &[&str]) -> [u8; 16] {
 }
 
 impl<'a> Turn<'a> {
-    pub(super) fn new(app: &'a App, visitor: &Visitor, topic: &'a Topic, call: &'a Call) -> Result<Self, Problem> {
+    pub(super) fn new(app: &'a App, visitor: &'a Visitor, topic: &'a Topic, call: &'a Call) -> Result<Self, Problem> {
         let mut settlements: BTreeMap<u16, Vec<_>> = BTreeMap::new();
         for (place, settlement) in call.settle.iter().enumerate() {
             let (shard, settlement) = settlement.parse()?;
             settlements.entry(shard).or_default().push((place, settlement));
         }
         let worker = worker(visitor, &call.worker);
-        Ok(Self { app, topic, queue: app.api.queue()?, call, worker, settlements })
+        Ok(Self { app, topic, queue: app.api.queue()?, call, worker, key: &visitor.name, settlements })
     }
 
     /// Goes to all shards once: to each with what is to be settled there, and for what is still wanted.
@@ -175,6 +177,8 @@ impl<'a> Turn<'a> {
                 Err(problem) => return Err(problem),
             },
         };
+        let holder = (self.key, self.call.worker.as_str());
+        self.app.api.holders.note((self.topic.name(), receipt), holder, delivered.lease_left_ms);
         let (attempt, sender_id, unreadable, body) = match &job {
             Ok(job) => (u32::from(job.errors) + 1, sender_id(job), None, Body::of(&job.spec.body)),
             Err(unreadable) => (1, None, Some(unreadable.to_string()), Body::default()),

@@ -1,9 +1,10 @@
 //! Workers in other languages: claim, settle, heartbeat.
 //!
-//! The server keeps nothing about a worker. Everything that makes a call repeatable is in the call: worker and sequence give the number and
+//! The server needs nothing about a worker; what it remembers is shown on the pages of jobs. Everything that makes a call repeatable is in the call: worker and sequence give the number and
 //! the token under which Redis keeps the reply, so that any instance of the console answers a repeat as the first one did.
 
 mod claim;
+mod holders;
 mod wire;
 
 use super::body::Body;
@@ -18,6 +19,7 @@ use axum::response::{IntoResponse, Response};
 use claim::{Claims, Turn};
 use evenkeel::queue::topic::Topic;
 use evenkeel_protocol::queue::steps::{Heartbeat, QueueSteps, Report, Shard};
+pub(crate) use holders::Holders;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use web::{JsonBody, Problem};
@@ -103,6 +105,9 @@ pub(super) async fn heartbeat(at: OnTopic, JsonBody(pulse): JsonBody<Pulse>) -> 
         let (places, deliveries): (Vec<usize>, Vec<_>) = deliveries.into_iter().unzip();
         let heartbeat = Heartbeat { worker, lease_ms: pulse.lease_ms.into(), deliveries };
         let answers = queue.heartbeat(&shard, &heartbeat).await.map_err(queue_problem)?;
+        for ((receipt, _), _) in heartbeat.deliveries.iter().zip(&answers).filter(|(_, is_held)| **is_held) {
+            at.app.api.holders.note((handle.name(), *receipt), (&at.visitor.name, &pulse.worker), heartbeat.lease_ms);
+        }
         places.into_iter().zip(answers).for_each(|(place, answer)| held[place] = answer);
     }
     let started = held.split_off(pulse.held.len());

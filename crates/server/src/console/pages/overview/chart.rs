@@ -1,44 +1,106 @@
 //! Charts: inline SVG, drawn by the server, with the same values as a table.
 
-use crate::console::collector::{Collector, Series};
+use crate::console::collector::{Collector, POINTS, Series};
 use maud::{Markup, html};
+use serde::Deserialize;
 use std::fmt::Write;
 
+/// Units of a drawing, which is stretched to the width of its card.
 const WIDTH: f32 = 360.0;
 const HEIGHT: f32 = 80.0;
-/// Points of a chart, and those that one row of its table sums up.
-const POINTS: u32 = 360;
-const ROW: u32 = 30;
+/// Points of the shorter range.
+const FEW: usize = POINTS / 6;
+/// Rows of the table of a chart.
+const ROWS: usize = 12;
 
-/// The charts of a topic, or of all.
-pub(in crate::console::pages) fn charts(collector: &Collector, topic: Option<&str>) -> Markup {
+/// The time that the charts of a page show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::console::pages) enum Range {
+    /// A sixth of the time that is kept.
+    Short,
+    #[default]
+    Whole,
+}
+
+impl Range {
+    fn points(self) -> usize {
+        match self {
+            Self::Short => FEW,
+            Self::Whole => POINTS,
+        }
+    }
+
+    /// The time in minutes.
+    fn minutes(self, collector: &Collector) -> u64 {
+        collector.step().as_secs() * self.points() as u64 / 60
+    }
+}
+
+/// The charts of the overview, over all topics.
+pub(super) const OF_ALL: &[(Series, &str)] = &[
+    (Series::Done, "Done per second"),
+    (Series::Late, "Oldest due job, seconds late"),
+    (Series::Waiting, "Waiting jobs"),
+];
+
+/// The charts of a topic.
+pub(in crate::console::pages) const OF_TOPIC: &[(Series, &str)] = &[
+    (Series::Done, "Done per second"),
+    (Series::Retried, "Retries per second"),
+    (Series::Died, "New dead letters per second"),
+    (Series::Waiting, "Waiting jobs"),
+    (Series::Late, "Oldest due job, seconds late"),
+    (Series::Handler, "Handler time, mean seconds"),
+];
+
+/// The charts of a topic, or of all, on the page at `path`.
+pub(in crate::console::pages) fn charts(
+    collector: &Collector,
+    topic: Option<&str>,
+    charts: &[(Series, &str)],
+    (path, range): (&str, Range),
+) -> Markup {
+    let link = |of: Range, query: &str| {
+        html! { a href={ (path) (query) } aria-current=[(of == range).then_some("true")] { "Last " (of.minutes(collector)) " min" } }
+    };
     html! {
-        section.charts aria-label={ "The last " (minutes(collector, POINTS)) " minutes" } {
-            (chart(collector, topic, Series::Done, "Done per second"))
-            (chart(collector, topic, Series::Late, "Oldest due job, seconds late"))
-            (chart(collector, topic, Series::Waiting, "Waiting jobs"))
+        section.graphs aria-label={ "The last " (range.minutes(collector)) " minutes" } {
+            nav.actions aria-label="Time range" { (link(Range::Short, "?range=short")) (link(Range::Whole, "")) }
+            div.charts { @for (series, title) in charts { (chart(collector, topic, (*series, title), range)) } }
         }
     }
 }
 
-fn chart(collector: &Collector, topic: Option<&str>, series: Series, title: &str) -> Markup {
-    let values = collector.values(topic, series);
+fn chart(collector: &Collector, topic: Option<&str>, (series, title): (Series, &str), range: Range) -> Markup {
+    let mut values = collector.values(topic, series);
+    values.drain(..values.len().saturating_sub(range.points()));
     let known: Vec<f32> = values.iter().flatten().copied().collect();
-    let highest = known.iter().copied().fold(0.0, f32::max);
-    let last = values.last().copied().flatten();
-    let row_minutes = minutes(collector, ROW);
+    let top = round_up(known.iter().copied().fold(0.0, f32::max));
+    let last = values.last().copied().flatten().or_else(|| known.last().copied());
+    let minutes = range.minutes(collector);
+    let row = range.points() / ROWS;
+    let row_seconds = collector.step().as_secs() * row as u64;
     html! {
         figure.card.chart {
-            figcaption { (title) " " strong { (last.map_or_else(|| "no value yet".to_owned(), short)) } @if !known.is_empty() { span.hint { " highest " (short(highest)) } } }
-            svg viewBox="0 0 360 80" preserveAspectRatio="none" aria-hidden="true" {
-                path.line d=(path(&values, highest)) {}
+            figcaption { (title) " " strong { (last.map_or_else(|| "no value yet".to_owned(), short)) } }
+            div.plot aria-hidden="true" {
+                span.top-value { (short(top)) }
+                span.middle-value { (short(top / 2.0)) }
+                span.zero { "0" }
+                svg viewBox="0 0 360 80" preserveAspectRatio="none" aria-hidden="true" {
+                    path.grid d="M0 1H360M0 40H360M0 79H360" {}
+                    path.line d=(path(&values, top, range.points())) {}
+                }
+                span.start { (minutes) " min ago" }
+                span.end { "now" }
             }
             details {
                 summary { "Show as table" }
-                table { thead { tr { th scope="col" { "Minutes ago" } th scope="col" { "Highest" } } } tbody {
-                    @for (row, index) in values.rchunks(ROW as usize).zip(0..) {
-                        tr { td { (index * row_minutes) "-" ((index + 1) * row_minutes) }
-                            td { (row.iter().flatten().copied().reduce(f32::max).map_or_else(|| "-".to_owned(), short)) } }
+                table { thead { tr { th scope="col" { "Seconds ago" } th.number scope="col" { "Highest" } } } tbody {
+                    @for (row, index) in values.rchunks(row).zip(0..) {
+                        tr { td { (index * row_seconds) "-" ((index + 1) * row_seconds) }
+                            td.number { (row.iter().flatten().copied().reduce(f32::max).map_or_else(|| "-".to_owned(), short)) } }
                     }
                 } }
             }
@@ -46,23 +108,28 @@ fn chart(collector: &Collector, topic: Option<&str>, series: Series, title: &str
     }
 }
 
-/// The time of this many points, in minutes.
-fn minutes(collector: &Collector, points: u32) -> u64 {
-    (collector.step() * points).as_secs() / 60
+/// The end of an axis: the next of 1, 2, 5, 10, .. that is not below the highest value.
+fn round_up(highest: f32) -> f32 {
+    if highest <= 0.0 {
+        return 1.0;
+    }
+    let power = 10_f32.powf(highest.log10().floor());
+    [1.0, 2.0, 5.0].map(|digit| digit * power).into_iter().find(|end| *end >= highest).unwrap_or(10.0 * power)
 }
 
-/// The path of a line; a gap stays a gap.
-fn path(values: &[Option<f32>], highest: f32) -> String {
+/// The path of a line that ends now; a gap stays a gap.
+fn path(values: &[Option<f32>], top: f32, points: usize) -> String {
     let mut path = String::new();
     let mut pen = 'M';
-    let left = WIDTH - f32::from(u16::try_from(values.len()).unwrap_or(360));
+    let step = WIDTH / points as f32;
+    let left = WIDTH - step * values.len() as f32;
     for (index, value) in values.iter().enumerate() {
         let Some(value) = value else {
             pen = 'M';
             continue;
         };
-        let x = left + f32::from(u16::try_from(index).unwrap_or(0));
-        let y = HEIGHT - 2.0 - if highest > 0.0 { value / highest * (HEIGHT - 4.0) } else { 0.0 };
+        let x = left + step * index as f32;
+        let y = HEIGHT - 1.0 - value / top * (HEIGHT - 2.0);
         // Writing into a string cannot fail. A single point needs a line to be seen.
         let _ = if pen == 'M' { write!(path, "M{x:.0} {y:.1}h1") } else { write!(path, "L{x:.0} {y:.1}") };
         pen = 'L';
@@ -71,17 +138,29 @@ fn path(values: &[Option<f32>], highest: f32) -> String {
 }
 
 fn short(value: f32) -> String {
-    if value >= 100.0 || value == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+    if value >= 100.0 {
+        return format!("{value:.0}");
+    }
+    let text = if value >= 1.0 { format!("{value:.1}") } else { format!("{value:.3}") };
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::path;
+    use super::{path, round_up, short};
 
     #[test]
     fn gaps_interrupt_the_line() {
-        let drawn = path(&[Some(0.0), Some(2.0), None, Some(1.0)], 2.0);
-        assert_eq!(drawn, "M356 78.0h1L357 2.0M359 40.0h1");
-        assert_eq!(path(&[], 0.0), "");
+        let drawn = path(&[Some(0.0), Some(2.0), None, Some(1.0)], 2.0, 360);
+        assert_eq!(drawn, "M356 79.0h1L357 1.0M359 40.0h1");
+        assert_eq!(path(&[], 1.0, 360), "");
+        assert_eq!(path(&[Some(1.0)], 1.0, 60), "M354 1.0h1");
+    }
+
+    #[test]
+    fn axis_ends_at_a_round_number() {
+        let ends = [0.0, 0.03, 0.5, 1.0, 1.1, 4.0, 70.0, 3_000.0].map(round_up).map(short);
+        assert_eq!(ends, ["1", "0.05", "0.5", "1", "2", "5", "100", "5000"]);
+        assert_eq!([0.0, 0.000_4, 0.012, 12.34, 123.4].map(short), ["0", "0", "0.012", "12.3", "123"]);
     }
 }

@@ -1,6 +1,6 @@
 //! `/live`: the figures of the overview as an event stream. The rights are checked for every event: a token that was deleted ends it.
 
-use super::{FIGURES, age, key, value};
+use super::{FIGURES, age, figures, key, value};
 use crate::console::app::App;
 use crate::console::kind::TOO_MANY;
 use crate::console::pages::operation::{progress, state};
@@ -52,7 +52,7 @@ fn may_still_read(app: &App, visitor: &Visitor, cookie: &Cookie) -> bool {
 
 fn values(app: &App) -> BTreeMap<String, String> {
     let snapshot = app.collector.snapshot();
-    let figures = snapshot.topics.iter().flat_map(|topic| {
+    let of_topics = snapshot.topics.iter().flat_map(|topic| {
         let names = FIGURES.iter().map(|(figure, _)| *figure).chain(["state"]);
         names.map(move |figure| (key(topic, figure), value(topic, figure)))
     });
@@ -65,5 +65,6 @@ fn values(app: &App) -> BTreeMap<String, String> {
             (key("operation-progress"), filled),
         ]
     });
-    figures.chain(operations).chain([("age".to_owned(), age(&snapshot, app.collector.now()))]).collect()
+    let all = FIGURES.iter().map(|(figure, _)| ((*figure).to_owned(), figures::of_all(&snapshot, figure)));
+    of_topics.chain(all).chain(operations).chain([("age".to_owned(), age(&snapshot, app.collector.now()))]).collect()
 }

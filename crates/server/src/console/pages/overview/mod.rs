@@ -1,7 +1,10 @@
-//! `/`: what is wrong, the charts, and the topics.
+//! `/`: the figures, what is wrong, the charts, and the topics.
 
 pub(super) mod chart;
+mod figures;
 pub(super) mod live;
+
+pub(super) use figures::{FIGURES, key, value};
 
 use super::layout::page;
 use super::processes::workers;
@@ -26,16 +29,19 @@ const TOPICS_MAX: usize = 200;
 pub(super) struct Choice {
     /// Part of the name of a topic.
     q: String,
+    range: chart::Range,
 }
 
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, Query(choice): Query<Choice>) -> Markup {
     let (snapshot, reports) = (app.collector.snapshot(), app.collector.reports().await);
     let body = html! {
-        h1 { "Overview" }
-        p.hint { "Read " span data-live="age" { (age(&snapshot, app.collector.now())) } }
-        (workers::summary(&reports))
+        div.row { h1 { "Overview" } p.hint { "Read " span data-live="age" { (age(&snapshot, app.collector.now())) } } }
+        dl.tiles {
+            @for (figure, label) in FIGURES { div { dt { (label) } dd data-live=(figure) { (figures::of_all(&snapshot, figure)) } } }
+            div { dt { "Processes" } dd { a href="/workers" { (workers::summary(&reports)) } } }
+        }
         (troubles(&snapshot))
-        (chart::charts(&app.collector, None))
+        (chart::charts(&app.collector, None, chart::OF_ALL, ("/", choice.range)))
         (topics(&app, &snapshot, choice.q.trim()))
         @if !snapshot.streams.is_empty() { section.card { h2 { "Streams" } (list::table(&snapshot.streams)) } }
     };
@@ -94,53 +100,12 @@ fn topics(app: &App, snapshot: &Snapshot, q: &str) -> Markup {
                     @for (_, label) in FIGURES { th.number scope="col" { (label) } }
                 } } tbody { @for topic in topics.into_iter().take(TOPICS_MAX) { tr {
                     td { a href=(topic_path(&topic.name)) { (topic.name) } }
-                    td data-live=(key(topic, "state")) { (state(topic)) }
+                    td data-live=(key(topic, "state")) { (value(topic, "state")) }
                     @for (figure, label) in FIGURES { td.number data-label=(label) data-live=(key(topic, figure)) { (value(topic, figure)) } }
                 } } } } }
                 @if left_out > 0 { p.hint { (number(left_out as u64)) " further queues are not shown; filter by name." } }
             }
         }
-    }
-}
-
-/// The figures of a topic, and their labels.
-pub(super) const FIGURES: [(&str, &str); 6] = [
-    ("due", "Due"),
-    ("late", "Late"),
-    ("waiting", "Waiting"),
-    ("running", "Running"),
-    ("dead", "Dead"),
-    ("rate", "Done/s"),
-];
-
-/// The key under which the stream sends a figure.
-pub(super) fn key(topic: &TopicFigures, figure: &str) -> String {
-    format!("{figure} {}", topic.name)
-}
-
-pub(super) fn value(topic: &TopicFigures, figure: &str) -> String {
-    let stats = &topic.stats;
-    match figure {
-        "state" => state(topic),
-        "due" => number(stats.due()),
-        "late" if stats.due() == 0 => "-".to_owned(),
-        "late" => span(stats.late_ms()),
-        "waiting" => number(stats.waiting()),
-        "running" => number(stats.running()),
-        "dead" => number(stats.dead()),
-        _ => topic.done_rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}")),
-    }
-}
-
-fn state(topic: &TopicFigures) -> String {
-    let total = &topic.stats.total;
-    match total.paused_until {
-        Some(u64::MAX) => "‖ paused".to_owned(),
-        Some(until) => format!("‖ paused until {}", crate::time::text(until)),
-        None if total.workers == 0 && total.ready > 0 => "✕ no consumer".to_owned(),
-        None if total.dead > 0 => "! dead letters".to_owned(),
-        None if total.leased > 0 => "› running".to_owned(),
-        None => "✓ idle".to_owned(),
     }
 }
 

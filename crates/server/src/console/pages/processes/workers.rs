@@ -32,15 +32,13 @@ pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Vis
 }
 
 /// For the overview: how many processes are alive.
-pub(in crate::console::pages) fn summary(reports: &Reports) -> Markup {
+pub(in crate::console::pages) fn summary(reports: &Reports) -> String {
     let found = &reports.found;
     let alive = found.processes.iter().filter(|process| process.is_alive(found.now_ms)).count();
-    let stale = found.processes.len() - alive;
-    html! {
-        p.hint { a href="/workers" { "Processes" } ": "
-            @if found.processes.is_empty() { "not reported" }
-            @else { (number(alive as u64)) " alive" @if stale > 0 { ", " (number(stale as u64)) " stale" } }
-        }
+    match found.processes.len() - alive {
+        0 if alive == 0 => "not reported".to_owned(),
+        0 => format!("{} alive", number(alive as u64)),
+        stale => format!("{} alive, {} stale", number(alive as u64), number(stale as u64)),
     }
 }
 

@@ -39,7 +39,10 @@ pub(in crate::console::pages) async fn show(at: OnTopic) -> Result<Markup, Probl
     let reason = why::sentence(&topic.why(id).await.map_err(queue_problem)?, &visitor);
     let (path, now) = (topic_path(&name), topic.now_ms());
     let reports = app.collector.reports().await;
-    let running_in = processes::running_in(&reports, &name, &id.to_string());
+    let running_in = processes::running_in(&reports, &name, &id.to_string()).or_else(|| match &found {
+        Found::Live { job, .. } => app.api.holders.of(&name, id, job.fence),
+        Found::Ended(_) => None,
+    });
     let body = html! {
         h1 { (name) " / " span.id { (id) } }
         (tabs(&path, "-"))
@@ -62,7 +65,7 @@ pub(in crate::console::pages) async fn show(at: OnTopic) -> Result<Markup, Probl
     Ok(page(&app, &visitor, &format!("Job of {name}"), &body))
 }
 
-/// `running_in` is the process that reports that it runs the job.
+/// `running_in` is the process that reports that it runs the job, or the worker that has claimed it over HTTP.
 fn facts(state: JobState, score: u64, job: &Job, now: u64, running_in: Option<&str>) -> Markup {
     let moment = |ms: u64| format!("{} ({})", text(ms), distance(ms, now));
     let (word, of_score) = match state {

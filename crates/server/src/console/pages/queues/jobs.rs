@@ -11,6 +11,7 @@ use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
 use crate::queue::jobs::names::listed;
 use crate::queue::letters;
+use crate::queue::search::Part;
 use crate::time::distance;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -23,8 +24,6 @@ use web::{Problem, Query};
 
 /// Jobs of a page.
 const PAGE: usize = 50;
-/// Characters of a text to search for.
-const TEXT_MAX: usize = 200;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,8 +70,8 @@ pub(in crate::console::pages) async fn show(at: OnTopic, Query(search): Query<Se
     let Some(q) = search.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) else {
         return list(&app, &visitor, &topic, place, search.before.as_deref()).await.map(IntoResponse::into_response);
     };
-    if q.chars().count() > TEXT_MAX {
-        return Err(invalid("q", format!("Search for at most {TEXT_MAX} characters.")));
+    if q.chars().count() > find::TEXT_MAX {
+        return Err(invalid("q", format!("Search for at most {} characters.", find::TEXT_MAX)));
     }
     if search.after.is_none()
         && let Some(id) = by_id(&topic, q).await?
@@ -167,7 +166,7 @@ fn empty(place: &Place, topic: &str) -> Markup {
 fn form(path: &str, place: &Place, q: &str) -> Markup {
     html! {
         form.inline method="get" action={ (path) "/jobs" } role="search" {
-            div.field { label for="q" { "Id, sender's id, unique key, or a text in " (place.name) " jobs" } input id="q" name="q" value=(q) maxlength=(TEXT_MAX) autocomplete="off"; }
+            div.field { label for="q" { "Id, sender's id, unique key, or a text in " (place.name) " jobs" } input id="q" name="q" value=(q) maxlength=(find::TEXT_MAX) autocomplete="off"; }
             input type="hidden" name="state" value=(place.name);
             button { "Find" }
         }
@@ -180,7 +179,7 @@ fn results(
     visitor: &Visitor,
     topic: &Topic,
     (place, read): (&Place, u64),
-    search: &find::Search,
+    search: &Part,
     on: Option<&str>,
 ) -> Markup {
     let (name, now) = (topic.name(), topic.now_ms());

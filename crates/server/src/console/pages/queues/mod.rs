@@ -1,7 +1,7 @@
 //! The pages of one topic: its figures, its jobs, one job, its dead letters.
 
 pub(in crate::console) mod dead;
-mod find;
+pub(in crate::console) mod find;
 pub(super) mod job;
 pub(super) mod jobs;
 pub(super) mod letter;

@@ -8,10 +8,18 @@ use crate::console::pages::{Acted, number};
 use crate::console::rights::Action;
 use crate::console::source::shards_problem;
 use maud::{Markup, html};
+use serde::Deserialize;
 use serde_json::json;
-use web::{Form, Problem};
+use web::{Form, Problem, Query};
 
-pub(in crate::console::pages) async fn show(at: OnTopic) -> Result<Markup, Problem> {
+/// The part of the page's address after `?`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(in crate::console::pages) struct Shown {
+    range: chart::Range,
+}
+
+pub(in crate::console::pages) async fn show(at: OnTopic, Query(shown): Query<Shown>) -> Result<Markup, Problem> {
     let topic = at.topic().await?;
     let snapshot = at.app.collector.snapshot();
     let figures = snapshot.topics.iter().find(|figures| figures.name == at.names.topic);
@@ -29,7 +37,7 @@ pub(in crate::console::pages) async fn show(at: OnTopic) -> Result<Markup, Probl
                 dt { "Done, retried, died" } dd { (number(figures.stats.total.totals.done)) ", " (number(figures.stats.total.totals.retried)) ", " (number(figures.stats.total.totals.died)) }
             } }
         } @else { p.hint { "The figures of this topic are not read yet; reload in a few seconds." } }
-        (chart::charts(&at.app.collector, Some(&at.names.topic)))
+        (chart::charts(&at.app.collector, Some(&at.names.topic), chart::OF_TOPIC, (&path, shown.range)))
         @if at.visitor.may(Action::Pause) {
             section.card { h2 { "Pause" } p.hint { "Running jobs continue, and new jobs are accepted." }
                 (pause_forms(&at.visitor, &path))

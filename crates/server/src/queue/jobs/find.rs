@@ -1,0 +1,55 @@
+//! `find`: the jobs of a topic in one state that contain a text, the newest first.
+
+use super::{StateName, read_cursor, row, seen_json};
+use crate::output::{Output, next_page, printable, table_or};
+use crate::queue::{Servers, redis_only, search, topic};
+use anyhow::Result;
+use evenkeel::queue::Listed;
+use evenkeel::queue::topic::{JobState, Seen};
+use serde_json::{Value, json};
+
+const HEADINGS: [&str; 6] = ["ID", "TIME", "PRIORITY", "ERRORS", "BODY", "LAST ERROR"];
+
+#[derive(clap::Args)]
+pub(in crate::queue) struct Arguments {
+    /// Topic
+    topic: String,
+    /// Text in the body or in an error
+    text: String,
+    /// State of the jobs
+    #[arg(long, value_enum, default_value = "waiting")]
+    state: StateName,
+    /// Continue after this job: the cursor printed below the jobs that were found
+    #[arg(long, value_name = "TIME:ID", value_parser = read_cursor)]
+    after: Option<Listed>,
+}
+
+/// Reads on until a part of the search has found something.
+pub(in crate::queue) async fn find(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
+    let topic = topic(servers, &arguments.topic).await?;
+    let place = JobState::from(arguments.state);
+    let (mut read, mut next) = (0, arguments.after);
+    let found = loop {
+        let part = search::part(&topic, place, next, |seen| has(seen, &arguments.text)).await?;
+        read += part.read;
+        next = part.next;
+        if next.is_none() || !part.found.is_empty() {
+            break part.found;
+        }
+    };
+    let now = topic.now_ms();
+    let next = next.map(|next| format!("{}:{}", next.score, next.id));
+    let rows: Vec<Vec<String>> = found.iter().map(|seen| row(seen, now)).collect();
+    let empty = format!("none of {read} jobs contains {:?} (see also --state)", arguments.text);
+    let mut text = table_or(&HEADINGS, &rows, &empty);
+    text.push_str(&next_page(next.as_deref()));
+    text.push_str(redis_only(&topic));
+    let jobs: Vec<Value> = found.iter().map(seen_json).collect();
+    output.print(&json!({ "jobs": jobs, "next": next, "read": read, "redis_only": topic.needs_database() }), &text)?;
+    Ok(!found.is_empty())
+}
+
+fn has(seen: &Seen, text: &str) -> bool {
+    let Ok(job) = &seen.job else { return false };
+    printable(&job.spec.body).contains(text) || job.error_notes().any(|error| printable(&error.text).contains(text))
+}
