@@ -7,7 +7,9 @@ use crate::process::reporter::Reporter;
 use crate::sql::sink::Sinks;
 use crate::stores::Stores;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use evenkeel_link::Link;
 use evenkeel_link::clock::Clock;
+use evenkeel_link::support::TOGETHER_MAX;
 use parking_lot::Mutex;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -18,6 +20,10 @@ use tokio::sync::Notify;
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) reporter: Arc<Reporter>,
+    /// How many commands may be in flight on one connection to Redis.
+    pub(crate) in_flight_max: usize,
+    /// How many steps of a batch run at once.
+    pub(crate) together_max: usize,
     /// Where effects go, apart from sinks.
     #[cfg_attr(
         not(any(feature = "cache", feature = "queue", feature = "stream")),
@@ -40,6 +46,8 @@ impl Shared {
         Self {
             clock: context.clock.clone(),
             reporter: Arc::clone(&context.reporter),
+            in_flight_max: context.link.as_ref().map_or(usize::MAX, Link::in_flight_max),
+            together_max: context.link.as_ref().map_or(TOGETHER_MAX, Link::together_max),
             destinations,
             sinks: ArcSwapOption::empty(),
             committed: Arc::default(),

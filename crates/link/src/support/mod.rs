@@ -9,7 +9,8 @@ pub(crate) mod retry;
 mod span;
 mod sweep;
 mod task;
-mod together;
+pub(crate) mod together;
+mod tried;
 
 pub use background::Background;
 pub use crash::crash_point;
@@ -23,3 +24,4 @@ pub use span::ms;
 pub use sweep::SweepAt;
 pub use task::{spawn, spawn_on};
 pub use together::{TOGETHER_MAX, in_groups};
+pub use tried::Tried;

@@ -8,7 +8,7 @@ use super::table::{Failed, JobRow, PAGE, Page};
 use crate::queue::sending::for_work::job_record;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, JobId};
 use evenkeel_protocol::queue::record::encode_error;
@@ -93,18 +93,22 @@ impl JobRows {
         let mut swept = Swept { rows: rows.len(), ..Swept::default() };
         swept.next = if rows.len() < cursor.limit { None } else { rows.last().map(|(id, _)| *id) };
         let Compared { missing, ended, died } = self.compare(&rows).await?;
-        self.mark_dead(&died).await?;
+        // A row that the database or the store rejects stops no other.
+        let mut tried = Tried::unless(QueueError::is_retryable);
+        tried.note(self.mark_dead(&died).await)?;
         for (id, version, end) in ended {
-            swept.ended += usize::from(self.ask(self.table.end(&self.topic, id, version, end)).await?);
+            let ended = tried.note(self.ask(self.table.end(&self.topic, id, version, end)).await)?;
+            swept.ended += usize::from(ended.unwrap_or(false));
         }
         if !missing.is_empty() {
-            swept.put_back = self.put_back(&missing).await?;
+            swept.put_back = tried.note(self.put_back(&missing).await)?.unwrap_or(0);
         }
         if swept.next.is_none() {
-            self.ask(self.table.forget()).await?;
+            tried.note(self.ask(self.table.forget()).await)?;
         }
         self.metrics.put_back.increment(swept.put_back as u64);
         self.metrics.ended.increment(swept.ended as u64);
+        tried.finish()?;
         self.metrics.last_success.set(Duration::from_millis(Clock::system().unix_ms()).as_secs_f64());
         Ok(swept)
     }
@@ -168,9 +172,10 @@ impl JobRows {
         if died.is_empty() || !guard("sql_sweep_marks_dead") {
             return Ok(());
         }
+        let mut tried = Tried::unless(QueueError::is_retryable);
         for part in died.chunks(MARKED_DEAD_AT_ONCE) {
             let ids: Vec<JobId> = part.iter().map(|(id, _)| *id).collect();
-            let found = self.router.jobs(&ids).await?;
+            let Some(found) = tried.note(self.router.jobs(&ids).await)? else { continue };
             for ((id, row), found) in part.iter().zip(found) {
                 let Ok(Some(Found::Live { state: State::Dead, score, job })) = found else { continue };
                 if job.spec.version != Some(row.version) {
@@ -178,22 +183,22 @@ impl JobRows {
                 }
                 let failure = job.error_notes().last().map(encode_error).unwrap_or_default();
                 let failed = Failed { errors: job.errors, failure, is_dead: true, at: score };
-                self.ask(self.table.mark_dead(&self.topic, *id, row, &failed)).await?;
+                tried.note(self.ask(self.table.mark_dead(&self.topic, *id, row, &failed)).await)?;
             }
         }
-        Ok(())
+        tried.finish()
     }
 
     /// Restores dead letters that the store has lost.
     pub(crate) async fn restore_dead(&self) -> Result<(), QueueError> {
-        let mut after = None;
+        let (mut after, mut tried) = (None, Tried::unless(QueueError::is_retryable));
         loop {
             let rows = self.ask(self.table.due(&self.topic, true, false, after, PAGE)).await?;
             let missing = self.compare(&rows).await?.missing;
             if !missing.is_empty() {
-                self.put_back(&missing).await?;
+                tried.note(self.put_back(&missing).await)?;
             }
-            let Some((id, row)) = rows.last().filter(|_| rows.len() == PAGE) else { return Ok(()) };
+            let Some((id, row)) = rows.last().filter(|_| rows.len() == PAGE) else { return tried.finish() };
             after = Some(Listed { score: row.due_at, id: *id });
         }
     }
@@ -203,12 +208,12 @@ impl JobRows {
             return Ok(0);
         }
         let ids: Vec<JobId> = missing.keys().copied().collect();
-        let mut count = 0;
+        let (mut count, mut tried) = (0, Tried::unless(QueueError::is_retryable));
         for batch in batches(&self.ask(self.table.sizes(&self.topic, &ids)).await?) {
-            count += self.put_batch(&batch, missing).await?;
+            count += tried.note(self.put_batch(&batch, missing).await)?.unwrap_or(0);
         }
         tracing::info!(queue = %self.topic, jobs = count, "jobs that were missing in the store were restored from their rows");
-        Ok(count)
+        tried.finish().map(|()| count)
     }
 
     async fn put_batch(&self, ids: &[JobId], missing: &HashMap<JobId, u64>) -> Result<usize, QueueError> {
@@ -347,8 +352,10 @@ fn after_round(pages: u32) -> Duration {
 }
 
 async fn one_page(rows: &JobRows, cursor: Cursor) -> Result<Swept, QueueError> {
-    if cursor.after.is_none() {
-        rows.restore_pause().await?;
+    if cursor.after.is_none()
+        && let Err(error) = rows.restore_pause().await
+    {
+        tracing::debug!(queue = %rows.topic, %error, "the pause of the topic was not compared with the store");
     }
     rows.sweep(cursor).await
 }
