@@ -20,10 +20,8 @@ use tokio::sync::Notify;
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) reporter: Arc<Reporter>,
-    /// How many commands may be in flight on one connection to Redis.
-    pub(crate) in_flight_max: usize,
-    /// How many steps of a batch run at once.
-    pub(crate) together_max: usize,
+    /// `None`: caches and queues are in the memory of this process.
+    link: Option<Link>,
     /// Where effects go, apart from sinks.
     #[cfg_attr(
         not(any(feature = "cache", feature = "queue", feature = "stream")),
@@ -46,8 +44,7 @@ impl Shared {
         Self {
             clock: context.clock.clone(),
             reporter: Arc::clone(&context.reporter),
-            in_flight_max: context.link.as_ref().map_or(usize::MAX, Link::in_flight_max),
-            together_max: context.link.as_ref().map_or(TOGETHER_MAX, Link::together_max),
+            link: context.link.clone(),
             destinations,
             sinks: ArcSwapOption::empty(),
             committed: Arc::default(),
@@ -55,6 +52,21 @@ impl Shared {
             metrics: OnceLock::new(),
             finishers: Mutex::default(),
         }
+    }
+
+    /// The number of the present connection to Redis; `None` while there is none.
+    pub(crate) fn link_epoch(&self) -> Option<u64> {
+        Some(self.link.as_ref()?.epoch()?.number())
+    }
+
+    /// How many commands may be in flight on one connection to Redis.
+    pub(crate) fn in_flight_max(&self) -> usize {
+        self.link.as_ref().map_or(usize::MAX, Link::in_flight_max)
+    }
+
+    /// How many steps of a batch run at once.
+    pub(crate) fn together_max(&self) -> usize {
+        self.link.as_ref().map_or(TOGETHER_MAX, Link::together_max)
     }
 
     /// Sets the sinks of the fast path.

@@ -154,7 +154,7 @@ impl Shared {
         let left: Vec<_> = left.collect();
         // The first group begins at once. Until the others are sent, and if this future is dropped before, they are pending.
         let pending = left.iter().enumerate().map(|(place, (_, effect))| {
-            let is_later = place >= self.together_max;
+            let is_later = place >= self.together_max();
             is_later.then(|| caches.begin_of_work(&effect.cache, &effect.key, effect.demand)).flatten()
         });
         let pending: Vec<_> = pending.collect();
@@ -165,7 +165,7 @@ impl Shared {
             progress.add(number);
             Ok::<(), CacheError>(())
         });
-        let sent = in_groups(self.together_max, sent).await;
+        let sent = in_groups(self.together_max(), sent).await;
         worst(sent.into_iter().filter_map(Result::err).map(CarryError::from))
     }
 

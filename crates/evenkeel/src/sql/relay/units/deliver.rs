@@ -78,6 +78,8 @@ impl UnitOutcome {
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     pub(super) gates: HashMap<Destination, Gate>,
+    /// The connection to Redis when its gate was last closed or reopened.
+    store_epoch: Option<u64>,
     /// The effects already carried out of units of work that are not done: later passes skip them.
     progress: HashMap<WorkId, Progress>,
 }
@@ -169,7 +171,7 @@ impl Delivery {
         // The call that tests a destination should not be the one that may have made it fail.
         claimed.sort_by_key(|row| row.attempts);
         Gate::next_in_turn(self.gates.values(), &mut claimed);
-        let (store_places, _) = store_places(core.shared.in_flight_max);
+        let (store_places, _) = store_places(core.shared.in_flight_max());
         let admissions =
             Admissions { gates: &self.gates, now: core.clock().now(), store_places, found: Mutex::default() };
         let carried = claimed.into_iter().map(|row| {
@@ -209,9 +211,24 @@ impl Delivery {
                     tracing::warn!(to = ?destination, "destination unavailable; its effects wait in the outbox");
                 }
                 gate.close(core.clock().now());
+                if destination == Destination::Store {
+                    self.store_epoch = core.shared.link_epoch();
+                }
             }
         }
         has_opened
+    }
+
+    /// Lets the next call test Redis at once if the link has connected again since its gate was closed. Returns whether it has.
+    pub(super) fn reopen_store<DB: Database>(&mut self, core: &Core<DB>) -> bool {
+        let epoch = core.shared.link_epoch();
+        let Some(gate) = self.gates.get_mut(&Destination::Store) else { return false };
+        if epoch.is_none() || epoch == self.store_epoch {
+            return false;
+        }
+        self.store_epoch = epoch;
+        gate.reopen();
+        true
     }
 
     /// The longest time for which one of these destinations is not tried.
@@ -269,7 +286,8 @@ impl<DB: Database> UnitDelivery<'_, DB> {
         }
         let admission = self.admissions.to(&Destination::Store);
         let closed = |_| UnitOutcome::unavailable(Destination::Store, "Redis is unavailable");
-        let (together_max, (_, place)) = (self.core.shared.together_max, store_places(self.core.shared.in_flight_max));
+        let (together_max, (_, place)) =
+            (self.core.shared.together_max(), store_places(self.core.shared.in_flight_max()));
         let _places = admission.enter(left.min(together_max).div_ceil(place)).await.map_err(closed)?;
         if self.is_late() {
             return Err(UnitOutcome::late(Destination::Store));

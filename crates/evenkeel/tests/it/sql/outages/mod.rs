@@ -2,9 +2,10 @@
 
 mod history;
 
-use super::rig::{Rig, in_time};
+use super::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;
 use evenkeel::cache::Cache;
+use evenkeel::testing::TestClock;
 use history::tally::Tally;
 use history::{Plan, play};
 use sqlx::Sqlite;
@@ -77,6 +78,32 @@ async fn jobs_are_sent_although_another_queue_fails() {
         let sent = work.enqueue(well.job(&2)).unwrap();
         assert!(!work.commit().await.unwrap().carried_out);
         assert!(well.find(&sent).await.unwrap().is_some() && sick.find(&failed).await.unwrap().is_none());
+    }))
+    .await;
+}
+
+/// The relay tried Redis at intervals of up to five seconds, and waited for the end of the last one after Redis was back. The clock of the
+/// relay stands still here.
+#[tokio::test]
+async fn effects_are_carried_out_once_the_link_is_up() {
+    in_time(Box::pin(async {
+        let server = redis().await.unwrap();
+        let door = Door::closed(&server.url).unwrap();
+        door.open();
+        let builder = Keel::builder().clock(TestClock::default().clock());
+        let keel = builder.connect(&quick(&door.url(&server.url).unwrap(), &server.prefix)).await.unwrap();
+        let rig = Rig::<Sqlite>::with(keel).await;
+        door.close();
+        until_up(&rig.keel, false).await;
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        work.invalidate(&rig.stock, &1).unwrap();
+        assert!(!work.commit().await.unwrap().carried_out);
+        Sqlite::run(&mut rig.pool.acquire().await.unwrap(), "UPDATE evenkeel_outbox SET due_at = 1").await.unwrap();
+        let relay = rig.keel.relay(&rig.pool);
+        assert_eq!(relay.run_once().await.unwrap().waiting, 1);
+        door.open();
+        until_up(&rig.keel, true).await;
+        assert_eq!(relay.run_once().await.unwrap().carried, 1);
     }))
     .await;
 }
