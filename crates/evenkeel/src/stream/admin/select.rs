@@ -12,8 +12,6 @@ use std::str::FromStr;
 const READ_MAX: usize = 10_000;
 /// Letters of one read: their values are read, too.
 const PAGE: usize = 100;
-/// Letters of one call of [`DeadLetters::replay_all`] or [`DeadLetters::remove_all`]: Redis reads their values, and copies those of the first.
-const CALL_MAX: usize = 16;
 
 /// Names a dead letter among those of its group: its partition and its id there, as text `0:1700000000000-0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,7 +175,7 @@ fn by_partition(letters: &[LetterId]) -> Vec<(u16, Vec<usize>, Vec<EntryId>)> {
     let mut calls: Vec<(u16, Vec<usize>, Vec<EntryId>)> = Vec::new();
     for (place, letter) in letters.iter().enumerate() {
         let open =
-            calls.iter_mut().rev().find(|(partition, ids, _)| *partition == letter.partition && ids.len() < CALL_MAX);
+            calls.iter_mut().rev().find(|(partition, ids, _)| *partition == letter.partition && ids.len() < ITEMS_MAX);
         match open {
             Some((_, places, ids)) => {
                 places.push(place);
