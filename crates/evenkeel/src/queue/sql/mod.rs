@@ -15,6 +15,7 @@ mod source_of_truth;
 mod start;
 mod statements;
 mod sweep;
+mod sweeper;
 mod table;
 
 pub(super) use rows::SqlTable;
@@ -27,5 +28,5 @@ pub(super) use start::Start;
 pub(super) use sweep::Cursor;
 #[cfg(feature = "testing")]
 pub use sweep::Swept;
-pub(super) use sweep::keep_sweeping;
+pub(super) use sweeper::keep_sweeping;
 pub(super) use table::JobTable;

@@ -89,7 +89,7 @@ async fn trim_core<T>(core: &Core<T>) -> Result<u64, StreamError> {
 /// partition stops no other.
 pub(crate) async fn trim(base: &Base, retain_ms: u64) -> Result<u64, StreamError> {
     let groups: Vec<GroupName> = base.groups().await?.into_iter().map(|(group, _)| group).collect();
-    let (mut removed, mut tried) = (0, Tried::unless(StreamError::is_retryable));
+    let (mut removed, mut tried, mut has_refused) = (0, Tried::unless(StreamError::is_retryable), false);
     for partition in &base.partitions {
         for _ in 0..TRIM_CALLS_MAX {
             let trim = Trim { groups: groups.clone(), retain_ms, limit: ITEMS_MAX };
@@ -101,13 +101,19 @@ pub(crate) async fn trim(base: &Base, retain_ms: u64) -> Result<u64, StreamError
                     }
                 }
                 Some(Trimmed::GroupMissing(group)) => {
-                    tracing::warn!(stream = %base.name, %group, "nothing is trimmed: a registered group is missing in a partition");
+                    if base.failing.is_new("trim", &group) {
+                        tracing::warn!(stream = %base.name, %group, "nothing is trimmed: a registered group is missing in a partition");
+                    }
+                    has_refused = true;
                     counter!("evenkeel_stream_trims_refused_total", "stream" => Arc::clone(&base.name)).increment(1);
                     break;
                 }
                 Some(Trimmed::Missing) | None => break,
             }
         }
+    }
+    if !has_refused {
+        base.failing.over("trim");
     }
     tried.finish().map(|()| removed)
 }
