@@ -5,7 +5,7 @@
 //! has lost (by a flush, a failover, a restart of the embedded store). docs/spec/queue.md specifies the steps.
 //!
 //! `source_of_truth` has the operations of the queue, `operate` and `letters` those of operators; `table` is the interface to the database, `rows` and `statements`
-//! implement it; `start` is the check before a handler runs; `sweep` is the loop that restores jobs.
+//! implement it; `start` is the check before a handler runs; `sweeper` is the loop that restores jobs, `sweep` a page of it.
 
 mod letters;
 mod metrics;

@@ -2,6 +2,7 @@
 
 use super::recorder::Recorder;
 use super::stage::Stage;
+use crate::log::Log;
 use evenkeel::sql::sink::{Confirmed, SinkError};
 
 /// The results of the whole batch were kept for as long as its claims lasted, nothing else was claimed meanwhile, and then all of it was
@@ -43,4 +44,21 @@ async fn result_that_the_database_rejects_stops_no_other() {
     stage.sql("UPDATE evenkeel_outbox SET due_at = 1 WHERE claim IS NULL AND due_at IS NOT NULL").await;
     let next = relay.run_once().await.unwrap();
     assert_eq!((next.carried, next.sent), (1, 1));
+}
+
+/// Each pass logged the same failure, every few seconds, for as long as it lasted.
+#[tokio::test]
+async fn failure_of_each_pass_is_logged_once() {
+    let stage = Stage::set().await;
+    let relay = stage.relay(&Recorder::new());
+    let log = Log::begin();
+    for _ in 0..2 {
+        stage.sql("ALTER TABLE evenkeel_outbox RENAME TO hidden").await;
+        for _ in 0..3 {
+            relay.run_once().await.unwrap_err();
+        }
+        stage.sql("ALTER TABLE hidden RENAME TO evenkeel_outbox").await;
+        relay.run_once().await.unwrap();
+    }
+    log.says(&["the relay could not process the outbox", "the relay could not process the outbox"]);
 }
