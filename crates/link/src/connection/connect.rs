@@ -113,10 +113,9 @@ impl Connector {
 
     /// Opens a stream on which nothing has been sent.
     pub(crate) async fn stream(&self) -> Option<Stream> {
-        let opened = stream::open(&self.target.address, self.tls.as_ref(), &self.attempts(), |stream| {
-            std::future::ready(Ok(stream))
-        });
-        opened.await.ok()
+        let attempts = self.attempts();
+        let unused = |stream| std::future::ready(Ok(stream));
+        stream::open(&self.target.address, self.tls.as_ref(), &attempts, unused).await.ok()
     }
 
     fn attempts(&self) -> Attempts {

@@ -324,7 +324,7 @@ mod tests {
         let unordered: std::collections::HashMap<u32, std::collections::HashSet<u32>> =
             (0..20).map(|number| (number, (number..2 * number).collect())).collect();
         assert!(encode(&Json, &unordered).is_ok());
-        assert!(encode(&Json, &(-0.0_f64, f32::MIN_POSITIVE, u128::MAX, "\u{0}", Some(None::<u8>))).is_ok());
+        assert!(encode(&Json, &(-0.0_f64, f32::MIN_POSITIVE, u128::MAX, "\u{0}".to_owned(), Some(None::<u8>))).is_ok());
     }
 
     /// An operator's job was accepted, and no handler could decode it.

@@ -153,7 +153,7 @@ impl<T: Send + Sync + 'static> Session<T> {
     }
 
     /// Notes an entry whose keys wait for it, when it becomes known that nothing can be read before.
-    fn note_blocked(&mut self) {
+    pub(super) fn note_blocked(&mut self) {
         let is_full = self.is_ordered() && self.is_full();
         let is_blocked = is_full && self.queues.delayed() > 0;
         if is_blocked && !self.is_blocked {
