@@ -8,7 +8,6 @@ use evenkeel::link::{Link, LinkOptions};
 use evenkeel_protocol::lock::RedisLock;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release};
-use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::steps::{NewJob, Outcome, QueueSteps, SettleAndClaim, When};
 use testkit::conformance::cache::OnRedis;
 use testkit::conformance::cache::player::Player;
@@ -103,7 +102,7 @@ async fn lock_runs_few_commands() -> Result<()> {
 #[tokio::test]
 async fn invalidation_runs_few_commands() -> Result<()> {
     let mut traced = Traced::start().await?;
-    let redis = OnRedis::on(&traced.redis.url(), "evenkeel").await;
+    let redis = OnRedis::on(&traced.redis.url(), "evenkeel").await?;
     let cache = Player::new(&redis);
     cache.expire().await;
     traced.forget().await?;
