@@ -191,6 +191,7 @@ pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> 
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Named {
+    #[param(schema_with = lock_name)]
     name: String,
 }
 
@@ -210,6 +211,7 @@ pub(super) struct LockView {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Breaking {
+    #[schema(schema_with = lock_name)]
     name: String,
     /// The fencing token of the holder, as `GET locks` shows it: no later holder loses the lock.
     fence: Wide,
