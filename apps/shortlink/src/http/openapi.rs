@@ -55,6 +55,8 @@ problems! {
     AliasProblems: ALIAS_TAKEN, ALIAS_RESERVED;
     /// Problems of following a link.
     RedirectProblems: UNKNOWN_CODE, LINK_EXPIRED, LINK_BANNED, Kind::UNAVAILABLE;
+    /// Problems of dismissing a conflict, whose number may be too large.
+    DismissProblems: Kind::BAD_REQUEST, Kind::UNAVAILABLE;
     /// Problems of every request that needs the database.
     DatabaseProblems: Kind::UNAVAILABLE;
 }

@@ -4,7 +4,7 @@ use super::connect::Connected;
 use crate::clock::Clock;
 use crate::epoch::Epoch;
 use crate::epoch::health::Health;
-use crate::epoch::loaded::is_unknown;
+use crate::epoch::loaded::Missing;
 use crate::epoch::shared::Shared;
 use crate::error::LinkError;
 use crate::script::{Call, Script};
@@ -75,17 +75,17 @@ impl Blocking {
         block: Duration,
     ) -> Result<Value, LinkError> {
         let call = Call { script, keys, args };
-        let answer = self.command(&self.epoch.loaded.command(&call), block).await;
-        if !is_unknown(&answer) {
-            return answer;
+        for _ in 0..2 {
+            let answer = self.command(&self.epoch.loaded.command(&call), block).await;
+            let Some(missing) = Missing::of(&answer) else { return answer };
+            self.load_again(missing, script).await?;
         }
-        self.load_again(script).await?;
         self.command(&self.epoch.loaded.command(&call), block).await
     }
 
-    /// Loads a step that the server does not know: no part of it was executed.
-    async fn load_again(&self, script: &'static Script) -> Result<(), LinkError> {
-        self.epoch.loaded.load_again(script, self.epoch.lane(b""), None).await
+    /// Loads a step that the server did not run.
+    async fn load_again(&self, missing: Missing, script: &'static Script) -> Result<(), LinkError> {
+        self.epoch.loaded.load_again(missing, script, self.epoch.lane(b""), None).await
     }
 
     /// Runs a script and, in the same write, a command that waits for replication or persistence of its writes (`WAIT`, `WAITAOF`).
@@ -102,7 +102,7 @@ impl Blocking {
         block: Duration,
     ) -> Result<(Value, Value), LinkError> {
         let call = Call { script, keys, args };
-        for attempt in 0..2 {
+        for attempt in 0..3 {
             let mut calls = Pipeline::new();
             calls.add_command(self.epoch.loaded.command(&call)).add_command(wait.clone());
             let mut open = self.take()?;
@@ -114,10 +114,10 @@ impl Blocking {
                 Value::ServerError(error) => Err(error.into()),
                 ran => Ok(ran),
             };
-            if !is_unknown(&ran) || attempt > 0 {
-                return Ok((ran?, waited));
+            match Missing::of(&ran) {
+                Some(missing) if attempt < 2 => self.load_again(missing, script).await?,
+                _ => return Ok((ran?, waited)),
             }
-            self.load_again(script).await?;
         }
         Err(LinkError::Unexpected(format!("{} is not known right after it was loaded", script.name())))
     }

@@ -37,8 +37,7 @@ impl Loaded {
         call.command(self.as_functions())
     }
 
-    /// Runs a step. If the server does not know it (not loaded on this epoch, `FUNCTION FLUSH`, `SCRIPT FLUSH`, a replica that was promoted
-    /// before its first synchronization), the steps are loaded and the call is sent again. That is not a repetition, because no part of the
+    /// Runs a step. If the server does not have it, it is loaded and the call is sent again. That is not a repetition, because no part of the
     /// step was executed.
     pub(crate) async fn run(
         &self,
@@ -47,27 +46,33 @@ impl Loaded {
         response_timeout: Option<&ResponseTimeout>,
     ) -> Result<Value, LinkError> {
         let answer = lane.call(&self.command(call), response_timeout).await;
-        if !is_unknown(&answer) || !guard("link_noscript") {
+        if Missing::of(&answer).is_none() || !guard("link_noscript") {
             return answer;
         }
         let _turn = self.reloading.lock().await;
-        let answer = lane.call(&self.command(call), response_timeout).await;
-        if !is_unknown(&answer) {
-            return answer;
+        let mut answer = lane.call(&self.command(call), response_timeout).await;
+        // A function that was loaded may be refused when it is called.
+        for _ in 0..2 {
+            let Some(missing) = Missing::of(&answer) else { break };
+            self.load_again(missing, call.script, lane, response_timeout).await?;
+            answer = lane.call(&self.command(call), response_timeout).await;
         }
-        self.load_again(call.script, lane, response_timeout).await?;
-        lane.call(&self.command(call), response_timeout).await
+        answer
     }
 
     /// Loads all steps again, and this one if it is not one of them.
     pub(crate) async fn load_again(
         &self,
+        missing: Missing,
         script: &'static Script,
         lane: &Lane,
         response_timeout: Option<&ResponseTimeout>,
     ) -> Result<(), LinkError> {
         let was_loaded = self.scripts.iter().any(|loaded| std::ptr::eq(*loaded, script));
         let all: Vec<_> = self.scripts.iter().copied().chain((!was_loaded).then_some(script)).collect();
+        if missing == Missing::Refused && guard("link_functions_refused") {
+            return self.send_as_scripts(&all, lane, response_timeout, "this user may not call functions").await;
+        }
         self.send(&all, lane, response_timeout).await?;
         if was_loaded {
             tracing::warn!(
@@ -90,11 +95,21 @@ impl Loaded {
         if !as_functions || !guard("link_functions_refused") {
             return Err(refusal);
         }
-        if send(scripts, false, lane, response_timeout).await?.is_err() {
-            return Err(refusal);
+        match self.send_as_scripts(scripts, lane, response_timeout, &refusal.reason()).await {
+            Err(LinkError::Refused { .. }) => Err(refusal),
+            sent => sent,
         }
+    }
+
+    async fn send_as_scripts(
+        &self,
+        scripts: &[&'static Script],
+        lane: &Lane,
+        response_timeout: Option<&ResponseTimeout>,
+        reason: &str,
+    ) -> Result<(), LinkError> {
+        send(scripts, false, lane, response_timeout).await??;
         self.refuses_functions.store(true, Relaxed);
-        let reason = refusal.reason();
         tracing::info!(reason, "Redis refuses functions; scripts are used, which take more of its time");
         Ok(())
     }
@@ -114,21 +129,33 @@ async fn send(
     for answer in lane.call_many(&load, response_timeout).await? {
         let Value::ServerError(error) = answer else { continue };
         let refusal = LinkError::from(error);
-        let is_fine = matches!(&refusal, LinkError::Refused { message, .. }
-            if message.contains("already exists") || message.contains(UNKNOWN_FUNCTION));
-        if !is_fine {
+        let is_loaded =
+            matches!(&refusal, LinkError::Refused { message, .. } if message.contains("already exists"));
+        if !is_loaded {
             return Ok(Err(refusal));
         }
     }
     Ok(Ok(()))
 }
 
-/// The server's error for a function that it does not have.
-const UNKNOWN_FUNCTION: &str = "Function not found";
+/// Why the server did not run a step, no part of which was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It does not know it: `FUNCTION FLUSH`, `SCRIPT FLUSH`, a replica that was promoted before its first synchronization.
+    Unknown,
+    /// The user may not call functions, or the command has another name.
+    Refused,
+}
 
-/// Whether the server does not know the step: no part of it was executed.
-pub(crate) fn is_unknown(answer: &Result<Value, LinkError>) -> bool {
-    matches!(answer, Err(LinkError::Refused { code, message }) if code == "NOSCRIPT" || message.contains(UNKNOWN_FUNCTION))
+impl Missing {
+    pub(crate) fn of(answer: &Result<Value, LinkError>) -> Option<Self> {
+        let Err(LinkError::Refused { code, message }) = answer else { return None };
+        if code == "NOSCRIPT" || message.contains("Function not found") {
+            return Some(Self::Unknown);
+        }
+        let is_refused = ["NOPERM", "ERR"].contains(&code.as_str()) && message.to_ascii_lowercase().contains("'fcall'");
+        is_refused.then_some(Self::Refused)
+    }
 }
 
 /// Whether tests run the steps as scripts: `EVENKEEL_FUNCTIONS=off`.

@@ -1,7 +1,7 @@
 //! Libraries of functions. Redis compiles a library once; a script is run from its first line on every call, and creates its functions again.
 
 use super::{Script, text};
-use redis::{Cmd, Pipeline};
+use redis::Pipeline;
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -72,13 +72,5 @@ pub(crate) fn load(scripts: &[&'static Script], as_functions: bool) -> Pipeline 
     for script in scripts.iter().filter(|script| script.library.is_none() || !as_functions) {
         load.cmd("SCRIPT").arg("LOAD").arg(script.text());
     }
-    if !libraries.is_empty() {
-        load.add_command(probe());
-    }
     load
-}
-
-/// Shows whether the user may call functions: a server that permits it does not know this one.
-fn probe() -> Cmd {
-    redis::cmd("FCALL").arg("evenkeel_none").arg(0).take()
 }

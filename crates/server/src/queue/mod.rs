@@ -52,6 +52,8 @@ enum Command {
     /// List the newest jobs of a topic, with the beginning of each body
     Newest(jobs::PeekArguments),
     /// Find jobs by a text in their bodies or errors, the newest first
+    ///
+    /// Redis has nine tenths of the time for others, so a search among 100,000 jobs takes minutes.
     Find(jobs::find::Arguments),
     /// Show one job: state, body, attempts, errors
     Job(jobs::JobArguments),

@@ -1,7 +1,7 @@
 //! `/api/conflicts`: writes that were accepted (202) and could not be applied.
 
 use crate::http::App;
-use crate::http::openapi::DatabaseProblems;
+use crate::http::openapi::{DatabaseProblems, DismissProblems};
 use crate::service::ServiceError;
 use crate::store::RecordedConflict;
 use axum::Json;
@@ -70,7 +70,7 @@ pub(super) async fn list(State(app): State<App>) -> Result<Response, Problem> {
 #[utoipa::path(
     delete, path = "/api/conflicts/{number}", tag = "conflicts",
     params(("number" = i64, Path, description = "Number of the conflict")),
-    responses((status = 204, description = "The conflict was dismissed"), DatabaseProblems)
+    responses((status = 204, description = "The conflict was dismissed"), DismissProblems)
 )]
 pub(super) async fn dismiss(State(app): State<App>, Path(number): Path<i64>) -> Result<Response, Problem> {
     app.service.store().dismiss_conflict(number).await.map_err(ServiceError::from)?;

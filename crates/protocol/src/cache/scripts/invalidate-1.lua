@@ -4,7 +4,7 @@
 -- Replies 1 an entry existed · 0 none existed
 -- Cost O(size of the header), unless its length changes. A repeat invalidates again, which is harmless.
 local stored = redis.pcall('GETRANGE', KEYS[1], 0, HEAD_MAX - 1)
-if stored == '' then return 0 end
+if stored == '' then return redis.call('DEL', KEYS[1]) end
 local now = now_ms(KEYS[1])
 local e, why = open_stored(stored, now)
 if e then

@@ -192,6 +192,7 @@ pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> 
 #[into_params(parameter_in = Query)]
 pub(super) struct Named {
     /// As programs have it, not as Redis shows it.
+    #[param(schema_with = lock_name)]
     name: String,
 }
 
@@ -211,6 +212,7 @@ pub(super) struct LockView {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Breaking {
+    #[schema(schema_with = lock_name)]
     name: String,
     /// The fencing token of the holder, as `GET locks` shows it: no later holder loses the lock.
     fence: Wide,

@@ -179,6 +179,7 @@ pub(super) async fn show(at: OnTopic) -> Result<Json<TopicView>, Problem> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTopic {
+    #[schema(pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$")]
     name: String,
     /// The default is 1.
     #[schema(minimum = 1, maximum = 1024)]

@@ -35,14 +35,14 @@ async fn demo_in_memory_shows_moving_figures_and_three_errors() {
     browser.wait_for_text("section[aria-label='Group analytics']", "paused").await.unwrap();
     browser.goto(&format!("http://{address}/streams/order-events/groups/billing/dead")).await.unwrap();
     browser.wait_for_text("main", "Dead letters of billing").await.unwrap();
+    // By keyboard: queues, then the first row.
+    browser.type_text("h1 ~ form button", "gq").await.unwrap();
+    browser.wait_for_text("h1", "Overview").await.unwrap();
     // The charts have a point every 2 s.
     while {
         browser.goto(&format!("http://{address}/queues/order-mail")).await.unwrap();
         browser.texts(".chart figcaption").await.unwrap().iter().any(|chart| chart.contains("no value yet"))
     } {}
-    // By keyboard: queues, then the first row.
-    browser.type_text("h1 ~ form button", "gq").await.unwrap();
-    browser.wait_for_text("h1", "Overview").await.unwrap();
     assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());
 }
 

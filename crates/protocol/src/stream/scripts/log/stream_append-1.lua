@@ -6,9 +6,9 @@
 local s = producers_of(KEYS[1])
 local window, entries_max, replies, length = tonumber(ARGV[1]), tonumber(ARGV[2]), {}, redis.call('XLEN', s.log)
 if length == 0 and redis.call('EXISTS', s.log) == 0 then return false end -- guard: stream_append_creates_nothing
-for at = 3, #ARGV, 5 do
-  if ARGV[at] ~= '' then check_producers(s) break end -- guard: stream_types_checked
-end
+local is_numbered = false
+for at = 3, #ARGV, 5 do is_numbered = is_numbered or ARGV[at] ~= '' end
+if is_numbered then check_producers(s) end -- guard: stream_types_checked
 
 local function append(producer, sequence, previous, key, record)
   local last, last_id
@@ -27,5 +27,5 @@ end
 for at = 3, #ARGV, 5 do
   replies[#replies + 1] = append(ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4])
 end
-if next(s.numbered) then store(s, window, 2 * #replies) end
+if is_numbered then store(s, window, 2 * #replies) end
 return replies

@@ -108,9 +108,10 @@ pub(super) async fn list(at: OnSource) -> Result<Json<Streams>, Problem> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewStream {
+    #[schema(pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")]
     name: String,
     /// The default is 1; it cannot be changed later.
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 256)]
     partitions: Option<u16>,
 }
 

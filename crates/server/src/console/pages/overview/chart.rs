@@ -1,6 +1,7 @@
 //! Charts: inline SVG, drawn by the server, with the same values as a table.
 
 use crate::console::collector::{Collector, POINTS, Series};
+use crate::console::pages::number;
 use maud::{Markup, html};
 use serde::Deserialize;
 use std::fmt::Write;
@@ -139,7 +140,8 @@ fn path(values: &[Option<f32>], top: f32, points: usize) -> String {
 
 fn short(value: f32) -> String {
     if value >= 100.0 {
-        return format!("{value:.0}");
+        let whole = format!("{value:.0}");
+        return whole.parse::<u64>().map_or(whole, number);
     }
     let text = if value >= 1.0 { format!("{value:.1}") } else { format!("{value:.3}") };
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -160,7 +162,7 @@ mod tests {
     #[test]
     fn axis_ends_at_a_round_number() {
         let ends = [0.0, 0.03, 0.5, 1.0, 1.1, 4.0, 70.0, 3_000.0].map(round_up).map(short);
-        assert_eq!(ends, ["1", "0.05", "0.5", "1", "2", "5", "100", "5000"]);
+        assert_eq!(ends, ["1", "0.05", "0.5", "1", "2", "5", "100", "5,000"]);
         assert_eq!([0.0, 0.000_4, 0.012, 12.34, 123.4].map(short), ["0", "0", "0.012", "12.3", "123"]);
     }
 }
