@@ -1,6 +1,6 @@
 //! Opens one connection: the stream, `HELLO 3` with the credentials, the database number.
 
-use super::stream::{self, Attempts, Stream, Tls};
+use super::stream::{self, Attempts, Failure, Stream, Tls};
 use crate::clock::Clock;
 use crate::epoch::health::{EndReason, Health};
 use crate::epoch::open::OpenError;
@@ -13,7 +13,6 @@ use crate::support::spawn;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisResult};
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,9 +81,23 @@ impl Connector {
         &self,
         push: impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static,
     ) -> Result<(MultiplexedConnection, Driver), OpenError> {
-        let stream = self.stream().await?;
+        let push = Arc::new(push);
+        let greet = |stream| self.greet(stream, Arc::clone(&push));
+        match stream::open(&self.target.address, self.tls.as_ref(), &self.attempts(), greet).await {
+            Ok(made) => Ok(made),
+            Err(Failure::Stream(error)) => Err(error.into()),
+            // Boxed, because the large future would otherwise be part of every caller's future.
+            Err(Failure::Greeting(error)) => Err(Box::pin(refusal::of_handshake(self, &error)).await),
+        }
+    }
+
+    async fn greet(
+        &self,
+        stream: Stream,
+        push: Arc<impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static>,
+    ) -> Result<(MultiplexedConnection, Driver), Failure> {
         let config = AsyncConnectionConfig::new()
-            .set_push_sender(push)
+            .set_push_sender(move |info| push(info))
             .set_pipeline_buffer_size(self.buffer)
             // Response time-outs are implemented in wheel.rs; the connection time-out covers the whole attempt.
             .set_response_timeout(None)
@@ -95,17 +108,18 @@ impl Connector {
             Stream::Tls(stream) => over(stream, &self.login(), config).await,
             Stream::Unix(stream) => over(stream, &self.login(), config).await,
         };
-        match made {
-            Ok(made) => Ok(made),
-            // Boxed, because the large future would otherwise be part of every caller's future.
-            Err(error) => Err(Box::pin(refusal::of_handshake(self, &error)).await),
-        }
+        made.map_err(Failure::Greeting)
     }
 
     /// Opens a stream on which nothing has been sent.
-    pub(crate) async fn stream(&self) -> io::Result<Stream> {
-        let attempts = Attempts { head_start: self.timeout / 8, clock: self.clock.clone() };
-        stream::open(&self.target.address, self.tls.as_ref(), &attempts).await
+    pub(crate) async fn stream(&self) -> Option<Stream> {
+        let attempts = self.attempts();
+        let unused = |stream| std::future::ready(Ok(stream));
+        stream::open(&self.target.address, self.tls.as_ref(), &attempts, unused).await.ok()
+    }
+
+    fn attempts(&self) -> Attempts {
+        Attempts { head_start: self.timeout / 8, clock: self.clock.clone() }
     }
 
     /// The time limit for reading what the server sends on its own, a part of the limit of the attempt.

@@ -59,7 +59,7 @@ fn unexplained(error: &RedisError) -> String {
 
 /// The first bytes that the server sends, before or after a `PING`.
 async fn first_reply(connector: &Connector) -> Option<Vec<u8>> {
-    match connector.stream().await.ok()? {
+    match connector.stream().await? {
         Stream::Tcp(stream) => read_reply(stream).await,
         #[cfg(feature = "tls")]
         Stream::Tls(stream) => read_reply(stream).await,
