@@ -166,7 +166,18 @@ impl StreamSteps for RedisStream {
         letters: &[EntryId],
     ) -> Result<Option<Vec<Redriven>>> {
         check::items(letters.len())?;
-        reply::redrive(self.run(&scripts::REDRIVE, partition, Args::of(group).ids(letters)).await?)
+        let mut replies = Vec::with_capacity(letters.len());
+        loop {
+            let args = Args::of(group).ids(&letters[replies.len()..]);
+            let Some(some) = reply::redrive(self.run(&scripts::REDRIVE, partition, args).await?)? else {
+                return Ok(None);
+            };
+            let is_over = some.is_empty();
+            replies.extend(some);
+            if is_over || replies.len() >= letters.len() {
+                return Ok(Some(replies));
+            }
+        }
     }
 
     async fn discard(
@@ -177,12 +188,24 @@ impl StreamSteps for RedisStream {
         letters: &[EntryId],
     ) -> Result<Reply<Vec<bool>>> {
         check::items(letters.len())?;
-        let args = Args::of(group);
-        let args = match reader {
-            Some(reader) => args.reader(reader),
-            None => args.bytes("").bytes("").bytes(""),
-        };
-        reply::flags(self.run(&scripts::DISCARD, partition, args.ids(letters)).await?)
+        let mut flags = Vec::with_capacity(letters.len());
+        loop {
+            let args = Args::of(group);
+            let args = match reader {
+                Some(reader) => args.reader(reader),
+                None => args.bytes("").bytes("").bytes(""),
+            };
+            let args = args.ids(&letters[flags.len()..]);
+            let some = match reply::flags(self.run(&scripts::DISCARD, partition, args).await?)? {
+                Reply::Done(some) => some,
+                refused => return Ok(refused),
+            };
+            let is_over = some.is_empty();
+            flags.extend(some);
+            if is_over || flags.len() >= letters.len() {
+                return Ok(Reply::Done(flags));
+            }
+        }
     }
 
     async fn seek(&self, partition: &Partition, group: &GroupName, to: Position) -> Result<Reply<()>> {

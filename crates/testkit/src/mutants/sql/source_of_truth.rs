@@ -82,7 +82,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "sql_sweep_paced",
         "The sweep reads rows without a pause, as fast as the database answers.",
-        "queue::sql::sweep::tests::sweep_pauses_after_each_page_and_round",
+        "queue::sql::sweeper::tests::sweep_pauses_after_each_page_and_round",
     ),
     mutant(
         "queue_rescue_row_decides",
@@ -183,6 +183,6 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "sql_sweep_passes_slow_pages",
         "A page of the sweep that takes longer than its lease is tried again forever, and no row behind it is compared.",
-        "queue::sql::sweep::tests::sweep_goes_on_after_a_page_that_outlasted_its_lease",
+        "queue::sql::sweeper::tests::sweep_goes_on_after_a_page_that_outlasted_its_lease",
     ),
 ];

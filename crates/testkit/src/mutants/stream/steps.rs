@@ -50,6 +50,16 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::scripts::reply_with_large_entries_ends_early",
     ),
     mutant(
+        "stream_redrive_bytes",
+        "A replay of named letters reads hundreds of megabytes in one call, and the server answers nobody meanwhile.",
+        "stream::side::large::large_letters_are_replayed_and_removed_in_several_calls",
+    ),
+    mutant(
+        "stream_discard_bytes",
+        "A removal of named letters reads hundreds of megabytes in one call, and the server answers nobody meanwhile.",
+        "stream::side::large::large_letters_are_replayed_and_removed_in_several_calls",
+    ),
+    mutant(
         "stream_lease_clock",
         "A clock that is set back extends a dead owner's lease by as much.",
         "stream::scripts::clock_set_back_does_not_extend_a_partition_lease",

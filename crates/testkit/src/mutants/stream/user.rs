@@ -197,7 +197,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "stream_partly_reported",
         "An action that stops in the middle looks as if nothing was changed.",
-        "stream::side::neighbors::action_that_stops_half_way_says_what_is_done",
+        "stream::side::neighbors::action_on_a_sick_partition_changes_the_others",
     ),
     mutant(
         "stream_unregister_in_its_database",

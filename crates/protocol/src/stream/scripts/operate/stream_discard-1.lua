@@ -1,15 +1,17 @@
 -- Deletes dead letters. A key is no longer parked when its last letter that parks it is deleted.
 -- KEYS 1 partition    ARGV 1 group, 2 consumer ('': an operator), 3 fence, 4 epoch, then ids of dead letters
--- Replies {code} refused · {1, 1 or 0 for each letter that existed, a byte each}
+-- Replies {code} refused · {1, 1 or 0 for each letter that existed, a byte each}, fewer once it has read the bytes of a full reply
 -- Cost O(log n) a letter. Safe to repeat.
 if ARGV[2] ~= '' then
   local code = refused(ARGV[2], ARGV[3], ARGV[4])
   if code then return { code } end
 end
 check_types() -- guard: stream_types_checked
-local flags = {}
+local flags, bytes = {}, 0
 for at = 5, #ARGV do
+  if bytes >= BYTES_MAX then break end -- guard: stream_discard_bytes
   local fields = entry(DEAD, ARGV[at])
+  bytes = bytes + #(fields and value(fields, 'e') or '')
   if fields then
     call('XDEL', DEAD, ARGV[at])
     local k, parked, left = value(fields, 'k'), value(fields, 'p') == '1', 0
