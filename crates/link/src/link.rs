@@ -19,6 +19,7 @@ use super::clock::{Clock, Moment};
 use crate::epoch::shared::Shared;
 use crate::support::background::Background;
 use crate::support::guard::guard;
+use crate::support::together::together_max;
 use bytes::Bytes;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use std::future::Future;
@@ -290,6 +291,16 @@ impl Link {
     /// When each connection last proved that it receives its pushes.
     pub fn pulse(&self) -> Arc<Pulse> {
         Arc::clone(&self.shared().pulse)
+    }
+
+    /// How many commands may be in flight on each connection ([`LinkOptions::in_flight_max`](crate::LinkOptions)).
+    pub fn in_flight_max(&self) -> usize {
+        self.shared().options.in_flight_max
+    }
+
+    /// How many commands one batch of the library sends at once: no more than [`in_flight_max`](Self::in_flight_max) allows.
+    pub fn together_max(&self) -> usize {
+        together_max(self.in_flight_max())
     }
 
     /// The interval of the heartbeat on each connection.

@@ -9,7 +9,7 @@ use super::writing::invalidate::Invalidated;
 use super::writing::ledger::Demand;
 use bytes::Bytes;
 use evenkeel_link::Link;
-use evenkeel_link::support::ms;
+use evenkeel_link::support::{Tried, ms};
 use evenkeel_protocol::cache::error::CacheError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The operator's handle on a cache; cheap to clone. Built by [`Keel::cache_admin`](crate::Keel::cache_admin).
 ///
 /// A key is a text: as [`key_text`](super::key_text) returns it, as Redis shows it between the braces, or, for a cache whose keys are text,
-/// the key itself (docs/spec/cache.md, "Keys as text").
+/// the key itself (docs/spec/cache.md, "Keys as text"). An entry whose key is not UTF-8 has no text, and is reached by programs only.
 ///
 /// ```
 /// use evenkeel::Keel;
@@ -137,16 +137,16 @@ impl CacheAdmin {
         let retain_ms = if let Mode::Expire { retain_ms } = mode { retain_ms } else { 0 };
         check_span(retain_ms.max(ms(lag_max))).map_err(|reason| self.refused(reason))?;
         let demand = Demand { mode, floor: version, lag_ms_max: ms(lag_max) };
-        let mut result = Invalidated::NoEntry;
+        let (mut result, mut tried) = (Invalidated::NoEntry, Tried::unless(CacheError::is_retryable));
         for key in keys {
             // Only for the result: the invalidation does not depend on it.
             let is_stored = self.inspect_key(&key).await.is_ok_and(|found| found.entry.is_some());
-            let one = self.caches.invalidate(&self.name, &key, demand).await?;
+            let Some(one) = tried.note(self.caches.invalidate(&self.name, &key, demand).await)? else { continue };
             if one != Invalidated::Done || (is_stored && result == Invalidated::NoEntry) {
                 result = one;
             }
         }
-        Ok(result)
+        tried.finish().map(|()| result)
     }
 
     /// The keys that a text names.

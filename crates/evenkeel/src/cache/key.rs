@@ -44,6 +44,9 @@ pub struct KeyWriter {
 }
 
 /// The text of a key, for logs and operators. It stands between the braces of the Redis key, where `%` is `%25` and `}` is `%7D`.
+///
+/// **Not guaranteed.** That bytes which are not UTF-8 have a text that names the entry: they are shown as `\u{fffd}`, and only programs reach
+/// such an entry.
 #[must_use]
 pub fn key_text<K: CacheKey + ?Sized>(key: &K) -> String {
     String::from_utf8_lossy(KeyBytes::new(key).as_slice()).into_owned()

@@ -6,7 +6,7 @@ use super::options::{Fsync, SpoolOptions, WhenFull};
 use super::segments::Segments;
 use super::writer::{Answer, Message, Shared, Writer};
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::Background;
+use evenkeel_link::support::{Background, Recurring};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -183,6 +183,7 @@ fn keep_syncing(shared: &Arc<Shared>, messages: &UnboundedSender<Message>, span:
     Background::spawn("spool sync", shared.clock.clone(), move || {
         let (shared, messages) = (Arc::clone(&shared), messages.clone());
         async move {
+            let failing = Recurring::default();
             loop {
                 shared.dirty.notified().await;
                 shared.clock.sleep(span).await;
@@ -192,8 +193,12 @@ fn keep_syncing(shared: &Arc<Shared>, messages: &UnboundedSender<Message>, span:
                     return;
                 }
                 drop(messages);
-                if let Ok(Err(error)) = answer.await {
-                    tracing::error!(%error, "the spool could not be synced to the disk");
+                match answer.await {
+                    Ok(Err(error)) if failing.is_new("sync", &error) => {
+                        tracing::error!(%error, "the spool could not be synced to the disk; it is retried after the next write");
+                    }
+                    Ok(Ok(_)) => failing.over("sync"),
+                    _ => {}
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::metrics::SpoolMetrics;
 use super::options::{Fsync, SpoolOptions};
 use super::segments::Segments;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::{crash_point, guard};
+use evenkeel_link::support::{Recurring, crash_point, guard};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +61,8 @@ pub(super) struct Writer {
     /// The last write failed and was logged.
     is_failing: bool,
     is_dirty: bool,
+    /// The other failures that were logged.
+    failing: Recurring,
 }
 
 impl Shared {
@@ -78,7 +80,8 @@ impl Shared {
 
 impl Writer {
     pub(super) fn new(segments: Segments, shared: Arc<Shared>, options: SpoolOptions) -> Self {
-        let writer = Self { segments, shared, options, broken: None, is_failing: false, is_dirty: false };
+        let failing = Recurring::default();
+        let writer = Self { segments, shared, options, broken: None, is_failing: false, is_dirty: false, failing };
         writer.update_gauges();
         writer
     }
@@ -230,8 +233,12 @@ impl Writer {
     /// Starts a new segment when the active one is full (or contains nothing pending), and removes old ones. A failure is
     /// retried after the next write; no caller waits for it.
     fn tidy_up(&mut self) {
-        if let Err(error) = self.try_tidy_up() {
-            tracing::warn!(%error, "old segments of the spool could not be removed; this is retried after the next write");
+        match self.try_tidy_up() {
+            Ok(()) => self.failing.over("tidy up"),
+            Err(error) if self.failing.is_new("tidy up", &error) => {
+                tracing::warn!(%error, "old segments of the spool could not be removed; this is retried after each write");
+            }
+            Err(_) => {}
         }
     }
 

@@ -7,7 +7,9 @@ use crate::process::reporter::Reporter;
 use crate::sql::sink::Sinks;
 use crate::stores::Stores;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use evenkeel_link::Link;
 use evenkeel_link::clock::Clock;
+use evenkeel_link::support::TOGETHER_MAX;
 use parking_lot::Mutex;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -18,6 +20,8 @@ use tokio::sync::Notify;
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) reporter: Arc<Reporter>,
+    /// `None`: caches and queues are in the memory of this process.
+    link: Option<Link>,
     /// Where effects go, apart from sinks.
     #[cfg_attr(
         not(any(feature = "cache", feature = "queue", feature = "stream")),
@@ -40,6 +44,7 @@ impl Shared {
         Self {
             clock: context.clock.clone(),
             reporter: Arc::clone(&context.reporter),
+            link: context.link.clone(),
             destinations,
             sinks: ArcSwapOption::empty(),
             committed: Arc::default(),
@@ -47,6 +52,21 @@ impl Shared {
             metrics: OnceLock::new(),
             finishers: Mutex::default(),
         }
+    }
+
+    /// The number of the present connection to Redis; `None` while there is none.
+    pub(crate) fn link_epoch(&self) -> Option<u64> {
+        Some(self.link.as_ref()?.epoch()?.number())
+    }
+
+    /// How many commands may be in flight on one connection to Redis.
+    pub(crate) fn in_flight_max(&self) -> usize {
+        self.link.as_ref().map_or(usize::MAX, Link::in_flight_max)
+    }
+
+    /// How many steps of a batch run at once.
+    pub(crate) fn together_max(&self) -> usize {
+        self.link.as_ref().map_or(TOGETHER_MAX, Link::together_max)
     }
 
     /// Sets the sinks of the fast path.

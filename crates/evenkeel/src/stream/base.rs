@@ -3,7 +3,7 @@
 use super::store::StreamStore;
 use super::store::streams::Streams;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Recurring, guard};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
@@ -20,6 +20,8 @@ pub(crate) struct Base {
     pub(crate) store: StreamStore,
     pub(crate) streams: Arc<Streams>,
     pub(crate) clock: Clock,
+    /// The failures that were logged.
+    pub(crate) failing: Recurring,
 }
 
 impl Base {
@@ -32,6 +34,7 @@ impl Base {
             store,
             streams: Arc::clone(streams),
             clock: streams.clock.clone(),
+            failing: Recurring::default(),
         })
     }
 

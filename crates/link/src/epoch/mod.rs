@@ -65,12 +65,6 @@ impl Epoch {
         &self.identity.version
     }
 
-    /// How many commands may be in flight on one of its connections.
-    #[must_use]
-    pub fn in_flight_max(&self) -> usize {
-        self.lanes.first().map_or(usize::MAX, |lane| lane.in_flight_max)
-    }
-
     /// Whether this epoch has been replaced or is about to be.
     #[must_use]
     pub fn is_over(&self) -> bool {

@@ -13,8 +13,9 @@ use std::io::{self, Write};
 ///
 /// Not for maps whose keys are tuples, structs or sequences, nor for floats that are NaN or infinite: encoding such a value is an
 /// error; `MessagePack` accepts it. Neither for values that are nested more than 127 levels deep, which cannot be decoded. `Some(None)` and `None` are both `null`, in JSON as in MessagePack: where the
-/// difference matters, use an enum. Serde cannot decode a map whose keys are numbers inside an enum with `#[serde(tag = ..)]`; queues and
-/// streams reject such a value in debug builds.
+/// difference matters, use an enum. Serde cannot decode a map whose keys are numbers inside an enum with `#[serde(tag = ..)]`, and decodes a
+/// value of an enum with `#[serde(untagged)]` as its first variant that fits; queues and streams reject a value that is not decoded, or that is
+/// another one then, in debug builds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json;
 

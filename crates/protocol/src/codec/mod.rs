@@ -70,20 +70,45 @@ pub trait Codec<V>: Send + Sync + 'static {
 }
 
 /// Encodes a value that a handler is to decode. In builds with debug assertions it is decoded at once: a value that its handler could not
-/// decode is the sender's error, not a dead letter.
+/// decode, or would get as another one, is the sender's error, not a dead letter.
 ///
 /// # Errors
-/// [`CodecError`] if the codec cannot represent the value, or, with debug assertions, cannot decode it.
+/// [`CodecError`] if the codec cannot represent the value, or, with debug assertions, cannot decode it, or decodes another value.
 #[cfg(any(feature = "queue", feature = "stream"))]
 pub fn encode<V: 'static>(codec: &dyn Codec<V>, value: &V) -> Result<Vec<u8>, CodecError> {
     let mut out = Vec::new();
     codec.encode(value, &mut out)?;
-    if cfg!(debug_assertions)
-        && let Err(CodecError::Decode { codec, reason }) = codec.decode(Bytes::copy_from_slice(&out))
-    {
-        return Err(CodecError::encode(codec, format!("it could not be decoded again: {reason}")));
+    if cfg!(debug_assertions) {
+        check_decoded(codec, &out)?;
     }
     Ok(out)
+}
+
+/// Decodes what was encoded, and compares what Evenkeel's codecs make of the result: those of users may encode one value in several ways.
+#[cfg(any(feature = "queue", feature = "stream"))]
+fn check_decoded<V: 'static>(codec: &dyn Codec<V>, out: &[u8]) -> Result<(), CodecError> {
+    let (value, mut again) = match codec.decode(Bytes::copy_from_slice(out)) {
+        Ok(value) => (value, Vec::new()),
+        Err(CodecError::Decode { codec, reason }) => {
+            return Err(CodecError::encode(codec, format!("it could not be decoded again: {reason}")));
+        }
+        Err(_) => return Ok(()),
+    };
+    // The items of hash maps and sets have another order each time.
+    let sorted = |bytes: &[u8]| {
+        let mut bytes = bytes.to_vec();
+        bytes.sort_unstable();
+        bytes
+    };
+    let is_equal = codec.encode(&value, &mut again).is_ok() && sorted(&again) == sorted(out);
+    if is_equal || codec.id() >= 64 {
+        return Ok(());
+    }
+    let name = if codec.id() == JSON { "JSON" } else { "MessagePack" };
+    Err(CodecError::encode(
+        name,
+        "it would be decoded as another value: does an untagged enum have an earlier variant that fits?",
+    ))
 }
 
 /// Rejects bytes that no program could decode with the codec of this id, whatever the type of its values. For callers that do not know
@@ -281,6 +306,25 @@ mod tests {
         assert!(encode(&Json, &event(None)).is_ok());
         let error = encode(&Json, &event(Some(7))).unwrap_err();
         assert!(matches!(&error, CodecError::Encode { reason, .. } if reason.contains("decoded again")), "{error}");
+    }
+
+    /// The handler got another value than the one that was sent.
+    #[cfg(any(feature = "queue", feature = "stream"))]
+    #[test]
+    fn value_that_is_decoded_as_another_one_is_rejected_when_it_is_encoded() {
+        #[derive(Debug, Serialize, Deserialize)]
+        #[serde(untagged)]
+        enum Change {
+            Price { cents: Option<u32> },
+            Name { name: String },
+        }
+        assert!(encode(&Json, &Change::Price { cents: Some(7) }).is_ok());
+        let error = encode(&Json, &Change::Name { name: "Ada".to_owned() }).unwrap_err();
+        assert!(matches!(&error, CodecError::Encode { reason, .. } if reason.contains("another value")), "{error}");
+        let unordered: std::collections::HashMap<u32, std::collections::HashSet<u32>> =
+            (0..20).map(|number| (number, (number..2 * number).collect())).collect();
+        assert!(encode(&Json, &unordered).is_ok());
+        assert!(encode(&Json, &(-0.0_f64, f32::MIN_POSITIVE, u128::MAX, "\u{0}".to_owned(), Some(None::<u8>))).is_ok());
     }
 
     /// An operator's job was accepted, and no handler could decode it.

@@ -1,6 +1,7 @@
 //! The name of a lock, and its keys (docs/keyspace.md).
 
 use super::error::LockError;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,6 +27,14 @@ impl LockName {
             _ if name.contains('\0') => Err(LockError::Invalid("the name of a lock has a NUL character".to_owned())),
             _ => Ok(Self(name.into())),
         }
+    }
+
+    /// The other name that operators may mean by this text: that of the lock whose keys Redis shows with it between the braces, where `%`
+    /// is `%25` and `}` is `%7D`. `None` if that is the text itself, or if Redis shows no lock in this way.
+    #[must_use]
+    pub fn shown_as(text: &str) -> Option<Self> {
+        let name = Self::new(&decoded(text)).ok()?;
+        (name.as_str() != text && encoded(name.as_str()) == text).then_some(name)
     }
 
     /// The name as text.
@@ -79,19 +88,23 @@ pub(crate) fn front(prefix: &str) -> String {
 }
 
 fn tag(prefix: &str, name: &str) -> String {
-    let front = front(prefix);
-    if name.contains(['%', '}']) {
-        // Redis Cluster uses the first closing brace as the end of the hash tag.
-        return format!("{front}{}}}", name.replace('%', "%25").replace('}', "%7D"));
-    }
-    format!("{front}{name}}}")
+    format!("{}{}}}", front(prefix), encoded(name))
+}
+
+/// Redis Cluster uses the first closing brace as the end of the hash tag.
+fn encoded(name: &str) -> Cow<'_, str> {
+    if name.contains(['%', '}']) { name.replace('%', "%25").replace('}', "%7D").into() } else { name.into() }
+}
+
+fn decoded(text: &str) -> String {
+    text.replace("%7D", "}").replace("%25", "%")
 }
 
 /// The name of the lock with this key and this suffix; `None` if it is not a key of a lock.
 pub(crate) fn name_of(prefix: &str, ending: &str, key: &[u8]) -> Option<LockName> {
     let key = std::str::from_utf8(key).ok()?;
     let name = key.strip_prefix(&front(prefix))?.strip_suffix(ending)?.strip_suffix('}')?;
-    LockName::new(&name.replace("%7D", "}").replace("%25", "%")).ok()
+    LockName::new(&decoded(name)).ok()
 }
 
 #[cfg(test)]
@@ -113,6 +126,16 @@ mod tests {
         }
         assert_eq!(name_of("ns", LOCK, b"ns:l:{a}:fence"), None);
         assert_eq!(name_of("ns", LOCK, b"other:l:{a}:lock"), None);
+    }
+
+    #[test]
+    fn text_that_redis_shows_names_its_lock() {
+        let shown = |text: &str| LockName::shown_as(text).map(|name| name.to_string());
+        assert_eq!(shown("a%7Db%25{c").as_deref(), Some("a}b%{c"));
+        assert_eq!(shown("%257D").as_deref(), Some("%7D"));
+        for text in ["stock/42", "100%", "a}", "%41", "%7D%"] {
+            assert_eq!(shown(text), None, "{text}");
+        }
     }
 
     #[test]

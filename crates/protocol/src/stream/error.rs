@@ -79,17 +79,17 @@ pub enum StreamError {
         /// The group.
         group: String,
     },
-    /// An action on several partitions or dead letters was done in part. The call that failed may have been executed, too, if the outcome of
-    /// `error` is unknown; the rest was not sent.
-    #[error("{done} of {all} {what} were changed before an error: {error}")]
+    /// An action on several partitions or dead letters was done in part: each was tried, until the server was unavailable. The call that
+    /// failed may have been executed, too, if the outcome of `error` is unknown.
+    #[error("{done} of {all} {what} were changed, the rest failed: {error}")]
     Partly {
         /// How many were changed.
         done: usize,
         /// How many were to be changed.
         all: usize,
-        /// `partitions` or `dead letters`. Partitions are changed in their order, from 0.
+        /// `partitions` or `dead letters`.
         what: &'static str,
-        /// The error that ended it.
+        /// The first error.
         error: Box<StreamError>,
     },
 }

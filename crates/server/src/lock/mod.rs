@@ -12,7 +12,7 @@ use crate::connect::OnRedis;
 use crate::output::{Output, foreign, table_or};
 use anyhow::{Result, bail};
 use entry::{Entry, HEADINGS, Kind, holders, read_owner};
-use evenkeel::lock::Fence;
+use evenkeel::lock::{Fence, LockName};
 use evenkeel::{Keel, Token};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -31,7 +31,7 @@ enum Command {
     Ls,
     /// Show the holders of a lock, read/write lock or semaphore
     Show {
-        /// Name of the lock
+        /// Name of the lock, or what Redis shows between the braces of its keys
         name: String,
     },
     /// Break a lock: its holders lose it, and notice this at their next renewal
@@ -40,7 +40,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct ReleaseArguments {
-    /// Name of the lock
+    /// Name of the lock, or what Redis shows between the braces of its keys
     name: String,
     /// Confirm: the holder may still be working, and only fencing tokens prevent its writes
     #[arg(long)]
@@ -66,9 +66,23 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
 async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> {
     match command {
         Command::Ls => list(keel, output).await,
-        Command::Show { name } => show(keel, &name, output).await,
-        Command::Release(arguments) => release(keel, &arguments, output).await,
+        Command::Show { name } => show(keel, &named(keel, name).await?, output).await,
+        Command::Release(mut arguments) => {
+            arguments.name = named(keel, arguments.name).await?;
+            release(keel, &arguments, output).await
+        }
     }
+}
+
+/// The name that a text stands for: itself, unless only the lock is in use whose keys Redis shows with it.
+async fn named(keel: &Keel, text: String) -> Result<String> {
+    let Some(shown) = LockName::shown_as(&text) else { return Ok(text) };
+    let (mut is_used, mut is_shown_used) = (false, false);
+    for kind in Kind::ALL {
+        is_used |= kind.find(keel, &text).await?.is_some();
+        is_shown_used |= kind.find(keel, shown.as_str()).await?.is_some();
+    }
+    Ok(if is_shown_used && !is_used { shown.to_string() } else { text })
 }
 
 async fn list(keel: &Keel, output: Output) -> Result<bool> {

@@ -48,6 +48,24 @@ async fn lock_is_listed_shown_and_broken() {
     assert!(!broken.out.is_empty() && lock(&url, &["release", "stock/43", "--force"]).await.code == 1);
 }
 
+/// An operator copied the name from a key in Redis, where `}` is `%7D`: "is free", while a program held it.
+#[tokio::test]
+async fn lock_is_named_as_redis_shows_it() {
+    let redis = park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", redis.url, redis.prefix);
+    let keel = Keel::connect(&url).await.unwrap();
+    let _held = keel.lock("a}b").ttl(Duration::from_secs(300)).acquire().await.unwrap();
+    let shown: Value = serde_json::from_str(&lock(&url, &["show", "a%7Db", "--json"]).await.out).unwrap();
+    assert_eq!(shown[0]["name"], "a}b");
+    // A lock that has this name itself comes first.
+    let other = keel.lock("a%7Db").ttl(Duration::from_secs(300)).acquire().await.unwrap();
+    let own: Value = serde_json::from_str(&lock(&url, &["show", "a%7Db", "--json"]).await.out).unwrap();
+    assert_eq!((own.as_array().unwrap().len(), &own[0]["name"]), (1, &"a%7Db".into()));
+    other.release().await.unwrap();
+    let broken = lock(&url, &["release", "a%7Db", "--force"]).await;
+    assert!(broken.code == 0 && broken.out.contains("a}b was broken"), "{}{}", broken.out, broken.err);
+}
+
 /// Each of several holders is listed, and the lock can be broken for one of them.
 #[tokio::test]
 async fn shared_locks_are_listed_and_broken_per_holder() {

@@ -247,6 +247,8 @@ async fn group_whose_consumer_runs_is_not_unregistered() {
         stats.owner.map(drop)
     };
     eventually("a partition is owned", is_owned).await.unwrap();
+    let lag = fixture.stream(&["lag", "orders"]).await;
+    assert!(lag.code == 0 && lag.out.contains("active"), "{}", lag.out);
     let refused = fixture.stream(&["unregister", "orders", "billing", "--confirm", "billing"]).await;
     assert!(refused.code == 2 && refused.err.contains("stop them first"), "{}{}", refused.out, refused.err);
     drop(stop);

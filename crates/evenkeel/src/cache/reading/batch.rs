@@ -223,8 +223,8 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                 return (Vec::new(), None);
             }
         };
-        let asked_at = self.core.calls.tick();
-        let asked = in_groups(led.iter().map(|led| self.ask(&led.key, &led.completion))).await;
+        let (asked_at, together_max) = (self.core.calls.tick(), self.core.store.together_max());
+        let asked = in_groups(together_max, led.iter().map(|led| self.ask(&led.key, &led.completion))).await;
         let (mut own, mut handles, mut again) = (Vec::new(), Vec::new(), Vec::new());
         let mut pause: Option<Duration> = None;
         for (LedKey { key, completion, handle }, asked) in led.into_iter().zip(asked) {
@@ -326,7 +326,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         let (began, began_at) = (self.clock.now(), self.calls.tick());
         let mut rows = self.load_rows(loader).await;
         let has_other_keys = self.has_other_keys(&rows, &own);
-        in_groups(own.into_iter().map(|OwnKey { completion, lease, .. }| {
+        let settled = own.into_iter().map(|OwnKey { completion, lease, .. }| {
             let row = take(&mut rows, &completion);
             let loaded = row.and_then(|row| self.loaded(row, began, began_at, source));
             async move {
@@ -340,8 +340,8 @@ impl<V: Send + Sync + 'static> Core<V> {
                 };
                 completion.complete(outcome);
             }
-        }))
-        .await;
+        });
+        in_groups(self.store.together_max(), settled).await;
     }
 
     /// Whether a run returned rows that were not requested in place of requested ones. The database may compare keys by other rules than

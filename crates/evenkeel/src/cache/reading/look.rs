@@ -8,7 +8,7 @@ use crate::cache::loading::payload::Unpacked;
 use crate::cache::loading::plan::{Bypass, Plan};
 use crate::cache::near::{EntryRead, Hit, SlotRef};
 use bytes::Bytes;
-use evenkeel_link::support::{TOGETHER_MAX, guard};
+use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::header::{Entry, HeaderError, Value, Verdict};
 use evenkeel_protocol::cache::steps::Why;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl<V: 'static> Core<V> {
     /// Reads several keys in one write.
     pub(crate) async fn look_at_many(&self, keys: &[KeyBytes], policy: ReadPolicy) -> Vec<Look<V>> {
         let mut looks = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(TOGETHER_MAX) {
+        for keys in keys.chunks(self.store.together_max()) {
             if self.bypasses_reads() {
                 looks.extend(keys.iter().map(|_| Look::Load(Plan::Bypass(Bypass::ReadsBypassed), None)));
                 continue;

@@ -158,7 +158,8 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
     where
         K: 'k,
     {
-        let answers = in_groups(keys.into_iter().map(|key| self.invalidate(key))).await;
+        let sent = keys.into_iter().map(|key| self.invalidate(key));
+        let answers = in_groups(self.core.store.together_max(), sent).await;
         answers.into_iter().try_fold(Invalidated::Done, |all, one| Ok(all.and(one?)))
     }
 }

@@ -16,7 +16,7 @@ use super::near::Soon;
 use crate::cache::near::tracker::{OwnStep, Tracker};
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{TOGETHER_MAX, guard};
 use evenkeel_link::{Epoch, Link, LinkError, Token};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::memory::EntryStore;
@@ -105,6 +105,11 @@ impl Store {
             Kind::Redis(link) => Some(link),
             Kind::Other(link) => link.as_ref(),
         }
+    }
+
+    /// How many steps of a batch run at once.
+    pub(crate) fn together_max(&self) -> usize {
+        self.link().map_or(TOGETHER_MAX, Link::together_max)
     }
 
     /// The store's time, as precisely as this process knows it.

@@ -3,7 +3,8 @@
 
 use super::replay::Replayer;
 use evenkeel_link::clock::{Clock, Moment};
-use evenkeel_link::support::{Background, Backoff, in_groups};
+use evenkeel_link::support::{Background, Backoff};
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -64,7 +65,7 @@ impl Backlog {
     async fn run_due(&self, clock: &Clock) -> Option<Duration> {
         let now = clock.now();
         let due: Vec<_> = self.waiting.lock().extract_if(.., |waiting| waiting.due <= now).collect();
-        in_groups(due.into_iter().map(|Waiting { replayer, attempt, .. }| async move {
+        join_all(due.into_iter().map(|Waiting { replayer, attempt, .. }| async move {
             // The loop keeps no cache alive; the invalidations of a dropped replayer are not replayed.
             let Some(replayer) = replayer.upgrade() else { return };
             if replayer.run_once().await > 0 {

@@ -15,9 +15,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Invalidations in flight at once during a replay.
-const BATCH_MAX: usize = 256;
-
 /// The invalidations of one cache, and their replay.
 pub(crate) struct Replayer {
     pub(crate) ledger: Ledger,
@@ -78,7 +75,7 @@ impl Replayer {
 
     /// Replays the failed invalidations once. Returns how many are still pending.
     pub(crate) async fn run_once(&self) -> usize {
-        for batch in self.ledger.failures().chunks(BATCH_MAX) {
+        for batch in self.ledger.failures().chunks(self.store.together_max()) {
             let sent = batch.iter().map(|pending| self.replay(pending, None));
             // If the store is unavailable for one of a batch, it is for the rest of the list. One that is rejected stops no other.
             let is_unavailable = |answer: &Result<(), CacheError>| answer.as_ref().is_err_and(CacheError::is_retryable);
@@ -121,8 +118,7 @@ impl Replayer {
             return Ok(());
         }
         // A batch above the limit of the link would be rejected, and no epoch would ever be opened.
-        let batch_max = BATCH_MAX.min(epoch.in_flight_max());
-        for batch in self.ledger.everything(self.clock.now()).chunks(batch_max) {
+        for batch in self.ledger.everything(self.clock.now()).chunks(self.store.together_max()) {
             let sent = batch.iter().map(|pending| self.replay(pending, Some(epoch)));
             for answer in join_all(sent).await {
                 // An invalidation that the server rejects for this key alone stays pending, and the key is not read from the

@@ -187,7 +187,7 @@ impl OpenWindow {
         let window_ms = ms(inner.window);
         let renewals = inner.keys.iter().map(|key| inner.store.renew_write(key.as_slice(), inner.token, window_ms));
         let mut until: Option<Moment> = None;
-        for renewed in in_groups(renewals).await {
+        for renewed in in_groups(inner.store.together_max(), renewals).await {
             match renewed? {
                 Renewed::Open { remaining_ms } => {
                     let open_until = sent + Duration::from_millis(remaining_ms);
@@ -222,7 +222,8 @@ impl OpenWindow {
     }
 
     pub(crate) async fn end(&self) -> WindowEnd {
-        let ends = in_groups(self.0.keys.iter().map(|key| self.0.end(key.as_slice()))).await;
+        let ends = self.0.keys.iter().map(|key| self.0.end(key.as_slice()));
+        let ends = in_groups(self.0.store.together_max(), ends).await;
         let end = ends.into_iter().fold(WindowEnd::Closed, WindowEnd::and);
         self.0.metrics.windows.count(end.as_str());
         end
@@ -284,7 +285,8 @@ impl<V: Send + Sync + 'static> Core<V> {
     ) -> Result<WriteWindow, CacheError> {
         let demand = self.expiring_demand();
         let sent = self.clock.now();
-        let begun = in_groups(keys.iter().map(|key| self.begin_one(key.as_slice(), token, demand))).await;
+        let begun = keys.iter().map(|key| self.begin_one(key.as_slice(), token, demand));
+        let begun = in_groups(self.store.together_max(), begun).await;
         let opened = begun.iter().try_fold(self.settings.window, |left, open| Ok(left.min(open.clone()?)));
         let opened = if guard("confirmed_begin") { opened } else { Ok(self.settings.window) };
         match opened {
@@ -344,7 +346,7 @@ impl<V: Send + Sync + 'static> Core<V> {
             let invalidation = demand.invalidation();
             async move { self.store.end_write(key.as_slice(), token, &invalidation).await }
         });
-        for error in in_groups(ends).await.into_iter().filter_map(Result::err) {
+        for error in in_groups(self.store.together_max(), ends).await.into_iter().filter_map(Result::err) {
             tracing::debug!(cache = %self.name, %error, "the end of an unused window failed; the window expires by itself");
         }
     }

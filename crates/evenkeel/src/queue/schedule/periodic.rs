@@ -101,7 +101,9 @@ impl<T: Send + Sync + 'static> Periodic<T> {
                     core.clock.sleep(pause.min(SLEEP_MAX)).await;
                 }
                 Err(error @ QueueError::Link(_)) => {
-                    tracing::warn!(queue = %core.name, schedule = self.name, %error, "the next tick could not be enqueued; retrying");
+                    if failures == 0 {
+                        tracing::warn!(queue = %core.name, schedule = self.name, %error, "the next tick could not be enqueued; it is retried");
+                    }
                     Clock::system().sleep(RETRY.delay(failures)).await;
                     failures += 1;
                 }

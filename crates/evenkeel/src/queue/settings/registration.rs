@@ -4,7 +4,7 @@ use crate::queue::queue::Core;
 use crate::queue::sharding::shards::Shards;
 use crate::queue::store::QueueStore;
 use evenkeel_link::clock::{Clock, Moment};
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::Limits;
 use parking_lot::Mutex;
@@ -111,8 +111,9 @@ pub(crate) async fn set_limits(store: &QueueStore, limits: Limits, shards: &Shar
         jobs_max: limits.jobs_max.map(share).transpose()?,
         bytes_max: limits.bytes_max.map(share).transpose()?,
     };
+    let mut tried = Tried::unless(QueueError::is_retryable);
     for shard in shards.iter() {
-        store.set_limits(shard, limits).await?;
+        tried.note(store.set_limits(shard, limits).await)?;
     }
-    Ok(())
+    tried.finish()
 }

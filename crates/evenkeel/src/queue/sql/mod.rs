@@ -5,7 +5,7 @@
 //! has lost (by a flush, a failover, a restart of the embedded store). docs/spec/queue.md specifies the steps.
 //!
 //! `source_of_truth` has the operations of the queue, `operate` and `letters` those of operators; `table` is the interface to the database, `rows` and `statements`
-//! implement it; `start` is the check before a handler runs; `sweep` is the loop that restores jobs.
+//! implement it; `start` is the check before a handler runs; `sweeper` is the loop that restores jobs, `sweep` a page of it.
 
 mod letters;
 mod metrics;
@@ -15,6 +15,7 @@ mod source_of_truth;
 mod start;
 mod statements;
 mod sweep;
+mod sweeper;
 mod table;
 
 pub(super) use rows::SqlTable;
@@ -27,5 +28,5 @@ pub(super) use start::Start;
 pub(super) use sweep::Cursor;
 #[cfg(feature = "testing")]
 pub use sweep::Swept;
-pub(super) use sweep::keep_sweeping;
+pub(super) use sweeper::keep_sweeping;
 pub(super) use table::JobTable;

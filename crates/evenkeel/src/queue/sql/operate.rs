@@ -7,7 +7,7 @@
 use super::source_of_truth::JobRows;
 use super::table::{JobRow, PAGE, Page};
 use crate::queue::sending::for_work::{due_at, job_record};
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Retention};
 use evenkeel_protocol::queue::steps::Head;
@@ -238,13 +238,15 @@ impl JobRows {
         if until <= self.store.now_ms() {
             return Ok(());
         }
+        let mut tried = Tried::unless(QueueError::is_retryable);
         for shard in self.router.look().await?.iter() {
-            if self.store.stats(shard).await?.paused_until.is_none() {
+            let stats = tried.note(self.store.stats(shard).await)?;
+            if stats.is_some_and(|stats| stats.paused_until.is_none()) {
                 tracing::info!(queue = %self.topic, ?shard, "a pause that the store had lost was restored");
-                self.store.pause(shard, (until < FOREVER).then_some(until)).await?;
+                tried.note(self.store.pause(shard, (until < FOREVER).then_some(until)).await)?;
             }
         }
-        Ok(())
+        tried.finish()
     }
 
     /// The states of some jobs in the store.

@@ -7,7 +7,7 @@ use crate::queue::sharding::router::Router;
 use crate::queue::store::QueueStore;
 use crate::sql::SqlError;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::{crash_point, guard, ms};
+use evenkeel_link::support::{Recurring, crash_point, guard, ms};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{CompletionRecord, End, FORGET_MS, Job, JobId, Retention};
 use evenkeel_protocol::queue::record::{Record, decode_error};
@@ -27,6 +27,8 @@ pub(crate) struct JobRows {
     /// Jobs that are due later than this from now exist only as rows.
     pub(super) horizon: Option<Duration>,
     pub(super) metrics: RowMetrics,
+    /// The failures that were logged.
+    pub(super) failing: Recurring,
 }
 
 impl JobRows {
@@ -38,7 +40,7 @@ impl JobRows {
         horizon: Option<Duration>,
     ) -> Self {
         let metrics = RowMetrics::register(&topic);
-        Self { table, topic, store, router, horizon, metrics }
+        Self { table, topic, store, router, horizon, metrics, failing: Recurring::default() }
     }
 
     /// Accepts jobs by writing their rows, and then puts them into the store. The sweep puts those that fail there.
@@ -50,10 +52,14 @@ impl JobRows {
         let until = self.horizon_ms(now);
         let created = puts.iter().zip(&held).filter(|(_, held)| held.is_none()).map(|(put, _)| put);
         let within_horizon: Vec<Put> = created.filter(|put| !is_beyond(put, until)).map(as_step).collect();
-        if !within_horizon.is_empty()
-            && let Err(error) = self.router.put(&within_horizon).await
-        {
-            tracing::warn!(queue = %self.topic, %error, "accepted jobs could not be put into the store; the sweep will do so");
+        if !within_horizon.is_empty() {
+            match self.router.put(&within_horizon).await {
+                Ok(_) => self.failing.over("put"),
+                Err(error) if self.failing.is_new("put", &error) => {
+                    tracing::warn!(queue = %self.topic, %error, "accepted jobs could not be put into the store; the sweep will do so");
+                }
+                Err(_) => {}
+            }
         }
         Ok(held.iter().map(answer).collect())
     }

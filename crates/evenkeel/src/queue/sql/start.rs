@@ -34,9 +34,14 @@ impl JobRows {
     /// Writes the delivery's fence into the row, if the row permits the delivery.
     pub(crate) async fn start(&self, shard: &Shard, receipt: &Receipt, version: u64, errors: u16) -> Start {
         match self.try_start(shard, receipt, version, errors).await {
-            Ok(start) => start,
+            Ok(start) => {
+                self.failing.over("start");
+                start
+            }
             Err(error) => {
-                tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job could not be read; the job is delayed");
+                if self.failing.is_new("start", &error) {
+                    tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job could not be read; the job is delayed, as are others");
+                }
                 self.metrics.not_started("unreachable");
                 Start::Not(Outcome::Snoozed { after_ms: SNOOZE_MS })
             }
@@ -130,7 +135,9 @@ impl JobRows {
                     return None;
                 }
                 Err(error) => {
-                    tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the end of a job could not be written to its row");
+                    if attempt == 0 {
+                        tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the end of a job could not be written to its row; it is retried");
+                    }
                     if !error.is_retryable() && attempt >= END_TRIES {
                         break;
                     }

@@ -1,35 +1,22 @@
-//! The sweep: a loop that compares the rows with the store, page by page, and restores what the store has lost.
+//! A page of the sweep: compares rows with the store, and restores what the store has lost. The loop over all pages is in `sweeper.rs`.
 //!
 //! An end in the store ends the row only where the store decides (an expired job, a discarded one). Any other job with a live row is to
 //! run, because completions, revocations and deletions are written to the row before the store.
 
 use super::source_of_truth::JobRows;
+use super::sweeper::SKIPPED;
 use super::table::{Failed, JobRow, PAGE, Page};
 use crate::queue::sending::for_work::job_record;
-use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, JobId};
 use evenkeel_protocol::queue::record::encode_error;
 use evenkeel_protocol::queue::steps::Head;
 use evenkeel_protocol::queue::steps::{Found, Listed, Put, State};
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-/// The pause between two pages, which limits the sweep to about 5,000 rows per second.
-const BETWEEN_PAGES: Duration = Duration::from_millis(100);
-/// The pause after a round, for each of its pages.
-const AFTER_A_PAGE: Duration = Duration::from_secs(1);
-/// The longest pause after a round.
-const BETWEEN_ROUNDS_MAX: Duration = Duration::from_secs(10);
-/// The pause between two attempts to take the lease, and after a failed page of one row.
-const LOOK: Duration = Duration::from_secs(1);
-/// The lease of the sweeping process: another process takes over this long after its last call.
-const LEASE_MS: u64 = 5_000;
-/// The deadline of one page.
-const DEADLINE: Duration = Duration::from_secs(60);
 /// The most bytes of bodies that are read and put at once; a larger body is read alone.
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
@@ -53,8 +40,8 @@ pub struct Swept {
 /// The position of a sweep, and the size of its next page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
-    after: Option<JobId>,
-    limit: usize,
+    pub(super) after: Option<JobId>,
+    pub(super) limit: usize,
 }
 
 impl Default for Cursor {
@@ -70,7 +57,7 @@ impl Cursor {
     }
 
     /// Moves to the next page after a successful one.
-    fn advance(&mut self, next: Option<JobId>) {
+    pub(super) fn advance(&mut self, next: Option<JobId>) {
         *self = Self { after: next, limit: (self.limit * 2).min(PAGE) };
     }
 }
@@ -93,18 +80,22 @@ impl JobRows {
         let mut swept = Swept { rows: rows.len(), ..Swept::default() };
         swept.next = if rows.len() < cursor.limit { None } else { rows.last().map(|(id, _)| *id) };
         let Compared { missing, ended, died } = self.compare(&rows).await?;
-        self.mark_dead(&died).await?;
+        // A row that the database or the store rejects stops no other.
+        let mut tried = Tried::unless(QueueError::is_retryable);
+        tried.note(self.mark_dead(&died).await)?;
         for (id, version, end) in ended {
-            swept.ended += usize::from(self.ask(self.table.end(&self.topic, id, version, end)).await?);
+            let ended = tried.note(self.ask(self.table.end(&self.topic, id, version, end)).await)?;
+            swept.ended += usize::from(ended.unwrap_or(false));
         }
         if !missing.is_empty() {
-            swept.put_back = self.put_back(&missing).await?;
+            swept.put_back = tried.note(self.put_back(&missing).await)?.unwrap_or(0);
         }
         if swept.next.is_none() {
-            self.ask(self.table.forget()).await?;
+            tried.note(self.ask(self.table.forget()).await)?;
         }
         self.metrics.put_back.increment(swept.put_back as u64);
         self.metrics.ended.increment(swept.ended as u64);
+        tried.finish()?;
         self.metrics.last_success.set(Duration::from_millis(Clock::system().unix_ms()).as_secs_f64());
         Ok(swept)
     }
@@ -116,7 +107,7 @@ impl JobRows {
     }
 
     /// The cursor after a failed page: half the page; a page of one row is skipped until the next round.
-    async fn halve(&self, cursor: Cursor) -> Cursor {
+    pub(super) async fn halve(&self, cursor: Cursor) -> Cursor {
         if cursor.limit > 1 && guard("sql_sweep_halves") {
             return Cursor { limit: cursor.limit / 2, ..cursor };
         }
@@ -124,7 +115,9 @@ impl JobRows {
         match self.page(cursor).await {
             Ok(rows) if guard("sql_sweep_halves") => {
                 let next = rows.last().map(|(id, _)| *id);
-                tracing::error!(queue = %self.topic, id = ?next, "a job could not be put into the store; the next round retries it");
+                if let Some(id) = next.filter(|id| self.failing.is_new(SKIPPED, id)) {
+                    tracing::error!(queue = %self.topic, %id, "a job could not be put into the store; each round retries it");
+                }
                 Cursor { after: next, ..cursor }
             }
             _ => cursor,
@@ -168,9 +161,10 @@ impl JobRows {
         if died.is_empty() || !guard("sql_sweep_marks_dead") {
             return Ok(());
         }
+        let mut tried = Tried::unless(QueueError::is_retryable);
         for part in died.chunks(MARKED_DEAD_AT_ONCE) {
             let ids: Vec<JobId> = part.iter().map(|(id, _)| *id).collect();
-            let found = self.router.jobs(&ids).await?;
+            let Some(found) = tried.note(self.router.jobs(&ids).await)? else { continue };
             for ((id, row), found) in part.iter().zip(found) {
                 let Ok(Some(Found::Live { state: State::Dead, score, job })) = found else { continue };
                 if job.spec.version != Some(row.version) {
@@ -178,22 +172,22 @@ impl JobRows {
                 }
                 let failure = job.error_notes().last().map(encode_error).unwrap_or_default();
                 let failed = Failed { errors: job.errors, failure, is_dead: true, at: score };
-                self.ask(self.table.mark_dead(&self.topic, *id, row, &failed)).await?;
+                tried.note(self.ask(self.table.mark_dead(&self.topic, *id, row, &failed)).await)?;
             }
         }
-        Ok(())
+        tried.finish()
     }
 
     /// Restores dead letters that the store has lost.
     pub(crate) async fn restore_dead(&self) -> Result<(), QueueError> {
-        let mut after = None;
+        let (mut after, mut tried) = (None, Tried::unless(QueueError::is_retryable));
         loop {
             let rows = self.ask(self.table.due(&self.topic, true, false, after, PAGE)).await?;
             let missing = self.compare(&rows).await?.missing;
             if !missing.is_empty() {
-                self.put_back(&missing).await?;
+                tried.note(self.put_back(&missing).await)?;
             }
-            let Some((id, row)) = rows.last().filter(|_| rows.len() == PAGE) else { return Ok(()) };
+            let Some((id, row)) = rows.last().filter(|_| rows.len() == PAGE) else { return tried.finish() };
             after = Some(Listed { score: row.due_at, id: *id });
         }
     }
@@ -203,12 +197,12 @@ impl JobRows {
             return Ok(0);
         }
         let ids: Vec<JobId> = missing.keys().copied().collect();
-        let mut count = 0;
+        let (mut count, mut tried) = (0, Tried::unless(QueueError::is_retryable));
         for batch in batches(&self.ask(self.table.sizes(&self.topic, &ids)).await?) {
-            count += self.put_batch(&batch, missing).await?;
+            count += tried.note(self.put_batch(&batch, missing).await)?.unwrap_or(0);
         }
         tracing::info!(queue = %self.topic, jobs = count, "jobs that were missing in the store were restored from their rows");
-        Ok(count)
+        tried.finish().map(|()| count)
     }
 
     async fn put_batch(&self, ids: &[JobId], missing: &HashMap<JobId, u64>) -> Result<usize, QueueError> {
@@ -261,103 +255,10 @@ fn batches(sizes: &[(JobId, u64)]) -> Vec<Vec<JobId>> {
     batches
 }
 
-/// The sweep loop of one process. One process at a time sweeps a queue.
-pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
-    // The system clock, because the pauses wait for a server and not for a job's due time.
-    let clock = Clock::system();
-    let caller = Token::random();
-    let mut cursor = Cursor::default();
-    let (mut pages, mut begins_at) = (0, clock.now());
-    let mut held_at = None;
-    loop {
-        let shards = rows.router.shards();
-        let lease = rows.store.sweep_lease(shards.at(0), caller.as_bytes(), LEASE_MS).await;
-        let is_new = match lease {
-            Ok(Some(is_new)) => is_new,
-            Ok(None) if guard("sql_sweep_leased") => {
-                clock.sleep(LOOK).await;
-                continue;
-            }
-            Ok(None) => false,
-            Err(error) => {
-                tracing::debug!(queue = %rows.topic, %error, "the lease of the sweep could not be acquired");
-                clock.sleep(LOOK).await;
-                continue;
-            }
-        };
-        // A new lease: the store was flushed, or the previous sweeper has ended. Any job may be missing.
-        let now = clock.now();
-        if is_new {
-            begins_at = now;
-            if is_from_the_start(held_at.map(|held_at| now.since(held_at))) {
-                (cursor, pages) = (Cursor::default(), 0);
-            }
-        }
-        held_at = Some(now);
-        if now < begins_at {
-            clock.sleep(LOOK).await;
-            continue;
-        }
-        let asked = cursor.limit;
-        let is_done = match clock.timeout(DEADLINE, one_page(&rows, cursor)).await {
-            Ok(Ok(swept)) => {
-                cursor.advance(swept.next);
-                pages += 1;
-                if swept.next.is_none() {
-                    begins_at = clock.now() + after_round(pages);
-                    pages = 0;
-                }
-                true
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(queue = %rows.topic, rows = cursor.limit, %error, "a page of rows could not be compared with the store");
-                cursor = rows.halve(cursor).await;
-                false
-            }
-            Err(_) => {
-                tracing::warn!(queue = %rows.topic, rows = cursor.limit, "the comparison of a page of rows with the store timed out");
-                cursor = rows.halve(cursor).await;
-                false
-            }
-        };
-        clock.sleep(after_page(is_done, asked)).await;
-    }
-}
-
-/// Whether the sweep begins with the first row and a full page when it gets a new lease. `since` is the time since its own last lease; if
-/// that has expired meanwhile, a page took longer, for example because it timed out: with the same page again, no row behind it would
-/// ever be reached. The rows before the cursor come in the next round.
-fn is_from_the_start(since: Option<Duration>) -> bool {
-    since.is_none_or(|since| since < Duration::from_millis(LEASE_MS)) || !guard("sql_sweep_passes_slow_pages")
-}
-
-/// The pause after a page of at most `limit` rows.
-fn after_page(is_done: bool, limit: usize) -> Duration {
-    match is_done {
-        _ if !guard("sql_sweep_paced") => Duration::ZERO,
-        true => BETWEEN_PAGES,
-        false if limit > 1 => 4 * BETWEEN_PAGES,
-        false => LOOK,
-    }
-}
-
-/// The pause after a round of this many pages: a table that takes long to compare is compared less often.
-fn after_round(pages: u32) -> Duration {
-    if guard("sql_sweep_paced") { BETWEEN_ROUNDS_MAX.min(AFTER_A_PAGE * pages) } else { Duration::ZERO }
-}
-
-async fn one_page(rows: &JobRows, cursor: Cursor) -> Result<Swept, QueueError> {
-    if cursor.after.is_none() {
-        rows.restore_pause().await?;
-    }
-    rows.sweep(cursor).await
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{BETWEEN_ROUNDS_MAX, BYTES_MAX, LEASE_MS, PAGE, after_page, after_round, batches, is_from_the_start};
+    use super::{BYTES_MAX, batches};
     use evenkeel_protocol::queue::job::JobId;
-    use std::time::Duration;
 
     /// All bodies of a page were read and sent at once: 600 of 1 MB timed out, at every attempt.
     #[test]
@@ -368,23 +269,5 @@ mod tests {
         let portions: Vec<usize> = batches(&sizes).iter().map(Vec::len).collect();
         assert_eq!((BYTES_MAX, portions), (4 * mib, vec![3, 1, 1, 2]), "a larger one alone");
         assert!(batches(&[]).is_empty());
-    }
-
-    /// A page that timed out after more than the lease was tried again as a whole, forever.
-    #[test]
-    fn sweep_goes_on_after_a_page_that_outlasted_its_lease() {
-        let lease = Duration::from_millis(LEASE_MS);
-        assert!(is_from_the_start(None), "another process has swept before");
-        assert!(is_from_the_start(Some(lease / 2)), "the store was flushed: the lease could not have expired");
-        assert!(!is_from_the_start(Some(lease)) && !is_from_the_start(Some(20 * lease)));
-    }
-
-    #[test]
-    fn sweep_pauses_after_each_page_and_round() {
-        assert_eq!((PAGE, after_page(true, PAGE)), (500, Duration::from_millis(100)), "5,000 rows per second");
-        assert!(after_page(false, PAGE) > after_page(true, PAGE), "a failing database is asked less often");
-        assert!(after_page(false, 1) > after_page(false, PAGE));
-        assert_eq!(after_round(1), Duration::from_secs(1));
-        assert_eq!(after_round(u32::MAX), BETWEEN_ROUNDS_MAX);
     }
 }

@@ -41,7 +41,7 @@ use super::store::queues::Queues;
 use crate::queue::settings::registration::set_limits;
 use crate::queue::sharding::router::Router;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::past::in_seconds;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
@@ -210,10 +210,11 @@ impl Topic {
         if let Some(rows) = &self.rows {
             rows.pause(Some(until.unwrap_or(u64::MAX))).await?;
         }
+        let mut tried = Tried::unless(QueueError::is_retryable);
         for shard in self.router.look().await?.iter() {
-            self.store.pause(shard, until).await?;
+            tried.note(self.store.pause(shard, until).await)?;
         }
-        Ok(())
+        tried.finish()
     }
 
     /// Ends a pause and wakes the consumers.
@@ -226,10 +227,11 @@ impl Topic {
         if let Some(rows) = &self.rows {
             rows.pause(None).await?;
         }
+        let mut tried = Tried::unless(QueueError::is_retryable);
         for shard in self.router.look().await?.iter() {
-            self.store.resume(shard).await?;
+            tried.note(self.store.resume(shard).await)?;
         }
-        Ok(())
+        tried.finish()
     }
 
     /// Sets the limits of the topic, divided evenly among its shards. A program that opens the topic with limits replaces them.

@@ -1,6 +1,7 @@
 //! Purges the jobs of a state.
 
 use super::{JobState, Topic};
+use evenkeel_link::support::Tried;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::ITEMS_MAX;
 #[cfg(feature = "sql")]
@@ -31,23 +32,23 @@ impl Topic {
         if self.rows.is_some() {
             return self.purge_rows(state).await;
         }
-        let mut deleted = 0;
+        let (mut deleted, mut tried) = (0, Tried::unless(QueueError::is_retryable));
         for shard in self.router.look().await?.iter() {
-            let stats = self.store.stats(shard).await?;
+            let Some(stats) = tried.note(self.store.stats(shard).await)? else { continue };
             for stored in state.states_in_store() {
                 let mut left = super::stats::count(&stats, stored);
                 while left > 0 {
                     let limit = usize::try_from(left).unwrap_or(ITEMS_MAX).min(ITEMS_MAX);
-                    let some = self.store.purge(shard, stored, limit).await?;
+                    let some = tried.note(self.store.purge(shard, stored, limit).await)?.unwrap_or(0);
                     deleted += some;
                     left = left.saturating_sub(some);
                     if some == 0 {
-                        break; // another call has emptied it
+                        break; // another call has emptied it, or it was rejected
                     }
                 }
             }
         }
-        Ok(deleted)
+        tried.finish().map(|()| deleted)
     }
 
     /// The same where rows decide: each row ends before its job leaves the store. Waiting jobs include those that are not in the store.

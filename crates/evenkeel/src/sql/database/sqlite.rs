@@ -22,20 +22,59 @@ impl Dialect for sqlx::Sqlite {
     }
 
     fn class_of_server_error(error: &dyn DatabaseError) -> SqlErrorClass {
-        if error.is_unique_violation() {
-            return SqlErrorClass::Duplicate;
-        }
         let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
-        // The low byte is the primary code.
-        match (code, code & 0xff) {
-            // SQLITE_BUSY_SNAPSHOT: another connection has written since this transaction began to read.
-            (517, _) => SqlErrorClass::Contention(Conflict::Serialization),
-            // SQLITE_BUSY and SQLITE_LOCKED.
-            (_, 5 | 6) => SqlErrorClass::Contention(Conflict::NotGranted),
+        match class_of_code(code) {
             // SQLite reports both with its general error code.
-            (_, 1) if error.message().starts_with("no such savepoint") => SqlErrorClass::NoSavepoint,
-            (_, 1) if error.message().contains("no such table: evenkeel_") => SqlErrorClass::NoTable,
-            _ => SqlErrorClass::Other,
+            SqlErrorClass::Other if code == 1 && error.message().starts_with("no such savepoint") => {
+                SqlErrorClass::NoSavepoint
+            }
+            SqlErrorClass::Other if code == 1 && error.message().contains("no such table: evenkeel_") => {
+                SqlErrorClass::NoTable
+            }
+            class => class,
+        }
+    }
+}
+
+/// The class of an extended result code, whose low byte is the primary code.
+fn class_of_code(code: u32) -> SqlErrorClass {
+    match (code, code & 0xff) {
+        // SQLITE_BUSY_SNAPSHOT: another connection has written since this transaction began to read.
+        (517, _) => SqlErrorClass::Contention(Conflict::Serialization),
+        // SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL (the locks of the write-ahead log).
+        (_, 5 | 6 | 15) => SqlErrorClass::Contention(Conflict::NotGranted),
+        // SQLITE_CONSTRAINT_PRIMARYKEY, _UNIQUE, _ROWID.
+        (1555 | 2067 | 2579, _) => SqlErrorClass::Duplicate,
+        // SQLITE_IOERR: what has reached the file is not known.
+        (_, 10) => SqlErrorClass::Connection,
+        // SQLITE_READONLY_DBMOVED: the file was replaced, and a new connection opens the other one.
+        (1032, _) => SqlErrorClass::ReadOnly,
+        // Not the rest of SQLITE_READONLY, SQLITE_FULL, SQLITE_CORRUPT: a repetition meets the same file.
+        _ => SqlErrorClass::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::class_of_code;
+    use crate::sql::Conflict;
+    use crate::sql::database::SqlErrorClass::{Connection, Contention, Duplicate, Other, ReadOnly};
+
+    /// SQLite does not raise a code on request, as the other databases do.
+    #[test]
+    fn each_code_of_sqlite_has_its_meaning() {
+        for (codes, class) in [
+            (&[517][..], Contention(Conflict::Serialization)),
+            (&[5, 261, 773, 6, 262, 518, 15], Contention(Conflict::NotGranted)),
+            (&[1555, 2067, 2579], Duplicate),
+            (&[10, 266, 522, 778, 1034, 3850], Connection),
+            (&[1032], ReadOnly),
+            // An error of the statement, a full disk, a damaged or read-only file, other constraints, a trigger.
+            (&[0, 1, 8, 264, 776, 11, 13, 14, 19, 26, 275, 787, 1299, 1811], Other),
+        ] {
+            for code in codes {
+                assert_eq!(class_of_code(*code), class, "{code}");
+            }
         }
     }
 }

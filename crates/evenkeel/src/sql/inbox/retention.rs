@@ -3,7 +3,7 @@
 use super::once::Inbox;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Statement, Value};
-use evenkeel_link::support::{Background, guard, ms};
+use evenkeel_link::support::{Background, Recurring, guard, ms};
 use std::time::Duration;
 
 /// The rows of one statement, few enough that its locks are held for milliseconds.
@@ -46,15 +46,22 @@ impl<DB: Database> Inbox<DB> {
         let _loop = Background::spawn("inbox retention", self.clock.clone(), move || {
             let inbox = inbox.clone();
             async move {
+                let failing = Recurring::default();
+                let step = "retention";
                 loop {
                     let more = match inbox.clock.timeout(DEADLINE, inbox.run_once()).await {
-                        Ok(Ok(deleted)) => deleted == BATCH.unsigned_abs(),
-                        Ok(Err(error)) => {
-                            tracing::warn!(%error, "could not delete old messages of the inbox");
-                            false
+                        Ok(Ok(deleted)) => {
+                            failing.over(step);
+                            deleted == BATCH.unsigned_abs()
                         }
-                        Err(_) => {
-                            tracing::warn!("the deletion of old messages of the inbox timed out");
+                        failed => {
+                            let error = match failed {
+                                Ok(failed) => failed.err().map(|error| error.to_string()).unwrap_or_default(),
+                                Err(_) => "it timed out".to_owned(),
+                            };
+                            if failing.is_new(step, &error) {
+                                tracing::warn!(error, "could not delete old messages of the inbox; it is retried");
+                            }
                             false
                         }
                     };

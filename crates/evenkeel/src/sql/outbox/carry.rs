@@ -6,13 +6,11 @@ use crate::sql::Shared;
 use crate::sql::sink::{Envelope, SinkError};
 #[cfg(any(feature = "cache", feature = "queue"))]
 use crate::trace;
-#[cfg(any(feature = "cache", feature = "queue"))]
-use evenkeel_link::support::TOGETHER_MAX;
 use evenkeel_link::support::crash_point;
-#[cfg(feature = "queue")]
-use evenkeel_link::support::guard;
 #[cfg(feature = "cache")]
 use evenkeel_link::support::in_groups;
+#[cfg(feature = "queue")]
+use evenkeel_link::support::{TOGETHER_MAX, guard};
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::error::CacheError;
 #[cfg(feature = "queue")]
@@ -156,7 +154,7 @@ impl Shared {
         let left: Vec<_> = left.collect();
         // The first group begins at once. Until the others are sent, and if this future is dropped before, they are pending.
         let pending = left.iter().enumerate().map(|(place, (_, effect))| {
-            let is_later = place >= TOGETHER_MAX;
+            let is_later = place >= self.together_max();
             is_later.then(|| caches.begin_of_work(&effect.cache, &effect.key, effect.demand)).flatten()
         });
         let pending: Vec<_> = pending.collect();
@@ -167,7 +165,8 @@ impl Shared {
             progress.add(number);
             Ok::<(), CacheError>(())
         });
-        worst(in_groups(sent).await.into_iter().filter_map(Result::err).map(CarryError::from))
+        let sent = in_groups(self.together_max(), sent).await;
+        worst(sent.into_iter().filter_map(Result::err).map(CarryError::from))
     }
 
     #[cfg(feature = "queue")]

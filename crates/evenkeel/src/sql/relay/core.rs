@@ -8,6 +8,7 @@ use crate::sql::database::{Database, Stores};
 use crate::sql::error::SqlError;
 use crate::sql::sink::Sinks;
 use evenkeel_link::clock::{Clock, Moment};
+use evenkeel_link::support::Recurring;
 use parking_lot::Mutex;
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
@@ -34,6 +35,8 @@ pub(super) struct Core<DB: Database> {
     pub(super) passed: Mutex<Option<Moment>>,
     /// The topics without a sink that were logged.
     pub(super) unrouted: Mutex<HashSet<String>>,
+    /// The failures of its loops that were logged.
+    pub(super) failing: Recurring,
     /// A step has failed in a way that ends its session: a connection of the pool is closed before the next step. After a failover they
     /// all lead to a server that has become read-only.
     doubts_connection: AtomicBool,
@@ -95,7 +98,21 @@ impl<DB: Database> Core<DB> {
         let routes = sinks.and_streams(&shared.destinations.streams);
         #[cfg(not(feature = "stream"))]
         let routes = sinks.clone();
-        Self { shared, pool, sinks, routes, settings, metrics, source, stores, passed, unrouted, doubts_connection }
+        let failing = Recurring::default();
+        Self {
+            shared,
+            pool,
+            sinks,
+            routes,
+            settings,
+            metrics,
+            source,
+            stores,
+            passed,
+            unrouted,
+            failing,
+            doubts_connection,
+        }
     }
 
     pub(super) fn clock(&self) -> &Clock {

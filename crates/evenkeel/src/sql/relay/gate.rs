@@ -25,6 +25,11 @@ impl Gate {
         self.failures > 0
     }
 
+    /// Lets the next call test the destination without waiting any longer.
+    pub(super) fn reopen(&mut self) {
+        self.closed_until = None;
+    }
+
     /// Puts first the row that tests the destinations of these gates: at first the one that is first already, and after each test in
     /// vain the next one. Otherwise a row for which its sink always reports that it is unavailable would be the only one tested.
     pub(super) fn next_in_turn<'a, T>(gates: impl Iterator<Item = &'a Self>, rows: &mut [T]) {

@@ -146,12 +146,15 @@ impl<DB: Database> Relay<DB> {
         };
         match &report {
             Ok(_) => {
+                core.failing.over(worker.name());
                 core.metrics.success(core.clock().unix_ms());
                 *core.passed.lock() = Some(core.clock().now());
             }
             Err(error) => {
                 core.metrics.call_failed(worker.name());
-                tracing::warn!(worker = worker.name(), %error, "the relay could not process the outbox");
+                if core.failing.is_new(worker.name(), error) {
+                    tracing::warn!(worker = worker.name(), %error, "the relay could not process the outbox; it retries");
+                }
             }
         }
         report
@@ -227,9 +230,14 @@ impl<DB: Database> Relay<DB> {
     async fn run_housekeeping(self) {
         let core = &self.0.core;
         loop {
-            if let Err(error) = retention::run_once(core).await {
-                core.metrics.call_failed("retention");
-                tracing::warn!(%error, "could not delete old rows of the outbox");
+            match retention::run_once(core).await {
+                Ok(_) => core.failing.over("retention"),
+                Err(error) => {
+                    core.metrics.call_failed("retention");
+                    if core.failing.is_new("retention", &error) {
+                        tracing::warn!(%error, "could not delete old rows of the outbox; it is retried");
+                    }
+                }
             }
             if let Err(error) = retention::measure(core).await {
                 core.metrics.call_failed("measure");

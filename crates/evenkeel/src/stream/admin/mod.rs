@@ -21,7 +21,7 @@ use super::base::Base;
 use super::consume::trim;
 use super::store::streams::Streams;
 use evenkeel_link::clock::UnixMs;
-use evenkeel_link::support::{guard, ms};
+use evenkeel_link::support::{Tried, guard, ms};
 use evenkeel_protocol::past::in_seconds;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
@@ -179,21 +179,19 @@ impl StreamAdmin {
     /// Handlers that run end as usual.
     ///
     /// # Errors
-    /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`]: a time in seconds; [`StreamError::Link`]. [`StreamError::Partly`]: the group is paused in the first partitions only.
+    /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`]: a time in seconds; [`StreamError::Link`]. [`StreamError::Partly`]: the group is paused in some partitions only.
     /// Repeating the call is idempotent.
     pub async fn pause(&self, group: &str, until: Option<UnixMs>) -> Result<(), StreamError> {
         let group = GroupName::new(group)?;
         if let Some(reason) = until.and_then(|until| in_seconds(until.0)) {
             return Err(StreamError::Invalid(reason));
         }
-        let all = self.base.partitions.len();
-        for (done, partition) in self.base.partitions.iter().enumerate() {
+        let mut each = Each::of("partitions", self.base.partitions.len());
+        for partition in &self.base.partitions {
             let paused = self.base.store.pause(partition, &group, until.map(|until| until.0)).await;
-            paused
-                .and_then(|paused| self.found(&group, paused))
-                .map_err(|error| partly(done, all, "partitions", error))?;
+            each.note(paused.and_then(|paused| self.found(&group, paused)), |()| 1)?;
         }
-        Ok(())
+        each.finish()
     }
 
     /// Ends a pause.
@@ -269,6 +267,35 @@ impl StreamAdmin {
             Reply::Done(done) => Ok(done),
             _ => Err(StreamError::UnknownGroup { stream: self.base.name.to_string(), group: group.to_string() }),
         }
+    }
+}
+
+/// An action on several partitions or dead letters: one that is rejected stops no other.
+struct Each {
+    what: &'static str,
+    all: usize,
+    done: usize,
+    tried: Tried<StreamError>,
+}
+
+impl Each {
+    fn of(what: &'static str, all: usize) -> Self {
+        Self { what, all, done: 0, tried: Tried::unless(StreamError::is_retryable) }
+    }
+
+    /// The result of a call, of which `count` tells how many it changed; `None` if it was rejected.
+    fn note<T>(
+        &mut self,
+        answer: Result<T, StreamError>,
+        count: impl FnOnce(&T) -> usize,
+    ) -> Result<Option<T>, StreamError> {
+        let done = self.tried.note(answer).map_err(|error| partly(self.done, self.all, self.what, error))?;
+        self.done += done.as_ref().map_or(0, count);
+        Ok(done)
+    }
+
+    fn finish(self) -> Result<(), StreamError> {
+        self.tried.finish().map_err(|error| partly(self.done, self.all, self.what, error))
     }
 }
 

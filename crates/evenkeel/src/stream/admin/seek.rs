@@ -1,6 +1,6 @@
 //! Moves a group back, to handle entries again, or forward, to skip some.
 
-use super::{StreamAdmin, partly, possible};
+use super::{Each, StreamAdmin, possible};
 use evenkeel_link::clock::UnixMs;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::past::in_seconds;
@@ -55,7 +55,7 @@ impl StreamAdmin {
     /// # Errors
     /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`]: there is no such partition, no entry can have this id, or the goal is in
     /// the future;
-    /// [`StreamError::Link`]. [`StreamError::Partly`]: the group was moved in the first partitions only; repeat the call.
+    /// [`StreamError::Link`]. [`StreamError::Partly`]: the group was moved in some partitions only; repeat the call.
     pub async fn seek(&self, group: &str, to: SeekTo) -> Result<(), StreamError> {
         let group = GroupName::new(group)?;
         let position = match position(to) {
@@ -63,13 +63,12 @@ impl StreamAdmin {
             Some(after) => Position::After(after),
         };
         let concerned = self.concerned(&group, to).await?;
-        for (done, (_, partition)) in concerned.iter().enumerate() {
+        let mut each = Each::of("partitions", concerned.len());
+        for (_, partition) in concerned {
             let moved = self.base.store.seek(partition, &group, position).await;
-            moved
-                .and_then(|moved| self.found(&group, moved))
-                .map_err(|error| partly(done, concerned.len(), "partitions", error))?;
+            each.note(moved.and_then(|moved| self.found(&group, moved)), |_| 1)?;
         }
-        Ok(())
+        each.finish()
     }
 
     /// What a [`seek`](Self::seek) would do, without doing it. It counts at most 10,000 entries of each partition, by reading them.

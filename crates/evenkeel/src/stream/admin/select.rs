@@ -1,6 +1,6 @@
 //! Dead letters of all partitions: pages by filter, and replay or removal of any number.
 
-use super::{DeadLetter, DeadLetters, Replayed, partly};
+use super::{DeadLetter, DeadLetters, Each, Replayed};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
@@ -12,8 +12,6 @@ use std::str::FromStr;
 const READ_MAX: usize = 10_000;
 /// Letters of one read: their values are read, too.
 const PAGE: usize = 100;
-/// Letters of one call of [`DeadLetters::replay_all`] or [`DeadLetters::remove_all`]: Redis reads their values, and copies those of the first.
-const CALL_MAX: usize = 16;
 
 /// Names a dead letter among those of its group: its partition and its id there, as text `0:1700000000000-0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -136,14 +134,14 @@ impl DeadLetters {
     pub async fn replay_all(&self, letters: &[LetterId]) -> Result<Vec<Replayed>, StreamError> {
         self.expect_partitions(letters)?;
         let mut results = vec![Replayed::Unknown; letters.len()];
+        let mut each = Each::of("dead letters", letters.len());
+        let is_done = |replayed: &&Replayed| matches!(replayed, Replayed::Appended(_));
         for (partition, places, ids) in by_partition(letters) {
-            let replayed = self.replay(partition, &ids).await.map_err(|error| {
-                let is_done = |replayed: &&Replayed| matches!(replayed, Replayed::Appended(_));
-                partly(results.iter().filter(is_done).count(), letters.len(), "dead letters", error)
-            })?;
-            places.into_iter().zip(replayed).for_each(|(place, result)| results[place] = result);
+            let replayed = self.replay(partition, &ids).await;
+            let replayed = each.note(replayed, |replayed| replayed.iter().filter(is_done).count())?;
+            places.into_iter().zip(replayed.into_iter().flatten()).for_each(|(place, result)| results[place] = result);
         }
-        Ok(results)
+        each.finish().map(|()| results)
     }
 
     /// [`remove`](Self::remove) of any number of letters of any partitions; for each whether it existed, in order.
@@ -154,13 +152,13 @@ impl DeadLetters {
     pub async fn remove_all(&self, letters: &[LetterId]) -> Result<Vec<bool>, StreamError> {
         self.expect_partitions(letters)?;
         let mut results = vec![false; letters.len()];
+        let mut each = Each::of("dead letters", letters.len());
         for (partition, places, ids) in by_partition(letters) {
-            let removed = self.remove(partition, &ids).await.map_err(|error| {
-                partly(results.iter().filter(|existed| **existed).count(), letters.len(), "dead letters", error)
-            })?;
-            places.into_iter().zip(removed).for_each(|(place, existed)| results[place] = existed);
+            let removed = self.remove(partition, &ids).await;
+            let removed = each.note(removed, |removed| removed.iter().filter(|existed| **existed).count())?;
+            places.into_iter().zip(removed.into_iter().flatten()).for_each(|(place, existed)| results[place] = existed);
         }
-        Ok(results)
+        each.finish().map(|()| results)
     }
 
     /// Before anything is changed: an error in the middle would not say which letters were.
@@ -177,7 +175,7 @@ fn by_partition(letters: &[LetterId]) -> Vec<(u16, Vec<usize>, Vec<EntryId>)> {
     let mut calls: Vec<(u16, Vec<usize>, Vec<EntryId>)> = Vec::new();
     for (place, letter) in letters.iter().enumerate() {
         let open =
-            calls.iter_mut().rev().find(|(partition, ids, _)| *partition == letter.partition && ids.len() < CALL_MAX);
+            calls.iter_mut().rev().find(|(partition, ids, _)| *partition == letter.partition && ids.len() < ITEMS_MAX);
         match open {
             Some((_, places, ids)) => {
                 places.push(place);

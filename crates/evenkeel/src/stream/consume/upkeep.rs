@@ -4,7 +4,7 @@
 use super::run::Run;
 use crate::stream::base::Base;
 use crate::stream::stream::Core;
-use evenkeel_link::support::ms;
+use evenkeel_link::support::{Tried, ms};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::name::GroupName;
 use evenkeel_protocol::stream::steps::{GroupStats, ITEMS_MAX, Reply, Trim, Trimmed};
@@ -51,9 +51,9 @@ pub(crate) async fn keep_up<T: Send + Sync + 'static>(run: Arc<Run<T>>) {
 
 async fn measure<T>(run: &Run<T>) -> Result<(), StreamError> {
     let base = &run.core.base;
-    let mut all: Vec<GroupStats> = Vec::new();
+    let (mut all, mut tried) = (Vec::<GroupStats>::new(), Tried::unless(StreamError::is_retryable));
     for partition in &base.partitions {
-        if let Reply::Done(stats) = base.store.stats(partition, &run.group).await? {
+        if let Some(Reply::Done(stats)) = tried.note(base.store.stats(partition, &run.group).await)? {
             all.push(stats);
         }
     }
@@ -69,43 +69,51 @@ async fn measure<T>(run: &Run<T>) -> Result<(), StreamError> {
     }
     run.metrics.pending.set(all.iter().map(|stats| stats.pending).sum::<u64>() as f64);
     run.metrics.dead_letters.set(all.iter().map(|stats| stats.dead).sum::<u64>() as f64);
-    Ok(())
+    tried.finish()
 }
 
 /// Removes consumers that have been silent for long.
 async fn sweep<T>(run: &Run<T>) -> Result<(), StreamError> {
+    let mut tried = Tried::unless(StreamError::is_retryable);
     for partition in &run.core.base.partitions {
-        run.core.base.store.sweep(partition, &run.group, ms(SILENT)).await?;
+        tried.note(run.core.base.store.sweep(partition, &run.group, ms(SILENT)).await)?;
     }
-    Ok(())
+    tried.finish()
 }
 
 async fn trim_core<T>(core: &Core<T>) -> Result<u64, StreamError> {
     trim(&core.base, ms(core.settings.retention)).await
 }
 
-/// Removes the entries that every registered group has settled and that are older than `retain_ms`; returns their number.
+/// Removes the entries that every registered group has settled and that are older than `retain_ms`; returns their number. An error of one
+/// partition stops no other.
 pub(crate) async fn trim(base: &Base, retain_ms: u64) -> Result<u64, StreamError> {
     let groups: Vec<GroupName> = base.groups().await?.into_iter().map(|(group, _)| group).collect();
-    let mut removed = 0;
+    let (mut removed, mut tried, mut has_refused) = (0, Tried::unless(StreamError::is_retryable), false);
     for partition in &base.partitions {
         for _ in 0..TRIM_CALLS_MAX {
             let trim = Trim { groups: groups.clone(), retain_ms, limit: ITEMS_MAX };
-            match base.store.trim(partition, &trim).await? {
-                Trimmed::Removed { entries, more } => {
+            match tried.note(base.store.trim(partition, &trim).await)? {
+                Some(Trimmed::Removed { entries, more }) => {
                     removed += entries;
                     if !more {
                         break;
                     }
                 }
-                Trimmed::GroupMissing(group) => {
-                    tracing::warn!(stream = %base.name, %group, "nothing is trimmed: a registered group is missing in a partition");
+                Some(Trimmed::GroupMissing(group)) => {
+                    if base.failing.is_new("trim", &group) {
+                        tracing::warn!(stream = %base.name, %group, "nothing is trimmed: a registered group is missing in a partition");
+                    }
+                    has_refused = true;
                     counter!("evenkeel_stream_trims_refused_total", "stream" => Arc::clone(&base.name)).increment(1);
                     break;
                 }
-                Trimmed::Missing => break,
+                Some(Trimmed::Missing) | None => break,
             }
         }
     }
-    Ok(removed)
+    if !has_refused {
+        base.failing.over("trim");
+    }
+    tried.finish().map(|()| removed)
 }

@@ -40,7 +40,8 @@ pub(crate) async fn send<T>(
         parts[usize::from(partition_of(&entry.key, count))].push((place, entry));
     }
     let parts = (0..count).zip(parts).filter(|(_, part)| !part.is_empty());
-    let sent = in_groups(parts.map(|(partition, part)| send_part(core, partition, part))).await;
+    let sent = parts.map(|(partition, part)| send_part(core, partition, part));
+    let sent = in_groups(core.base.store.together_max(), sent).await;
     for part in sent {
         for (place, result) in part? {
             results[place] = Some(result);

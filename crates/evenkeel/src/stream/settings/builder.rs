@@ -162,7 +162,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> StreamBuilder<T, C> {
             add_known_groups(&base, &**table).await?;
         }
         let opening = base.partitions.iter().map(|partition| base.store.open(partition, &[], EntryId::MIN));
-        for opened in in_groups(opening).await {
+        for opened in in_groups(base.store.together_max(), opening).await {
             opened?;
         }
         Ok(Stream::new(Core {

@@ -3,6 +3,7 @@
 pub(crate) mod streams;
 
 use evenkeel_link::clock::Clock;
+use evenkeel_link::support::TOGETHER_MAX;
 use evenkeel_link::{Link, LinkState};
 use evenkeel_protocol::stream::name::Partition;
 use evenkeel_protocol::stream::register::{MemoryStreams, RedisStreams, StreamRegister};
@@ -63,6 +64,11 @@ impl StreamStore {
             (Some(here), Some(there)) => here.has_store_of(there),
             _ => false,
         }
+    }
+
+    /// How many steps of a batch run at once.
+    pub(crate) fn together_max(&self) -> usize {
+        self.link().map_or(TOGETHER_MAX, Link::together_max)
     }
 
     /// The link to Redis, if the streams are there.

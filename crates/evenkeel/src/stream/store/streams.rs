@@ -73,3 +73,22 @@ impl Streams {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::HeavyReads;
+    use futures_util::FutureExt;
+
+    /// Large replies to all partitions of a process at once kept every other reply on their connection waiting.
+    #[tokio::test]
+    async fn two_heavy_reads_are_on_the_way_at_once() {
+        let reads = HeavyReads::default();
+        let first = reads.turn(true).await;
+        let second = reads.turn(true).await;
+        assert!(reads.turn(true).now_or_never().is_none());
+        assert!(reads.turn(false).now_or_never().is_some_and(|turn| turn.is_none()), "a small read does not wait");
+        drop(first);
+        assert!(reads.turn(true).now_or_never().flatten().is_some());
+        drop(second);
+    }
+}

@@ -2,7 +2,10 @@
 
 use super::rig::{Rig, Sql, in_time, pool};
 use evenkeel::sql::{Conflict, Contended, Message, SqlError};
-use sqlx::{MySql, Postgres};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, MySql, Postgres, Sqlite};
+use std::str::FromStr;
+use std::time::Duration;
 
 /// Code, conflict, whether the work may be repeated.
 type Meaning = (&'static str, Option<Conflict>, bool);
@@ -89,6 +92,36 @@ async fn each_server_code_has_its_meaning_on_postgres() {
             format!("DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '{code}'; END $$")
         })
         .await;
+    })
+    .await;
+}
+
+/// What SQLite raises without a fault of the machine; its other codes are in the unit test of `sqlite.rs`.
+#[tokio::test]
+async fn each_error_has_its_meaning_on_sqlite() {
+    in_time(async {
+        let rig = Rig::<Sqlite>::open().await;
+        let quick = SqliteConnectOptions::from_str(&rig.database.url).unwrap().busy_timeout(Duration::ZERO);
+        let [mut one, mut other] = [quick.clone().connect().await.unwrap(), quick.connect().await.unwrap()];
+        let sell = "UPDATE stock SET units = units - 1 WHERE id = 1";
+        for (before, statement, conflict, is_retryable) in [
+            ("BEGIN IMMEDIATE", sell, Some(Conflict::NotGranted), true),
+            ("SELECT 1", "INSERT INTO stock VALUES (1, 1)", None, false),
+            ("SELECT 1", "SELECT nothing FROM stock", None, false),
+            ("SELECT 1", "PRAGMA query_only = 1; UPDATE stock SET units = 1", None, false),
+        ] {
+            Sqlite::run(&mut other, before).await.unwrap();
+            let error = Sqlite::run(&mut one, statement).await.unwrap_err();
+            assert_eq!(error.conflict(), conflict, "{statement}: {error}");
+            assert_eq!(SqlError::from(error).is_retryable(), is_retryable, "{statement}");
+            let _ = Sqlite::run(&mut other, "ROLLBACK").await;
+        }
+        Sqlite::run(&mut one, "PRAGMA query_only = 0; PRAGMA journal_mode = WAL; BEGIN; SELECT * FROM stock")
+            .await
+            .unwrap();
+        Sqlite::run(&mut other, sell).await.unwrap();
+        let error = Sqlite::run(&mut one, sell).await.unwrap_err();
+        assert_eq!(error.conflict(), Some(Conflict::Serialization), "{error}");
     })
     .await;
 }

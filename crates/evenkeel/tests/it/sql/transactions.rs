@@ -142,10 +142,16 @@ async fn call_dropped_at_any_poll_leaves_no_transaction<DB: Listed>(rig: Rig<DB>
         Call::Enqueue,
         Call::Relay,
     ];
-    let mut dropped = 0;
     for call in all {
         let mut polls = 0;
-        while !calls.drop_after(polls, call).await {
+        loop {
+            if calls.drop_after(polls, call).await {
+                // A server on the same machine may answer within the first poll: the call is made again, until one is dropped.
+                if polls > 0 {
+                    break;
+                }
+                continue;
+            }
             polls += 1;
             // It is the only connection of the pool.
             let mut next = calls.pool.acquire().await.unwrap();
@@ -157,10 +163,7 @@ async fn call_dropped_at_any_poll_leaves_no_transaction<DB: Listed>(rig: Rig<DB>
             let read = DB::number(&mut next, "SELECT units FROM stock WHERE id = 2").await.unwrap();
             assert_eq!(read, Some(20), "{call:?} dropped after {polls} polls");
         }
-        // A server on the same machine may answer within the first poll.
-        dropped += usize::from(polls > 0);
     }
-    assert!(dropped > 4, "{dropped} calls were dropped before their end");
 }
 
 /// The future that had the nested transaction was leaked. `commit` then released a savepoint, returned `Ok`, and the job ran for rows that

@@ -191,6 +191,7 @@ pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> 
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Named {
+    /// As programs have it, not as Redis shows it.
     name: String,
 }
 

@@ -9,7 +9,7 @@ use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
 use crate::output::{printable, truncated};
 use crate::time::span;
-use evenkeel::lock::{Fence, Holder, LockError};
+use evenkeel::lock::{Fence, Holder, LockError, LockName};
 use maud::{Markup, html};
 use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
@@ -58,6 +58,10 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
         if let Some(holder) = keel.lock(&name).inspect().await.map_err(problem)? {
             held.push((name, holder));
         }
+    }
+    if let (true, Some(shown)) = (held.is_empty() && !is_scan, LockName::shown_as(&choice.q)) {
+        let holder = keel.lock(shown.as_str()).inspect().await.map_err(problem)?;
+        held.extend(holder.map(|holder| (shown.to_string(), holder)));
     }
     let reports = app.collector.reports().await;
     let body = html! {

@@ -18,6 +18,12 @@ pub(crate) fn queue_problem(error: QueueError) -> Problem {
     }
 }
 
+/// The problem of a body for which the topic has no room.
+pub(crate) fn no_room() -> Problem {
+    let detail = "With this body the topic would be above its limit of bytes. Store a shorter one, or raise the limit. Nothing was changed.";
+    invalid("body", detail)
+}
+
 /// The problem of an action on several shards, of which some may have been changed before the error.
 pub(crate) fn shards_problem(error: QueueError) -> Problem {
     let problem = queue_problem(error);

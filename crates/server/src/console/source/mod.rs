@@ -3,7 +3,7 @@
 mod errors;
 mod searches;
 
-pub(crate) use errors::{cache_problem, queue_problem, shards_problem, sql_problem, stream_problem};
+pub(crate) use errors::{cache_problem, no_room, queue_problem, shards_problem, sql_problem, stream_problem};
 pub(crate) use searches::Searches;
 
 use crate::address::Address;

@@ -2,6 +2,7 @@
 
 use super::caller::{Caller, ROOT, answer, problem};
 use crate::console::server::Console;
+use evenkeel::queue::Limits;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -38,6 +39,14 @@ async fn job_is_enqueued_read_changed_and_revoked() {
     );
     let late = caller.post_with(&format!("{path}/edit"), &if_match, &json!({ "body": 3 })).await;
     assert_eq!(problem(&late), (409, "changed-meanwhile".to_owned(), "none".to_owned()));
+
+    let limits = Limits { jobs_max: None, bytes_max: Some(4_000) };
+    console.keel.topic("mail").await.unwrap().set_limits(limits).await.unwrap();
+    let shown = caller.get(&path).await;
+    let tag = shown.head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap();
+    let long = json!({ "body": "x".repeat(8_000) });
+    let full = caller.post_with(&format!("{path}/edit"), &format!("if-match: {tag}\r\n"), &long).await;
+    assert_eq!((full.status, full.text.contains("above its limit of bytes")), (422, true), "{}", full.text);
 
     caller.act(&format!("{path}/reschedule"), &json!({ "delay_ms": "7200000" })).await;
     caller.act(&format!("{path}/run"), &json!({})).await;

@@ -151,7 +151,7 @@ async fn group_action_that_stops_half_way_says_what_is_done() {
     replace_key(&console, 1, "g:billing", None).await;
     let json_type = "content-type: application/json\r\n";
     let api = "/api/v1/sources/default/streams/orders/groups/billing";
-    let expected = "1 of 2 partitions were changed before an error";
+    let expected = "1 of 2 partitions were changed, the rest failed";
     for action in ["pause", "resume"] {
         let called = console.send("POST", &format!("{api}/{action}"), json_type, "{}").await;
         let problem: Value = serde_json::from_str(&called.text).unwrap();

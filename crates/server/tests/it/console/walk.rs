@@ -2,6 +2,7 @@
 
 use super::server::{Console, FIRST};
 use evenkeel::queue::Delivery;
+use evenkeel::queue::Limits;
 use serde_json::{Value, json};
 use testkit::browser::Browser;
 use testkit::eventually;
@@ -54,7 +55,15 @@ async fn body_that_changed_meanwhile_is_not_overwritten() {
     assert_eq!(send("%22second%22").await.status, 303);
     let late = send("%22third%22").await;
     assert_eq!((late.status, late.text.contains("by another visitor")), (409, true), "{}", late.text);
-    assert!(console.get(&path, "").await.text.contains("second"));
+    let page = console.get(&path, "").await.text;
+    assert!(page.contains("second"));
+    // A body without room was "not waiting (Full)".
+    let limits = Limits { jobs_max: None, bytes_max: Some(4_000) };
+    console.keel.topic("mail").await.unwrap().set_limits(limits).await.unwrap();
+    let seen = page.split("name=\"seen\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let edit = format!("csrf={csrf}&seen={seen}&body=%22{}%22", "x".repeat(8_000));
+    let full = console.send("POST", &format!("{path}/edit"), &console.form(&cookie), &edit).await;
+    assert_eq!((full.status, full.text.contains("above its limit of bytes")), (422, true), "{}", full.text);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use crate::sql::relay::rows::Claimed;
 use crate::sql::sink::{Envelope, SinkError};
 use crate::trace::{self, OutboxOperation};
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::{TOGETHER_MAX, guard};
+use evenkeel_link::support::guard;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
@@ -24,9 +24,6 @@ use tracing::Instrument;
 
 /// The maximum number of concurrent calls to one destination.
 const CONCURRENCY: usize = 64;
-
-/// The invalidations for which a unit of work takes one of these calls, so that all together stay below the link's `in_flight_max`.
-const PLACE_EFFECTS: usize = 125;
 
 /// The maximum number of units of work whose progress is retained.
 const PROGRESS_MAX: usize = 10_000;
@@ -81,6 +78,8 @@ impl UnitOutcome {
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     pub(super) gates: HashMap<Destination, Gate>,
+    /// The connection to Redis when its gate was last closed or reopened.
+    store_epoch: Option<u64>,
     /// The effects already carried out of units of work that are not done: later passes skip them.
     progress: HashMap<WorkId, Progress>,
 }
@@ -89,6 +88,7 @@ pub(super) struct Delivery {
 struct Admission {
     is_closed: bool,
     in_doubt: bool,
+    places_max: usize,
     places: Semaphore,
     taken: AtomicBool,
     is_unavailable: AtomicBool,
@@ -98,13 +98,14 @@ struct Admission {
 struct Closed;
 
 impl Admission {
-    fn of(gate: Option<&Gate>, now: Moment) -> Self {
+    fn of(gate: Option<&Gate>, places_max: usize, now: Moment) -> Self {
         let in_doubt = gate.is_some_and(Gate::is_in_doubt);
         Self {
             is_closed: gate.is_some_and(|gate| gate.closed_for(now).is_some()),
             in_doubt,
+            places_max,
             // One call finds out whether a destination is available again.
-            places: Semaphore::new(if in_doubt { 1 } else { CONCURRENCY }),
+            places: Semaphore::new(if in_doubt { 1 } else { places_max }),
             taken: AtomicBool::new(false),
             is_unavailable: AtomicBool::new(false),
         }
@@ -114,7 +115,7 @@ impl Admission {
         if self.is_closed {
             return Err(Closed);
         }
-        let places = if self.in_doubt { 1 } else { places.clamp(1, CONCURRENCY) };
+        let places = if self.in_doubt { 1 } else { places.clamp(1, self.places_max) };
         // The semaphore is never closed.
         let permit = self.places.acquire_many(u32::try_from(places).unwrap_or(1)).await.map_err(|_| Closed)?;
         let is_unavailable = self.is_unavailable.load(Ordering::Relaxed) && !self.taken.load(Ordering::Relaxed);
@@ -125,7 +126,7 @@ impl Admission {
         if is_unavailable {
             self.is_unavailable.store(true, Ordering::Relaxed);
         } else if !self.taken.swap(true, Ordering::Relaxed) && self.in_doubt {
-            self.places.add_permits(CONCURRENCY - 1);
+            self.places.add_permits(self.places_max - 1);
         }
     }
 }
@@ -134,6 +135,7 @@ impl Admission {
 struct Admissions<'a> {
     gates: &'a HashMap<Destination, Gate>,
     now: Moment,
+    store_places: usize,
     found: Mutex<HashMap<Destination, Arc<Admission>>>,
 }
 
@@ -150,7 +152,8 @@ impl Admissions<'_> {
             return Arc::clone(admission);
         }
         let gate = self.gates.get(destination).or_else(|| self.any_closed());
-        let admission = Arc::new(Admission::of(gate, self.now));
+        let places_max = if *destination == Destination::Store { self.store_places } else { CONCURRENCY };
+        let admission = Arc::new(Admission::of(gate, places_max, self.now));
         found.insert(destination.clone(), Arc::clone(&admission));
         admission
     }
@@ -168,7 +171,9 @@ impl Delivery {
         // The call that tests a destination should not be the one that may have made it fail.
         claimed.sort_by_key(|row| row.attempts);
         Gate::next_in_turn(self.gates.values(), &mut claimed);
-        let admissions = Admissions { gates: &self.gates, now: core.clock().now(), found: Mutex::default() };
+        let (store_places, _) = store_places(core.shared.in_flight_max());
+        let admissions =
+            Admissions { gates: &self.gates, now: core.clock().now(), store_places, found: Mutex::default() };
         let carried = claimed.into_iter().map(|row| {
             let so_far = self.progress.remove(&row.work).unwrap_or_default();
             let admissions = &admissions;
@@ -206,9 +211,24 @@ impl Delivery {
                     tracing::warn!(to = ?destination, "destination unavailable; its effects wait in the outbox");
                 }
                 gate.close(core.clock().now());
+                if destination == Destination::Store {
+                    self.store_epoch = core.shared.link_epoch();
+                }
             }
         }
         has_opened
+    }
+
+    /// Lets the next call test Redis at once if the link has connected again since its gate was closed. Returns whether it has.
+    pub(super) fn reopen_store<DB: Database>(&mut self, core: &Core<DB>) -> bool {
+        let epoch = core.shared.link_epoch();
+        let Some(gate) = self.gates.get_mut(&Destination::Store) else { return false };
+        if epoch.is_none() || epoch == self.store_epoch {
+            return false;
+        }
+        self.store_epoch = epoch;
+        gate.reopen();
+        true
     }
 
     /// The longest time for which one of these destinations is not tried.
@@ -266,7 +286,9 @@ impl<DB: Database> UnitDelivery<'_, DB> {
         }
         let admission = self.admissions.to(&Destination::Store);
         let closed = |_| UnitOutcome::unavailable(Destination::Store, "Redis is unavailable");
-        let _places = admission.enter(left.min(TOGETHER_MAX).div_ceil(PLACE_EFFECTS)).await.map_err(closed)?;
+        let (together_max, (_, place)) =
+            (self.core.shared.together_max(), store_places(self.core.shared.in_flight_max()));
+        let _places = admission.enter(left.min(together_max).div_ceil(place)).await.map_err(closed)?;
         if self.is_late() {
             return Err(UnitOutcome::late(Destination::Store));
         }
@@ -347,4 +369,12 @@ impl<DB: Database> UnitDelivery<'_, DB> {
     fn is_late(&self) -> bool {
         self.claim.is_late(self.core.clock().now())
     }
+}
+
+/// The calls to Redis that run at once, and the effects for which a unit of work takes the place of one of them: together they use four
+/// fifths of the commands that the link allows in flight.
+fn store_places(in_flight_max: usize) -> (usize, usize) {
+    let effects = (in_flight_max - in_flight_max / 5).max(1);
+    let places = CONCURRENCY.min(effects);
+    (places, effects / places)
 }

@@ -54,6 +54,7 @@ impl Units {
         let settings = &core.settings;
         self.settle_pending(core).await?;
         let mut connection = core.connection().await?;
+        self.is_expediting |= self.delivery.reopen_store(core);
         // At the start, because the process that gave rows back may have died before it could expedite them.
         if self.is_expediting || !self.has_looked {
             self.is_expediting = core.within(rows::expedite(&mut connection)).await? > 0;

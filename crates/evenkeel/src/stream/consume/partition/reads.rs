@@ -152,6 +152,22 @@ impl<T: Send + Sync + 'static> Session<T> {
         run.slots.set_backlogged(&mut self.is_backlogged, is_full);
     }
 
+    /// Notes an entry whose keys wait for it, when it becomes known that nothing can be read before.
+    pub(super) fn note_blocked(&mut self) {
+        let is_full = self.is_ordered() && self.is_full();
+        let is_blocked = is_full && self.queues.delayed() > 0;
+        if is_blocked && !self.is_blocked {
+            self.worker.run.metrics.blocked.increment(1);
+            tracing::warn!(
+                stream = %self.worker.run.core.base.name, group = %self.worker.run.group, partition = self.worker.number,
+                delayed = self.queues.delayed(),
+                "entries that wait for a retry block so many others that the partition is not read until one is done"
+            );
+        }
+        // Once, not for each delivery of the entry that the others wait for.
+        self.is_blocked = is_full && (is_blocked || self.is_blocked);
+    }
+
     fn report_lost(&mut self, lost: &[EntryId]) {
         for id in lost {
             self.worker.run.metrics.lost.increment(1);

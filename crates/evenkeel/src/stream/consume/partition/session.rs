@@ -67,7 +67,7 @@ pub(super) struct Session<T> {
     pub(super) is_backlogged: bool,
     /// The last reply had large entries, or there was none yet.
     pub(super) is_heavy: bool,
-    is_blocked: bool,
+    pub(super) is_blocked: bool,
     /// When the partition is given up although handlers run, after it was decided to return it.
     leave_by: Option<Moment>,
 }
@@ -375,22 +375,6 @@ impl<T: Send + Sync + 'static> Session<T> {
             "a lease was lost while its handler ran; the handler is canceled, another consumer may run the entry"
         );
         self.queues.ended(held.delivered.clone(), false);
-    }
-
-    /// Notes an entry whose keys wait for it, when it becomes known that nothing can be read before.
-    pub(super) fn note_blocked(&mut self) {
-        let is_full = self.is_ordered() && self.is_full();
-        let is_blocked = is_full && self.queues.delayed() > 0;
-        if is_blocked && !self.is_blocked {
-            self.worker.run.metrics.blocked.increment(1);
-            tracing::warn!(
-                stream = %self.worker.run.core.base.name, group = %self.worker.run.group, partition = self.worker.number,
-                delayed = self.queues.delayed(),
-                "entries that wait for a retry block so many others that the partition is not read until one is done"
-            );
-        }
-        // Once, not for each delivery of the entry that the others wait for.
-        self.is_blocked = is_full && (is_blocked || self.is_blocked);
     }
 
     /// The time of the next read: when something is due, but at most about a second from now.

@@ -65,6 +65,29 @@ async fn foreign_type_under_a_queue_key_stops_only_its_shard() {
     .await;
 }
 
+/// The pause stopped at the first shard that Redis refused: an operator could not pause the shards behind it.
+#[tokio::test]
+async fn topic_with_a_sick_shard_is_paused_in_the_others() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let keel = rig.process().await;
+        let mail: Mail = keel.queue("mail").shards(2).open().await.unwrap();
+        let topic = keel.topic("mail").await.unwrap();
+        let meta = format!("{}:meta", mail.steps(&JobId([0; 16])).1.tag());
+        let command = async |cmd: &redis::Cmd| rig.command(meta.as_bytes(), cmd).await;
+        for is_paused in [true, false] {
+            command(redis::cmd("DEL").arg(&meta)).await;
+            command(redis::cmd("SET").arg(&meta).arg("another program's")).await;
+            let refused = if is_paused { topic.pause(None).await } else { topic.resume().await };
+            assert!(refused.unwrap_err().to_string().contains("WRONGTYPE"));
+            command(redis::cmd("DEL").arg(&meta)).await;
+            let shards = topic.stats().await.unwrap().shards;
+            assert_eq!(shards.iter().map(|shard| shard.paused_until.is_some()).collect::<Vec<_>>(), [false, is_paused]);
+        }
+    })
+    .await;
+}
+
 /// The key of a register, which another program has overwritten.
 async fn occupied(rig: &Rig, register: &str) -> String {
     let key = format!("{}:{register}", rig.prefix());

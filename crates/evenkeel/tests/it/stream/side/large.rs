@@ -1,8 +1,12 @@
 //! Entries of the largest size next to small ones on one keel: no call of the small stream fails, the link lasts, and the memory is bounded.
 
-use super::rig::{Desk, Orders, Rig, open};
+use super::rig::{Desk, Orders, Rig, all_settled, in_time, letters, open};
+use evenkeel::Keel;
+use evenkeel::stream::EntryId;
+use evenkeel::stream::admin::Replayed;
 use std::collections::BTreeSet;
 use testkit::memory::Growth;
+use testkit::servers::{Redis, RedisOptions};
 
 on_both! {
     large_entries_do_not_block_small_ones
@@ -16,6 +20,41 @@ const COPIES_MAX: u64 = 4;
 
 async fn large_entries_do_not_block_small_ones(rig: Rig) {
     all_arrive(&rig, vec![LARGE; 60], SMALL).await;
+}
+
+/// One call read the values of all letters that it named: 500 of 1 MB, and all other calls of the server waited.
+#[tokio::test]
+async fn large_letters_are_replayed_and_removed_in_several_calls() {
+    in_time(async {
+        let redis = Redis::start(RedisOptions::new()).await.unwrap();
+        let keel = Keel::connect(&redis.url()).await.unwrap();
+        let orders: Orders = keel.stream("orders").partitions(1).open().await.unwrap();
+        let desk = Desk::new();
+        let office = open(desk.consumer(orders.group("billing").unordered().retries(0)));
+        for number in 0..22 {
+            orders.append(number.to_string(), &"x".repeat(LARGE)).await.unwrap();
+            desk.next().await.fail();
+        }
+        all_settled(&orders).await;
+        office.close().await;
+        let calls = async || {
+            let stats: String = redis.command(&["INFO", "commandstats"]).await.unwrap();
+            let evalsha = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
+            evalsha.split(',').next().unwrap().parse::<u64>().unwrap()
+        };
+        let ids: Vec<EntryId> = letters(&orders).await.iter().map(|letter| letter.id).collect();
+        let (replayed, removed) = ids.split_at(11);
+        let dead = orders.admin().dead("billing").unwrap();
+        let before = calls().await;
+        let replayed = dead.replay(0, replayed).await.unwrap();
+        assert!(replayed.len() == 11 && replayed.iter().all(|reply| matches!(reply, Replayed::Appended(_))));
+        let between = calls().await;
+        assert_eq!(dead.remove(0, removed).await.unwrap(), [true; 11]);
+        // The process reports itself now and then, too.
+        assert!(between - before > 2 && calls().await - between > 2);
+        assert!(letters(&orders).await.is_empty());
+    })
+    .await;
 }
 
 /// Appends values of these sizes, each at least 100, and small ones to another stream of the keel; then all are handled.

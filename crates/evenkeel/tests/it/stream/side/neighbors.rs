@@ -164,9 +164,9 @@ async fn foreign_type_under_one_log_does_not_delay_other_streams() {
     .await;
 }
 
-/// The error was that of one partition, as if nothing was changed.
+/// The error was that of one partition, as if nothing was changed; and the partitions behind it were never reached.
 #[tokio::test]
-async fn action_that_stops_half_way_says_what_is_done() {
+async fn action_on_a_sick_partition_changes_the_others() {
     in_time(async {
         let rig = Rig::redis().await;
         let orders = rig.orders(2).await;
@@ -182,12 +182,12 @@ async fn action_that_stops_half_way_says_what_is_done() {
         let dead = orders.admin().dead("billing").unwrap();
         let letters = dead.page(&LetterFilter::default(), None, 10).await.unwrap().letters;
         let ids: Vec<LetterId> = letters.into_iter().map(|(id, _)| id).collect();
-        // Each of the two actions gets a letter of the first partition, and all of the second.
-        let (of_first, of_second): (Vec<LetterId>, Vec<LetterId>) = ids.iter().partition(|id| id.partition == 0);
-        assert!(of_first.len() > 1 && !of_second.is_empty(), "{ids:?}");
-        let [to_replay, to_remove] = [of_first[0], of_first[1]].map(|first| [vec![first], of_second.clone()].concat());
+        // Each of the two actions gets all letters of the sick partition, which is the first, and one of the other.
+        let (of_sick, of_other): (Vec<LetterId>, Vec<LetterId>) = ids.iter().partition(|id| id.partition == 0);
+        assert!(!of_sick.is_empty() && of_other.len() > 1, "{ids:?}");
+        let [to_replay, to_remove] = [of_other[0], of_other[1]].map(|last| [of_sick.clone(), vec![last]].concat());
         for name in ["g:billing:dead", "g:billing"] {
-            let key = format!("{}:{name}", partitions[1].tag());
+            let key = format!("{}:{name}", partitions[0].tag());
             rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
         }
         let admin = orders.admin();
@@ -200,13 +200,41 @@ async fn action_that_stops_half_way_says_what_is_done() {
         ];
         for (number, refused) in refused.iter().enumerate() {
             let text = refused.to_string();
-            let partition = partitions[1].tag();
+            let partition = partitions[0].tag();
             assert!(text.contains("WRONGTYPE") && text.contains(partition), "{number}: {text}");
             let StreamError::Partly { done, all, .. } = refused else { unreachable!("{number}: {refused:?}") };
             let expected = if number < 3 { (1, 2) } else { (1, to_replay.len()) };
             assert_eq!((*done, *all), expected, "{number}: {text}");
             assert!(!refused.outcome_unknown() && !refused.is_retryable());
         }
+    })
+    .await;
+}
+
+/// The trim stopped at the first partition that Redis refused: those behind it grew for ever.
+#[tokio::test]
+async fn stream_with_a_sick_partition_is_trimmed_in_the_others() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let orders = rig.orders(2).await;
+        let desk = Desk::new();
+        let office = open(desk.consumer(orders.group("billing").unordered()));
+        for key in ["a", "b", "c", "d", "e", "f"] {
+            append(&orders, key, &[key]).await;
+            desk.done().await;
+        }
+        all_settled(&orders).await;
+        office.close().await;
+        let admin = orders.admin();
+        assert!(!admin.peek(1, EntryId::MIN, 10).await.unwrap().is_empty());
+        let tag = orders.steps().1[0].tag().to_owned();
+        let key = format!("{tag}:log");
+        rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
+        rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
+        rig.advance(Duration::from_secs(1)).await;
+        let refused = admin.trim(Duration::ZERO).await.unwrap_err().to_string();
+        assert!(refused.contains("WRONGTYPE") && refused.contains(&tag), "{refused}");
+        assert!(admin.peek(1, EntryId::MIN, 10).await.unwrap().is_empty());
     })
     .await;
 }

@@ -8,7 +8,7 @@ use crate::console::api::topics::Nothing;
 use crate::console::api::wide::Wide;
 use crate::console::kind::{CHANGED_MEANWHILE, invalid};
 use crate::console::rights::Action;
-use crate::console::source::queue_problem;
+use crate::console::source::{no_room, queue_problem};
 use axum::Json;
 use axum::http::{HeaderMap, header};
 use evenkeel::queue::topic::Amended;
@@ -92,6 +92,7 @@ fn changed(answer: Rescheduled) -> Result<Changed, Problem> {
     match answer {
         Rescheduled::Changed => Ok(Changed { result: "changed" }),
         Rescheduled::ChangedAfterLeaseExpiry => Ok(Changed { result: "changed-after-lease-expiry" }),
+        Rescheduled::Full => Err(no_room()),
         other => Err(not_waiting(&format!("{other:?}"))),
     }
 }
@@ -158,6 +159,7 @@ pub(in crate::console::api) async fn edit(
         }
         match topic.amend(id, job.spec.body.clone(), body).await.map_err(queue_problem)? {
             Amended::Changed => Ok(Changed { result: "changed" }),
+            Amended::Full => Err(no_room()),
             other => Err(Problem::new(
                 CHANGED_MEANWHILE,
                 format!("The dead letter is not as it was ({other:?}). Nothing was changed."),

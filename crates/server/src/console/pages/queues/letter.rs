@@ -5,7 +5,7 @@ use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_JOB, invalid};
 use crate::console::pages::layout::{csrf, delete_form};
 use crate::console::pages::{Acted, Confirmed, topic_path};
 use crate::console::rights::{Action, Visitor};
-use crate::console::source::{queue_problem, shards_problem};
+use crate::console::source::{no_room, queue_problem, shards_problem};
 use crate::output::JSON;
 use bytes::Bytes;
 use evenkeel::queue::topic::{Amended, Topic};
@@ -90,6 +90,7 @@ async fn store(topic: &Topic, id: JobId, seen: &str, body: Bytes) -> Result<Stri
     match state {
         JobState::Dead => match topic.amend(id, job.spec.body, body).await.map_err(queue_problem)? {
             Amended::Changed => Ok("The new body is stored. The job is still dead: redrive it to run it.".to_owned()),
+            Amended::Full => Err(no_room()),
             other => changed(&format!("The job is not as it was shown ({other:?}).")),
         },
         JobState::Waiting(_) => match topic.edit(id, body).await.map_err(queue_problem)? {
@@ -98,6 +99,7 @@ async fn store(topic: &Topic, id: JobId, seen: &str, body: Bytes) -> Result<Stri
                 "The new body is stored; a worker whose lease has expired may have started the job with the old one."
                     .to_owned(),
             ),
+            Rescheduled::Full => Err(no_room()),
             other => changed(&format!("The job is not waiting ({other:?}).")),
         },
         JobState::Leased => changed("The job is running."),

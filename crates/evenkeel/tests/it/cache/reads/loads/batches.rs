@@ -3,12 +3,13 @@
 use crate::cache::reads::db::{Db, DbError};
 use crate::cache::reads::rig::{Rig, Rows, no_answer, reader, row, some};
 use evenkeel::Keel;
-use evenkeel::cache::{CacheBuilder, CacheError, Incomplete};
+use evenkeel::cache::{CacheBuilder, CacheError, Incomplete, Invalidated};
 use evenkeel::testing::{Side, Step, StepGate};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use testkit::CommandTrace;
+use testkit::park;
 use testkit::servers::{Redis, RedisOptions};
 use tokio::task::JoinHandle;
 
@@ -280,6 +281,21 @@ async fn batch_of_hits_is_one_socket_write() {
     let sent = trace.take(&redis).await.unwrap().from_clients().on_prefix("evenkeel:c:");
     assert_eq!(sent.names(), ["GET"; 100]);
     assert_eq!(runs(&asked).len(), 1);
+}
+
+/// What a batch sent above the limit of the link was rejected: its rows were not stored, and its invalidations failed.
+#[tokio::test]
+async fn batch_above_the_limit_in_flight_is_whole() {
+    let redis = park::redis().await.unwrap();
+    let keel = Keel::connect(&format!("{}?prefix={}&in_flight_max=8", redis.url, redis.prefix)).await.unwrap();
+    let rows: Rows = keel.cache("row").ttl(Duration::from_secs(600)).open().await.unwrap();
+    let (db, asked, keys) = (Db::new(), Runs::default(), (0..100).collect::<Vec<u64>>());
+    all(batch(&rows, &db, &asked, &keys)).await;
+    all(batch(&rows, &db, &asked, &keys)).await;
+    assert_eq!(runs(&asked).len(), 1);
+    assert_eq!(rows.invalidate_many(&keys).await.unwrap(), Invalidated::Done);
+    all(batch(&rows, &db, &asked, &keys)).await;
+    assert_eq!(runs(&asked), [keys]);
 }
 
 /// How often the server has read from its sockets: as often as clients have written, as long as they write little at once.
