@@ -31,6 +31,8 @@ mod attacked;
 mod json;
 #[path = "stories/killed.rs"]
 mod killed;
+#[path = "stories/logged.rs"]
+mod logged;
 #[path = "stories/loops.rs"]
 mod loops;
 #[path = "stories/operate.rs"]

@@ -227,12 +227,13 @@ async fn stream_with_a_sick_partition_is_trimmed_in_the_others() {
         office.close().await;
         let admin = orders.admin();
         assert!(!admin.peek(1, EntryId::MIN, 10).await.unwrap().is_empty());
-        let key = format!("{}:log", orders.steps().1[0].tag());
+        let tag = orders.steps().1[0].tag().to_owned();
+        let key = format!("{tag}:log");
         rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
         rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
         rig.advance(Duration::from_secs(1)).await;
         let refused = admin.trim(Duration::ZERO).await.unwrap_err().to_string();
-        assert!(refused.contains("WRONGTYPE") && refused.contains(&key), "{refused}");
+        assert!(refused.contains("WRONGTYPE") && refused.contains(&tag), "{refused}");
         assert!(admin.peek(1, EntryId::MIN, 10).await.unwrap().is_empty());
     })
     .await;
