@@ -66,15 +66,12 @@ impl Epoch {
         &self.identity.version
     }
 
-<<<<<<< HEAD
     /// Whether steps are functions on this server; else it refuses functions, and they are scripts.
     #[must_use]
     pub fn runs_functions(&self) -> bool {
         self.loaded.as_functions()
     }
 
-=======
->>>>>>> lib
     /// Whether this epoch has been replaced or is about to be.
     #[must_use]
     pub fn is_over(&self) -> bool {

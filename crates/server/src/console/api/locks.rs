@@ -192,10 +192,7 @@ pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> 
 #[into_params(parameter_in = Query)]
 pub(super) struct Named {
     /// As programs have it, not as Redis shows it.
-<<<<<<< HEAD
     #[param(schema_with = lock_name)]
-=======
->>>>>>> lib
     name: String,
 }
 

@@ -7,19 +7,11 @@ if ARGV[2] ~= '' then
   local code = refused(s, ARGV[2], ARGV[3], ARGV[4])
   if code then return { code } end
 end
-<<<<<<< HEAD
 check_types(s) -- guard: stream_types_checked
 local flags, bytes = {}, 0
 for at = 5, #ARGV do
   if bytes >= BYTES_MAX then break end -- guard: stream_discard_bytes
   local fields = entry(s.dead, ARGV[at])
-=======
-check_types() -- guard: stream_types_checked
-local flags, bytes = {}, 0
-for at = 5, #ARGV do
-  if bytes >= BYTES_MAX then break end -- guard: stream_discard_bytes
-  local fields = entry(DEAD, ARGV[at])
->>>>>>> lib
   bytes = bytes + #(fields and value(fields, 'e') or '')
   if fields then
     redis.call('XDEL', s.dead, ARGV[at])

@@ -3,7 +3,6 @@
 -- Replies nothing: there is no such partition · for each an id: appended · '' unknown · 'p' its key is parked; fewer once it has read
 -- the bytes of a full reply
 -- Cost O(log n) a letter. A repeat finds the letters gone.
-<<<<<<< HEAD
 local s = group_of(KEYS[1], ARGV[1])
 if redis.call('EXISTS', s.log) == 0 then return false end
 check_types(s) -- guard: stream_types_checked
@@ -11,14 +10,6 @@ local replies, bytes = {}, 0
 for at = 2, #ARGV do
   if bytes >= BYTES_MAX then break end -- guard: stream_redrive_bytes
   local fields, reply = entry(s.dead, ARGV[at]), ''
-=======
-if call('EXISTS', LOG) == 0 then return false end
-check_types() -- guard: stream_types_checked
-local replies, bytes = {}, 0
-for at = 2, #ARGV do
-  if bytes >= BYTES_MAX then break end -- guard: stream_redrive_bytes
-  local fields, reply = entry(DEAD, ARGV[at]), ''
->>>>>>> lib
   bytes = bytes + #(fields and value(fields, 'e') or '')
   local k = fields and value(fields, 'k')
   local parked = false
