@@ -16,7 +16,7 @@ use crate::sql::error::SqlError;
 use crate::sql::sink::{Confirmed, Envelope, SinkError};
 use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::{Tried, crash_point, guard, ms};
+use evenkeel_link::support::{crash_point, guard, ms};
 use futures_util::future::join_all;
 use keys::{ClaimedKey, KEYS_MAX, KeyName, OrderedRow, Scope, Settled, Span, Then};
 use plan::{envelope, next_of, nothing, runs, spans, unrouted};
@@ -324,51 +324,29 @@ impl Ordered {
         Settled { sent, then }
     }
 
-    /// Stores the results of keys. Those of locked keys, or all if the database is unavailable, are kept for the next pass. One that the
-    /// database rejects stops no other; its claim expires.
+    /// Stores the results of keys. Those of locked keys, or all if the database is unavailable, are kept for the next pass.
     async fn settle<DB: Database>(&mut self, core: &Core<DB>, unsettled: Unsettled) -> Result<(), SqlError> {
-        let Err(error) = self.store(core, &unsettled).await else { return Ok(()) };
-        if error.is_retryable() {
-            self.keep(unsettled);
-            return Err(error);
-        }
-        let (until, token, settled) = unsettled;
-        if settled.len() == 1 {
-            return Err(error);
-        }
-        let (mut tried, mut left) = (Tried::unless(SqlError::is_retryable), settled.into_iter());
-        while let Some(one) = left.next() {
-            let one = (until, token, vec![one]);
-            if let Err(error) = tried.note(self.store(core, &one).await) {
-                self.keep((until, token, one.2.into_iter().chain(left).collect()));
-                return Err(error);
-            }
-        }
-        tried.finish()
-    }
-
-    fn keep(&mut self, unsettled: Unsettled) {
-        if guard("relay_settles_again") {
-            self.unsettled.push(unsettled);
-        }
-    }
-
-    async fn store<DB: Database>(
-        &mut self,
-        core: &Core<DB>,
-        (until, token, settled): &Unsettled,
-    ) -> Result<(), SqlError> {
+        let (until, token, settled) = &unsettled;
         let count = |keys: &[Settled]| keys.iter().map(|key| key.sent.until - key.sent.after).sum::<u64>();
         let written = match core.connection().await {
             Ok(mut connection) => core.within(keys::settle(&mut connection, *token, settled)).await,
             Err(error) => Err(error),
         };
-        let others = written?;
-        core.metrics.sent.increment(count(settled) - count(&others));
-        if !others.is_empty() {
-            self.unsettled.push((*until, *token, others));
+        match written {
+            Ok(others) => {
+                core.metrics.sent.increment(count(settled) - count(&others));
+                if !others.is_empty() {
+                    self.unsettled.push((*until, *token, others));
+                }
+                Ok(())
+            }
+            Err(error) => {
+                if guard("relay_settles_again") {
+                    self.unsettled.push(unsettled);
+                }
+                Err(error)
+            }
         }
-        Ok(())
     }
 
     async fn settle_pending<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {

@@ -15,7 +15,7 @@ use claim::Claim;
 use deliver::{Delivery, UnitOutcome};
 use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::{Tried, crash_point, guard, ms};
+use evenkeel_link::support::{crash_point, guard, ms};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -40,8 +40,6 @@ struct Settlement {
     /// Until when they are kept: their token decides whether they may still be stored.
     until: Moment,
     done: Vec<WorkId>,
-    /// The database has rejected one of those that are done: each is stored by itself.
-    is_one_by_one: bool,
     /// Units of work that wait, by delay and reason: no attempt is counted.
     waiting: BTreeMap<(Duration, String), Vec<WorkId>>,
     failed: Vec<(Claimed, String)>,
@@ -183,47 +181,36 @@ impl Units {
 impl Settlement {
     fn under(token: Token, until: Moment) -> Self {
         let (done, failed, parked) = (Vec::new(), Vec::new(), Vec::new());
-        let (waiting, report) = (BTreeMap::new(), PassReport::default());
-        Self { token, until, done, is_one_by_one: false, waiting, failed, parked, report }
+        Self { token, until, done, waiting: BTreeMap::new(), failed, parked, report: PassReport::default() }
     }
 
-    /// Runs each statement once: results are removed from the list as soon as they are stored. One that the database rejects stops no
-    /// other; the claim on its row expires.
+    /// Runs each statement once: results are removed from the list as soon as they are stored.
     async fn store<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
-        let (token, mut tried) = (self.token, Tried::unless(SqlError::is_retryable));
+        let token = self.token;
         let mut connection = core.connection().await?;
-        while !self.done.is_empty() {
-            let together = if self.is_one_by_one { 1 } else { self.done.len() };
-            let marked = core.within(rows::done::<DB>(&mut connection, token, &self.done[..together])).await;
-            if together > 1 && marked.as_ref().is_err_and(|error| !error.is_retryable()) {
-                self.is_one_by_one = true;
-                continue;
-            }
-            let marked = tried.note(marked)?.map_or(0, |marked| usize::try_from(marked).unwrap_or(usize::MAX));
-            self.report.carried += marked;
-            self.report.fenced += together.saturating_sub(marked);
-            self.done.drain(..together);
-        }
+        let marked = core.within(rows::done::<DB>(&mut connection, token, &self.done)).await?;
+        let marked = usize::try_from(marked).unwrap_or(usize::MAX);
+        self.report.carried += marked;
+        self.report.fenced += self.done.len().saturating_sub(marked);
+        self.done.clear();
         while let Some(((pause, reason), units)) = self.waiting.first_key_value() {
-            tried.note(core.within(rows::give_back::<DB>(&mut connection, token, units, ms(*pause), reason)).await)?;
+            core.within(rows::give_back::<DB>(&mut connection, token, units, ms(*pause), reason)).await?;
             self.waiting.pop_first();
         }
         while let Some((row, error)) = self.failed.last() {
             let pause = core.settings.backoff.delay(u32::try_from(row.attempts).unwrap_or(u32::MAX));
-            let stored = rows::record_failure::<DB>(&mut connection, token, row.work, Some(ms(pause)), error);
-            self.report.failed += usize::from(tried.note(core.within(stored).await)?.is_some());
+            core.within(rows::record_failure::<DB>(&mut connection, token, row.work, Some(ms(pause)), error)).await?;
+            self.report.failed += 1;
             self.failed.pop();
         }
         while let Some((row, error)) = self.parked.last() {
-            let stored = rows::record_failure::<DB>(&mut connection, token, row.work, None, error);
-            if tried.note(core.within(stored).await)?.is_some() {
-                let attempts = row.attempts + 1;
-                tracing::error!(work = %row.work, attempts, error, "the effects of a unit of work are parked: see `evenkeel outbox park ls`");
-                self.report.parked += 1;
-            }
+            core.within(rows::record_failure::<DB>(&mut connection, token, row.work, None, error)).await?;
+            let attempts = row.attempts + 1;
+            tracing::error!(work = %row.work, attempts, error, "the effects of a unit of work are parked: see `evenkeel outbox park ls`");
+            self.report.parked += 1;
             self.parked.pop();
         }
-        tried.finish()
+        Ok(())
     }
 }
 
