@@ -37,7 +37,10 @@ pub(crate) async fn sweep(link: &Link, processes: &Processes) -> Result<(), Link
             Some(since) if since.saturating_add(kept_ms) <= processes.now_ms => {
                 ask(redis::cmd("FUNCTION").arg("DELETE").arg(name)).await?;
                 ask(redis::cmd("HDEL").arg(&key).arg(name)).await?;
-                tracing::info!(library = name, "deleted a library of Redis functions that no process has used for a week");
+                tracing::info!(
+                    library = name,
+                    "deleted a library of Redis functions that no process has used for a week"
+                );
             }
             Some(_) => {}
         }

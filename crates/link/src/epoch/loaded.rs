@@ -129,8 +129,7 @@ async fn send(
     for answer in lane.call_many(&load, response_timeout).await? {
         let Value::ServerError(error) = answer else { continue };
         let refusal = LinkError::from(error);
-        let is_loaded =
-            matches!(&refusal, LinkError::Refused { message, .. } if message.contains("already exists"));
+        let is_loaded = matches!(&refusal, LinkError::Refused { message, .. } if message.contains("already exists"));
         if !is_loaded {
             return Ok(Err(refusal));
         }

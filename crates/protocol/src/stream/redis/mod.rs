@@ -169,8 +169,7 @@ impl StreamSteps for RedisStream {
     ) -> Result<Reply<Vec<bool>>> {
         check::heartbeat(lease_ms, heartbeats)?;
         reply::flags(
-            self.run(&scripts::HEARTBEAT, partition, call::heartbeat(group, reader, lease_ms, heartbeats))
-                .await?,
+            self.run(&scripts::HEARTBEAT, partition, call::heartbeat(group, reader, lease_ms, heartbeats)).await?,
         )
     }
 
