@@ -42,7 +42,7 @@ const TYPES: [&str; 21] = [
 ];
 
 /// Files, or methods of a file, that need no suite, and the reasons.
-const EXCEPTIONS: [(&str, &str); 15] = [
+const EXCEPTIONS: [(&str, &str); 16] = [
     ("cache/key.rs", "every key of the suite is written with it"),
     ("clock.rs", "each span that reaches it is one of another method's"),
     ("link/connection/blocking.rs", "as `command`, which the suite calls"),
@@ -50,6 +50,7 @@ const EXCEPTIONS: [(&str, &str); 15] = [
     ("link/link.rs", "commands as they are: what they say is for Redis to check"),
     ("link/options.rs::with_tracked", "parts of names that capabilities give, not users"),
     ("link/push/pulse.rs", "users do not reach it"),
+    ("link/support/recurring.rs", "users do not reach it"),
     ("link/support/retry.rs", "users do not reach it"),
     ("link/support/sweep.rs", "users do not reach it"),
     ("lock/redlock/mod.rs::connect_lazy", "takes what `connect` takes, which the suite calls"),
