@@ -17,7 +17,7 @@ const HOLDERS: usize = 8;
 const HOLD: Duration = Duration::from_millis(5);
 const PLACES: [Where; 2] = [Where::Together, Where::Apart];
 /// What a client sends for a lock. Ours sends scripts only, in which Redis counts other commands, too; others take theirs by `SET`.
-const OURS: [&str; 6] = ["eval", "evalsha", "subscribe", "unsubscribe", "ssubscribe", "sunsubscribe"];
+const OURS: [&str; 7] = ["eval", "evalsha", "fcall", "subscribe", "unsubscribe", "ssubscribe", "sunsubscribe"];
 const THEIRS: [&str; 3] = ["eval", "evalsha", "set"];
 const WHY_LATE: &str = "processes receive a notification of the release and then send a request";
 const WHY_MORE: &str =

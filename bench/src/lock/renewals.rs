@@ -51,7 +51,7 @@ async fn ours(stand: &Stand, span: Duration) -> Result<Renewed> {
     info::reset(&stand.redis).await?;
     let before = info::cpu(&stand.redis).await?;
     tokio::time::sleep(span).await;
-    let calls = info::calls(&stand.redis, &["evalsha"]).await? as f64;
+    let calls = info::calls(&stand.redis, &["evalsha", "fcall"]).await? as f64;
     let cpu = info::cpu(&stand.redis).await? - before;
     let lost = held.iter().filter(|guard| guard.is_lost()).count();
     ensure!(lost == 0, "{lost} of {LOCKS} locks were lost");

@@ -34,6 +34,6 @@ impl Keel {
     #[cfg(feature = "testing")]
     pub async fn sweep_libraries(&self) -> Result<(), LinkError> {
         let Some(link) = self.link() else { return Ok(()) };
-        self.0.context.reporter.sweep_libraries_now(&link).await
+        self.0.context.reporter.sweep_libraries_now(link).await
     }
 }

@@ -32,10 +32,10 @@ impl Library {
         Self { name, parts, steps, prepared: OnceLock::new() }
     }
 
-    /// The name of the function that is this step.
-    pub(super) fn function(&self, step: &Script) -> &str {
-        let place = self.steps.iter().position(|listed| ptr::eq(*listed, step));
-        &self.prepared().functions[place.expect("a step names the library that lists it")]
+    /// The name of the function that is this step; `None` for one that the library does not list.
+    pub(super) fn function(&self, step: &Script) -> Option<&str> {
+        let place = self.steps.iter().position(|listed| ptr::eq(*listed, step))?;
+        self.prepared().functions.get(place).map(String::as_str)
     }
 
     fn prepared(&self) -> &Prepared {

@@ -102,8 +102,8 @@ impl Call<'_> {
     pub(crate) fn command(&self, as_function: bool) -> Cmd {
         let bytes: usize = self.keys.iter().chain(self.args).map(|part| part.len()).sum();
         let mut cmd = Cmd::with_capacity(3 + self.keys.len() + self.args.len(), bytes + 80);
-        match self.script.library.filter(|_| as_function) {
-            Some(library) => cmd.arg("FCALL").arg(library.function(self.script)),
+        match self.script.library.filter(|_| as_function).and_then(|library| library.function(self.script)) {
+            Some(function) => cmd.arg("FCALL").arg(function),
             None => cmd.arg("EVALSHA").arg(&self.script.prepared().sha1),
         };
         cmd.arg(self.keys.len());

@@ -70,7 +70,7 @@ impl RedisQueue {
         reply::enqueue(self.run(&scripts::ENQUEUE, shard, call::enqueue(jobs)).await?)
     }
 
-    /// Before the first call of an epoch: fails if another program has written to the keys of the shard. A call that meets such a value
+    /// Before the first call of an epoch that does not check types itself: fails if another program has written to the keys of the shard. A call that meets such a value
     /// later may have done a part of its work.
     async fn check_types(&self, shard: &Shard) -> Result<(), QueueError> {
         let check = async {
@@ -81,7 +81,6 @@ impl RedisQueue {
     }
 
     async fn run(&self, script: &'static Script, shard: &Shard, args: Args) -> Result<Value, QueueError> {
-        self.check_types(shard).await?;
         if args.len() > bulk::SHARED_BYTES_MAX {
             let size = u64::try_from(args.len()).unwrap_or(u64::MAX);
             return Ok(self.bulk.run(&self.link, script, shard, &args, size).await?);
@@ -105,6 +104,7 @@ impl RedisQueue {
 impl QueueSteps for RedisQueue {
     async fn enqueue(&self, shard: &Shard, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
         check::new_jobs(jobs)?;
+        self.check_types(shard).await?;
         match jobs {
             [job] => senders::enqueue(self, shard, job).await.map(|answer| vec![answer]),
             _ => {
@@ -138,12 +138,14 @@ impl QueueSteps for RedisQueue {
 
     async fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> Result<Settled, QueueError> {
         check::settle_and_claim(call)?;
+        self.check_types(shard).await?;
         let reply = self.run(&scripts::SETTLE_AND_CLAIM, shard, call::settle_and_claim(call)).await?;
         reply::settle_and_claim(reply, call.token)
     }
 
     async fn heartbeat(&self, shard: &Shard, heartbeat: &Heartbeat) -> Result<Vec<bool>, QueueError> {
         check::heartbeat(heartbeat)?;
+        self.check_types(shard).await?;
         reply::flags(self.run(&scripts::HEARTBEAT, shard, call::heartbeat(heartbeat)).await?)
     }
 

@@ -23,7 +23,7 @@ fn jobs(count: usize) -> Vec<NewJob> {
 /// Calls of any script so far.
 async fn scripts_run(redis: &Redis) -> Result<u64> {
     let text: String = redis.command(&["INFO", "commandstats"]).await?;
-    let calls = text.lines().filter(|line| line.starts_with("cmdstat_evalsha:") || line.starts_with("cmdstat_eval:"));
+    let calls = text.lines().filter(|line| line.starts_with("cmdstat_evalsha:") || line.starts_with("cmdstat_fcall:"));
     let calls = calls.filter_map(|line| line.split("calls=").nth(1)?.split(',').next()?.parse::<u64>().ok());
     Ok(calls.sum())
 }

@@ -14,5 +14,5 @@ note(KEYS[2], math.max(held.fence, last), NO_OWNER, math.min(turn_ends, WAITED))
 redis.call('SPUBLISH', ARGV[2], '')
 return {
   held.owner, held.fence, math.max(held.ends - s.now, 0), held.ends + held.cooling - s.now,
-  math.max(s.now - held.since, 0), (others(s, KEYS[3], '')), held.metadata,
+  math.max(s.now - held.since, 0), others(s, KEYS[3], ''), held.metadata,
 }

@@ -7,5 +7,5 @@ local held = open(s, KEYS[1])
 if not held then return nil end
 return {
   held.owner, held.fence, math.max(held.ends - s.now, 0), held.ends + held.cooling - s.now,
-  math.max(s.now - held.since, 0), (others(s, KEYS[2], '')), held.metadata,
+  math.max(s.now - held.since, 0), others(s, KEYS[2], ''), held.metadata,
 }

@@ -8,8 +8,7 @@ local held, last, turn, turn_ends = opened(s, stored[1]), ledger(s, stored[2])
 if not held then return { -1, 0 } end
 if held.owner ~= ARGV[1] then return { 0, 0 } end -- guard: lock_release_owner
 if s.now >= held.ends then return { 0, 0 } end -- guard: lock_release_ended
-local waiting, all = 0, 0
-if turn_ends > 0 then waiting, all = others(s, KEYS[3], ARGV[2]) end
+local waiting = turn_ends > 0 and others(s, KEYS[3], ARGV[2]) or 0
 redis.call('DEL', KEYS[1])
 if ARGV[3] == '1' then wait(s, KEYS[3], ARGV[2], KEYS[2], last, turn, turn_ends) end
 if waiting > 0 then
@@ -20,7 +19,7 @@ if waiting > 0 then
   if called ~= '' then redis.call('ZADD', KEYS[3], s.now + TURN_MS, called) end -- guard: lock_called_once
   note(KEYS[2], held.fence, ARGV[2], s.now + TURN_MS) -- guard: lock_turn
   redis.call('SPUBLISH', ARGV[4], ARGV[2] .. called) -- guard: lock_release_notifies
-elseif turn_ends > 0 and all == 0 and ARGV[3] ~= '1' then
+elseif turn_ends > 0 and redis.call('EXISTS', KEYS[3]) == 0 then
   note(KEYS[2], held.fence, NO_OWNER, 0)
 end
 return { 1, waiting }

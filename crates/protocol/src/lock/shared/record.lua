@@ -78,12 +78,12 @@ local function note(key, fence, process, turn_ends)
   redis.call('SET', key, struct.pack(LEDGER, fence, process, turn_ends), 'PX', DAY_MS)
 end
 
--- The number of other waiting processes, and of all.
+-- The number of other waiting processes.
 local function others(s, key, process)
   local all = ask('ZCOUNT', key, '(' .. s.now, '+inf')
-  if strange(s, all) or all == 0 then return 0, 0 end
+  if strange(s, all) or all == 0 then return 0 end
   local mine = redis.call('ZSCORE', key, process)
-  return mine and tonumber(mine) > s.now and all - 1 or all, all
+  return mine and tonumber(mine) > s.now and all - 1 or all
 end
 
 -- Takes a place among the waiting processes, which the ledger then says.

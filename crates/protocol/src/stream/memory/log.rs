@@ -94,16 +94,14 @@ impl State {
 
     pub(super) fn append(&mut self, now: u64, call: &Append) -> Option<Vec<Appended>> {
         self.log.as_ref()?;
-        let replies: Vec<Appended> = call.entries.iter().map(|entry| self.append_one(now, call, entry)).collect();
-        let is_numbered = call.entries.iter().any(|entry| entry.sequenced.is_some());
-        if let Some(before) = now.checked_sub(call.producer_window_ms).filter(|_| is_numbered) {
-            let old = self.active.until(before.saturating_sub(1), 2 * replies.len());
+        if let Some(before) = now.checked_sub(call.producer_window_ms) {
+            let old = self.active.until(before.saturating_sub(1), 2 * call.entries.len());
             for producer in old {
                 self.active.remove(&producer);
                 self.producers.remove(&producer);
             }
         }
-        Some(replies)
+        Some(call.entries.iter().map(|entry| self.append_one(now, call, entry)).collect())
     }
 
     fn append_one(&mut self, now: u64, call: &Append, entry: &NewEntry) -> Appended {

@@ -23,14 +23,18 @@ local function number(s, producer, sequence, id)
   s.numbered[producer] = struct.pack('>I8', sequence) .. id
 end
 
--- Stores what this call has numbered, and forgets some of the producers that are silent for longer than `window`.
-local function store(s, window, limit)
+-- Forgets some of the producers that are silent for longer than `window`.
+local function forget_producers(s, window, limit)
+  local old = redis.call('ZRANGEBYSCORE', s.active, '-inf', '(' .. text(s.now - window), 'LIMIT', 0, limit)
+  if #old == 0 then return end
+  redis.call('HDEL', s.last, unpack(old))
+  redis.call('ZREM', s.active, unpack(old))
+end
+
+-- Stores what this call has numbered.
+local function store(s)
   for producer, stored in pairs(s.numbered) do
     redis.call('HSET', s.last, producer, stored)
     redis.call('ZADD', s.active, text(s.now), producer)
   end
-  local old = redis.call('ZRANGEBYSCORE', s.active, '-inf', '(' .. text(s.now - window), 'LIMIT', 0, limit)
-  if #old == 0 then return end
-  redis.call('ZREM', s.active, unpack(old))
-  redis.call('HDEL', s.last, unpack(old))
 end

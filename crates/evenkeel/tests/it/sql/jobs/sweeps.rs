@@ -234,10 +234,11 @@ async fn large_bodies_are_restored_and_sent_only_when_needed<DB: Tested>(place: 
 }
 
 impl Stage {
-    /// How many scripts Redis has run so far.
+    /// How many steps Redis has run so far.
     async fn scripts_run(&self) -> usize {
         let text: String = self.redis.command(&["INFO", "commandstats"]).await.unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
+        let prefix = format!("cmdstat_{}:calls=", testkit::step_command().to_lowercase());
+        let line = text.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap();
         line.split(',').next().unwrap().parse().unwrap()
     }
 

@@ -39,8 +39,9 @@ async fn large_letters_are_replayed_and_removed_in_several_calls() {
         office.close().await;
         let calls = async || {
             let stats: String = redis.command(&["INFO", "commandstats"]).await.unwrap();
-            let evalsha = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
-            evalsha.split(',').next().unwrap().parse::<u64>().unwrap()
+            let prefix = format!("cmdstat_{}:calls=", testkit::step_command().to_lowercase());
+            let calls = stats.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap();
+            calls.split(',').next().unwrap().parse::<u64>().unwrap()
         };
         let ids: Vec<EntryId> = letters(&orders).await.iter().map(|letter| letter.id).collect();
         let (replayed, removed) = ids.split_at(11);

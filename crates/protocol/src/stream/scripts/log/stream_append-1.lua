@@ -9,6 +9,7 @@ if length == 0 and redis.call('EXISTS', s.log) == 0 then return false end -- gua
 local is_numbered = false
 for at = 3, #ARGV, 5 do is_numbered = is_numbered or ARGV[at] ~= '' end
 if is_numbered then check_producers(s) end -- guard: stream_types_checked
+forget_producers(s, window, 2 * (#ARGV - 2) / 5)
 
 local function append(producer, sequence, previous, key, record)
   local last, last_id
@@ -27,5 +28,5 @@ end
 for at = 3, #ARGV, 5 do
   replies[#replies + 1] = append(ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4])
 end
-if is_numbered then store(s, window, 2 * #replies) end
+store(s)
 return replies

@@ -103,7 +103,8 @@ async fn job_is_not_started_when_its_lease_has_passed_by_the_own_clock() {
         let keel = rig.process_through(|url| format!("{}?response_timeout_ms=7200000", proxy.url(url))).await;
         let mail = keel.queue("mail").open().await.unwrap();
         let (sender, desk) = (rig.mail().await, Desk::new());
-        let id = sender.now(&"a".to_owned()).await.unwrap();
+        // Its process has used the shard, so that its next call is the claim.
+        let id = mail.now(&"a".to_owned()).await.unwrap();
         let claimed_at = rig.now_ms();
         let mut hold = proxy.hold(Direction::ToClient, step_command());
         let office = open(desk.consumer(&mail));
