@@ -70,12 +70,11 @@ impl Shot {
     }
 }
 
-/// Opens each page, and checks it as [`page_fits`] does.
+/// Opens each page at each width, and checks it as [`page_fits`] does.
 pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
     let mut wrong = Vec::new();
     for page in pages {
-        browser.goto(&page.url).await?;
-        wrong.extend(misfits(browser, &page.name).await?);
+        wrong.extend(misfits(browser, &page.name, Some(&page.url)).await?);
     }
     ensure!(wrong.is_empty(), "pages do not fit:\n{}", wrong.join("\n"));
     Ok(())
@@ -86,15 +85,19 @@ pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
 /// Errors: the page scrolls sideways, or an element exceeds it, is cut or is squeezed, or a word is broken; the error names the element and
 /// the width.
 pub async fn page_fits(browser: &Browser, name: &str) -> Result<()> {
-    let wrong = misfits(browser, name).await?;
+    let wrong = misfits(browser, name, None).await?;
     ensure!(wrong.is_empty(), "the page does not fit:\n{}", wrong.join("\n"));
     Ok(())
 }
 
-async fn misfits(browser: &Browser, name: &str) -> Result<Vec<String>> {
+/// What does not fit at each width; the page is opened at each if `url` is given.
+async fn misfits(browser: &Browser, name: &str, url: Option<&str>) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for width in WIDTHS {
         resize(browser, width, HEIGHT).await?;
+        if let Some(url) = url {
+            browser.goto(url).await?;
+        }
         let found = browser.eval(SCRIPT).await?;
         let found = found.as_array().cloned().unwrap_or_default();
         wrong.extend(found.iter().map(|what| format!("{name} at {width} px: {what}")));
