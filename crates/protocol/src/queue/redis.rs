@@ -67,6 +67,7 @@ impl RedisQueue {
     }
 
     async fn enqueue_in_one_call(&self, shard: &Shard, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
+        self.check_types(shard).await?;
         reply::enqueue(self.run(&scripts::ENQUEUE, shard, call::enqueue(jobs)).await?)
     }
 
@@ -104,7 +105,6 @@ impl RedisQueue {
 impl QueueSteps for RedisQueue {
     async fn enqueue(&self, shard: &Shard, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
         check::new_jobs(jobs)?;
-        self.check_types(shard).await?;
         match jobs {
             [job] => senders::enqueue(self, shard, job).await.map(|answer| vec![answer]),
             _ => {

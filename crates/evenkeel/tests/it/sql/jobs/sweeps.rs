@@ -285,34 +285,6 @@ async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: TestDatabase<
     }
 }
 
-/// A portion that Redis rejected kept the portions behind it from being put. The process itself does not sweep here.
-#[tokio::test]
-async fn portion_that_is_rejected_stops_no_other() {
-    let place = TestDatabase::<sqlx::Sqlite>::open().await;
-    let stage = Stage::open(&place).await;
-    // More than one portion.
-    let mut large = Vec::new();
-    for _ in 0..3 {
-        large.push(stage.queue.delay(HOUR, &"m".repeat(MIB * 3 / 2)).await.unwrap());
-    }
-    let is_of_large = |letter: u8| large.iter().any(|id| id.0[15] == letter);
-    let letter = loop {
-        let id = stage.queue.delay(HOUR, &"small".to_owned()).await.unwrap();
-        if LETTERS.contains(&id.0[15]) && !is_of_large(id.0[15]) {
-            break id.0[15];
-        }
-    };
-    stage.reject_keys_that_end_in(letter).await;
-    let key = format!("{}:sweep", stage.queue.steps(&large[0]).1.tag());
-    stage.redis.command::<()>(&["EVAL", FLUSH_AND_LEASE, "0", &key]).await.unwrap();
-    assert!(stage.queue.sweep_once().await.is_err());
-    let mut put = 0;
-    for id in large {
-        put += usize::from(stage.waits(id).await);
-    }
-    assert!(put > 0);
-}
-
 /// Each call that names one job is never answered: no page with it ends. On one database, because the calls are those to Redis.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn page_that_times_out_does_not_stop_the_sweep() {
