@@ -238,7 +238,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "lock_foreign_type",
         "A foreign hash under a key of a lock blocks every caller forever.",
-        "foreign::foreign_bytes_are_replaced_by_the_next_acquire",
+        "foreign::foreign_bytes_in_a_held_lock_end_the_hold",
     ),
     mutant(
         "lock_foreign_bytes",
