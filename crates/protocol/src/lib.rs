@@ -9,7 +9,6 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(any(feature = "queue", feature = "stream", feature = "lock"))]
 #[macro_use]
 mod scripts;
 
