@@ -91,7 +91,7 @@ pub(crate) fn build() -> Result<()> {
 fn as_scripts(park: &Park) -> Result<()> {
     let tests = "package(evenkeel) & test(/side_by_side|crash_points|link::functions|permissions/)";
     let mut command = cargo(&["nextest", "run", "--workspace", "-E", tests]);
-    command.envs(park.addresses()).envs([("EVENKEEL_FUNCTIONS", "off"), ("EVENKEEL_SIM_STEPS", "300")]);
+    command.envs(park.addresses()).env("EVENKEEL_FUNCTIONS", "off");
     shell::run(&mut command)
 }
 
