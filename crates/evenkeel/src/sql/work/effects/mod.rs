@@ -77,7 +77,7 @@ impl Effects {
     ///
     /// # Errors
     /// [`SqlError::Effect`] for a topic or key that is empty, longer than 255 bytes, or contains a zero byte, and for a topic that begins
-    /// with `evenkeel.stream/`, which is reserved for [`append`](Self::append). The effect was not recorded.
+    /// with `evenkeel.stream/`, which is reserved for `append`. The effect was not recorded.
     pub fn publish(&mut self, mut message: Message) -> Result<(), SqlError> {
         check_name("topic", &message.topic)?;
         if message.topic.starts_with(TOPIC_PREFIX) {
