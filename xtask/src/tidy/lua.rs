@@ -3,7 +3,7 @@
 use super::{Finding, Rule, Tree};
 use crate::tidy::tree::File;
 
-const LINES_MAX: usize = 44;
+const LINES_MAX: usize = 40;
 /// Commands whose cost grows with the whole keyspace.
 const UNBOUNDED: &[&str] = &["'KEYS'", "'SCAN'", "'FLUSHALL'", "'FLUSHDB'", "'RANDOMKEY'"];
 /// Clocks other than the prelude's `now_ms()`.
@@ -11,7 +11,7 @@ const CLOCKS: &[&str] = &["'TIME'", "os.time", "os.clock"];
 
 pub(crate) const RULE: Rule = Rule {
     name: "lua",
-    requires: "the name of a script ends in its number of keys; its header documents KEYS, ARGV, Replies and Cost; it has at most 44 lines; it reads time with now_ms()",
+    requires: "the name of a script ends in its number of keys; its header documents KEYS, ARGV, Replies and Cost; it has at most 40 lines; it reads time with now_ms()",
     check,
 };
 

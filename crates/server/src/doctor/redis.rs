@@ -103,7 +103,7 @@ impl Doctor {
         };
         // Without the right to delete it, it stays, and the next check finds it.
         let _ = self.ask::<()>(cmd("FUNCTION").arg("DELETE").arg("doctor_of_evenkeel")).await;
-        let remedy = "without them scripts are used, which take two to four times as much of Redis's time: allow this user FCALL and \
+        let remedy = "without them scripts are used, which take more of Redis's time: allow this user FCALL and \
                       FUNCTION LOAD (ACL SETUSER name +fcall +function|load), or use a server that has them";
         let found = match &refused {
             Some(error) => error.to_string(),

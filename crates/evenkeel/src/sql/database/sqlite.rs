@@ -45,6 +45,8 @@ fn class_of_code(code: u32) -> SqlErrorClass {
         (_, 5 | 6 | 15) => SqlErrorClass::Contention(Conflict::NotGranted),
         // SQLITE_CONSTRAINT_PRIMARYKEY, _UNIQUE, _ROWID.
         (1555 | 2067 | 2579, _) => SqlErrorClass::Duplicate,
+        // SQLITE_IOERR_WRITE: a disk that is full, or a limit of file sizes. What makes a commit valid is written last.
+        (778, _) => SqlErrorClass::Other,
         // SQLITE_IOERR: what has reached the file is not known.
         (_, 10) => SqlErrorClass::Connection,
         // SQLITE_READONLY_DBMOVED: the file was replaced, and a new connection opens the other one.
@@ -67,10 +69,10 @@ mod tests {
             (&[517][..], Contention(Conflict::Serialization)),
             (&[5, 261, 773, 6, 262, 518, 15], Contention(Conflict::NotGranted)),
             (&[1555, 2067, 2579], Duplicate),
-            (&[10, 266, 522, 778, 1034, 3850], Connection),
+            (&[10, 266, 522, 1034, 3850], Connection),
             (&[1032], ReadOnly),
-            // An error of the statement, a full disk, a damaged or read-only file, other constraints, a trigger.
-            (&[0, 1, 8, 264, 776, 11, 13, 14, 19, 26, 275, 787, 1299, 1811], Other),
+            // An error of the statement, a full disk (also 778), a damaged or read-only file, other constraints, a trigger.
+            (&[0, 1, 8, 264, 776, 778, 11, 13, 14, 19, 26, 275, 787, 1299, 1811], Other),
         ] {
             for code in codes {
                 assert_eq!(class_of_code(*code), class, "{code}");

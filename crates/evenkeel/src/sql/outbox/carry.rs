@@ -107,12 +107,14 @@ impl Shared {
     }
 
     async fn publish(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
-        let messages = effects.iter().enumerate().filter_map(|(number, effect)| match effect {
-            Effect::Publish(message) => Some(Envelope::unordered(work, number, message)),
-            #[cfg(any(feature = "cache", feature = "queue"))]
-            _ => None,
-        });
-        let messages: Vec<Envelope> = messages.collect();
+        let mut messages: Vec<Envelope> = Vec::new();
+        for (number, effect) in effects.iter().enumerate() {
+            match effect {
+                Effect::Publish(message) => messages.push(Envelope::unordered(work, number, message)),
+                #[cfg(any(feature = "cache", feature = "queue"))]
+                _ => {}
+            }
+        }
         if messages.is_empty() {
             return Ok(());
         }

@@ -128,11 +128,19 @@ async fn decided<DB: Database>(
         never = windows.keep_open() => match never {},
     };
     let Err(error) = answer else { return Ok((PostCommit::of(effects), windows)) };
+    let error = match SqlError::of_commit::<DB>(error) {
+        SqlError::CommitUnknown(error) => error,
+        // The database has replied that it did not commit.
+        known => {
+            windows.end().await;
+            return Err(known);
+        }
+    };
     match outcome::decide(&clock, pool, effects.work, DECISION_MAX).await {
         Outcome::Committed => Ok((PostCommit::of(effects), windows)),
         Outcome::RolledBack => {
             windows.end().await;
-            Err(SqlError::Database { error: Arc::new(error), is_retryable: true })
+            Err(SqlError::Database { error, is_retryable: true })
         }
         Outcome::Unknown(last) => {
             tracing::warn!(work = %effects.work, %error, "the outcome of a commit is unknown");

@@ -84,6 +84,14 @@ local function add(s, total, by)
   s.totals[total] = (s.totals[total] or 0) + by
 end
 
+-- The jobs that wait or are leased, if the topic limits their number.
+local function count_working(s)
+  if s.meta.jobs_max >= FOREVER then return 0 end
+  local count = redis.call('ZCARD', s.leased)
+  for priority = 0, 3 do count = count + redis.call('ZCARD', s.due[priority]) end
+  return count
+end
+
 -- Whether the records are above the topic's limit with so many bytes more.
 local function above_limit(s, bytes)
   local above = false

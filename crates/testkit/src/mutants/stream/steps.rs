@@ -51,12 +51,12 @@ pub(super) const ROWS: &[Mutant] = &[
     ),
     mutant(
         "stream_redrive_bytes",
-        "A replay of named letters reads hundreds of megabytes in one call, and the server answers nobody meanwhile.",
+        "A replay of named letters reads hundreds of megabytes in one call, and the server answers no other call meanwhile.",
         "stream::side::large::large_letters_are_replayed_and_removed_in_several_calls",
     ),
     mutant(
         "stream_discard_bytes",
-        "A removal of named letters reads hundreds of megabytes in one call, and the server answers nobody meanwhile.",
+        "A removal of named letters reads hundreds of megabytes in one call, and the server answers no other call meanwhile.",
         "stream::side::large::large_letters_are_replayed_and_removed_in_several_calls",
     ),
     mutant(

@@ -12,7 +12,7 @@ use crate::sql::outbox::Effect;
 #[cfg(feature = "cache")]
 use crate::sql::outbox::effect::Invalidate;
 use crate::sql::relay::core::Core;
-#[cfg(any(feature = "cache", feature = "queue"))]
+#[cfg(feature = "queue")]
 use bytes::Bytes;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::steps::Mode;

@@ -13,7 +13,13 @@ const EFFECTS_MAX: usize = 1_000;
 
 /// A key or an id: text, or a whole number, which is its digits.
 #[derive(Debug)]
-pub(super) struct Name(pub(super) String);
+pub(super) struct Name(
+    #[cfg_attr(
+        not(any(feature = "cache", feature = "queue")),
+        expect(dead_code, reason = "read for caches and queues; without them it is checked only")
+    )]
+    pub(super) String,
+);
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {

@@ -55,11 +55,19 @@ impl Stage {
     }
 
     async fn reject_keys_that_end_in(&self, letter: u8) {
-        let keys = [b"~*[^", &[letter][..], b"]"].concat();
+        self.permit(&[[b"~*[^", &[letter][..], b"]"].concat()]).await;
+    }
+
+    async fn reject_writes_of_keys_that_end_in(&self, letter: u8) {
+        self.permit(&[b"%R~*".to_vec(), [b"%W~*[^", &[letter][..], b"]"].concat()]).await;
+    }
+
+    /// Redis permits these patterns of keys only.
+    async fn permit(&self, patterns: &[Vec<u8>]) {
         let mut connection = self.redis.connection().await.unwrap();
-        let mut refuse = redis::cmd("ACL");
-        refuse.arg("SETUSER").arg("default").arg("resetkeys").arg(keys);
-        refuse.exec_async(&mut connection).await.unwrap();
+        let mut permit = redis::cmd("ACL");
+        permit.arg("SETUSER").arg("default").arg("resetkeys").arg(patterns);
+        permit.exec_async(&mut connection).await.unwrap();
     }
 
     async fn flush(&self, is_flushed: bool) {
@@ -283,6 +291,34 @@ async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: TestDatabase<
     for id in ids.into_iter().filter(|id| id.0[15] != letter) {
         testkit::eventually("its neighbors come back", async || stage.waits(id).await.then_some(())).await.unwrap();
     }
+}
+
+/// A portion that Redis rejected kept the portions behind it from being put. The process itself does not sweep here.
+#[tokio::test]
+async fn portion_that_is_rejected_stops_no_other() {
+    let place = TestDatabase::<sqlx::Sqlite>::open().await;
+    let stage = Stage::open(&place).await;
+    // More than one portion.
+    let mut large = Vec::new();
+    for _ in 0..3 {
+        large.push(stage.queue.delay(HOUR, &"m".repeat(MIB * 3 / 2)).await.unwrap());
+    }
+    let is_of_large = |letter: u8| large.iter().any(|id| id.0[15] == letter);
+    let letter = loop {
+        let id = stage.queue.delay(HOUR, &"small".to_owned()).await.unwrap();
+        if LETTERS.contains(&id.0[15]) && !is_of_large(id.0[15]) {
+            break id.0[15];
+        }
+    };
+    stage.reject_writes_of_keys_that_end_in(letter).await;
+    let key = format!("{}:sweep", stage.queue.steps(&large[0]).1.tag());
+    stage.redis.command::<()>(&["EVAL", FLUSH_AND_LEASE, "0", &key]).await.unwrap();
+    assert!(stage.queue.sweep_once().await.is_err());
+    let mut put = 0;
+    for id in large {
+        put += usize::from(stage.waits(id).await);
+    }
+    assert!(put > 0);
 }
 
 /// Each call that names one job is never answered: no page with it ends. On one database, because the calls are those to Redis.

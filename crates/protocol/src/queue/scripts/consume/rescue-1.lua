@@ -1,6 +1,5 @@
 -- Puts jobs with an expired lease back or ends them, and removes unresponsive workers.
--- KEYS 1 shard    ARGV 1 limit, 2 crashes at which a job is dead, 3 delay after the first crash, 4 its maximum, 5 worker silence ms,
--- 6 1: SQL rows are the source of truth, and a job with a version is not dead-lettered
+-- KEYS 1 shard    ARGV 1 limit, 2 crashes until death, 3 delay after the first, 4 its maximum, 5 worker silence ms, 6 1: a job with a version has a row that decides
 -- Replies the rescued (id 16, outcome 1: 1 lease expired, 2 crashed, 3 died, 4 discarded), and the ms until the next lease expires (-1 none)
 -- Cost O(limit log n). A repeat takes the next ones.
 local s = shard_of(KEYS[1], ARGV)

@@ -2,14 +2,10 @@
 -- KEYS 1 shard    ARGV for each job: id, when ("+delay" or a time), record
 -- Replies for each job: 1 created · 2 duplicate · 3 unique key exists, owner's id · 4 dead · 5 ended, how · 6 full · 7 of another shard
 -- Cost O(log n) a job. A repeat finds what the first call created.
-local s, answers, working = shard_of(KEYS[1], ARGV, 'created'), {}, 0
-if s.meta.jobs_max < FOREVER then
-  working = redis.call('ZCARD', s.leased)
-  for priority = 0, 3 do working = working + redis.call('ZCARD', s.due[priority]) end
-end
+local s, answers = shard_of(KEYS[1], ARGV, 'created'), {}
+local working = count_working(s)
 
--- The answer for an id that is in use.
-local function known(id, stored)
+local function answer_in_use(id, stored)
   local held, how = open(s, stored)
   local index = held and where(s, id, held)
   if index == s.dead then return '\4' end -- guard: queue_enqueue_dead
@@ -31,7 +27,7 @@ for at = 1, #ARGV, 3 do
   local record = record_of(s, due, ARGV[at + 2], j)
   local refused = refusal(id, #record, j)
   local stored = refused and head_of(s, id) or store_new(s, id, record)
-  local answer = stored ~= '' and known(id, stored) or refused
+  local answer = stored ~= '' and answer_in_use(id, stored) or refused
   if not answer then
     if stored ~= '' then redis.call('SET', s.job .. id, record) end
     accept(s, id, due, record, j)

@@ -1,6 +1,5 @@
 -- A page of an index, by score, then id: ascending, or descending.
--- KEYS 1 shard    ARGV 1 index (0-3 waiting by priority, 4 leased, 5 dead), 2 limit, 3 "1" for descending order,
---   4 score and 5 id of the last one seen (or none)
+-- KEYS 1 shard    ARGV 1 index (0-3 waiting by priority, 4 leased, 5 dead), 2 limit, 3 "1" for descending order, 4, 5 score and id of the last one seen
 -- Replies id, score of each
 -- Cost O(limit + log² n). Writes nothing. A cursor is valid even if its job is no longer in this index.
 local s = shard_of(KEYS[1], ARGV)
