@@ -59,7 +59,7 @@ impl Stage {
     }
 
     async fn reject_writes_of_keys_that_end_in(&self, letter: u8) {
-        self.permit(&[b"%R~*".to_vec(), [b"%W~*[^", &[letter][..], b"]"].concat()]).await;
+        self.permit(&[b"%R~*".to_vec(), [b"~*[^", &[letter][..], b"]"].concat()]).await;
     }
 
     /// Redis permits these patterns of keys only.
