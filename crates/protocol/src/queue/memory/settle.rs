@@ -4,38 +4,46 @@ use super::state::{Record, ShardState, StoredReply, note_error, size};
 use crate::queue::job::{End, ErrorClass, Job, JobId, JobSpec, Note, Retries};
 use crate::queue::record::encode_job;
 use crate::queue::steps::{
-    CLAIM_BYTES_MAX, Claimed, Delivered, Heartbeat, INLINE_BYTES_MAX, Outcome, PUT_OFF_MAX, PUT_OFF_MS, Receipt,
-    Report, SettleAndClaim, Settled, State, Verdict,
+    CLAIM_BYTES_MAX, Claimed, Delivered, Heartbeat, INLINE_BYTES_MAX, Next, Outcome, PUT_OFF_MAX, PUT_OFF_MS, Receipt,
+    Report, SettleAndClaim, Settled, State, Verdict, WORKER_SEEN_MS,
 };
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 
 impl ShardState {
     pub(crate) fn settle_and_claim(&mut self, now: u64, call: &SettleAndClaim) -> Settled {
-        let earlier = self.answers.get(&call.worker).map(|answer| answer.sequence);
+        let (earlier, seen) = self.answers.get(&call.worker).map(|answer| (answer.sequence, answer.seen)).unzip();
         if earlier.is_some_and(|earlier| earlier > call.sequence) {
             return Settled::Stale;
         }
         let lease_now = self.lease_clock(now);
-        self.record_call(call.worker, lease_now);
         if earlier == Some(call.sequence) {
+            self.record_call(call.worker, lease_now);
             return Settled::Done(self.repeat(now, lease_now, call));
         }
+        let seen = seen.filter(|seen| lease_now - seen < WORKER_SEEN_MS).unwrap_or_else(|| {
+            self.record_call(call.worker, lease_now);
+            lease_now
+        });
         self.fence_floor = self.fence_floor.max(call.fence_floor);
         let verdicts: Vec<Verdict> =
             call.settlements.iter().map(|(receipt, outcome)| self.settle(now, receipt, outcome)).collect();
         let deliveries = if self.paused(now).is_some() { Vec::new() } else { self.claim(now, lease_now, call) };
-        self.leave_markers(now, 0..self.due.len());
+        if call.limit > 0 {
+            self.leave_markers(now, 0..self.due.len())
+        } else {
+            self.announce(now)
+        }
         let ids = deliveries.iter().map(|delivered| delivered.receipt.id).collect();
-        let answer = StoredReply { sequence: call.sequence, token: call.token, verdicts: verdicts.clone(), ids };
+        let answer = StoredReply { sequence: call.sequence, seen, token: call.token, verdicts: verdicts.clone(), ids };
         self.answers.insert(call.worker, answer);
-        Settled::Done(Claimed { verdicts, deliveries, next: self.next(now) })
+        Settled::Done(Claimed { verdicts, deliveries, next: self.next_for(now, call) })
     }
 
     /// The reply to a repeated call: the same deliveries, except those no longer held under its token.
     fn repeat(&self, now: u64, lease_now: u64, call: &SettleAndClaim) -> Claimed {
         let Some(answer) = self.answers.get(&call.worker) else {
-            return Claimed { verdicts: Vec::new(), deliveries: Vec::new(), next: self.next(now) };
+            return Claimed { verdicts: Vec::new(), deliveries: Vec::new(), next: self.next_for(now, call) };
         };
         let deliveries = answer.ids.iter().filter_map(|id| {
             let (job, _, deadline) = self.live(*id).filter(|(job, _, _)| job.token == Some(answer.token))?;
@@ -45,7 +53,12 @@ impl ShardState {
             let lease_left_ms = deadline.saturating_sub(lease_now);
             Some(Delivered { receipt, due_at: 0, lease_left_ms, job: Ok(job), more })
         });
-        Claimed { verdicts: answer.verdicts.clone(), deliveries: deliveries.collect(), next: self.next(now) }
+        Claimed { verdicts: answer.verdicts.clone(), deliveries: deliveries.collect(), next: self.next_for(now, call) }
+    }
+
+    /// A call that claims nothing does not look at what waits.
+    fn next_for(&self, now: u64, call: &SettleAndClaim) -> Next {
+        if call.limit > 0 { self.next(now) } else { Next { now, due: None } }
     }
 
     fn settle(&mut self, now: u64, receipt: &Receipt, outcome: &Outcome) -> Verdict {

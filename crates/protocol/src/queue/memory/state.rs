@@ -79,6 +79,8 @@ pub(crate) enum Expiring {
 /// The last reply to a worker.
 pub(crate) struct StoredReply {
     pub(crate) sequence: u64,
+    /// When a call of the worker was noted last, by the lease clock.
+    pub(crate) seen: u64,
     pub(crate) token: Token,
     pub(crate) verdicts: Vec<Verdict>,
     pub(crate) ids: Vec<JobId>,

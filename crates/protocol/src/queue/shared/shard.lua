@@ -10,7 +10,7 @@ local function shard_of(tag, argv, counter)
     tag = tag, argv = argv, now = now_ms(tag), meta_key = tag .. ':meta', job = tag .. ':job:',
     leased = tag .. ':leased', dead = tag .. ':dead', workers = tag .. ':workers', wake = tag .. ':wake',
     due = { [0] = tag .. ':due:0', tag .. ':due:1', tag .. ':due:2', tag .. ':due:3' },
-    meta = { jobs_max = FOREVER, bytes_max = FOREVER }, totals = {}, fields = {}, added = {},
+    meta = { jobs_max = FOREVER, bytes_max = FOREVER }, totals = {}, fields = {}, added = {}, left = {},
   }
   local meta, held = s.meta, redis.call('HMGET', s.meta_key, counter or 'bytes', unpack(SETTINGS))
   for at, field in ipairs(SETTINGS) do meta[field] = tonumber(held[at + 1] or meta[field] or 0) end

@@ -4,14 +4,26 @@ local MARKERS_MAX = 8
 
 -- The first job of a priority, and its due time.
 local function first_of(s, priority)
+  local left = s.left[priority]
+  if left then return left.id, left.due end
   local first = redis.call('ZRANGE', s.due[priority], '0', '0', 'WITHSCORES')
   return first[1], tonumber(first[2])
 end
 
+-- What a claim leaves of the members that it has read: the first job, its due time, and the number of due jobs, up to MARKERS_MAX.
+local function left_of(s, found, taken)
+  local left = { id = found[taken + 1], due = tonumber(found[taken + 2]), ready = 0 }
+  for at = taken + 2, #found, 2 do
+    if tonumber(found[at]) <= s.now then left.ready = left.ready + 1 end
+  end
+  return left
+end
+
 -- The number of due jobs of a priority; without one, whether the first job was added by this call.
 local function ready_in(s, priority, id, due)
-  local added = s.added[priority] or {}
-  if added.ready or (due and due <= s.now) then return redis.call('ZCOUNT', s.due[priority], '-inf', text(s.now)), false end
+  local added, left = s.added[priority] or {}, s.left[priority]
+  if left and left.ready > 0 then return left.ready, false end
+  if not left and (added.ready or (due and due <= s.now)) then return redis.call('ZCOUNT', s.due[priority], '-inf', text(s.now)), false end
   return 0, id and added[id] or false
 end
 

@@ -110,7 +110,7 @@ pub struct Claimed {
     pub verdicts: Vec<Verdict>,
     /// The jobs leased to the worker by this call.
     pub deliveries: Vec<Delivered>,
-    /// The time of the next claim.
+    /// The time of the next claim; without a due time for a call with the limit 0, which does not look at the waiting jobs.
     pub next: Next,
 }
 

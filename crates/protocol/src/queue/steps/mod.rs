@@ -49,6 +49,8 @@ pub const MARKERS_MAX: u64 = 8;
 pub const WORKER_SILENT_MS: u64 = 600_000;
 /// A worker with a call within this time is counted. Heartbeats are at least three times as frequent.
 pub const WORKER_COUNTED_MS: u64 = 60_000;
+/// How old the noted time of a worker's last call may be before its next call to settle or claim is noted.
+pub const WORKER_SEEN_MS: u64 = 5_000;
 /// How long a claim delays a suspect for which the worker has no free slot.
 pub const PUT_OFF_MS: u64 = 100;
 /// The maximum number of suspects that one claim delays.

@@ -62,7 +62,7 @@ pub(crate) async fn work<T: Send + Sync + 'static>(worker: Arc<ShardWorker<T>>) 
         if settlements.is_empty() && slots.is_none() {
             continue;
         }
-        match turn(&worker, &mut sequence, &mut settlements, slots).await {
+        match turn(&worker, &mut sequence, &mut settlements, slots, look_at).await {
             Some(next) => look_at = next,
             None => break,
         }
@@ -88,12 +88,13 @@ fn gather(inbox: &mut Inbox, settlements: &mut Settlements) {
     }
 }
 
-/// Makes one call; returns the time of the next poll, or `None` if the consumer ended meanwhile.
+/// Makes one call; returns the time of the next poll, which stays as planned if nothing is claimed, or `None` if the consumer ended meanwhile.
 async fn turn<T: Send + Sync + 'static>(
     worker: &Arc<ShardWorker<T>>,
     sequence: &mut u64,
     settlements: &mut Settlements,
     slots: Option<OwnedSemaphorePermit>,
+    planned: Moment,
 ) -> Option<Moment> {
     let run = &worker.run;
     *sequence += 1;
@@ -128,6 +129,9 @@ async fn turn<T: Send + Sync + 'static>(
     let next = claimed.next;
     begin(worker, claimed, sent, slots);
     drop(suspects);
+    if limit == 0 {
+        return Some(planned);
+    }
     worker.set_backlogged(next.due.is_some_and(|due| due <= next.now));
     Some(look_at(answered, next))
 }

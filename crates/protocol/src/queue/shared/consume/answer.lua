@@ -1,19 +1,28 @@
 -- Stores a worker's last reply, so that the worker can request it again.
 -- Cost O(deliveries).
+local SEEN_MS = 5000
 
 local function answers_key(s)
   return s.tag .. ':answers'
 end
 
--- sequence (8), token (16), number of verdicts (2), verdicts, ids (16 each)
-local function keep_answer(s, worker, sequence, token, verdicts, ids)
-  local answer = struct.pack('>I8c16H', sequence, token, #verdicts) .. verdicts .. table.concat(ids)
+-- Notes the time of a worker's call, unless that of a call less than SEEN_MS ago is noted; returns the noted time.
+local function note_worker(s, worker, lease_now, seen)
+  if seen and lease_now - seen < SEEN_MS then return seen end
+  redis.call('ZADD', s.workers, text(lease_now), worker)
+  return lease_now
+end
+
+-- sequence (8), noted time of a call (6), token (16), number of verdicts (2), verdicts, ids (16 each)
+local function keep_answer(s, worker, sequence, seen, token, verdicts, ids)
+  local answer = struct.pack('>I8I6c16H', sequence, seen, token, #verdicts) .. verdicts .. table.concat(ids)
   redis.call('HSET', answers_key(s), worker, answer)
 end
 
 -- The same verdicts, and the deliveries that are still held.
-local function repeat_answer(s, answer, lease_now)
-  local _, token, count, at = struct.unpack('>I8c16H', answer)
+local function repeat_answer(s, answer, lease_now, worker, claims)
+  note_worker(s, worker, lease_now)
+  local _, _, token, count, at = struct.unpack('>I8I6c16H', answer)
   local out = {}
   for from = at + count, #answer, 16 do
     local id = string.sub(answer, from, from + 15)
@@ -25,5 +34,5 @@ local function repeat_answer(s, answer, lease_now)
     end
   end
   save(s)
-  return { string.sub(answer, at, at + count - 1), s.now, next_due(s, earliest_due(s)), out }
+  return { string.sub(answer, at, at + count - 1), s.now, next_due(s, claims and earliest_due(s)), out }
 end

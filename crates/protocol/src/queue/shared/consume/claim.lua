@@ -41,14 +41,14 @@ local function looked_at(s, raw)
 end
 
 -- Claims one batch of one priority; returns true when the claim is complete.
-local function claim_some(s, index, limit, lease, out, gone, later)
-  local horizon = '+inf'
-  horizon = text(s.now) -- guard: queue_never_early
-  local found = redis.call('ZRANGEBYSCORE', index, '-inf', horizon, 'WITHSCORES', 'LIMIT', '0', text(limit))
-  local keys = {}
-  for at = 1, #found, 2 do keys[#keys + 1] = s.job .. found[at] end
+local function claim_some(s, priority, limit, lease, out, gone, later)
+  local horizon, keys = math.huge, {}
+  horizon = s.now -- guard: queue_never_early
+  -- With those after them that markers may be left for.
+  local found = redis.call('ZRANGE', s.due[priority], '0', text(limit + MARKERS_MAX - 1), 'WITHSCORES')
+  while #keys < limit and #found > 2 * #keys and tonumber(found[2 * #keys + 2]) <= horizon do keys[#keys + 1] = s.job .. found[2 * #keys + 1] end
   local records = lease.fits and #keys > 0 and redis.call('MGET', unpack(keys))
-  for at = 1, #found, 2 do
+  for at = 1, 2 * #keys, 2 do
     local id, key, raw, size = found[at], keys[(at + 1) / 2], nil, 0
     if records then raw = records[(at + 1) / 2] else raw, size = looked_up(key) end
     local is_job, late, level = looked_at(s, raw)
@@ -70,15 +70,17 @@ local function claim_some(s, index, limit, lease, out, gone, later)
       end
     end
   end
+  if #later == 0 then s.left[priority] = left_of(s, found, 2 * #keys) end
   return false, limit
 end
 
 -- Claims from one priority; returns true when the claim is complete.
-local function claim_from(s, index, limit, lease, out)
+local function claim_from(s, priority, limit, lease, out)
+  local index = s.due[priority]
   while limit > 0 do
     local gone, later, over = {}, {}, nil
     lease.leased = {}
-    over, limit = claim_some(s, index, limit, lease, out, gone, later)
+    over, limit = claim_some(s, priority, limit, lease, out, gone, later)
     -- Before they leave the index: if that fails, no job is in none.
     if #lease.leased > 0 then redis.call('ZADD', s.leased, unpack(lease.leased)) end
     if #gone > 0 then redis.call('ZREM', index, unpack(gone)) end
