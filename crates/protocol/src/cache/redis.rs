@@ -17,7 +17,7 @@ use std::time::Duration;
 
 scripts! {
     /// The scripts of the cache, to be loaded on every epoch.
-    pub const SCRIPTS in "";
+    pub const SCRIPTS in "", "scripts/";
     library "cache" of ["header", "entry"];
 
     // Rejected as a whole by a Redis server that is out of memory.

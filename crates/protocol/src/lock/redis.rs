@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 scripts! {
     /// All scripts of this module, to be loaded on every epoch.
-    pub(crate) const SCRIPTS in "";
+    pub(crate) const SCRIPTS in "", "scripts/";
     library "lock" of ["record"];
 
     // Rejected as a whole by a Redis server that is out of memory.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 scripts! {
     /// The scripts of process reports.
-    pub const SCRIPTS in "";
+    pub const SCRIPTS in "", "scripts/";
     library "process" of [];
 
     static REPORT = "report-2", "", [];

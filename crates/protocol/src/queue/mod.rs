@@ -1,18 +1,22 @@
 //! The delay queue: jobs that run at or after their due time, at least once. docs/spec/queue.md is the specification.
 
-pub mod check;
+mod backend;
+pub(crate) mod check;
 pub mod error;
-pub mod grow;
 pub mod job;
-pub mod memory;
+mod memory;
 pub mod record;
 pub mod redis;
 pub mod register;
+mod shard;
 pub mod steps;
 pub mod topology;
+mod wire;
 
 pub use crate::retry_delay;
+pub use backend::QueueBackend;
+pub use check::NOTE_BYTES_MAX;
 pub use error::QueueError;
 pub use memory::MemoryQueue;
 pub use redis::RedisQueue;
-pub use steps::QueueSteps;
+pub use steps::grow;

@@ -16,7 +16,7 @@ use tokio::sync::OnceCell;
 
 scripts! {
     /// All scripts, to be loaded on every epoch.
-    pub(crate) const SCRIPTS in "../";
+    pub(crate) const SCRIPTS in "../", "scripts/";
     library "redlock" of ["record"];
 
     static ACQUIRE = ("shared/member.lua") "redlock-acquire-4" from "../scripts/acquire-3.lua", "", ["record"];

@@ -12,7 +12,7 @@ use evenkeel_link::{Link, Token};
 
 scripts! {
     /// All scripts, to be loaded on every epoch.
-    pub(crate) const SCRIPTS in "";
+    pub(crate) const SCRIPTS in "", "scripts/";
     library "pool" of ["pool", "queue"];
 
     // Rejected as a whole by a Redis server that is out of memory.

@@ -1,12 +1,6 @@
 //! Large calls use a dedicated connection, so that small calls do not wait behind them, with a time-out that grows with their size.
 
-use super::call;
-use super::reply::{self, JobReply};
-use super::{RedisQueue, scripts};
 use crate::args::Args;
-use crate::queue::error::QueueError;
-use crate::queue::job::JobId;
-use crate::queue::steps::{Looked, Shard};
 use evenkeel_link::support::guard;
 use evenkeel_link::{Blocking, Link, LinkError, Script};
 use redis::{Cmd, Value};
@@ -33,7 +27,7 @@ type Call<'a> = Pin<Box<dyn Future<Output = Result<Value, LinkError>> + Send + '
 /// recursion limit.
 trait Connection: Send + Sync {
     fn command<'a>(&'a mut self, cmd: &'a Cmd, bytes: u64) -> Call<'a>;
-    fn run<'a>(&'a mut self, script: &'static Script, shard: &'a Shard, args: &'a Args, bytes: u64) -> Call<'a>;
+    fn run<'a>(&'a mut self, script: &'static Script, key: &'a [u8], args: &'a Args, bytes: u64) -> Call<'a>;
     fn is_open(&self) -> bool;
 }
 
@@ -42,10 +36,8 @@ impl Connection for Blocking {
         Box::pin(Self::command(self, cmd, timeout_for(bytes)))
     }
 
-    fn run<'a>(&'a mut self, script: &'static Script, shard: &'a Shard, args: &'a Args, bytes: u64) -> Call<'a> {
-        Box::pin(
-            async move { Self::run(self, script, &[shard.tag().as_bytes()], &args.slices(), timeout_for(bytes)).await },
-        )
+    fn run<'a>(&'a mut self, script: &'static Script, key: &'a [u8], args: &'a Args, bytes: u64) -> Call<'a> {
+        Box::pin(async move { Self::run(self, script, &[key], &args.slices(), timeout_for(bytes)).await })
     }
 
     fn is_open(&self) -> bool {
@@ -70,12 +62,12 @@ impl Bulk {
         &self,
         link: &Link,
         script: &'static Script,
-        shard: &Shard,
+        key: &[u8],
         args: &Args,
         bytes: u64,
     ) -> Result<Value, LinkError> {
         let mut place = self.0.lock().await;
-        open(&mut place, link).await?.run(script, shard, args, bytes).await
+        open(&mut place, link).await?.run(script, key, args, bytes).await
     }
 }
 
@@ -106,32 +98,6 @@ pub(crate) fn parts<T>(items: &[T], bytes: impl Fn(&T) -> usize) -> Vec<&[T]> {
     }
     parts.push(&items[begin..]);
     parts
-}
-
-/// Reads some jobs whole, in as many calls as their size requires.
-pub(crate) async fn jobs(queue: &RedisQueue, shard: &Shard, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
-    let mut found: Vec<Looked> = vec![Ok(None); ids.len()];
-    let mut left: Vec<usize> = (0..ids.len()).collect();
-    while !left.is_empty() {
-        let asked: Vec<JobId> = left.iter().map(|place| ids[*place]).collect();
-        let answers = reply::jobs(queue.run(&scripts::JOB, shard, call::jobs(&asked, false)).await?)?;
-        let mut later = Vec::new();
-        for (place, answer) in left.into_iter().zip(answers) {
-            match answer {
-                JobReply::Looked(looked) => found[place] = looked,
-                JobReply::Left(size) if size > SHARED_BYTES_MAX as u64 => {
-                    let args = call::jobs(&[ids[place]], true);
-                    let alone = queue.bulk.run(&queue.link, &scripts::JOB, shard, &args, size).await?;
-                    if let Some(JobReply::Looked(looked)) = reply::jobs(alone)?.pop() {
-                        found[place] = looked;
-                    }
-                }
-                JobReply::Left(_) => later.push(place),
-            }
-        }
-        left = later;
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

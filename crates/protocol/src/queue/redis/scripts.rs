@@ -2,7 +2,7 @@
 
 scripts! {
     /// All scripts, to be loaded on every epoch.
-    pub const SCRIPTS in "../";
+    pub const SCRIPTS in "../", "steps/";
     library "queue" of [
         "shard", "record", "consume/lease", "place", "end", "notes", "preview", "wake", "accept", "grow", "leaving",
         "consume/settle", "consume/suspects", "consume/claim", "consume/answer", "consume/silent",
@@ -18,7 +18,7 @@ scripts! {
     pub(crate) static AMEND = "amend-1" in "operate", "", ["shard", "record", "place", "notes"];
     pub(crate) static RECEIVE = "receive-1" in "grow", "", ["shard", "record", "wake"];
     pub(crate) static SWEEP = "sweep-1" in "operate", "", [];
-    pub(crate) static GROWN = "grown-1" in "grow", "", [];
+    pub(crate) static GROWN = "grown-1" from "../grown-1.lua", "", [];
 
     // Consumers must be able to drain a queue when Redis is out of memory.
     pub(crate) static SETTLE_AND_CLAIM = "settle_and_claim-1" in "consume", "allow-oom",
@@ -44,7 +44,7 @@ scripts! {
     pub(crate) static LIST = "list-1" in "look", "no-writes", ["shard"];
     pub(crate) static PREVIEWS = "previews-1" in "look", "no-writes", ["shard", "record", "place", "preview"];
     pub(crate) static POSITION = "position-1" in "look", "no-writes", ["shard", "record", "place", "preview"];
-    pub(crate) static TYPES = "types-1" in "look", "no-writes", ["shard"];
+    pub(crate) static TYPES = "types-1" from "types-1.lua", "no-writes", ["shard"];
     pub(crate) static STATS = "stats-1" in "look", "no-writes", ["shard", "wake"];
     pub(crate) static LEAVING = "leaving-1" in "grow", "no-writes", ["shard"];
 }

@@ -3,7 +3,7 @@
 
 use super::RedisQueue;
 use crate::queue::error::QueueError;
-use crate::queue::steps::{Enqueued, ITEMS_MAX, NewJob, Shard};
+use crate::queue::steps::{Enqueue, Enqueued, ITEMS_MAX, NewJob, Shard};
 use evenkeel_link::LinkError;
 use evenkeel_link::support::guard;
 use parking_lot::Mutex;
@@ -58,7 +58,7 @@ struct Turn {
 pub(crate) async fn enqueue(queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Answer {
     match queue.senders.join(queue, shard, job)? {
         Position::First(_turn) => {
-            let answers = queue.enqueue_in_one_call(shard, std::slice::from_ref(job)).await?;
+            let answers = Enqueue::in_one_call(queue, shard, std::slice::from_ref(job)).await?;
             answers.first().copied().ok_or(QueueError::Link(LinkError::BROKEN))
         }
         // The sender is dropped only if the runtime that ran the call was shut down.
@@ -113,7 +113,7 @@ impl Senders {
 impl Turn {
     async fn send(self, batch: Vec<Waiting>) {
         let (jobs, answers): (Vec<NewJob>, Vec<_>) = batch.into_iter().map(|next| (next.job, next.answer)).unzip();
-        match self.queue.enqueue_in_one_call(&self.shard, &jobs).await {
+        match Enqueue::in_one_call(&self.queue, &self.shard, &jobs).await {
             Ok(results) => answers.into_iter().zip(results).for_each(|(answer, result)| _ = answer.send(Ok(result))),
             Err(error) => answers.into_iter().for_each(|answer| _ = answer.send(Err(error.clone()))),
         }

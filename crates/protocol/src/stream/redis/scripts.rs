@@ -2,7 +2,7 @@
 
 scripts! {
     /// All scripts, to be loaded on every epoch.
-    pub const SCRIPTS in "../";
+    pub const SCRIPTS in "../", "scripts/";
     library "stream" of ["log", "producers", "group", "delivery", "outcome", "read"];
 
     // Rejected as a whole by a Redis server that is out of memory, because they need memory.
