@@ -15,9 +15,9 @@ use evenkeel_link::clock::{Clock, UnixMs};
 use evenkeel_link::support::guard;
 use evenkeel_link::support::ms;
 use evenkeel_protocol::codec::{Codec, encode};
-use evenkeel_protocol::queue::error::QueueError;
 #[cfg(feature = "testing")]
-use evenkeel_protocol::queue::grow::GrowSteps;
+use evenkeel_protocol::queue::QueueBackend;
+use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::register::TopicRecord;
 #[cfg(feature = "testing")]
@@ -201,7 +201,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
 
     /// For test suites: the steps of this queue and the shard of a job, to act as another program on the same store.
     #[cfg(feature = "testing")]
-    pub fn steps(&self, id: &JobId) -> (Arc<dyn GrowSteps>, Shard) {
+    pub fn steps(&self, id: &JobId) -> (QueueBackend, Shard) {
         let shards = self.core.router.shards();
         (self.core.store.steps(), shards.at(shards.of(*id)).clone())
     }

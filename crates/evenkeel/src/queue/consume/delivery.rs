@@ -5,7 +5,7 @@ use crate::queue::store::QueueStore;
 use bytes::Bytes;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, JobId, Note};
-use evenkeel_protocol::queue::steps::{Receipt, Shard};
+use evenkeel_protocol::queue::steps::{Progress, Receipt, Shard};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -91,7 +91,7 @@ impl<T> Delivery<T> {
     /// [`QueueError::Link`]: the note may not have been stored; repeating the call is idempotent.
     pub async fn progress(&self, note: impl AsRef<[u8]> + Send) -> Result<bool, QueueError> {
         let note = Bytes::copy_from_slice(note.as_ref());
-        self.held.store.progress(&self.held.shard, &self.held.receipt, note).await
+        self.held.store.run(&self.held.shard, &Progress { receipt: self.held.receipt, progress: note }).await
     }
 
     /// The last [`progress`](Self::progress) note of earlier attempts.

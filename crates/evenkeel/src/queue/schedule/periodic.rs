@@ -201,7 +201,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         let ask = |shard: Shard, ticks: Vec<Tick>| async move {
             let mut answers = Vec::new();
             for tick in &ticks {
-                answers.push(store.tick(&shard, tick).await?);
+                answers.push(store.run(&shard, tick).await?);
             }
             Ok(answers)
         };

@@ -5,7 +5,7 @@ use crate::queue::queue::Queue;
 use bytes::Bytes;
 use evenkeel_link::clock::UnixMs;
 use evenkeel_link::support::ms;
-use evenkeel_protocol::queue::check::{self, NOTE_BYTES_MAX};
+use evenkeel_protocol::queue::NOTE_BYTES_MAX;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{JobId, JobSpec, Note, Priority, Retention, Retries, Unique, UniqueKey};
 use evenkeel_protocol::queue::retry_delay::RetryDelay;
@@ -190,7 +190,7 @@ impl<'a, T: Send + Sync + 'static> JobBuilder<'a, T> {
         };
         let job = NewJob { id, when: self.when, spec };
         // A row or an outbox must not accept a job that the store would always reject.
-        check::new_jobs(std::slice::from_ref(&job))?;
+        job.check()?;
         Ok(job)
     }
 }

@@ -5,8 +5,7 @@ use crate::queue::store::queues::Queues;
 use evenkeel_link::support::{guard, ms};
 use evenkeel_link::{Blocking, Link, LinkError};
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::redis::RedisQueue;
-use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard};
+use evenkeel_protocol::queue::steps::{Enqueue, Enqueued, Shard};
 use redis::Value;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -20,7 +19,7 @@ pub(crate) async fn enqueue(
     queues: &Queues,
     link: &Link,
     shard: &Shard,
-    jobs: &[NewJob],
+    enqueue: &Enqueue,
     durability: Durability,
 ) -> Result<(Vec<Enqueued>, Option<(u32, u32)>), QueueError> {
     let (wait, timeout, required) = wait_for(durability);
@@ -29,7 +28,7 @@ pub(crate) async fn enqueue(
         Some(connection) => connection,
         None => link.blocking().await?,
     };
-    let answered = RedisQueue::enqueue_and_wait(&mut connection, shard, jobs, &wait, timeout).await;
+    let answered = enqueue.send_and_wait(&mut connection, shard, &wait, timeout).await;
     *idle = Some(connection);
     let (answers, waited) = answered?;
     let reached = confirmed(&waited)?;

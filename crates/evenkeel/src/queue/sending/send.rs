@@ -9,7 +9,7 @@ use bytes::Bytes;
 use evenkeel_link::support::Backoff;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{JobId, Note};
-use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard};
+use evenkeel_protocol::queue::steps::{Enqueue, Enqueued, NewJob, Shard};
 use parking_lot::Mutex;
 use std::time::Duration;
 
@@ -89,8 +89,9 @@ async fn enqueue<T: Send + Sync + 'static>(
     if let (Durability::Sql, Some(rows)) = (queue.durability_requested(), &core.rows) {
         return Ok((rows.enqueue(&jobs).await?, None));
     }
+    let call = Enqueue(jobs);
     match (queue.durability_requested(), core.store.link()) {
-        (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(&shard, &jobs).await?, None)),
-        (durability, Some(link)) => durable::enqueue(&core.queues, link, &shard, &jobs, durability).await,
+        (Durability::Memory, _) | (_, None) => Ok((core.store.run(&shard, &call).await?, None)),
+        (durability, Some(link)) => durable::enqueue(&core.queues, link, &shard, &call, durability).await,
     }
 }

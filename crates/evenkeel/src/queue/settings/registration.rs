@@ -6,7 +6,7 @@ use crate::queue::store::QueueStore;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::steps::Limits;
+use evenkeel_protocol::queue::steps::{Limits, SetLimits};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -113,7 +113,7 @@ pub(crate) async fn set_limits(store: &QueueStore, limits: Limits, shards: &Shar
     };
     let mut tried = Tried::unless(QueueError::is_retryable);
     for shard in shards.iter() {
-        tried.note(store.set_limits(shard, limits).await)?;
+        tried.note(store.run(shard, &SetLimits(limits)).await)?;
     }
     tried.finish()
 }

@@ -3,11 +3,13 @@
 use super::router::Router;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
-use evenkeel_protocol::queue::steps::{Amend, Amended, Found, Looked, Reschedule, Rescheduled, Revoked, Shard};
+use evenkeel_protocol::queue::steps::{
+    Amend, Amended, Delete, Found, Looked, ReadJobs, Reschedule, Rescheduled, Reschedules, Revoke, Revoked, Shard,
+};
 
 impl Router {
     pub(crate) async fn revoke(&self, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.revoke(&shard, &ids).await };
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.run(&shard, &Revoke(ids)).await };
         self.route(ids, |id| *id, ask, |answer| *answer == Revoked::Unknown).await
     }
 
@@ -16,7 +18,8 @@ impl Router {
     }
 
     pub(crate) async fn reschedule(&self, changes: &[Reschedule]) -> Result<Vec<Rescheduled>, QueueError> {
-        let ask = |shard: Shard, changes: Vec<Reschedule>| async move { self.store.reschedule(&shard, &changes).await };
+        let ask =
+            |shard: Shard, changes: Vec<Reschedule>| async move { self.store.run(&shard, &Reschedules(changes)).await };
         self.route(changes, |change| change.id, ask, |answer| *answer == Rescheduled::Unknown).await
     }
 
@@ -29,7 +32,7 @@ impl Router {
         let ask = |shard: Shard, amends: Vec<Amend>| async move {
             let mut answers = Vec::with_capacity(amends.len());
             for amend in &amends {
-                answers.push(self.store.amend(&shard, amend).await?);
+                answers.push(self.store.run(&shard, amend).await?);
             }
             Ok(answers)
         };
@@ -39,12 +42,12 @@ impl Router {
 
     /// Deletes dead letters; returns for each id whether it was one.
     pub(crate) async fn delete(&self, ids: &[JobId]) -> Result<Vec<bool>, QueueError> {
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.delete(&shard, &ids).await };
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.run(&shard, &Delete(ids)).await };
         self.route(ids, |id| *id, ask, |was_dead| !was_dead).await
     }
 
     pub(crate) async fn jobs(&self, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.run(&shard, &ReadJobs(ids)).await };
         self.route(ids, |id| *id, ask, |looked| matches!(looked, Ok(None))).await
     }
 

@@ -12,7 +12,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::grow::{Close, carry};
 use evenkeel_protocol::queue::job::JobId;
-use evenkeel_protocol::queue::steps::{ITEMS_MAX, Put, PutAnswer, Shard};
+use evenkeel_protocol::queue::steps::{ITEMS_MAX, Put, PutAnswer, Puts, Shard};
 use evenkeel_protocol::queue::topology::Topology;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -103,7 +103,7 @@ impl Router {
             // With equal numbers each shard keeps its limits.
             let close = Close { shards: known.count(), before: known.count(), inherits: None };
             for shard in known.iter() {
-                self.store.close(shard, close).await?;
+                self.store.run(shard, &close).await?;
             }
         }
         Ok(topology)
@@ -147,7 +147,7 @@ impl Router {
     /// # Errors
     /// [`QueueError::Link`]; repeat the call.
     pub(crate) async fn put(&self, puts: &[Put]) -> Result<Vec<PutAnswer>, QueueError> {
-        let ask = |shard: Shard, puts: Vec<Put>| async move { self.store.put(&shard, &puts).await };
+        let ask = |shard: Shard, puts: Vec<Put>| async move { self.store.run(&shard, &Puts(puts)).await };
         let elsewhere = |answer: &PutAnswer| *answer == PutAnswer::Elsewhere;
         let answers = self.route(puts, |put| put.id, ask, elsewhere).await?;
         if answers.iter().any(elsewhere) { Err(no_shard(&self.topic)) } else { Ok(answers) }

@@ -11,7 +11,9 @@ use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Retention};
 use evenkeel_protocol::queue::steps::Head;
-use evenkeel_protocol::queue::steps::{Listed, Put, PutChange, Reschedule, Rescheduled, Revoked, Shard, State};
+use evenkeel_protocol::queue::steps::{
+    Listed, Pause, Put, PutChange, ReadHeads, ReadStats, Reschedule, Rescheduled, Revoked, Shard, State,
+};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -240,10 +242,10 @@ impl JobRows {
         }
         let mut tried = Tried::unless(QueueError::is_retryable);
         for shard in self.router.look().await?.iter() {
-            let stats = tried.note(self.store.stats(shard).await)?;
+            let stats = tried.note(self.store.run(shard, &ReadStats).await)?;
             if stats.is_some_and(|stats| stats.paused_until.is_none()) {
                 tracing::info!(queue = %self.topic, ?shard, "a pause that the store had lost was restored");
-                tried.note(self.store.pause(shard, (until < FOREVER).then_some(until)).await)?;
+                tried.note(self.store.run(shard, &Pause((until < FOREVER).then_some(until))).await)?;
             }
         }
         tried.finish()
@@ -251,7 +253,7 @@ impl JobRows {
 
     /// The states of some jobs in the store.
     pub(super) async fn heads(&self, ids: &[JobId]) -> Result<Vec<Option<Head>>, QueueError> {
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.heads(&shard, &ids).await };
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.run(&shard, &ReadHeads(ids)).await };
         self.router.route(ids, |id| *id, ask, Option::is_none).await
     }
 

@@ -9,7 +9,7 @@ use evenkeel_link::support::{Backoff, crash_point, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{ErrorClass, ErrorNote};
 use evenkeel_protocol::queue::record::encode_error;
-use evenkeel_protocol::queue::steps::{Outcome, Receipt, Shard};
+use evenkeel_protocol::queue::steps::{Outcome, Puts, Receipt, Shard};
 use futures_util::future::BoxFuture;
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ impl JobRows {
         if row.version != version {
             self.metrics.not_started("replaced");
             // A higher version: the store does not have the change yet. A lower one: the database was restored from a backup, and decides.
-            self.store.put(shard, &[self.put_of_row(id, &row)?]).await?;
+            self.store.run(shard, &Puts(vec![self.put_of_row(id, &row)?])).await?;
             return Ok(if row.version > version { Start::Replaced } else { Start::Not(Outcome::Done) });
         }
         if row.is_dead {

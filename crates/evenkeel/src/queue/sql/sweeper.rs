@@ -5,6 +5,7 @@ use super::sweep::{Cursor, Swept};
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
+use evenkeel_protocol::queue::steps::SweepLease;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +38,8 @@ pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
     let (failing, mut has_failed) = (&rows.failing, false);
     loop {
         let shards = rows.router.shards();
-        let lease = rows.store.sweep_lease(shards.at(0), caller.as_bytes(), LEASE_MS).await;
+        let lease =
+            rows.store.run(shards.at(0), &SweepLease { caller: caller.as_bytes().to_vec(), ms: LEASE_MS }).await;
         let is_new = match lease {
             Ok(Some(is_new)) => is_new,
             Ok(None) if guard("sql_sweep_leased") => {

@@ -5,10 +5,8 @@ pub(crate) mod queues;
 use crate::queue::sharding::shards::Shards;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::{Link, LinkState};
+use evenkeel_protocol::queue::QueueBackend;
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::grow::GrowSteps;
-use evenkeel_protocol::queue::memory::MemoryQueue;
-use evenkeel_protocol::queue::redis::RedisQueue;
 use evenkeel_protocol::queue::register::{MemoryTopics, RedisTopics, TopicRegister};
 use evenkeel_protocol::queue::topology::Topology;
 use std::ops::Deref;
@@ -20,38 +18,34 @@ const MEMORY_PREFIX: &str = "evenkeel";
 /// The store of a keel's jobs. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct QueueStore {
-    steps: Arc<dyn GrowSteps>,
+    backend: QueueBackend,
     topics: Arc<dyn TopicRegister>,
-    /// `None`: the jobs are in the memory of this process.
-    link: Option<Link>,
     clock: Clock,
 }
 
-/// Derefs to the steps of the queues.
+/// Derefs to what runs the steps of the queues.
 impl Deref for QueueStore {
-    type Target = dyn GrowSteps;
+    type Target = QueueBackend;
     fn deref(&self) -> &Self::Target {
-        &*self.steps
+        &self.backend
     }
 }
 
 impl QueueStore {
     /// A store in the memory of this process.
     pub(crate) fn memory(clock: Clock) -> Self {
-        let (steps, topics) = (Arc::new(MemoryQueue::new(clock.clone())), Arc::<MemoryTopics>::default());
-        Self { steps, topics, link: None, clock }
+        Self { backend: QueueBackend::memory(clock.clone()), topics: Arc::<MemoryTopics>::default(), clock }
     }
 
     /// A store on the Redis of `link`.
     pub(crate) fn redis(link: Link, clock: Clock) -> Self {
-        let (steps, topics) = (Arc::new(RedisQueue::new(link.clone())), Arc::new(RedisTopics::new(link.clone())));
-        Self { steps, topics, link: Some(link), clock }
+        Self { topics: Arc::new(RedisTopics::new(link.clone())), backend: QueueBackend::redis(link), clock }
     }
 
-    /// The steps, for tests that act as another program on the same store.
+    /// What runs the steps, for tests that act as another program on the same store.
     #[cfg(feature = "testing")]
-    pub(crate) fn steps(&self) -> Arc<dyn GrowSteps> {
-        Arc::clone(&self.steps)
+    pub(crate) fn steps(&self) -> QueueBackend {
+        self.backend.clone()
     }
 
     /// The register of the topics.
@@ -59,29 +53,14 @@ impl QueueStore {
         &*self.topics
     }
 
-    /// The link to Redis, if the jobs are there.
-    pub(crate) fn link(&self) -> Option<&Link> {
-        self.link.as_ref()
-    }
-
     /// Whether the link was shut down: no call is answered any more.
     pub(crate) fn is_closed(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| *link.state().borrow() == LinkState::Closed)
-    }
-
-    /// Whether both are the same store.
-    #[cfg(feature = "sql")]
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        match (&self.link, &other.link) {
-            (None, None) => Arc::ptr_eq(&self.steps, &other.steps),
-            (Some(here), Some(there)) => here.has_store_of(there),
-            _ => false,
-        }
+        self.link().is_some_and(|link| *link.state().borrow() == LinkState::Closed)
     }
 
     /// The estimated time of the store, in ms since 1970.
     pub(crate) fn now_ms(&self) -> u64 {
-        self.link.as_ref().map_or_else(|| self.clock.unix_ms(), Link::server_now_ms)
+        self.link().map_or_else(|| self.clock.unix_ms(), Link::server_now_ms)
     }
 
     /// The prefix of all keys.

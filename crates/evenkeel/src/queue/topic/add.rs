@@ -6,7 +6,7 @@ use bytes::Bytes;
 use evenkeel_protocol::codec::check_encoded;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{JobId, JobSpec, Note, Priority, Retention, Retries};
-use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard, When};
+use evenkeel_protocol::queue::steps::{Enqueue, Enqueued, NewJob, Shard, When};
 use std::time::Duration;
 
 /// A job of unknown type, with a body that is encoded already.
@@ -69,7 +69,7 @@ impl Topic {
             let answer = answers.first().copied();
             return answer.map(|answer| (id, answer)).ok_or_else(no_answer);
         }
-        let ask = |shard: Shard, jobs: Vec<NewJob>| async move { self.store.enqueue(&shard, &jobs).await };
+        let ask = |shard: Shard, jobs: Vec<NewJob>| async move { self.store.run(&shard, &Enqueue(jobs)).await };
         let elsewhere = |answer: &Enqueued| *answer == Enqueued::Elsewhere;
         let job = NewJob { id, when: new.when, spec };
         let answers = self.router.route(&[job], |job| job.id, ask, elsewhere).await?;

@@ -3,10 +3,13 @@
 use super::{JobState, Topic};
 use crate::queue::sharding::shards::{SHARDS_MAX, Shards};
 use evenkeel_link::support::guard;
+use evenkeel_protocol::queue::QueueBackend;
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::grow::{Close, GrowSteps, Item, SendOutcome, TRANSFERS_MAX, carry};
+use evenkeel_protocol::queue::grow::{
+    Close, Item, ReadSchedules, ScanIds, SendItems, SendOutcome, TRANSFERS_MAX, carry,
+};
 use evenkeel_protocol::queue::job::JobId;
-use evenkeel_protocol::queue::steps::{ITEMS_MAX, Shard};
+use evenkeel_protocol::queue::steps::{ITEMS_MAX, List, Shard};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -106,9 +109,9 @@ impl Topic {
                 None
             } else {
                 let close = Close { shards, before, inherits: None };
-                Some(self.store.close(known.at(number % before), close).await?)
+                Some(self.store.run(known.at(number % before), &close).await?)
             };
-            self.store.close(shard, Close { shards, before, inherits }).await?;
+            self.store.run(shard, &Close { shards, before, inherits }).await?;
         }
         Ok(())
     }
@@ -118,14 +121,15 @@ impl Topic {
         grown.running = 0;
         let mut found = 0;
         // Schedules first, because the ticks of a schedule create jobs in its shard.
-        let schedules = self.store.schedules(shard).await?;
+        let schedules = self.store.run(shard, &ReadSchedules).await?;
         let schedules: Vec<Item> = schedules.into_iter().map(Item::Schedule).collect();
         found += self.forward(known, shard, &schedules, grown).await?;
         for state in [JobState::Waiting, JobState::Leased, JobState::Dead] {
             for stored in state.states_in_store() {
                 let mut after = None;
                 loop {
-                    let page = self.store.list(shard, stored, after, ITEMS_MAX).await?;
+                    let list = List { state: stored, newest_first: false, after, limit: ITEMS_MAX };
+                    let page = self.store.run(shard, &list).await?;
                     let Some(last) = page.last() else { break };
                     after = Some(*last);
                     let ids: Vec<JobId> = page.iter().map(|listed| listed.id).collect();
@@ -137,7 +141,7 @@ impl Topic {
         // accepts nothing new of other shards.
         let mut cursor = 0;
         loop {
-            let (ids, next) = self.store.ids(shard, cursor).await?;
+            let (ids, next) = self.store.run(shard, &ScanIds { cursor }).await?;
             for ids in ids.chunks(ITEMS_MAX) {
                 found += self.forward(known, shard, &jobs(ids), grown).await?;
             }
@@ -166,7 +170,7 @@ impl Topic {
         let mut found = 0;
         // Small batches, because a job that is being moved is due in no shard.
         for items in items.chunks(TRANSFERS_MAX) {
-            let given = self.store.send_items(shard, items).await?;
+            let given = self.store.run(shard, &SendItems(items.to_vec())).await?;
             found += given.iter().filter(|given| **given != SendOutcome::No).count();
             grown.moved += count(&given, SendOutcome::Sent);
             grown.running += count(&given, SendOutcome::Leased);
@@ -181,7 +185,7 @@ impl Topic {
 
 /// Delivers all pending batches of one shard while the topic grows, such as those that a killed shard migration has left.
 pub(in crate::queue) async fn carry_left_behind(
-    store: &dyn GrowSteps,
+    store: &QueueBackend,
     known: &Shards,
     shard: &Shard,
 ) -> Result<(), QueueError> {

@@ -46,7 +46,7 @@ use evenkeel_protocol::past::in_seconds;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::register::TopicRecord;
-use evenkeel_protocol::queue::steps::Limits;
+use evenkeel_protocol::queue::steps::{Limits, Pause, Resume};
 use std::fmt;
 use std::sync::Arc;
 
@@ -212,7 +212,7 @@ impl Topic {
         }
         let mut tried = Tried::unless(QueueError::is_retryable);
         for shard in self.router.look().await?.iter() {
-            tried.note(self.store.pause(shard, until).await)?;
+            tried.note(self.store.run(shard, &Pause(until)).await)?;
         }
         tried.finish()
     }
@@ -229,7 +229,7 @@ impl Topic {
         }
         let mut tried = Tried::unless(QueueError::is_retryable);
         for shard in self.router.look().await?.iter() {
-            tried.note(self.store.resume(shard).await)?;
+            tried.note(self.store.run(shard, &Resume).await)?;
         }
         tried.finish()
     }

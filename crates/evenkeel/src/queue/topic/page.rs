@@ -6,7 +6,9 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, JobId, Priority};
 use evenkeel_protocol::queue::record::Unreadable;
-use evenkeel_protocol::queue::steps::{Found, ITEMS_MAX, Listed, PREVIEW_BYTES_MAX, Preview, Shard, State};
+use evenkeel_protocol::queue::steps::{
+    Found, ITEMS_MAX, List, Listed, PREVIEW_BYTES_MAX, Preview, ReadPreviews, Shard, State,
+};
 
 /// The state of jobs in a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,7 +126,9 @@ impl Topic {
         let listed = self.newest(state, before, limit).await?;
         let next = if listed.len() < limit { None } else { listed.last().copied() };
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.previews(&shard, &ids, PREVIEW_BYTES).await };
+        let ask = |shard: Shard, ids: Vec<JobId>| async move {
+            self.store.run(&shard, &ReadPreviews { ids: ids, bytes: PREVIEW_BYTES }).await
+        };
         let found = self.router.route(&ids, |id| *id, ask, Option::is_none).await?;
         let (mut jobs, states) = (Vec::with_capacity(listed.len()), state.states_in_store());
         for (listed, preview) in listed.into_iter().zip(found) {
@@ -157,10 +161,8 @@ impl Topic {
         let mut all = Vec::new();
         for shard in self.router.look().await?.iter() {
             for stored in state.states_in_store() {
-                all.extend(match descends {
-                    true => self.store.newest(shard, stored, from, limit).await?,
-                    false => self.store.list(shard, stored, from, limit).await?,
-                });
+                let list = List { state: stored, newest_first: descends, after: from, limit };
+                all.extend(self.store.run(shard, &list).await?);
             }
         }
         all.sort_unstable_by_key(|listed| (listed.score, listed.id));

@@ -3,9 +3,9 @@
 use super::{JobState, Topic};
 use evenkeel_link::support::Tried;
 use evenkeel_protocol::queue::error::QueueError;
-use evenkeel_protocol::queue::steps::ITEMS_MAX;
 #[cfg(feature = "sql")]
 use evenkeel_protocol::queue::steps::Revoked;
+use evenkeel_protocol::queue::steps::{ITEMS_MAX, Purge, ReadStats};
 
 impl Topic {
     /// Deletes all waiting jobs or all dead letters permanently: as many as there are when it begins, so that the purge of a busy topic
@@ -34,12 +34,12 @@ impl Topic {
         }
         let (mut deleted, mut tried) = (0, Tried::unless(QueueError::is_retryable));
         for shard in self.router.look().await?.iter() {
-            let Some(stats) = tried.note(self.store.stats(shard).await)? else { continue };
+            let Some(stats) = tried.note(self.store.run(shard, &ReadStats).await)? else { continue };
             for stored in state.states_in_store() {
                 let mut left = super::stats::count(&stats, stored);
                 while left > 0 {
                     let limit = usize::try_from(left).unwrap_or(ITEMS_MAX).min(ITEMS_MAX);
-                    let some = tried.note(self.store.purge(shard, stored, limit).await)?.unwrap_or(0);
+                    let some = tried.note(self.store.run(shard, &Purge { state: stored, limit }).await)?.unwrap_or(0);
                     deleted += some;
                     left = left.saturating_sub(some);
                     if some == 0 {

@@ -5,7 +5,9 @@ use bytes::Bytes;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{ErrorClass, JobId, TIME_MS_MAX};
-use evenkeel_protocol::queue::steps::{ITEMS_MAX, Listed, Preview, Redrive, RedriveVerdict, Shard, State};
+use evenkeel_protocol::queue::steps::{
+    ITEMS_MAX, List, Listed, Preview, ReadPreviews, Redrive, RedriveVerdict, Shard, State,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -208,7 +210,7 @@ impl TopicRedrive {
 
     async fn begin(&self, shard: &Shard) -> Result<(u64, Filter, u64), QueueError> {
         let call = Redrive { redrive: self.id, filter: self.stored()?, ids: Vec::new(), delay_ms: 0 };
-        let begun = self.topic.store.redrive(shard, &call).await?;
+        let begun = self.topic.store.run(shard, &call).await?;
         let refused = |why: String| {
             QueueError::Invalid(format!(
                 "topic {}: a redrive of this name began with {why}; nothing was redriven. Continue it as it began, or choose another name",
@@ -253,7 +255,12 @@ impl TopicRedrive {
             }
             let listed = match &named {
                 Some(named) => page_after(named, after, page),
-                None => self.topic.store.list(shard, State::Dead, after, page).await?,
+                None => {
+                    self.topic
+                        .store
+                        .run(shard, &List { state: State::Dead, newest_first: false, after, limit: page })
+                        .await?
+                }
             };
             let Some(last) = listed.last() else { return Ok(()) };
             after = Some(*last);
@@ -277,7 +284,7 @@ impl TopicRedrive {
         let ids: Vec<JobId> = ids.iter().copied().collect();
         let mut named = Vec::new();
         for ids in ids.chunks(ITEMS_MAX) {
-            let previews = self.topic.store.previews(shard, ids, 1).await?;
+            let previews = self.topic.store.run(shard, &ReadPreviews { ids: ids.to_vec(), bytes: 1 }).await?;
             named.extend(ids.iter().zip(previews).filter_map(|(id, preview)| match preview {
                 Some(Preview::Live { state: State::Dead, score, .. }) => Some(Listed { score, id: *id }),
                 Some(Preview::Unreadable(_)) => Some(Listed { score: 0, id: *id }),
@@ -303,7 +310,7 @@ impl TopicRedrive {
             None => ids,
         };
         let call = Redrive { redrive: self.id, filter: Bytes::new(), ids, delay_ms };
-        let verdicts = self.topic.store.redrive(shard, &call).await?.verdicts;
+        let verdicts = self.topic.store.run(shard, &call).await?.verdicts;
         #[cfg(feature = "sql")]
         if let Some(rows) = &self.topic.rows {
             let left = call.ids.iter().zip(&verdicts).filter(|(id, verdict)| {

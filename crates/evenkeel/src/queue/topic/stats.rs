@@ -3,7 +3,7 @@
 use super::Topic;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::State;
-use evenkeel_protocol::queue::steps::{Stats, Totals};
+use evenkeel_protocol::queue::steps::{ReadStats, Stats, Totals};
 
 /// The statistics of a topic and of each of its shards. The shards are read one after the other.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +81,7 @@ impl Topic {
         let known = self.router.look().await?;
         let mut shards = Vec::with_capacity(usize::from(known.count()));
         for shard in known.iter() {
-            shards.push(self.store.stats(shard).await?);
+            shards.push(self.store.run(shard, &ReadStats).await?);
         }
         Ok(TopicStats {
             total: shards.iter().fold(Stats::default(), |sum, shard| add(&sum, shard)),

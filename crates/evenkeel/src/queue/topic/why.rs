@@ -3,7 +3,9 @@
 use super::Topic;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, ErrorNote, Job, JobId};
-use evenkeel_protocol::queue::steps::{JobPosition, PREVIEW_BYTES_MAX, PUT_OFF_MS, Preview, Shard, State};
+use evenkeel_protocol::queue::steps::{
+    JobPosition, PREVIEW_BYTES_MAX, PUT_OFF_MS, Preview, ReadPosition, Shard, State,
+};
 use std::fmt;
 use std::time::Duration;
 
@@ -219,7 +221,7 @@ impl Topic {
         let ask = |shard: Shard, ids: Vec<JobId>| async move {
             let mut answers = Vec::with_capacity(ids.len());
             for id in ids {
-                answers.push(self.store.position(&shard, id, PREVIEW_BYTES_MAX).await?);
+                answers.push(self.store.run(&shard, &ReadPosition { id, bytes: PREVIEW_BYTES_MAX }).await?);
             }
             Ok(answers)
         };

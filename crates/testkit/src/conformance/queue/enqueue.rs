@@ -4,7 +4,9 @@ use super::rig::{Consumer, Rig, job};
 use anyhow::Result;
 use evenkeel::queue::QueueError;
 use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Retention, Retries, Unique, UniqueKey};
-use evenkeel_protocol::queue::steps::{Enqueued, ITEMS_MAX, Limits, NewJob, Outcome, QueueSteps, When};
+use evenkeel_protocol::queue::steps::{
+    Enqueue, Enqueued, ITEMS_MAX, Limits, NewJob, Outcome, ReadStats, Revoke, SetLimits, When,
+};
 
 fn retained(name: &str) -> NewJob {
     NewJob { spec: JobSpec { retention: Retention::AfterEnd(60_000), ..job(name).spec }, ..job(name) }
@@ -16,7 +18,7 @@ fn unique(name: &str, key: &str) -> NewJob {
 }
 
 /// A sender that never saw the answer sends again: while the job waits, runs, is dead, and for a while after it is done.
-pub async fn enqueue_with_caller_id_is_idempotent<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn enqueue_with_caller_id_is_idempotent(rig: &Rig) -> Result<()> {
     let welcome = retained("welcome/42");
     assert_eq!(rig.enqueue(welcome.clone()).await?, Enqueued::Created);
     assert_eq!(rig.enqueue(welcome.clone()).await?, Enqueued::Duplicate);
@@ -36,19 +38,19 @@ pub async fn enqueue_with_caller_id_is_idempotent<Q: QueueSteps>(rig: &Rig<Q>) -
 }
 
 /// No sender uses a generated id again, so nothing of the job is kept.
-pub async fn finished_job_without_id_leaves_no_key_behind<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn finished_job_without_id_leaves_no_key_behind(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let delivered = rig.claim_one(&mut consumer).await?;
     rig.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
     assert_eq!(rig.queue.job(&rig.shard, delivered.receipt.id).await?, None);
-    let stats = rig.queue.stats(&rig.shard).await?;
+    let stats = rig.run(&ReadStats).await?;
     assert_eq!((stats.bytes, stats.leased, stats.totals.done), (0, 0, 1));
     Ok(())
 }
 
 /// (asynq #275, #492) Locks that outlived their job blocked the next one: a revoked job frees its key at once.
-pub async fn unique_key_deduplicates_within_its_window<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn unique_key_deduplicates_within_its_window(rig: &Rig) -> Result<()> {
     let first = unique("first", "invoice/7");
     rig.given(std::slice::from_ref(&first)).await?;
     assert_eq!(rig.enqueue(unique("second", "invoice/7")).await?, Enqueued::Taken(first.id));
@@ -56,16 +58,16 @@ pub async fn unique_key_deduplicates_within_its_window<Q: QueueSteps>(rig: &Rig<
     rig.time.advance(60_000).await?;
     let third = unique("third", "invoice/7");
     assert_eq!(rig.enqueue(third.clone()).await?, Enqueued::Created);
-    rig.queue.revoke(&rig.shard, &[third.id]).await?;
+    rig.run(&Revoke(vec![third.id])).await?;
     assert_eq!(rig.enqueue(unique("fourth", "invoice/7")).await?, Enqueued::Created);
     // The first job's end does not free a key that is another's by now.
-    rig.queue.revoke(&rig.shard, &[first.id]).await?;
+    rig.run(&Revoke(vec![first.id])).await?;
     assert_eq!(rig.enqueue(unique("fifth", "invoice/7")).await?, Enqueued::Taken(job("fourth").id));
     Ok(())
 }
 
 /// (asynq) The unique lock was taken before the id was checked, and stayed taken by a job that never came to be.
-pub async fn rejected_id_leaves_the_unique_key_free<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn rejected_id_leaves_the_unique_key_free(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     assert_eq!(rig.enqueue(unique("a", "k")).await?, Enqueued::Duplicate);
     assert_eq!(rig.enqueue(unique("b", "k")).await?, Enqueued::Created);
@@ -73,9 +75,9 @@ pub async fn rejected_id_leaves_the_unique_key_free<Q: QueueSteps>(rig: &Rig<Q>)
 }
 
 /// Limits count waiting and running jobs, and the bytes of all; jobs above the limit are rejected one by one.
-pub async fn full_topic_rejects_job_by_job<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
-    rig.queue.set_limits(&rig.shard, Limits { jobs_max: Some(2), bytes_max: None }).await?;
-    let answers = rig.queue.enqueue(&rig.shard, &[job("a"), job("a"), job("b"), job("c")]).await?;
+pub async fn full_topic_rejects_job_by_job(rig: &Rig) -> Result<()> {
+    rig.run(&SetLimits(Limits { jobs_max: Some(2), bytes_max: None })).await?;
+    let answers = rig.run(&Enqueue(vec![job("a"), job("a"), job("b"), job("c")])).await?;
     assert_eq!(answers, [Enqueued::Created, Enqueued::Duplicate, Enqueued::Created, Enqueued::Full]);
     let mut consumer = Consumer::default();
     let delivered = rig.claim_one(&mut consumer).await?;
@@ -83,15 +85,15 @@ pub async fn full_topic_rejects_job_by_job<Q: QueueSteps>(rig: &Rig<Q>) -> Resul
     rig.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
     assert_eq!(rig.enqueue(job("c")).await?, Enqueued::Created);
 
-    let bytes = rig.queue.stats(&rig.shard).await?.bytes;
-    rig.queue.set_limits(&rig.shard, Limits { jobs_max: None, bytes_max: Some(bytes + 41) }).await?;
+    let bytes = rig.run(&ReadStats).await?.bytes;
+    rig.run(&SetLimits(Limits { jobs_max: None, bytes_max: Some(bytes + 41) })).await?;
     assert_eq!(rig.enqueue(job("de")).await?, Enqueued::Full);
     assert_eq!(rig.enqueue(job("d")).await?, Enqueued::Created);
     Ok(())
 }
 
 /// (A1) An option for one message was written into the queue, and silently changed every later message.
-pub async fn job_options_apply_to_one_job_only<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_options_apply_to_one_job_only(rig: &Rig) -> Result<()> {
     let special = JobSpec {
         retries: Retries::Limited(0),
         late_ms_max: Some(1_000),
@@ -109,13 +111,13 @@ pub async fn job_options_apply_to_one_job_only<Q: QueueSteps>(rig: &Rig<Q>) -> R
 }
 
 /// (A6, BullMQ #422) Scripts without a bound froze Redis, or failed at 8,000 items: a step takes 500 and says so.
-pub async fn step_accepts_at_most_five_hundred_items<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn step_accepts_at_most_five_hundred_items(rig: &Rig) -> Result<()> {
     let jobs: Vec<NewJob> = (0..=ITEMS_MAX).map(|number| job(&number.to_string())).collect();
-    let refused = rig.queue.enqueue(&rig.shard, &jobs).await;
+    let refused = rig.run(&Enqueue(jobs.clone())).await;
     assert!(matches!(refused, Err(QueueError::TooMany { items: 501, limit: 500 })), "{refused:?}");
     rig.given(&jobs[..ITEMS_MAX]).await?;
     let mut consumer = Consumer::default();
-    let refused = rig.queue.settle_and_claim(&rig.shard, &consumer.call(ITEMS_MAX + 1)).await;
+    let refused = rig.run(&consumer.call(ITEMS_MAX + 1)).await;
     assert!(matches!(refused, Err(QueueError::TooMany { .. })), "{refused:?}");
     let deliveries = rig.claim(&mut consumer, ITEMS_MAX).await?;
     assert_eq!(deliveries.len(), ITEMS_MAX);
@@ -124,7 +126,7 @@ pub async fn step_accepts_at_most_five_hundred_items<Q: QueueSteps>(rig: &Rig<Q>
     call.settlements = settlements;
     rig.settle_and_claim(&call).await?;
     let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
-    assert!(rig.queue.revoke(&rig.shard, &ids).await.is_err());
-    assert_eq!(rig.queue.stats(&rig.shard).await?.totals.done, 500);
+    assert!(rig.run(&Revoke(ids)).await.is_err());
+    assert_eq!(rig.run(&ReadStats).await?.totals.done, 500);
     Ok(())
 }

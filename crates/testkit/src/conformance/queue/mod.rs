@@ -23,7 +23,7 @@ pub use rig::{Consumer, Rig, job, plain};
 pub use tick::*;
 
 /// Makes a test of every function of the suite: `queue_suite!(rig)`, where `rig` is an async function that answers
-/// `anyhow::Result<Rig<_>>`.
+/// `anyhow::Result<Rig>`.
 #[macro_export]
 macro_rules! queue_suite {
     ($rig:path) => {

@@ -7,12 +7,13 @@ use evenkeel_protocol::queue::job::{
     End, ErrorClass, ErrorNote, JobSpec, Note, Priority, Retention, Retries, Unique, UniqueKey,
 };
 use evenkeel_protocol::queue::steps::{
-    Enqueued, Outcome, Put, PutAnswer, PutChange, QueueSteps, Restored, Revoked, State, Verdict, When,
+    Enqueued, List, Outcome, Put, PutAnswer, PutChange, Puts, ReadStats, Restored, Revoke, Revoked, State, Verdict,
+    When,
 };
 
-async fn put<Q: QueueSteps>(rig: &Rig<Q>, version: u64, change: PutChange) -> Result<PutAnswer> {
+async fn put(rig: &Rig, version: u64, change: PutChange) -> Result<PutAnswer> {
     let put = Put { id: job("reminder").id, version, change };
-    Ok(rig.queue.put(&rig.shard, &[put]).await?[0])
+    Ok(rig.run(&Puts(vec![put])).await?[0])
 }
 
 fn due(delay_ms: u64, body: &'static [u8]) -> PutChange {
@@ -23,7 +24,7 @@ fn due(delay_ms: u64, body: &'static [u8]) -> PutChange {
 const WITHDRAWN: PutChange = PutChange::Withdraw(Retention::UntilForgotten);
 
 /// A relay that replayed yesterday's enqueue undid today's reschedule.
-pub async fn newest_version_wins<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn newest_version_wins(rig: &Rig) -> Result<()> {
     let id = job("reminder").id;
     assert_eq!(put(rig, 2, due(5_000, b"v2")).await?, PutAnswer::Applied);
     assert_eq!(put(rig, 1, due(0, b"v1")).await?, PutAnswer::Superseded);
@@ -43,24 +44,24 @@ pub async fn newest_version_wins<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
     rig.time.advance(365 * 24 * 3_600_000).await?;
     assert_eq!(put(rig, 5, due(0, b"v5")).await?, PutAnswer::Applied, "done, and recorded until it is forgotten");
     assert!(rig.claimable(10).await?.is_empty());
-    assert!(rig.queue.put(&rig.shard, &[Put { id, version: 0, change: WITHDRAWN }]).await.is_err());
+    assert!(rig.run(&Puts(vec![Put { id, version: 0, change: WITHDRAWN }])).await.is_err());
     Ok(())
 }
 
 /// The revocation overtook the enqueue it revokes.
-pub async fn withdrawal_before_its_job_prevents_the_job<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn withdrawal_before_its_job_prevents_the_job(rig: &Rig) -> Result<()> {
     let id = job("reminder").id;
     assert_eq!(put(rig, 2, WITHDRAWN).await?, PutAnswer::Applied);
     assert_eq!(put(rig, 1, due(0, b"v1")).await?, PutAnswer::Superseded);
     assert!(rig.claimable(10).await?.is_empty());
     assert_eq!(rig.enqueue(job("reminder")).await?, Enqueued::Ended(End::Revoked));
-    assert_eq!(rig.queue.revoke(&rig.shard, &[id]).await?, [Revoked::Revoked]);
+    assert_eq!(rig.run(&Revoke(vec![id])).await?, [Revoked::Revoked]);
     Ok(())
 }
 
 /// The newer version is a new job: it is neither lost behind the running delivery nor changed by the late settlement of that
 /// delivery.
-pub async fn newer_version_supersedes_a_running_job<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn newer_version_supersedes_a_running_job(rig: &Rig) -> Result<()> {
     let id = job("reminder").id;
     let unique = Unique { key: UniqueKey::new(b"k"), window_ms: 60_000 };
     let mut enqueued = job("reminder");
@@ -76,14 +77,14 @@ pub async fn newer_version_supersedes_a_running_job<Q: QueueSteps>(rig: &Rig<Q>)
     let second = rig.claim_one(&mut consumer).await?;
     assert!(second.receipt.fence > running.receipt.fence);
     assert_eq!(put(rig, 2, WITHDRAWN).await?, PutAnswer::Applied);
-    assert_eq!(rig.queue.revoke(&rig.shard, &[id]).await?, [Revoked::RevokedAfterLeaseExpiry]);
+    assert_eq!(rig.run(&Revoke(vec![id])).await?, [Revoked::RevokedAfterLeaseExpiry]);
     assert_eq!(rig.settle(&mut consumer, second.receipt, Outcome::Released).await?, Verdict::Lost);
     // A put also replaces a dead letter.
     assert_eq!(put(rig, 3, due(0, b"v3")).await?, PutAnswer::Applied);
     rig.kill(&mut consumer).await?;
     assert_eq!(put(rig, 4, due(0, b"v4")).await?, PutAnswer::Applied);
     assert_eq!(rig.claimable(10).await?, ["v4"]);
-    let stats = rig.queue.stats(&rig.shard).await?;
+    let stats = rig.run(&ReadStats).await?;
     assert_eq!((stats.leased, stats.dead), (1, 0));
     // The key of the job that was replaced is free.
     let mut other = job("other");
@@ -93,7 +94,7 @@ pub async fn newer_version_supersedes_a_running_job<Q: QueueSteps>(rig: &Rig<Q>)
 }
 
 /// Lua's numbers are exact to 2^53; versions that a database counts may be larger.
-pub async fn versions_above_lua_numbers_are_compared_exactly<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn versions_above_lua_numbers_are_compared_exactly(rig: &Rig) -> Result<()> {
     let large = (1 << 53) + 1;
     assert_eq!(put(rig, large, due(0, b"newer")).await?, PutAnswer::Applied);
     assert_eq!(put(rig, large - 1, due(0, b"older")).await?, PutAnswer::Superseded);
@@ -105,21 +106,21 @@ pub async fn versions_above_lua_numbers_are_compared_exactly<Q: QueueSteps>(rig:
 
 /// The version that replaced a job forgot the fence of its last delivery: with a clock that had been set back, the next delivery's
 /// fence was lower, and SQL refused the writes of the only worker that had the job. Found by the model and the scripts side by side.
-pub async fn newer_version_keeps_the_fence<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn newer_version_keeps_the_fence(rig: &Rig) -> Result<()> {
     let put = |version| Put { id: job("a").id, version, change: PutChange::Job(When::In(0), Box::new(job("a").spec)) };
-    rig.queue.put(&rig.shard, &[put(1)]).await?;
+    rig.run(&Puts(vec![put(1)])).await?;
     let mut consumer = Consumer::default();
     let first = rig.claim_one(&mut consumer).await?.receipt;
     rig.settle(&mut consumer, first, Outcome::Released).await?;
     rig.time.set_back(60_000).await?;
-    rig.queue.put(&rig.shard, &[put(2)]).await?;
+    rig.run(&Puts(vec![put(2)])).await?;
     let second = rig.claim_one(&mut consumer).await?.receipt;
     assert!(second.fence > first.fence, "{} after {}", second.fence, first.fence);
     Ok(())
 }
 
 /// A restored job got all its attempts again, and a dead one ran again.
-pub async fn restored_job_keeps_its_attempts_and_state<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn restored_job_keeps_its_attempts_and_state(rig: &Rig) -> Result<()> {
     let id = job("reminder").id;
     let died = rig.time.now() - 5_000;
     let error = ErrorNote { at: died, class: ErrorClass::Failed, attempt: 2, text: Bytes::from_static(b"no") };
@@ -132,7 +133,7 @@ pub async fn restored_job_keeps_its_attempts_and_state<Q: QueueSteps>(rig: &Rig<
     assert_eq!(put(rig, 1, restored(true, died)).await?, PutAnswer::Applied);
     assert_eq!(rig.state(id).await?, Some(State::Dead));
     assert!(rig.claimable(10).await?.is_empty(), "a dead letter does not run");
-    let listed = rig.queue.list(&rig.shard, State::Dead, None, 10).await?;
+    let listed = rig.run(&List { state: State::Dead, newest_first: false, after: None, limit: 10 }).await?;
     assert_eq!(listed.iter().map(|listed| (listed.id, listed.score)).collect::<Vec<_>>(), [(id, died)]);
     assert_eq!(rig.live(id).await?.error_notes().collect::<Vec<_>>(), [&error]);
     // Waiting, it has one attempt left.

@@ -10,18 +10,18 @@ use evenkeel::link::{Link, LinkOptions};
 use evenkeel::testing::TestClock;
 use evenkeel_protocol::queue::job::{Job, JobId, JobSpec};
 use evenkeel_protocol::queue::steps::{
-    Claimed, Delivered, Enqueued, Found, Heartbeat, NewJob, Next, Outcome, QueueSteps, Receipt, Report, Rescue,
-    Rescued, Room, SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
+    Claimed, Delivered, Enqueue, Enqueued, Found, Heartbeat, NewJob, Next, Outcome, PopMarker, Receipt, Report, Rescue,
+    Rescued, Room, SettleAndClaim, Settled, Shard, State, Step, Verdict, When, Worker,
 };
-use evenkeel_protocol::queue::{MemoryQueue, RedisQueue};
+use evenkeel_protocol::queue::{QueueBackend, QueueError};
 
 /// The lease all tests use unless they say otherwise.
 const LEASE_MS: u64 = 30_000;
 
 /// One backend under test.
-pub struct Rig<Q> {
-    /// The steps.
-    pub queue: Q,
+pub struct Rig {
+    /// What runs the steps.
+    pub queue: QueueBackend,
     /// The server's clock.
     pub time: ServerTime,
     /// The shard this test has for itself.
@@ -29,16 +29,14 @@ pub struct Rig<Q> {
     _redis: Option<SharedRedis>,
 }
 
-impl Rig<MemoryQueue> {
+impl Rig {
     /// The model.
     pub async fn memory() -> Result<Self> {
         let clock = TestClock::default();
-        let queue = MemoryQueue::new(clock.clock());
+        let queue = QueueBackend::memory(clock.clock());
         Ok(Self { queue, time: ServerTime::Model(clock), shard: Shard::new("t", "mail", 0), _redis: None })
     }
-}
 
-impl Rig<RedisQueue> {
     /// The scripts, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
         let (link, redis) = shared_link().await?;
@@ -56,15 +54,21 @@ impl Rig<RedisQueue> {
     /// The scripts over this link, under `prefix`.
     pub async fn over(link: Link, prefix: &str) -> Result<Self> {
         let time = ServerTime::of_scripts(&link, prefix).await?;
-        Ok(Self { queue: RedisQueue::new(link), time, shard: Shard::new(prefix, "mail", 0), _redis: None })
+        Ok(Self { queue: QueueBackend::redis(link), time, shard: Shard::new(prefix, "mail", 0), _redis: None })
     }
-}
 
-impl<Q> Rig<Q> {
     /// The same shard and clock, seen by another process.
     #[must_use]
-    pub fn seen_by(self, queue: Q) -> Self {
+    pub fn seen_by(self, queue: QueueBackend) -> Self {
         Self { queue, ..self }
+    }
+
+    /// Runs one step on the rig's shard.
+    ///
+    /// # Errors
+    /// As [`QueueBackend::run`].
+    pub async fn run<S: Step>(&self, step: &S) -> Result<S::Reply, QueueError> {
+        self.queue.run(&self.shard, step).await
     }
 }
 
@@ -115,23 +119,23 @@ pub fn plain(delivered: &Delivered) -> String {
     delivered.job.as_ref().map_or_else(ToString::to_string, |job| String::from_utf8_lossy(&job.spec.body).into_owned())
 }
 
-impl<Q: QueueSteps> Rig<Q> {
+impl Rig {
     /// Enqueues one job.
     pub async fn enqueue(&self, job: NewJob) -> Result<Enqueued> {
-        let answers = self.queue.enqueue(&self.shard, &[job]).await?;
+        let answers = self.run(&Enqueue(vec![job])).await?;
         answers.first().copied().context("no answer")
     }
 
     /// Enqueues jobs that must be created.
     pub async fn given(&self, jobs: &[NewJob]) -> Result<()> {
-        let answers = self.queue.enqueue(&self.shard, jobs).await?;
+        let answers = self.run(&Enqueue(jobs.to_vec())).await?;
         assert!(answers.iter().all(|answer| *answer == Enqueued::Created), "{answers:?}");
         Ok(())
     }
 
     /// A call that is not stale.
     pub async fn settle_and_claim(&self, call: &SettleAndClaim) -> Result<Claimed> {
-        match self.queue.settle_and_claim(&self.shard, call).await? {
+        match self.run(call).await? {
             Settled::Done(claimed) => Ok(claimed),
             Settled::Stale => bail!("the call is stale"),
         }
@@ -181,13 +185,13 @@ impl<Q: QueueSteps> Rig<Q> {
     /// Extends one lease, and says how its delivery runs.
     pub async fn report(&self, consumer: &Consumer, receipt: Receipt, report: Report) -> Result<bool> {
         let heartbeat = Heartbeat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries: vec![(receipt, report)] };
-        Ok(self.queue.heartbeat(&self.shard, &heartbeat).await? == [true])
+        Ok(self.run(&heartbeat).await? == [true])
     }
 
     /// Takes expired leases back: three crashes make a job dead, the first wait is a second.
     pub async fn rescue(&self) -> Result<Rescued> {
         let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000, row_decides: false };
-        Ok(self.queue.rescue(&self.shard, rescue).await?)
+        Ok(self.run(&rescue).await?)
     }
 
     /// Lets every lease expire and takes it back.
@@ -220,7 +224,7 @@ impl<Q: QueueSteps> Rig<Q> {
     /// How many markers there are; takes them.
     pub async fn markers(&self) -> Result<u64> {
         let mut markers = 0;
-        while self.queue.pop_marker(&self.shard).await? {
+        while self.run(&PopMarker).await? {
             markers += 1;
         }
         Ok(markers)

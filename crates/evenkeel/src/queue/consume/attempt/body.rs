@@ -6,7 +6,7 @@ use evenkeel_link::clock::Clock;
 use evenkeel_link::support::Backoff;
 use evenkeel_protocol::queue::job::Job;
 use evenkeel_protocol::queue::record::{Record, Unreadable};
-use evenkeel_protocol::queue::steps::{PIECE_BYTES_MAX, Receipt};
+use evenkeel_protocol::queue::steps::{PIECE_BYTES_MAX, ReadPiece, Receipt};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -69,7 +69,7 @@ pub(crate) async fn fetch<T: Send + Sync + 'static>(
 
 async fn read<T: Send + Sync + 'static>(worker: &ShardWorker<T>, receipt: &Receipt, from: u64, bytes: u64) -> Bytes {
     for attempt in 0.. {
-        match worker.run.core.store.piece(&worker.shard, receipt.id, from, bytes).await {
+        match worker.run.core.store.run(&worker.shard, &ReadPiece { id: receipt.id, from, bytes }).await {
             Ok(piece) => return piece,
             Err(error) => worker.run.metrics.failed("piece", &error),
         }

@@ -18,7 +18,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::codec::error::CodecError;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, Note};
-use evenkeel_protocol::queue::steps::{Delivered, Outcome, Receipt};
+use evenkeel_protocol::queue::steps::{Delivered, Outcome, Pause, ReadStats, Receipt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -192,8 +192,8 @@ async fn pause_topic<T>(worker: &ShardWorker<T>, span: Duration) {
     let core = &worker.run.core;
     for shard in core.router.shards().iter() {
         let paused = async {
-            if core.store.stats(shard).await?.paused_until.is_none() && guard("queue_pause_topic") {
-                core.store.pause(shard, Some(core.store.now_ms().saturating_add(delay_ms(span)))).await?;
+            if core.store.run(shard, &ReadStats).await?.paused_until.is_none() && guard("queue_pause_topic") {
+                core.store.run(shard, &Pause(Some(core.store.now_ms().saturating_add(delay_ms(span))))).await?;
             }
             Ok::<_, QueueError>(())
         };

@@ -71,7 +71,7 @@ async fn run_once<T: Send + Sync + 'static>(worker: &ShardWorker<T>, reported: &
     for deliveries in leases.chunks(ITEMS_MAX) {
         let heartbeat =
             Heartbeat { worker: worker.id(), lease_ms: core.settings.visibility_ms(), deliveries: deliveries.to_vec() };
-        match core.store.heartbeat(&worker.shard, &heartbeat).await {
+        match core.store.run(&worker.shard, &heartbeat).await {
             Ok(held) => {
                 let lost = deliveries.iter().zip(held).filter(|(_, held)| !held);
                 lost.for_each(|((receipt, _), _)| lose(worker, receipt));

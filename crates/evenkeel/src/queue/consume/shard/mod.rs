@@ -20,7 +20,6 @@ use crate::queue::queue::Core;
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::process::report::ConsumerReport;
-use evenkeel_protocol::queue::check;
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Outcome, Receipt, Shard, Worker};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -184,7 +183,7 @@ impl<T> ShardWorker<T> {
 
 /// Replaces a settlement that the steps would reject, which would fail all settlements of its call, by `Dead` with the reason.
 fn settleable(outcome: Outcome) -> Outcome {
-    match check::settlement(&outcome) {
+    match outcome.check() {
         Err(error) if guard("queue_settleable") => {
             Outcome::Dead { reason: message_of(&format!("the handler's result cannot be settled: {error}")) }
         }

@@ -31,7 +31,7 @@ async fn run_once<T: Send + Sync + 'static>(worker: &ShardWorker<T>) -> Duration
         crash_delay_ms: worker.run.crash_delay_ms,
         row_decides: core.has_rows(),
     };
-    match core.store.rescue(&worker.shard, rescue).await {
+    match core.store.run(&worker.shard, &rescue).await {
         Ok(rescued) => {
             for (id, fate) in &rescued.jobs {
                 worker.run.metrics.rescued(*fate);

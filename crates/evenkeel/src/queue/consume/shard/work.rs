@@ -169,7 +169,7 @@ async fn until_answered<T>(
     let run = &worker.run;
     let mut sent = run.core.clock.now();
     for attempt in 0.. {
-        match run.core.store.settle_and_claim(&worker.shard, &call).await {
+        match run.core.store.run(&worker.shard, &call).await {
             Ok(settled) => return Ok((settled, sent)),
             Err(error) if is_lasting(&error, attempt) || is_closed(worker) => return Err(error),
             Err(error) => {

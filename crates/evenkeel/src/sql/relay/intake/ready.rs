@@ -122,7 +122,7 @@ pub(super) fn of<DB: Database>(
                 |name| JobId::named(name.as_bytes()),
             );
             let job = NewJob { id, when: When::At(due_at), spec };
-            evenkeel_protocol::queue::check::new_jobs(std::slice::from_ref(&job)).map_err(|error| error.to_string())?;
+            job.check().map_err(|error| error.to_string())?;
             let run = JobOperation::Run { due_at, spec: Box::new(job.spec) };
             Ok(vec![Effect::Put(put(request.topic, record, id, u64::from(name.is_none()), run))])
         }

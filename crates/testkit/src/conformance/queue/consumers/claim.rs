@@ -6,7 +6,7 @@ use bytes::Bytes;
 use evenkeel_protocol::queue::job::{JobId, JobSpec, Note, Priority, Retention, Retries};
 use evenkeel_protocol::queue::record::Record;
 use evenkeel_protocol::queue::steps::{
-    Delivered, ITEMS_MAX, NewJob, Outcome, QueueSteps, SettleAndClaim, Settled, When,
+    Delivered, ITEMS_MAX, NewJob, Outcome, Pause, ReadPiece, ReadStats, Resume, SettleAndClaim, Settled, When,
 };
 
 fn with_priority(name: &str, priority: Priority, delay_ms: u64) -> NewJob {
@@ -14,7 +14,7 @@ fn with_priority(name: &str, priority: Priority, delay_ms: u64) -> NewJob {
 }
 
 /// Priority first, then the due time. Jobs in a ready list could not be overtaken; there is no such list.
-pub async fn urgent_jobs_run_first<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn urgent_jobs_run_first(rig: &Rig) -> Result<()> {
     rig.given(&[
         with_priority("low", Priority::Low, 0),
         with_priority("normal 2", Priority::Normal, 20),
@@ -29,7 +29,7 @@ pub async fn urgent_jobs_run_first<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
 }
 
 /// (BullMQ) Twelve bits of a score kept the order of jobs of one millisecond: beyond 4,096 of them it broke. Here the id decides.
-pub async fn jobs_due_in_one_millisecond_keep_their_order<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn jobs_due_in_one_millisecond_keep_their_order(rig: &Rig) -> Result<()> {
     let names: Vec<String> = (0..5_000).map(|number| format!("job {number:04}")).collect();
     let jobs: Vec<NewJob> = names.iter().map(|name| job(name)).collect();
     for jobs in jobs.chunks(ITEMS_MAX) {
@@ -44,40 +44,40 @@ pub async fn jobs_due_in_one_millisecond_keep_their_order<Q: QueueSteps>(rig: &R
 }
 
 /// (A7, kombu #337) Everything due was moved to one consumer at once, its deadlines ticking while ids sat in a local channel.
-pub async fn claim_returns_no_more_than_requested<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn claim_returns_no_more_than_requested(rig: &Rig) -> Result<()> {
     rig.given(&["a", "b", "c", "d", "e"].map(job)).await?;
     let mut consumer = Consumer::default();
     assert_eq!(rig.claim(&mut consumer, 2).await?.len(), 2);
     assert_eq!(rig.claim(&mut consumer, 0).await?.len(), 0);
-    assert_eq!(rig.queue.stats(&rig.shard).await?.leased, 2);
+    assert_eq!(rig.run(&ReadStats).await?.leased, 2);
     assert_eq!(rig.claimable(10).await?.len(), 3);
     Ok(())
 }
 
 /// While paused nothing is claimed; what runs can be settled.
-pub async fn paused_topic_delivers_nothing<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn paused_topic_delivers_nothing(rig: &Rig) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let running = rig.claim_one(&mut consumer).await?;
-    rig.queue.pause(&rig.shard, None).await?;
+    rig.run(&Pause(None)).await?;
     assert!(rig.claimable(10).await?.is_empty());
     assert_eq!(rig.next().await?.due, None);
     rig.settle(&mut consumer, running.receipt, Outcome::Done).await?;
     let until = rig.time.now() + 1_000;
-    rig.queue.pause(&rig.shard, Some(until)).await?;
+    rig.run(&Pause(Some(until))).await?;
     assert_eq!(rig.next().await?.due, Some(until));
     rig.time.advance(1_000).await?;
     assert_eq!(rig.claimable(10).await?.len(), 1);
-    rig.queue.pause(&rig.shard, None).await?;
+    rig.run(&Pause(None)).await?;
     rig.given(&[job("c")]).await?;
-    rig.queue.resume(&rig.shard).await?;
+    rig.run(&Resume).await?;
     assert_eq!(rig.claimable(10).await?, ["c"]);
     Ok(())
 }
 
 /// (A3, asynq) When the reply of a claim was lost, the jobs were leased to no consumer until the lease expired, and an
 /// attempt was used. The same sequence gets the same verdicts and the same deliveries.
-pub async fn repeated_call_returns_the_same_reply<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn repeated_call_returns_the_same_reply(rig: &Rig) -> Result<()> {
     rig.given(&["a", "b", "c"].map(job)).await?;
     let mut consumer = Consumer::default();
     let first = rig.claim_one(&mut consumer).await?;
@@ -104,20 +104,20 @@ pub async fn repeated_call_returns_the_same_reply<Q: QueueSteps>(rig: &Rig<Q>) -
 }
 
 /// A delayed call that arrives after the next one would settle and claim with an outdated state of its worker.
-pub async fn stale_call_changes_nothing<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn stale_call_changes_nothing(rig: &Rig) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let delayed = consumer.call(1);
     let delivered = rig.claim_one(&mut consumer).await?;
     let delayed = SettleAndClaim { settlements: vec![(delivered.receipt, Outcome::Done)], ..delayed };
-    assert_eq!(rig.queue.settle_and_claim(&rig.shard, &delayed).await?, Settled::Stale);
-    let stats = rig.queue.stats(&rig.shard).await?;
+    assert_eq!(rig.run(&delayed).await?, Settled::Stale);
+    let stats = rig.run(&ReadStats).await?;
     assert_eq!((stats.leased, stats.waiting[2], stats.totals.done), (1, 1, 0));
     Ok(())
 }
 
 /// The fence is what SQL compares. A frozen clock (or one that was set back) must not give two deliveries the same one.
-pub async fn fences_rise_within_one_millisecond<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn fences_rise_within_one_millisecond(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let first = rig.claim_one(&mut consumer).await?;
@@ -132,7 +132,7 @@ pub async fn fences_rise_within_one_millisecond<Q: QueueSteps>(rig: &Rig<Q>) -> 
 }
 
 /// After a flush or a failover to a replica with an older clock, only SQL knows how high fences were.
-pub async fn fences_exceed_those_seen_by_sql<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn fences_exceed_those_seen_by_sql(rig: &Rig) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let first = rig.claim_one(&mut consumer).await?;
@@ -145,7 +145,7 @@ pub async fn fences_exceed_those_seen_by_sql<Q: QueueSteps>(rig: &Rig<Q>) -> Res
 }
 
 /// A delivery has everything that its sender set.
-pub async fn job_is_delivered_as_sent<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_is_delivered_as_sent(rig: &Rig) -> Result<()> {
     let spec = JobSpec {
         priority: Priority::High,
         retries: Retries::Unlimited,
@@ -181,7 +181,7 @@ fn ids(deliveries: &[Delivered]) -> Vec<JobId> {
 }
 
 /// All due jobs came in one reply, which was given up on the way and requested again, forever.
-pub async fn claim_returns_at_most_four_mebibytes<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn claim_returns_at_most_four_mebibytes(rig: &Rig) -> Result<()> {
     const MIB: usize = 1 << 20;
     let sizes = [("a", MIB), ("b", 2 * MIB), ("c", 2 * MIB), ("d", 5 * MIB), ("e", 10), ("f", 10)];
     rig.given(&sizes.map(|(name, bytes)| sized(name, bytes))).await?;
@@ -197,7 +197,7 @@ pub async fn claim_returns_at_most_four_mebibytes<Q: QueueSteps>(rig: &Rig<Q>) -
 }
 
 /// The holder of the delivery reads a body that is not part of the claim's reply piece by piece.
-pub async fn large_body_is_not_returned_with_its_claim<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn large_body_is_not_returned_with_its_claim(rig: &Rig) -> Result<()> {
     let notes = vec![Note::Headers(Bytes::from_static(b"{}"))];
     let large = sized("b", 100_000);
     let large = NewJob { spec: JobSpec { notes, late_ms_max: Some(60_000), ..large.spec }, ..large };
@@ -214,7 +214,7 @@ pub async fn large_body_is_not_returned_with_its_claim<Q: QueueSteps>(rig: &Rig<
         let size = left.more.context("it travelled with its claim")?;
         let mut record = Vec::new();
         while (record.len() as u64) < size {
-            let piece = rig.queue.piece(&rig.shard, left.receipt.id, record.len() as u64, 30_000).await?;
+            let piece = rig.run(&ReadPiece { id: left.receipt.id, from: record.len() as u64, bytes: 30_000 }).await?;
             assert!(!piece.is_empty() && piece.len() <= 30_000);
             record.extend_from_slice(&piece);
         }
@@ -222,6 +222,6 @@ pub async fn large_body_is_not_returned_with_its_claim<Q: QueueSteps>(rig: &Rig<
         assert_eq!((job.token, job.fence), (Some(left.receipt.token), left.receipt.fence));
         assert!(job.spec.body == large.spec.body && job.spec.notes == large.spec.notes);
     }
-    assert!(rig.queue.piece(&rig.shard, job("nobody").id, 0, 10).await?.is_empty());
+    assert!(rig.run(&ReadPiece { id: job("nobody").id, from: 0, bytes: 10 }).await?.is_empty());
     Ok(())
 }

@@ -4,12 +4,12 @@ use crate::conformance::queue::rig::{Consumer, Rig, job};
 use anyhow::Result;
 use evenkeel_protocol::queue::job::{ErrorClass, JobSpec, Retries};
 use evenkeel_protocol::queue::steps::{
-    Fate, NewJob, Outcome, QueueSteps, Report, Rescue, SettleAndClaim, Settled, State, Verdict, WORKER_COUNTED_MS,
+    Fate, NewJob, Outcome, ReadStats, Report, Rescue, SettleAndClaim, Settled, State, Verdict, WORKER_COUNTED_MS,
     WORKER_SILENT_MS,
 };
 
 /// (A13) Five seconds and no way to extend: every handler that took longer ran twice.
-pub async fn heartbeat_extends_the_lease<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn heartbeat_extends_the_lease(rig: &Rig) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let kept = rig.claim_one(&mut consumer).await?;
@@ -27,12 +27,12 @@ pub async fn heartbeat_extends_the_lease<Q: QueueSteps>(rig: &Rig<Q>) -> Result<
 }
 
 /// As long as no other worker has the job, a late ack counts like an early one, and a late heartbeat keeps the lease.
-pub async fn late_ack_is_accepted_before_the_rescue<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn late_ack_is_accepted_before_the_rescue(rig: &Rig) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let deliveries = rig.claim(&mut consumer, 2).await?;
     rig.time.advance(60_000).await?;
-    assert_eq!(rig.queue.stats(&rig.shard).await?.lease_expired, 2);
+    assert_eq!(rig.run(&ReadStats).await?.lease_expired, 2);
     assert_eq!(rig.settle(&mut consumer, deliveries[0].receipt, Outcome::Done).await?, Verdict::Settled);
     assert!(rig.heartbeat(&consumer, deliveries[1].receipt, false).await?);
     assert!(rig.rescue().await?.jobs.is_empty());
@@ -41,7 +41,7 @@ pub async fn late_ack_is_accepted_before_the_rescue<Q: QueueSteps>(rig: &Rig<Q>)
 
 /// (asynq) Its recoverer listed expired leases, then retried the tasks without checking again: one whose lease was extended
 /// in between was moved while it ran. Here one step checks and takes.
-pub async fn rescue_takes_only_expired_leases<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn rescue_takes_only_expired_leases(rig: &Rig) -> Result<()> {
     rig.given(&[job("a"), job("b"), job("c")]).await?;
     let mut consumer = Consumer::default();
     rig.claim(&mut consumer, 2).await?;
@@ -52,7 +52,7 @@ pub async fn rescue_takes_only_expired_leases<Q: QueueSteps>(rig: &Rig<Q>) -> Re
     assert_eq!((rescued.jobs.len(), rescued.next_lease_expiry_ms), (0, Some(1)));
     rig.time.advance(1).await?;
     let one = Rescue { limit: 1, crash_max: 3, crash_delay_ms: 1_000, row_decides: false };
-    let rescued = rig.queue.rescue(&rig.shard, one).await?;
+    let rescued = rig.run(&one).await?;
     assert_eq!((rescued.jobs.len(), rescued.next_lease_expiry_ms), (1, Some(0)), "at most as many as asked for");
     let rescued = rig.rescue().await?;
     assert_eq!(
@@ -66,7 +66,7 @@ pub async fn rescue_takes_only_expired_leases<Q: QueueSteps>(rig: &Rig<Q>) -> Re
 
 /// (omniqueue #102) A lease that counted from enqueueing was over before its job was claimed: a job that had waited for long ran
 /// twice at once. It counts from the claim.
-pub async fn lease_counts_from_the_claim<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn lease_counts_from_the_claim(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     rig.time.advance(3_600_000).await?;
     let mut consumer = Consumer::default();
@@ -79,20 +79,20 @@ pub async fn lease_counts_from_the_claim<Q: QueueSteps>(rig: &Rig<Q>) -> Result<
 }
 
 /// (asynq #1167) A write about a job that had ended left a hash behind that was never removed, and that blocked its id.
-pub async fn late_heartbeat_leaves_no_key_behind<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn late_heartbeat_leaves_no_key_behind(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let delivered = rig.claim_one(&mut consumer).await?;
     rig.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
     assert!(!rig.heartbeat(&consumer, delivered.receipt, true).await?);
     assert_eq!(rig.queue.job(&rig.shard, delivered.receipt.id).await?, None);
-    let stats = rig.queue.stats(&rig.shard).await?;
+    let stats = rig.run(&ReadStats).await?;
     assert_eq!((stats.leased, stats.bytes), (0, 0));
     rig.given(&[job("a")]).await
 }
 
 /// (asynq) A lost dequeue reply burnt an attempt. A job that was never reported as started has not been tried.
-pub async fn lease_expiry_before_the_start_uses_no_attempt<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn lease_expiry_before_the_start_uses_no_attempt(rig: &Rig) -> Result<()> {
     rig.given(&[NewJob { spec: JobSpec { retries: Retries::Limited(0), ..job("a").spec }, ..job("a") }]).await?;
     let delivered = rig.claim_one(&mut Consumer::default()).await?;
     let id = delivered.receipt.id;
@@ -106,7 +106,7 @@ pub async fn lease_expiry_before_the_start_uses_no_attempt<Q: QueueSteps>(rig: &
 }
 
 /// Crashes are bounded, each followed by a longer wait; jobs with unlimited retries are never given up.
-pub async fn job_exceeding_its_crash_limit_is_dead<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_exceeding_its_crash_limit_is_dead(rig: &Rig) -> Result<()> {
     let stubborn = NewJob { spec: JobSpec { retries: Retries::Unlimited, ..job("b").spec }, ..job("b") };
     for (new, last) in [(job("a"), Fate::Died), (stubborn, Fate::Crashed)] {
         let id = new.id;
@@ -129,37 +129,37 @@ pub async fn job_exceeding_its_crash_limit_is_dead<Q: QueueSteps>(rig: &Rig<Q>) 
 }
 
 /// Workers that had been killed were counted for ten minutes.
-pub async fn killed_worker_is_counted_for_a_minute<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn killed_worker_is_counted_for_a_minute(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let (mut killed, mut lives) = (Consumer::default(), Consumer::default());
     rig.settle_and_claim(&killed.call(0)).await?;
     let held = rig.claim_one(&mut lives).await?;
-    assert_eq!(rig.queue.stats(&rig.shard).await?.workers, 2);
+    assert_eq!(rig.run(&ReadStats).await?.workers, 2);
     rig.time.advance(WORKER_COUNTED_MS - 1).await?;
-    assert_eq!(rig.queue.stats(&rig.shard).await?.workers, 2);
+    assert_eq!(rig.run(&ReadStats).await?.workers, 2);
     rig.heartbeat(&lives, held.receipt, true).await?;
     rig.time.advance(1).await?;
-    assert_eq!(rig.queue.stats(&rig.shard).await?.workers, 1, "a heartbeat is enough");
+    assert_eq!(rig.run(&ReadStats).await?.workers, 1, "a heartbeat is enough");
     // A clock that is set back revives no worker.
     rig.heartbeat(&lives, held.receipt, true).await?;
     rig.time.set_back(WORKER_COUNTED_MS).await?;
-    assert_eq!(rig.queue.stats(&rig.shard).await?.workers, 1);
+    assert_eq!(rig.run(&ReadStats).await?.workers, 1);
     Ok(())
 }
 
 /// What a worker was answered is kept until it has been silent for long enough never to ask again.
-pub async fn silent_workers_are_forgotten<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn silent_workers_are_forgotten(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let first = consumer.call(1);
     rig.settle_and_claim(&first).await?;
-    assert_eq!(rig.queue.stats(&rig.shard).await?.workers, 1);
+    assert_eq!(rig.run(&ReadStats).await?.workers, 1);
     let second = rig.settle_and_claim(&consumer.call(0)).await?;
     assert!(second.deliveries.is_empty());
-    assert_eq!(rig.queue.settle_and_claim(&rig.shard, &first).await?, Settled::Stale);
+    assert_eq!(rig.run(&first).await?, Settled::Stale);
     rig.time.advance(WORKER_SILENT_MS - 1).await?;
     rig.rescue().await?;
-    assert_eq!(rig.queue.settle_and_claim(&rig.shard, &first).await?, Settled::Stale, "not yet");
+    assert_eq!(rig.run(&first).await?, Settled::Stale, "not yet");
     rig.time.advance(1).await?;
     rig.rescue().await?;
     let late = rig.settle_and_claim(&SettleAndClaim { limit: 0, ..first }).await?;

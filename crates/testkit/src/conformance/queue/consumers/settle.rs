@@ -5,7 +5,9 @@ use anyhow::Result;
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{ERRORS_KEPT_MAX, End, ErrorClass, JobSpec, Note, Priority, Retention, Retries};
 use evenkeel_protocol::queue::record::encoded_len;
-use evenkeel_protocol::queue::steps::{Found, NewJob, Outcome, QueueSteps, Receipt, SettleAndClaim, State, Verdict};
+use evenkeel_protocol::queue::steps::{
+    Found, NewJob, Outcome, Progress, ReadStats, Receipt, SettleAndClaim, State, Verdict,
+};
 
 const NORMAL: Option<State> = Some(State::Waiting(Priority::Normal));
 
@@ -15,7 +17,7 @@ fn with_retries(name: &str, retries: Retries) -> NewJob {
 
 /// (A4, asynq) A worker that was silent past its lease came back: its late nack put a finished job into the list of running
 /// ones again, its late ack removed the next worker's claim. An outdated settlement changes nothing.
-pub async fn late_settlement_changes_nothing<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn late_settlement_changes_nothing(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let (mut slow, mut next) = (Consumer::default(), Consumer::default());
     let expired = rig.claim_one(&mut slow).await?;
@@ -29,14 +31,14 @@ pub async fn late_settlement_changes_nothing<Q: QueueSteps>(rig: &Rig<Q>) -> Res
     assert_eq!(rig.settle(&mut next, current.receipt, Outcome::Done).await?, Verdict::Settled);
     assert_eq!(rig.fail(&mut slow, expired.receipt, 0).await?, Verdict::Lost, "it is done");
     assert_eq!(rig.queue.job(&rig.shard, expired.receipt.id).await?, None);
-    let stats = rig.queue.stats(&rig.shard).await?;
+    let stats = rig.run(&ReadStats).await?;
     assert_eq!((stats.leased, stats.waiting, stats.dead, stats.bytes), (0, [0; 4], 0, 0));
     Ok(())
 }
 
 /// A duplicate ack arrived after its job was done, enqueued anew and claimed by another worker: in the same millisecond, so
 /// that even the fences are equal.
-pub async fn repeated_ack_does_not_end_the_next_job_with_that_id<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn repeated_ack_does_not_end_the_next_job_with_that_id(rig: &Rig) -> Result<()> {
     let (mut first, mut second) = (Consumer::default(), Consumer::default());
     rig.given(&[job("a")]).await?;
     let done = rig.claim_one(&mut first).await?;
@@ -51,7 +53,7 @@ pub async fn repeated_ack_does_not_end_the_next_job_with_that_id<Q: QueueSteps>(
 }
 
 /// Two processes restored from one snapshot draw the same random bits. Fences distinguish their deliveries.
-pub async fn fence_distinguishes_deliveries_with_equal_tokens<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn fence_distinguishes_deliveries_with_equal_tokens(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let first = rig.claim_one(&mut consumer).await?;
@@ -66,7 +68,7 @@ pub async fn fence_distinguishes_deliveries_with_equal_tokens<Q: QueueSteps>(rig
 }
 
 /// (A11) "Dead" meant deleted. A dead letter is whole: body, errors, attempts.
-pub async fn failed_job_is_retried_and_then_dead<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn failed_job_is_retried_and_then_dead(rig: &Rig) -> Result<()> {
     rig.given(&[with_retries("a", Retries::Limited(1))]).await?;
     let mut consumer = Consumer::default();
     let first = rig.claim_one(&mut consumer).await?;
@@ -89,7 +91,7 @@ pub async fn failed_job_is_retried_and_then_dead<Q: QueueSteps>(rig: &Rig<Q>) ->
 }
 
 /// With unlimited retries a job is retried until it succeeds.
-pub async fn job_with_unlimited_retries_never_dies<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_with_unlimited_retries_never_dies(rig: &Rig) -> Result<()> {
     rig.given(&[with_retries("a", Retries::Unlimited)]).await?;
     let mut consumer = Consumer::default();
     for _ in 0..40 {
@@ -101,7 +103,7 @@ pub async fn job_with_unlimited_retries_never_dies<Q: QueueSteps>(rig: &Rig<Q>) 
 }
 
 /// A job that no operator needs is counted and removed.
-pub async fn exhausted_job_is_discarded_if_configured<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn exhausted_job_is_discarded_if_configured(rig: &Rig) -> Result<()> {
     let spec = JobSpec {
         retries: Retries::Limited(0),
         discard_exhausted: true,
@@ -114,12 +116,12 @@ pub async fn exhausted_job_is_discarded_if_configured<Q: QueueSteps>(rig: &Rig<Q
     assert_eq!(rig.fail(&mut consumer, delivered.receipt, 0).await?, Verdict::Discarded);
     let found = rig.queue.job(&rig.shard, delivered.receipt.id).await?;
     assert!(matches!(found, Some(Found::Ended(completion)) if completion.end == End::Discarded), "{found:?}");
-    assert_eq!(rig.queue.stats(&rig.shard).await?.totals.discarded, 1);
+    assert_eq!(rig.run(&ReadStats).await?.totals.discarded, 1);
     Ok(())
 }
 
 /// A handler that returns "dead" asks for an operator's attention, whatever happens to jobs that are merely out of retries.
-pub async fn dead_job_is_kept_when_exhausted_jobs_are_discarded<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn dead_job_is_kept_when_exhausted_jobs_are_discarded(rig: &Rig) -> Result<()> {
     rig.given(&[NewJob { spec: JobSpec { discard_exhausted: true, ..job("a").spec }, ..job("a") }]).await?;
     let delivered = rig.kill(&mut Consumer::default()).await?;
     let dead = rig.live(delivered.receipt.id).await?;
@@ -129,7 +131,7 @@ pub async fn dead_job_is_kept_when_exhausted_jobs_are_discarded<Q: QueueSteps>(r
 }
 
 /// (asynq #1124) A snooze is not a failed attempt.
-pub async fn snooze_and_release_use_no_attempt<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn snooze_and_release_use_no_attempt(rig: &Rig) -> Result<()> {
     rig.given(&[with_retries("a", Retries::Limited(0))]).await?;
     let mut consumer = Consumer::default();
     let first = rig.claim_one(&mut consumer).await?;
@@ -151,7 +153,7 @@ pub async fn snooze_and_release_use_no_attempt<Q: QueueSteps>(rig: &Rig<Q>) -> R
 }
 
 /// A history that grows with every attempt of an endlessly retried job would fill Redis.
-pub async fn newest_errors_are_kept<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn newest_errors_are_kept(rig: &Rig) -> Result<()> {
     rig.given(&[with_retries("a", Retries::Unlimited)]).await?;
     let mut consumer = Consumer::default();
     let attempts = ERRORS_KEPT_MAX + 3;
@@ -169,25 +171,25 @@ pub async fn newest_errors_are_kept<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
 }
 
 /// Progress that a handler reports after its lease has expired must not overwrite the progress of the next delivery.
-pub async fn progress_is_stored_for_the_current_delivery_only<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn progress_is_stored_for_the_current_delivery_only(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let first = rig.claim_one(&mut consumer).await?;
     let id = first.receipt.id;
     let words = |text: &'static str| Bytes::from_static(text.as_bytes());
     for text in ["half", "more than half", "all", "all"] {
-        assert!(rig.queue.progress(&rig.shard, &first.receipt, words(text)).await?);
+        assert!(rig.run(&Progress { receipt: first.receipt, progress: words(text) }).await?);
         let job = rig.live(id).await?;
         assert_eq!(job.spec.notes, [Note::Progress(words(text))]);
         assert_eq!(&job.spec.body[..], b"a");
         let bytes = u64::try_from(encoded_len(&job))?;
-        assert_eq!(rig.queue.stats(&rig.shard).await?.bytes, bytes, "as many bytes as there are");
+        assert_eq!(rig.run(&ReadStats).await?.bytes, bytes, "as many bytes as there are");
     }
     rig.fail(&mut consumer, first.receipt, 0).await?;
-    let late = rig.queue.progress(&rig.shard, &first.receipt, words("late")).await?;
+    let late = rig.run(&Progress { receipt: first.receipt, progress: words("late") }).await?;
     assert!(!late);
     let second = rig.claim_one(&mut consumer).await?;
-    assert!(!rig.queue.progress(&rig.shard, &first.receipt, words("late")).await?);
+    assert!(!rig.run(&Progress { receipt: first.receipt, progress: words("late") }).await?);
     let notes = second.job?.spec.notes;
     assert!(notes.contains(&Note::Progress(words("all"))) && notes.len() == 2, "{notes:?}");
     Ok(())

@@ -4,7 +4,7 @@ use crate::conformance::queue::rig::{Consumer, Rig, job, plain};
 use anyhow::Result;
 use evenkeel_protocol::queue::job::{ErrorClass, JobSpec, Retries};
 use evenkeel_protocol::queue::steps::{
-    Delivered, Fate, NewJob, Outcome, PUT_OFF_MAX, PUT_OFF_MS, QueueSteps, Report, Rescued, Room, SettleAndClaim, State,
+    Delivered, Fate, NewJob, Outcome, PUT_OFF_MAX, PUT_OFF_MS, ReadStats, Report, Rescued, Room, SettleAndClaim, State,
 };
 
 /// A process of 64 slots.
@@ -19,7 +19,7 @@ fn jobs(names: &[String]) -> Vec<NewJob> {
 }
 
 /// A claim of a new process with this room.
-async fn claim<Q: QueueSteps>(rig: &Rig<Q>, room: Room, limit: usize) -> Result<Vec<Delivered>> {
+async fn claim(rig: &Rig, room: Room, limit: usize) -> Result<Vec<Delivered>> {
     let call = SettleAndClaim { room, ..Consumer::default().call(limit) };
     Ok(rig.settle_and_claim(&call).await?.deliveries)
 }
@@ -29,7 +29,7 @@ fn starting_with(deliveries: &[Delivered], prefix: &str) -> usize {
 }
 
 /// A process begins these, reports them so, and dies; a second later what crashed waits again.
-async fn crash<Q: QueueSteps>(rig: &Rig<Q>, deliveries: &[Delivered], report: Report) -> Result<Rescued> {
+async fn crash(rig: &Rig, deliveries: &[Delivered], report: Report) -> Result<Rescued> {
     for delivered in deliveries {
         assert!(rig.report(&Consumer::default(), delivered.receipt, report).await?);
     }
@@ -39,7 +39,7 @@ async fn crash<Q: QueueSteps>(rig: &Rig<Q>, deliveries: &[Delivered], report: Re
 }
 
 /// After a crash of a process with 64 slots, all jobs that had run there were retried one at a time, and all other jobs waited.
-pub async fn suspects_are_claimed_a_few_at_a_time<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn suspects_are_claimed_a_few_at_a_time(rig: &Rig) -> Result<()> {
     rig.given(&jobs(&names("suspect", 24))).await?;
     crash(rig, &claim(rig, WIDE, 64).await?, Report::STARTED).await?;
     rig.given(&jobs(&names("other", 20))).await?;
@@ -62,7 +62,7 @@ pub async fn suspects_are_claimed_a_few_at_a_time<Q: QueueSteps>(rig: &Rig<Q>) -
 }
 
 /// Next to others of its own kind a suspect would crash them, and be crashed by those that crashed more often.
-pub async fn only_suspects_of_one_level_run_together<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn only_suspects_of_one_level_run_together(rig: &Rig) -> Result<()> {
     rig.given(&[job("twice")]).await?;
     crash(rig, &claim(rig, WIDE, 1).await?, Report::STARTED).await?;
     rig.given(&[job("once")]).await?;
@@ -79,7 +79,7 @@ pub async fn only_suspects_of_one_level_run_together<Q: QueueSteps>(rig: &Rig<Q>
 }
 
 /// A job that kills its worker before the start is reported would never count as a crash.
-pub async fn job_with_two_expired_leases_is_a_suspect<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_with_two_expired_leases_is_a_suspect(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     for _ in 0..2 {
         claim(rig, WIDE, 1).await?;
@@ -99,19 +99,19 @@ pub async fn job_with_two_expired_leases_is_a_suspect<Q: QueueSteps>(rig: &Rig<Q
 }
 
 /// However many suspects wait in front, a call stays short, and the jobs behind them are claimed by the next one.
-pub async fn claim_postpones_up_to_a_hundred_suspects<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn claim_postpones_up_to_a_hundred_suspects(rig: &Rig) -> Result<()> {
     rig.given(&jobs(&names("suspect", PUT_OFF_MAX + 20))).await?;
     crash(rig, &claim(rig, WIDE, 500).await?, Report::STARTED).await?;
     rig.given(&[job("other"), job("second")]).await?;
     assert!(claim(rig, Room::default(), 1).await?.is_empty());
-    assert_eq!(rig.queue.stats(&rig.shard).await?.ready, 22);
+    assert_eq!(rig.run(&ReadStats).await?.ready, 22);
     assert_eq!(claim(rig, Room::default(), 1).await?.iter().map(plain).collect::<Vec<_>>(), ["other"]);
-    assert_eq!(rig.queue.stats(&rig.shard).await?.ready, 1);
+    assert_eq!(rig.run(&ReadStats).await?.ready, 1);
     Ok(())
 }
 
 /// A job that kills its worker took its neighbors' attempts with it, until they were all dead letters.
-pub async fn crash_is_not_counted_for_a_shielded_job<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn crash_is_not_counted_for_a_shielded_job(rig: &Rig) -> Result<()> {
     rig.given(&[job("neighbor")]).await?;
     let neighbor = claim(rig, WIDE, 1).await?;
     let shielded = Report { is_shielded: true, ..Report::STARTED };
@@ -125,7 +125,7 @@ pub async fn crash_is_not_counted_for_a_shielded_job<Q: QueueSteps>(rig: &Rig<Q>
 }
 
 /// The sender has configured that the job must not run twice, whichever job caused the crash.
-pub async fn shielded_job_without_retries_does_not_run_twice<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn shielded_job_without_retries_does_not_run_twice(rig: &Rig) -> Result<()> {
     let once = JobSpec { retries: Retries::Limited(0), ..job("once").spec };
     rig.given(&[NewJob { spec: once, ..job("once") }]).await?;
     let shielded = Report { is_shielded: true, ..Report::STARTED };
@@ -135,7 +135,7 @@ pub async fn shielded_job_without_retries_does_not_run_twice<Q: QueueSteps>(rig:
 }
 
 /// Once the suspect has ended, a crash counts for the jobs that ran with it, too.
-pub async fn job_loses_its_shield_when_the_suspect_ended<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_loses_its_shield_when_the_suspect_ended(rig: &Rig) -> Result<()> {
     rig.given(&[job("neighbor")]).await?;
     let neighbor = claim(rig, WIDE, 1).await?;
     let receipt = neighbor[0].receipt;
@@ -147,7 +147,7 @@ pub async fn job_loses_its_shield_when_the_suspect_ended<Q: QueueSteps>(rig: &Ri
 }
 
 /// Suspects that ran together crash together: which of them is to blame shows only when one of them crashes alone.
-pub async fn job_is_dead_only_after_crashing_alone<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_is_dead_only_after_crashing_alone(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let id = job("a").id;
     for _ in 0..3 {

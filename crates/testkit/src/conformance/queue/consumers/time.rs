@@ -4,11 +4,11 @@ use crate::conformance::queue::rig::{Consumer, Rig, job, plain};
 use anyhow::Result;
 use evenkeel_protocol::queue::job::{End, JobSpec, Retention};
 use evenkeel_protocol::queue::steps::{
-    Enqueued, Found, NewJob, Outcome, QueueSteps, Reschedule, Rescheduled, Verdict, When,
+    Enqueued, Found, NewJob, Outcome, ReadStats, Reschedule, Rescheduled, Reschedules, Verdict, When,
 };
 
 /// A published design kept due times in seconds of the client's clock, and one measured peer started jobs up to a second early.
-pub async fn job_is_never_delivered_early<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_is_never_delivered_early(rig: &Rig) -> Result<()> {
     let due = rig.time.now() + 5_000;
     rig.given(&[NewJob { when: When::At(due), ..job("at") }]).await?;
     rig.time.advance(4_999).await?;
@@ -21,7 +21,7 @@ pub async fn job_is_never_delivered_early<Q: QueueSteps>(rig: &Rig<Q>) -> Result
 
 /// A job for an hour ago that must not start late expired without having run, overtook older jobs, and was counted as an hour late; a time
 /// in seconds was 20,785 days ago.
-pub async fn time_in_the_past_means_now<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn time_in_the_past_means_now(rig: &Rig) -> Result<()> {
     let now = rig.time.now();
     let past = |name: &str| NewJob {
         when: When::At(now - 3_600_000),
@@ -31,20 +31,20 @@ pub async fn time_in_the_past_means_now<Q: QueueSteps>(rig: &Rig<Q>) -> Result<(
     rig.given(&[job("a"), past("b")]).await?;
     rig.given(&[NewJob { when: When::In(9_000), ..past("c") }]).await?;
     let moved = Reschedule { id: job("c").id, when: Some(When::At(now - 1)), body: None, codec: None };
-    assert_eq!(rig.queue.reschedule(&rig.shard, std::slice::from_ref(&moved)).await?, [Rescheduled::Changed]);
+    assert_eq!(rig.run(&Reschedules(vec![moved.clone()])).await?, [Rescheduled::Changed]);
     let claimed = rig.claim(&mut Consumer::default(), 10).await?;
     let due: Vec<(String, u64)> = claimed.iter().map(|delivered| (plain(delivered), delivered.due_at)).collect();
     assert_eq!(due, ["a", "b", "c"].map(|name| (name.to_owned(), now)));
     let seconds = When::At(now / 1_000);
     let refused = rig.enqueue(NewJob { when: seconds, ..job("d") }).await;
     assert!(matches!(&refused, Err(error) if error.to_string().contains("multiply it by 1,000")), "{refused:?}");
-    assert!(rig.queue.reschedule(&rig.shard, &[Reschedule { when: Some(seconds), ..moved }]).await.is_err());
+    assert!(rig.run(&Reschedules(vec![Reschedule { when: Some(seconds), ..moved }])).await.is_err());
     assert_eq!(rig.enqueue(NewJob { when: When::At(0), ..job("e") }).await?, Enqueued::Created);
     Ok(())
 }
 
 /// (A10) Producers with skewed clocks would reorder jobs, so the server adds the delay to its own time.
-pub async fn delay_counts_from_the_server_clock<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn delay_counts_from_the_server_clock(rig: &Rig) -> Result<()> {
     rig.given(&[NewJob { when: When::In(90_000), ..job("in") }]).await?;
     assert_eq!(rig.next().await?.due, Some(rig.time.now() + 90_000));
     rig.time.advance(89_999).await?;
@@ -55,7 +55,7 @@ pub async fn delay_counts_from_the_server_clock<Q: QueueSteps>(rig: &Rig<Q>) -> 
 }
 
 /// A server clock that was set back by an hour would keep a dead worker's jobs from all others for an hour.
-pub async fn clock_set_back_does_not_extend_a_lease<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn clock_set_back_does_not_extend_a_lease(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     rig.claim_one(&mut Consumer::default()).await?;
     rig.time.advance(10_000).await?;
@@ -68,7 +68,7 @@ pub async fn clock_set_back_does_not_extend_a_lease<Q: QueueSteps>(rig: &Rig<Q>)
 }
 
 /// (A2) Bodies had a time to live of the delay plus an hour: with consumers down for longer, the id was delivered without one.
-pub async fn body_outlives_any_delay<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn body_outlives_any_delay(rig: &Rig) -> Result<()> {
     let retention = Retention::AfterEnd(1_000);
     rig.given(&[NewJob { spec: JobSpec { retention, ..job("old").spec }, ..job("old") }]).await?;
     rig.time.advance(365 * 24 * 3_600_000).await?;
@@ -80,7 +80,7 @@ pub async fn body_outlives_any_delay<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> 
 }
 
 /// A job with a limit of lateness that is exceeded ends as expired and does not run.
-pub async fn job_past_its_deadline_expires<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_past_its_deadline_expires(rig: &Rig) -> Result<()> {
     let spec = JobSpec { late_ms_max: Some(600), retention: Retention::AfterEnd(60_000), ..job("late").spec };
     let late = NewJob { when: When::In(1_000), spec, ..job("late") };
     let in_time = NewJob { id: job("in time").id, ..late.clone() };
@@ -95,6 +95,6 @@ pub async fn job_past_its_deadline_expires<Q: QueueSteps>(rig: &Rig<Q>) -> Resul
     let found = rig.queue.job(&rig.shard, later.id).await?;
     assert!(matches!(found, Some(Found::Ended(completion)) if completion.end == End::Expired), "{found:?}");
     assert_eq!(rig.enqueue(later).await?, Enqueued::Ended(End::Expired));
-    assert_eq!(rig.queue.stats(&rig.shard).await?.totals.expired, 2);
+    assert_eq!(rig.run(&ReadStats).await?.totals.expired, 2);
     Ok(())
 }

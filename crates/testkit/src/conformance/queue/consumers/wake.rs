@@ -2,14 +2,16 @@
 
 use crate::conformance::queue::rig::{Consumer, Rig, job};
 use anyhow::Result;
-use evenkeel_protocol::queue::steps::{MARKERS_MAX, NewJob, Outcome, QueueSteps, Reschedule, SettleAndClaim, When};
+use evenkeel_protocol::queue::steps::{
+    MARKERS_MAX, NewJob, Outcome, Pause, Reschedule, Reschedules, Resume, SettleAndClaim, When,
+};
 
 fn after(name: &str, delay_ms: u64) -> NewJob {
     NewJob { when: When::In(delay_ms), ..job(name) }
 }
 
 /// (BullMQ #1656, Redisson #4088) Due jobs waited for the next poll. As many consumers wake as there are jobs.
-pub async fn claimable_jobs_leave_wake_up_markers<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn claimable_jobs_leave_wake_up_markers(rig: &Rig) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     assert_eq!(rig.markers().await?, 2);
     let many: Vec<NewJob> = (0..20).map(|number| job(&format!("n{number}"))).collect();
@@ -28,7 +30,7 @@ pub async fn claimable_jobs_leave_wake_up_markers<Q: QueueSteps>(rig: &Rig<Q>) -
 }
 
 /// A consumer that sleeps until noon must be notified of a job that is due at eleven.
-pub async fn earlier_job_leaves_one_wake_up_marker<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn earlier_job_leaves_one_wake_up_marker(rig: &Rig) -> Result<()> {
     rig.given(&[after("noon", 12_000)]).await?;
     assert_eq!(rig.markers().await?, 1);
     rig.given(&[after("one", 13_000)]).await?;
@@ -36,7 +38,7 @@ pub async fn earlier_job_leaves_one_wake_up_marker<Q: QueueSteps>(rig: &Rig<Q>) 
     rig.given(&[after("eleven", 11_000)]).await?;
     assert_eq!(rig.markers().await?, 1);
     let change = Reschedule { id: job("one").id, when: Some(When::In(10_000)), body: None, codec: None };
-    rig.queue.reschedule(&rig.shard, &[change]).await?;
+    rig.run(&Reschedules(vec![change])).await?;
     assert_eq!(rig.markers().await?, 1);
     let mut consumer = Consumer::default();
     rig.given(&[job("a")]).await?;
@@ -50,11 +52,11 @@ pub async fn earlier_job_leaves_one_wake_up_marker<Q: QueueSteps>(rig: &Rig<Q>) 
 }
 
 /// A marker for a topic that delivers nothing would wake consumers endlessly.
-pub async fn idle_and_paused_calls_leave_no_markers<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn idle_and_paused_calls_leave_no_markers(rig: &Rig) -> Result<()> {
     let mut consumer = Consumer::default();
     rig.claim(&mut consumer, 10).await?;
     assert_eq!(rig.markers().await?, 0);
-    rig.queue.pause(&rig.shard, None).await?;
+    rig.run(&Pause(None)).await?;
     rig.given(&[job("a"), after("b", 5)]).await?;
     rig.claim(&mut consumer, 10).await?;
     assert_eq!(rig.markers().await?, 0);
@@ -62,17 +64,17 @@ pub async fn idle_and_paused_calls_leave_no_markers<Q: QueueSteps>(rig: &Rig<Q>)
 }
 
 /// Jobs held back by a pause start when it ends, not at the next poll.
-pub async fn resume_leaves_wake_up_markers<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
-    rig.queue.pause(&rig.shard, None).await?;
-    rig.queue.resume(&rig.shard).await?;
+pub async fn resume_leaves_wake_up_markers(rig: &Rig) -> Result<()> {
+    rig.run(&Pause(None)).await?;
+    rig.run(&Resume).await?;
     assert_eq!(rig.markers().await?, 0);
-    rig.queue.pause(&rig.shard, None).await?;
+    rig.run(&Pause(None)).await?;
     rig.given(&[after("a", 5)]).await?;
-    rig.queue.resume(&rig.shard).await?;
+    rig.run(&Resume).await?;
     assert_eq!(rig.markers().await?, 1, "a consumer must set a timer");
-    rig.queue.pause(&rig.shard, None).await?;
+    rig.run(&Pause(None)).await?;
     rig.given(&[job("b"), job("c")]).await?;
-    rig.queue.resume(&rig.shard).await?;
+    rig.run(&Resume).await?;
     assert_eq!(rig.markers().await?, 2);
     Ok(())
 }

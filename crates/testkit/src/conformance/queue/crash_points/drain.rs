@@ -4,9 +4,8 @@ use crate::conformance::queue::rig::{Consumer, Rig};
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use evenkeel::queue::JobId;
-use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::job::End;
-use evenkeel_protocol::queue::steps::{Found, Limits, Outcome, QueueSteps, State, Stats, Totals};
+use evenkeel_protocol::queue::steps::{Found, Limits, Outcome, ReadStats, Resume, SetLimits, State, Stats, Totals};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -50,13 +49,13 @@ impl Rest {
 }
 
 /// Drains the shard and returns where each of `ids` ended up.
-pub(super) async fn drain(rig: &Rig<RedisQueue>, ids: &[JobId]) -> Result<Rest> {
-    rig.queue.resume(&rig.shard).await?;
-    rig.queue.set_limits(&rig.shard, Limits::default()).await?;
+pub(super) async fn drain(rig: &Rig, ids: &[JobId]) -> Result<Rest> {
+    rig.run(&Resume).await?;
+    rig.run(&SetLimits(Limits::default())).await?;
     let mut delivered: BTreeMap<JobId, Vec<Delivery>> = BTreeMap::new();
     let mut consumer = Consumer::default();
     for _ in 0..ROUNDS_MAX {
-        let stats = rig.queue.stats(&rig.shard).await?;
+        let stats = rig.run(&ReadStats).await?;
         if is_drained(&stats) {
             let mut places = BTreeMap::new();
             for id in ids {
@@ -79,14 +78,14 @@ pub(super) async fn drain(rig: &Rig<RedisQueue>, ids: &[JobId]) -> Result<Rest> 
             rig.time.advance(due - next.now).await?;
         }
     }
-    bail!("still work after {ROUNDS_MAX} rounds: {:?}", rig.queue.stats(&rig.shard).await?)
+    bail!("still work after {ROUNDS_MAX} rounds: {:?}", rig.run(&ReadStats).await?)
 }
 
 fn is_drained(stats: &Stats) -> bool {
     stats.leased == 0 && stats.waiting.iter().all(|waiting| *waiting == 0)
 }
 
-async fn place(rig: &Rig<RedisQueue>, id: JobId) -> Result<Place> {
+async fn place(rig: &Rig, id: JobId) -> Result<Place> {
     Ok(match rig.queue.job(&rig.shard, id).await? {
         None => Place::Gone,
         Some(Found::Ended(completion)) => Place::Ended(completion.end),

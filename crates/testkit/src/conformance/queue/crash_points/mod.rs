@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail, ensure};
 use drain::Rest;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::QueueBackend;
 use ledger::Ledger;
 use process::Process;
 use std::time::Duration;
@@ -103,7 +103,7 @@ impl Stage {
             self.proxy.wait_until("the cut", |counters| counters.cut > cuts_before).await?;
         }
         self.check(&rig).await.context("after the cut")?;
-        let fresh = rig.seen_by(RedisQueue::new(connect(&self.redis.url()).await?));
+        let fresh = rig.seen_by(QueueBackend::redis(connect(&self.redis.url()).await?));
         let rest = drain::drain(&fresh, &ledger.ids()).await.context("while draining")?;
         ledger.check(&rest)?;
         self.check(&fresh).await.context("after draining")?;
@@ -111,7 +111,7 @@ impl Stage {
     }
 
     /// The life of one process, up to its last call or its cut.
-    async fn live(&self, after: AfterTheCut, rig: &Rig<RedisQueue>, ledger: &mut Ledger) -> Result<()> {
+    async fn live(&self, after: AfterTheCut, rig: &Rig, ledger: &mut Ledger) -> Result<()> {
         let url = self.proxy.url(&self.redis.url());
         let link = loop {
             match connect(&url).await {
@@ -127,7 +127,7 @@ impl Stage {
         ended
     }
 
-    async fn check(&self, rig: &Rig<RedisQueue>) -> Result<()> {
+    async fn check(&self, rig: &Rig) -> Result<()> {
         let ServerTime::Redis { link, .. } = &rig.time else { bail!("the scripts' clock is not in Redis") };
         invariants::check(link, &rig.shard).await
     }

@@ -7,11 +7,12 @@ use crate::conformance::rig::ServerTime;
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel::link::{Link, LinkState};
-use evenkeel::queue::{JobId, QueueError};
-use evenkeel_protocol::queue::RedisQueue;
+use evenkeel::queue::JobId;
+use evenkeel_protocol::queue::QueueBackend;
 use evenkeel_protocol::queue::steps::{
-    Claimed, Delivered, Enqueued, Heartbeat, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Redriven,
-    Report, Reschedule, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Shard, State, Tick, Verdict, When,
+    Claimed, Delete, Delivered, Enqueue, Enqueued, Heartbeat, NewJob, Outcome, Progress, Purge, Put, PutChange, Puts,
+    Receipt, Redrive, Redriven, Report, Reschedule, Rescheduled, Reschedules, Rescue, Revoke, Revoked, SettleAndClaim,
+    Settled, Shard, State, Step, Tick, Verdict, When,
 };
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ const LEASE_MS: u64 = 30_000;
 
 /// One process and what it holds against the queue.
 pub(super) struct Process<'a> {
-    queue: RedisQueue,
+    queue: QueueBackend,
     link: Link,
     pub(super) time: &'a ServerTime,
     shard: &'a Shard,
@@ -30,14 +31,14 @@ pub(super) struct Process<'a> {
 }
 
 impl<'a> Process<'a> {
-    pub(super) fn new(link: Link, rig: &'a Rig<RedisQueue>, ledger: &'a mut Ledger, after: AfterTheCut) -> Self {
-        Self { queue: RedisQueue::new(link.clone()), link, time: &rig.time, shard: &rig.shard, ledger, after }
+    pub(super) fn new(link: Link, rig: &'a Rig, ledger: &'a mut Ledger, after: AfterTheCut) -> Self {
+        Self { queue: QueueBackend::redis(link.clone()), link, time: &rig.time, shard: &rig.shard, ledger, after }
     }
 
     /// Makes a call; one that repeats makes it until it is answered.
-    pub(super) async fn ask<T>(&self, call: impl AsyncFn(&RedisQueue, &Shard) -> Result<T, QueueError>) -> Result<T> {
+    pub(super) async fn ask<S: Step>(&self, step: &S) -> Result<S::Reply> {
         loop {
-            match call(&self.queue, self.shard).await {
+            match self.queue.run(self.shard, step).await {
                 Err(error) if self.after == AfterTheCut::Repeats => {
                     if !error.outcome_unknown() && !error.is_retryable() {
                         return Err(error.into());
@@ -55,7 +56,7 @@ impl<'a> Process<'a> {
     pub(super) async fn enqueue(&mut self, jobs: &[NewJob]) -> Result<Vec<Enqueued>> {
         let now = self.time.now();
         jobs.iter().for_each(|job| self.ledger.sent(job, due_at(job.when, now)));
-        let answers = self.ask(async |queue, shard| queue.enqueue(shard, jobs).await).await?;
+        let answers = self.ask(&Enqueue(jobs.to_vec())).await?;
         for (job, answer) in jobs.iter().zip(&answers) {
             match answer {
                 Enqueued::Created | Enqueued::Duplicate => self.ledger.of(job.id).accepted = true,
@@ -69,7 +70,7 @@ impl<'a> Process<'a> {
     pub(super) async fn put(&mut self, job: NewJob, version: u64) -> Result<()> {
         self.ledger.sent(&job, due_at(job.when, self.time.now()));
         let put = Put { id: job.id, version, change: PutChange::Job(job.when, Box::new(job.spec.clone())) };
-        self.ask(async |queue, shard| queue.put(shard, std::slice::from_ref(&put)).await).await?;
+        self.ask(&Puts(vec![put])).await?;
         self.ledger.of(job.id).accepted = true;
         Ok(())
     }
@@ -78,14 +79,14 @@ impl<'a> Process<'a> {
         let now = self.time.now();
         tick.jobs.iter().for_each(|job| self.ledger.sent(job, due_at(job.when, now)));
         // Repeated, it finds its own tick: whatever it says, the tick is in.
-        self.ask(async |queue, shard| queue.tick(shard, tick).await).await?;
+        self.ask(tick).await?;
         tick.jobs.iter().for_each(|job| self.ledger.of(job.id).accepted = true);
         Ok(())
     }
 
     pub(super) async fn progress(&self, receipt: Receipt) -> Result<bool> {
         let words = Bytes::from_static(b"half of it");
-        self.ask(async |queue, shard| queue.progress(shard, &receipt, words.clone()).await).await
+        self.ask(&Progress { receipt, progress: words }).await
     }
 
     pub(super) async fn settle(&mut self, call: &SettleAndClaim) -> Result<Claimed> {
@@ -98,7 +99,7 @@ impl<'a> Process<'a> {
                 facts.due = facts.due.min(self.time.now() + ms);
             }
         }
-        let claimed = match self.ask(async |queue, shard| queue.settle_and_claim(shard, call).await).await? {
+        let claimed = match self.ask(call).await? {
             Settled::Done(claimed) => claimed,
             Settled::Stale => bail!("the only call of this worker is stale"),
         };
@@ -133,19 +134,19 @@ impl<'a> Process<'a> {
     pub(super) async fn heartbeat(&mut self, consumer: &Consumer, receipts: &[Receipt]) -> Result<Vec<bool>> {
         let deliveries = receipts.iter().map(|receipt| (*receipt, Report::ALONE)).collect();
         let heartbeat = Heartbeat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries };
-        self.ask(async |queue, shard| queue.heartbeat(shard, &heartbeat).await).await
+        self.ask(&heartbeat).await
     }
 
     pub(super) async fn rescue(&mut self, may_die: &[JobId]) -> Result<()> {
         may_die.iter().for_each(|id| self.ledger.of(*id).may_be_dead = true);
         let rescue = Rescue { limit: 100, crash_max: 3, crash_delay_ms: 1_000, row_decides: false };
-        self.ask(async |queue, shard| queue.rescue(shard, rescue).await).await.map(drop)
+        self.ask(&rescue).await.map(drop)
     }
 
     pub(super) async fn revoke(&mut self, id: JobId) -> Result<Revoked> {
         let before = self.ledger.of(id).may_have_ended;
         self.ledger.of(id).may_have_ended = true;
-        let revoked = self.ask(async |queue, shard| queue.revoke(shard, &[id]).await).await?;
+        let revoked = self.ask(&Revoke(vec![id])).await?;
         let facts = self.ledger.of(id);
         match revoked[0] {
             Revoked::Revoked | Revoked::RevokedAfterLeaseExpiry | Revoked::Ended(_) => facts.ended = true,
@@ -166,8 +167,7 @@ impl<'a> Process<'a> {
         let due = when.map(|when| due_at(when, now));
         facts.due = due.map_or(facts.due, |due| facts.due.min(due));
         let change = Reschedule { id, when, body, codec: None };
-        let answer =
-            self.ask(async |queue, shard| queue.reschedule(shard, std::slice::from_ref(&change)).await).await?;
+        let answer = self.ask(&Reschedules(vec![change])).await?;
         if let (Some(due), Rescheduled::Changed) = (due, answer[0]) {
             self.ledger.of(id).due = due;
         }
@@ -177,27 +177,28 @@ impl<'a> Process<'a> {
     pub(super) async fn redrive(&mut self, name: u8, ids: &[JobId]) -> Result<Redriven> {
         let redrive =
             Redrive { redrive: [name; 16], filter: Bytes::from_static(b"all"), ids: ids.to_vec(), delay_ms: 0 };
-        self.ask(async |queue, shard| queue.redrive(shard, &redrive).await).await
+        self.ask(&redrive).await
     }
 
     pub(super) async fn delete(&mut self, id: JobId) -> Result<()> {
         self.ledger.of(id).may_have_ended = true;
-        self.ask(async |queue, shard| queue.delete(shard, &[id]).await).await?;
+        self.ask(&Delete(vec![id])).await?;
         self.ledger.of(id).ended = true;
         Ok(())
     }
 
     pub(super) async fn purge(&mut self, state: State, ids: &[JobId]) -> Result<()> {
         ids.iter().for_each(|id| self.ledger.of(*id).may_have_ended = true);
-        self.ask(async |queue, shard| queue.purge(shard, state, ids.len()).await).await?;
+        self.ask(&Purge { state, limit: ids.len() }).await?;
         ids.iter().for_each(|id| self.ledger.of(*id).ended = true);
         Ok(())
     }
 
     pub(super) async fn withdraw(&mut self, put: Put) -> Result<()> {
-        self.ledger.of(put.id).may_have_ended = true;
-        self.ask(async |queue, shard| queue.put(shard, std::slice::from_ref(&put)).await).await?;
-        self.ledger.of(put.id).ended = true;
+        let id = put.id;
+        self.ledger.of(id).may_have_ended = true;
+        self.ask(&Puts(vec![put])).await?;
+        self.ledger.of(id).ended = true;
         Ok(())
     }
 }

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use evenkeel::queue::JobId;
 use evenkeel_protocol::queue::job::{JobSpec, Priority, Retention, Retries, Unique, UniqueKey};
 use evenkeel_protocol::queue::steps::{
-    Delivered, Limits, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Rescheduled, Revoked, State, Tick, When,
+    Delivered, Forget, Limits, List, NewJob, Outcome, Pause, Put, PutChange, ReadJobs, ReadStats, Receipt, Rescheduled,
+    Resume, Revoked, SetLimits, State, Tick, When,
 };
 
 /// Longer than the scenario: ended jobs leave a completion record, so that their end can be seen.
@@ -158,7 +159,7 @@ async fn retries_exhausted(process: &mut Process<'_>, consumer: &mut Consumer) -
     process.put(NewJob { when: When::In(60_000), ..named("q") }, 1).await?;
     let change = PutChange::Withdraw(Retention::UntilForgotten);
     process.withdraw(Put { id: id("q"), version: 2, change }).await?;
-    process.ask(async |queue, shard| queue.forget(shard, &[id("q")]).await).await?;
+    process.ask(&Forget(vec![id("q")])).await?;
     let taken = process.claim(consumer, 1).await?;
     process.end(consumer, receipts(&taken).into_iter().map(|receipt| (receipt, Outcome::Done)).collect()).await?;
     Ok(())
@@ -166,23 +167,23 @@ async fn retries_exhausted(process: &mut Process<'_>, consumer: &mut Consumer) -
 
 /// A pause, limits, a purge, a deletion, and everything that only reads.
 async fn operators(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()> {
-    process.ask(async |queue, shard| queue.pause(shard, None).await).await?;
+    process.ask(&Pause(None)).await?;
     process.enqueue(&[named("r"), named("s")]).await?;
     let taken = process.claim(consumer, 2).await?;
     ensure!(taken.is_empty(), "a paused shard gave {} jobs", taken.len());
-    process.ask(async |queue, shard| queue.resume(shard).await).await?;
+    process.ask(&Resume).await?;
     let limits = Limits { jobs_max: Some(2), bytes_max: None };
-    process.ask(async |queue, shard| queue.set_limits(shard, limits).await).await?;
+    process.ask(&SetLimits(limits)).await?;
     process.enqueue(&[named("too many")]).await?;
-    process.ask(async |queue, shard| queue.set_limits(shard, Limits::default()).await).await?;
+    process.ask(&SetLimits(Limits::default())).await?;
     let taken = process.claim(consumer, 2).await?;
     let [r, s] = receipts(&taken).try_into().ok().context("two deliveries")?;
     process.end(consumer, vec![(r, no_use()), (s, Outcome::Done)]).await?;
     process.delete(r.id).await?;
     process.enqueue(&[with("t", |spec| spec.priority = Priority::Low)]).await?;
     process.purge(State::Waiting(Priority::Low), &[id("t")]).await?;
-    process.ask(async |queue, shard| queue.job(shard, r.id).await).await?;
-    process.ask(async |queue, shard| queue.list(shard, State::Dead, None, 10).await).await?;
-    process.ask(async |queue, shard| queue.stats(shard).await).await?;
+    process.ask(&ReadJobs(vec![r.id])).await?;
+    process.ask(&List { state: State::Dead, newest_first: false, after: None, limit: 10 }).await?;
+    process.ask(&ReadStats).await?;
     Ok(())
 }

@@ -5,16 +5,16 @@ use anyhow::Result;
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{End, JobSpec, Note, Retention};
 use evenkeel_protocol::queue::record::encoded_len;
-use evenkeel_protocol::queue::steps::{Amend, Amended, NewJob, QueueSteps, State};
+use evenkeel_protocol::queue::steps::{Amend, Amended, Delete, NewJob, ReadStats, State};
 
-async fn amend<Q: QueueSteps>(rig: &Rig<Q>, name: &str, seen: &str, body: &str) -> Result<Amended> {
+async fn amend(rig: &Rig, name: &str, seen: &str, body: &str) -> Result<Amended> {
     let (seen, body) = (Bytes::copy_from_slice(seen.as_bytes()), Bytes::copy_from_slice(body.as_bytes()));
     let call = Amend { id: job(name).id, seen, body, codec: Some(1) };
-    Ok(rig.queue.amend(&rig.shard, &call).await?)
+    Ok(rig.run(&call).await?)
 }
 
 /// Two operators edited one dead letter, and the later save silently undid the earlier one.
-pub async fn dead_letter_is_amended_only_if_it_is_the_one_seen<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn dead_letter_is_amended_only_if_it_is_the_one_seen(rig: &Rig) -> Result<()> {
     for (name, codec, late_ms_max) in [("a", None, None), ("b", Some(77), Some(9)), ("c", Some(2), None)] {
         let notes = vec![Note::Name(name.to_owned().into())];
         let spec = JobSpec { codec, late_ms_max, notes, ..job(name).spec };
@@ -33,14 +33,14 @@ pub async fn dead_letter_is_amended_only_if_it_is_the_one_seen<Q: QueueSteps>(ri
         expected.spec.body = Bytes::new();
         assert_eq!(rig.live(job(name).id).await?, expected);
         assert_eq!(rig.state(job(name).id).await?, Some(State::Dead));
-        assert_eq!(rig.queue.stats(&rig.shard).await?.bytes, u64::try_from(encoded_len(&expected))?);
-        assert_eq!(rig.queue.delete(&rig.shard, &[job(name).id]).await?, [true]);
+        assert_eq!(rig.run(&ReadStats).await?.bytes, u64::try_from(encoded_len(&expected))?);
+        assert_eq!(rig.run(&Delete(vec![job(name).id])).await?, [true]);
     }
     Ok(())
 }
 
 /// A waiting job can start at any moment, and a running one has its body already, so only dead letters are edited.
-pub async fn only_dead_letters_are_amended<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn only_dead_letters_are_amended(rig: &Rig) -> Result<()> {
     let spec = JobSpec { retention: Retention::AfterEnd(600_000), ..job("a").spec };
     rig.given(&[NewJob { spec, ..job("a") }]).await?;
     assert_eq!(amend(rig, "a", "a", "b").await?, Amended::NotDead);

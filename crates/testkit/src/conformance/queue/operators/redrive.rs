@@ -4,17 +4,17 @@ use crate::conformance::queue::rig::{Consumer, Rig, job};
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{ErrorClass, JobId, JobSpec, Note};
-use evenkeel_protocol::queue::steps::{NewJob, QueueSteps, Redrive, RedriveVerdict, Redriven, State};
+use evenkeel_protocol::queue::steps::{NewJob, Redrive, RedriveVerdict, Redriven, State};
 
-async fn redrive<Q: QueueSteps>(rig: &Rig<Q>, redrive: u8, ids: &[JobId]) -> Result<Redriven> {
+async fn redrive(rig: &Rig, redrive: u8, ids: &[JobId]) -> Result<Redriven> {
     let filter = Bytes::from(format!("filter {redrive}"));
     let call = Redrive { redrive: [redrive; 16], filter, ids: ids.to_vec(), delay_ms: 0 };
-    Ok(rig.queue.redrive(&rig.shard, &call).await?)
+    Ok(rig.run(&call).await?)
 }
 
 /// A redrive that was started twice, or repeated after a lost reply, ran every letter twice; one that died again in between
 /// was redriven endlessly.
-pub async fn redrive_moves_each_dead_letter_once<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn redrive_moves_each_dead_letter_once(rig: &Rig) -> Result<()> {
     let mut consumer = Consumer::default();
     rig.given(&[job("a"), job("b")]).await?;
     rig.kill(&mut consumer).await?;
@@ -36,7 +36,7 @@ pub async fn redrive_moves_each_dead_letter_once<Q: QueueSteps>(rig: &Rig<Q>) ->
 }
 
 /// A job that dies while the redrive runs is not one that the operator saw when starting it.
-pub async fn redrive_skips_letters_that_died_later<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn redrive_skips_letters_that_died_later(rig: &Rig) -> Result<()> {
     let mut consumer = Consumer::default();
     let begun = redrive(rig, 1, &[]).await?;
     rig.time.advance(1).await?;
@@ -49,7 +49,7 @@ pub async fn redrive_skips_letters_that_died_later<Q: QueueSteps>(rig: &Rig<Q>) 
         ids: vec![job("later").id],
         delay_ms: 0,
     };
-    let went_on = rig.queue.redrive(&rig.shard, &call).await?;
+    let went_on = rig.run(&call).await?;
     assert_eq!((went_on.cutoff, &went_on.filter), (begun.cutoff, &begun.filter), "the first call fixed them");
     assert_eq!(went_on.verdicts, [RedriveVerdict::DiedLater]);
     assert_eq!(rig.state(job("later").id).await?, Some(State::Dead));
@@ -57,14 +57,14 @@ pub async fn redrive_skips_letters_that_died_later<Q: QueueSteps>(rig: &Rig<Q>) 
 }
 
 /// A letter that comes back has its attempts again, and its history still.
-pub async fn redriven_job_keeps_its_history<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn redriven_job_keeps_its_history(rig: &Rig) -> Result<()> {
     let mut consumer = Consumer::default();
     let spec = JobSpec { late_ms_max: Some(500), ..job("a").spec };
     rig.given(&[NewJob { spec, ..job("a") }]).await?;
     rig.kill(&mut consumer).await?;
     rig.time.advance(3_600_000).await?;
     let call = Redrive { redrive: [7; 16], filter: Bytes::new(), ids: vec![job("a").id], delay_ms: 2_000 };
-    rig.queue.redrive(&rig.shard, &call).await?;
+    rig.run(&call).await?;
     assert_eq!(rig.next().await?.due, Some(rig.time.now() + 2_000));
     rig.time.advance(2_500).await?;
     let back = rig.claim_one(&mut consumer).await?.job?;

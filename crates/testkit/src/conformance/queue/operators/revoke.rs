@@ -5,26 +5,21 @@ use anyhow::Result;
 use bytes::Bytes;
 use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Note, Priority, REVOKE_MS_MIN, Retention};
 use evenkeel_protocol::queue::steps::{
-    Amend, Amended, Enqueued, Limits, NewJob, Outcome, QueueSteps, Reschedule, Rescheduled, Revoked, State, Verdict,
-    When,
+    Amend, Amended, Enqueued, Limits, NewJob, Outcome, ReadStats, Reschedule, Rescheduled, Reschedules, Revoke,
+    Revoked, SetLimits, State, Verdict, When,
 };
 
-async fn revoke<Q: QueueSteps>(rig: &Rig<Q>, id: JobId) -> Result<Revoked> {
-    Ok(rig.queue.revoke(&rig.shard, &[id]).await?[0])
+async fn revoke(rig: &Rig, id: JobId) -> Result<Revoked> {
+    Ok(rig.run(&Revoke(vec![id])).await?[0])
 }
 
-async fn reschedule<Q: QueueSteps>(
-    rig: &Rig<Q>,
-    id: JobId,
-    when: Option<When>,
-    body: Option<&'static [u8]>,
-) -> Result<Rescheduled> {
+async fn reschedule(rig: &Rig, id: JobId, when: Option<When>, body: Option<&'static [u8]>) -> Result<Rescheduled> {
     let change = Reschedule { id, when, body: body.map(Bytes::from_static), codec: Some(77) };
-    Ok(rig.queue.reschedule(&rig.shard, &[change]).await?[0])
+    Ok(rig.run(&Reschedules(vec![change])).await?[0])
 }
 
 /// (A8, asynq #532) Two calls looked in two places, the job moved in between, and a job reported as "cancelled" ran.
-pub async fn revoke_reports_what_happened<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn revoke_reports_what_happened(rig: &Rig) -> Result<()> {
     assert_eq!(revoke(rig, job("never seen").id).await?, Revoked::Unknown);
     let waiting = NewJob { when: When::In(5_000), ..job("waiting") };
     rig.given(&[waiting.clone(), job("running"), job("dead")]).await?;
@@ -50,19 +45,19 @@ pub async fn revoke_reports_what_happened<Q: QueueSteps>(rig: &Rig<Q>) -> Result
 }
 
 /// The reply was lost, and the caller repeats the call. The reply "unknown" would not report that the job was revoked.
-pub async fn repeated_revoke_returns_the_same_result<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn repeated_revoke_returns_the_same_result(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     assert_eq!(revoke(rig, job("a").id).await?, Revoked::Revoked);
     rig.time.advance(REVOKE_MS_MIN - 1).await?;
     assert_eq!(revoke(rig, job("a").id).await?, Revoked::Revoked);
     rig.time.advance(1).await?;
     assert_eq!(revoke(rig, job("a").id).await?, Revoked::Unknown);
-    assert_eq!(rig.queue.stats(&rig.shard).await?.totals.revoked, 1);
+    assert_eq!(rig.run(&ReadStats).await?.totals.revoked, 1);
     Ok(())
 }
 
 /// A worker without heartbeats may have started the job: the result says so, and later calls of that worker are rejected.
-pub async fn job_with_expired_lease_can_be_revoked<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_with_expired_lease_can_be_revoked(rig: &Rig) -> Result<()> {
     rig.given(&[job("not rescued"), job("rescued")]).await?;
     let mut consumer = Consumer::default();
     let rescued = rig.claim(&mut consumer, 2).await?;
@@ -80,7 +75,7 @@ pub async fn job_with_expired_lease_can_be_revoked<Q: QueueSteps>(rig: &Rig<Q>) 
 }
 
 /// An enqueue in flight when its job was revoked revived the job.
-pub async fn late_enqueue_does_not_revive_a_revoked_job<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn late_enqueue_does_not_revive_a_revoked_job(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     revoke(rig, job("a").id).await?;
     assert_eq!(rig.enqueue(job("a")).await?, Enqueued::Ended(End::Revoked));
@@ -89,7 +84,7 @@ pub async fn late_enqueue_does_not_revive_a_revoked_job<Q: QueueSteps>(rig: &Rig
 }
 
 /// (asynq #568, #649) A reminder whose time changes keeps its id.
-pub async fn waiting_job_is_rescheduled_and_edited<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn waiting_job_is_rescheduled_and_edited(rig: &Rig) -> Result<()> {
     let id = job("a").id;
     let notes = vec![Note::Name(Bytes::from_static(b"reminder/a"))];
     let spec = JobSpec { priority: Priority::Low, notes: notes.clone(), ..job("a").spec };
@@ -111,14 +106,14 @@ pub async fn waiting_job_is_rescheduled_and_edited<Q: QueueSteps>(rig: &Rig<Q>) 
 }
 
 /// A body that grew with an edit was above the limit that a new job must respect.
-pub async fn edit_above_the_limit_of_bytes_changes_nothing<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn edit_above_the_limit_of_bytes_changes_nothing(rig: &Rig) -> Result<()> {
     rig.given(&[NewJob { when: When::In(9_000), ..job("a") }, job("b")]).await?;
     rig.kill(&mut Consumer::default()).await?;
-    let bytes = rig.queue.stats(&rig.shard).await?.bytes;
-    rig.queue.set_limits(&rig.shard, Limits { jobs_max: None, bytes_max: Some(bytes + 5) }).await?;
+    let bytes = rig.run(&ReadStats).await?.bytes;
+    rig.run(&SetLimits(Limits { jobs_max: None, bytes_max: Some(bytes + 5) })).await?;
     let amend = async |seen: &'static [u8], body: &'static [u8]| {
         let (seen, body) = (Bytes::from_static(seen), Bytes::from_static(body));
-        rig.queue.amend(&rig.shard, &Amend { id: job("b").id, seen, body, codec: None }).await
+        rig.run(&Amend { id: job("b").id, seen, body, codec: None }).await
     };
     assert_eq!(reschedule(rig, job("a").id, None, Some(b"sixsix")).await?, Rescheduled::Full);
     assert_eq!(amend(b"b", b"sixsixsix").await?, Amended::Full);
@@ -126,12 +121,12 @@ pub async fn edit_above_the_limit_of_bytes_changes_nothing<Q: QueueSteps>(rig: &
     assert_eq!(reschedule(rig, job("a").id, None, Some(b"five5")).await?, Rescheduled::Changed);
     assert_eq!(amend(b"b", b"bb").await?, Amended::Full, "the first edit took the room");
     assert_eq!(amend(b"b", b"x").await?, Amended::Changed);
-    assert_eq!(rig.queue.stats(&rig.shard).await?.bytes, bytes + 5);
+    assert_eq!(rig.run(&ReadStats).await?.bytes, bytes + 5);
     Ok(())
 }
 
 /// A running job is not changed: its handler holds the old body.
-pub async fn running_job_is_not_rescheduled<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn running_job_is_not_rescheduled(rig: &Rig) -> Result<()> {
     let id = job("a").id;
     let soon = Some(When::In(1));
     assert_eq!(reschedule(rig, id, soon, None).await?, Rescheduled::Unknown);
@@ -150,7 +145,7 @@ pub async fn running_job_is_not_rescheduled<Q: QueueSteps>(rig: &Rig<Q>) -> Resu
 }
 
 /// The same as for a revocation: the worker without heartbeats loses the job, and the result says so.
-pub async fn job_with_expired_lease_can_be_rescheduled<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn job_with_expired_lease_can_be_rescheduled(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let silent = rig.claim_one(&mut consumer).await?;
@@ -164,7 +159,7 @@ pub async fn job_with_expired_lease_can_be_rescheduled<Q: QueueSteps>(rig: &Rig<
 }
 
 /// A reminder that may be ten minutes late may be ten minutes late after its new time.
-pub async fn reschedule_moves_the_job_deadline<Q: QueueSteps>(rig: &Rig<Q>) -> Result<()> {
+pub async fn reschedule_moves_the_job_deadline(rig: &Rig) -> Result<()> {
     let spec = JobSpec { late_ms_max: Some(600), ..job("a").spec };
     rig.given(&[NewJob { spec, ..job("a") }]).await?;
     reschedule(rig, job("a").id, Some(When::In(10_000)), None).await?;

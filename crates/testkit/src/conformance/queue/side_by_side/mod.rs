@@ -1,8 +1,8 @@
 //! The model and the scripts of queues, compared on the same random calls. Now and then everything that can be read of the
 //! two is compared, and the keys in Redis are checked against the invariants.
 
-mod call;
 mod random;
+mod step;
 mod watch;
 
 use super::invariants;
@@ -10,28 +10,23 @@ use super::rig::Rig;
 use crate::conformance::differential::{Differential, same};
 use crate::conformance::rig::ServerTime;
 use anyhow::{Result, bail, ensure};
-use call::Call;
 use evenkeel_protocol::queue::job::Priority;
-use evenkeel_protocol::queue::steps::{ITEMS_MAX, QueueSteps, Settled, State};
-use evenkeel_protocol::queue::{MemoryQueue, RedisQueue};
+use evenkeel_protocol::queue::steps::{ITEMS_MAX, List, ReadHeads, ReadStats, SettleAndClaim, Settled, State, Step};
 use random::Generator;
 use std::fmt::Debug;
+use step::Move;
 use watch::Watch;
 
 /// The model and the scripts of a queue.
 pub struct Queues {
-    model: Rig<MemoryQueue>,
-    redis: Rig<RedisQueue>,
+    model: Rig,
+    redis: Rig,
     generator: Generator,
     watch: Watch,
 }
 
-/// A call, or an event that happens to both.
-#[derive(Clone, Debug)]
-pub struct Step(Call);
-
 impl Differential for Queues {
-    type Step = Step;
+    type Step = Move;
 
     const REPLIES: &'static [&'static str] = &[
         "Enqueue Created",
@@ -40,16 +35,16 @@ impl Differential for Queues {
         "Enqueue Dead",
         "Enqueue Ended",
         "Enqueue Full",
-        "Put Applied",
-        "Put Superseded",
+        "Puts Applied",
+        "Puts Superseded",
         "Tick Moved",
         "Tick Elsewhere",
-        "Settle Stale",
-        "Settle Lost",
-        "Settle Settled",
-        "Settle Died",
-        "Settle Discarded",
-        "Settle Delivered",
+        "SettleAndClaim Stale",
+        "SettleAndClaim Lost",
+        "SettleAndClaim Settled",
+        "SettleAndClaim Died",
+        "SettleAndClaim Discarded",
+        "SettleAndClaim Delivered",
         "Heartbeat true",
         "Heartbeat false",
         "Revoke Revoked",
@@ -58,12 +53,12 @@ impl Differential for Queues {
         "Revoke Dead",
         "Revoke Ended",
         "Revoke Unknown",
-        "Reschedule Changed",
-        "Reschedule ChangedAfterLeaseExpiry",
-        "Reschedule Running",
-        "Reschedule Dead",
-        "Reschedule Ended",
-        "Reschedule Unknown",
+        "Reschedules Changed",
+        "Reschedules ChangedAfterLeaseExpiry",
+        "Reschedules Running",
+        "Reschedules Dead",
+        "Reschedules Ended",
+        "Reschedules Unknown",
         "Rescue LeaseExpired",
         "Rescue Crashed",
         "Rescue Died",
@@ -77,9 +72,9 @@ impl Differential for Queues {
         "Forget false",
         "Delete true",
         "Delete false",
-        "Job Live",
-        "Job Ended",
-        "Job None",
+        "ReadJobs Live",
+        "ReadJobs Ended",
+        "ReadJobs None",
         "List Listed",
         "PopMarker true",
         "PopMarker false",
@@ -91,15 +86,15 @@ impl Differential for Queues {
         Ok(Self { model, redis, generator, watch: Watch::default() })
     }
 
-    fn draw(&mut self) -> Step {
-        Step(self.generator.next())
+    fn draw(&mut self) -> Move {
+        self.generator.next()
     }
 
-    async fn play(&mut self, Step(call): &Step) -> Result<String> {
-        let (expected, got) = (call.make(&self.model).await?, call.make(&self.redis).await?);
-        let reply = same(call, &expected.text, &got.text)?;
-        self.watch.see(call, &got, self.redis.time.now())?;
-        if let Some(Settled::Done(claimed)) = &got.settled {
+    async fn play(&mut self, drawn: &Move) -> Result<String> {
+        let (expected, got) = (drawn.make(&self.model).await?, drawn.make(&self.redis).await?);
+        let reply = same(drawn, &expected.text, &got.text)?;
+        self.watch.see(drawn, &got, self.redis.time.now())?;
+        if let Some((_, Settled::Done(claimed))) = drawn.played::<SettleAndClaim>(&got) {
             self.generator.learn(claimed);
         }
         Ok(reply)
@@ -110,17 +105,20 @@ impl Differential for Queues {
         let ServerTime::Redis { link, .. } = &redis.time else { bail!("the scripts' clock is not in Redis") };
         invariants::check(link, &redis.shard).await?;
         for id in random::ids() {
-            let of_model = model.queue.job(&model.shard, id).await?;
-            equal("the job", &of_model, &redis.queue.job(&redis.shard, id).await?)?;
-            let of_model = model.queue.heads(&model.shard, &[id]).await?;
-            equal("the head of the job", &of_model, &redis.queue.heads(&redis.shard, &[id]).await?)?;
+            equal("the job", &model.queue.job(&model.shard, id).await?, &redis.queue.job(&redis.shard, id).await?)?;
+            self.compare(&ReadHeads(vec![id])).await?;
         }
         let states = Priority::ALL.map(State::Waiting).into_iter().chain([State::Leased, State::Dead]);
         for state in states {
-            let of_model = model.queue.list(&model.shard, state, None, ITEMS_MAX).await?;
-            equal("the list", &of_model, &redis.queue.list(&redis.shard, state, None, ITEMS_MAX).await?)?;
+            self.compare(&List { state, newest_first: false, after: None, limit: ITEMS_MAX }).await?;
         }
-        equal("the figures", &model.queue.stats(&model.shard).await?, &redis.queue.stats(&redis.shard).await?)
+        self.compare(&ReadStats).await
+    }
+}
+
+impl Queues {
+    async fn compare<S: Step<Reply: Debug + PartialEq> + Debug>(&self, step: &S) -> Result<()> {
+        equal(&format!("{step:?}"), &self.model.run(step).await?, &self.redis.run(step).await?)
     }
 }
 

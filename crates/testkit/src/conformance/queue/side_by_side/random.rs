@@ -1,6 +1,6 @@
 //! Random calls that meet often: few ids, few workers, times near the limits that matter.
 
-use super::call::Call;
+use super::step::Move;
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::queue::JobId;
@@ -8,8 +8,10 @@ use evenkeel_protocol::queue::job::{
     ErrorClass, ErrorNote, JobSpec, Note, Priority, Retention, Retries, Unique, UniqueKey,
 };
 use evenkeel_protocol::queue::steps::{
-    Amend, Claimed, Heartbeat, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Report, Reschedule,
-    Rescue, Restored, Room, SettleAndClaim, State, Tick, When, Worker,
+    Amend, Claimed, Delete, Enqueue, Forget, Heartbeat, Limits, List, Listed, NewJob, Outcome, Pause, PopMarker, Purge,
+    Put, PutChange, Puts, ReadJobs, ReadKept, ReadPosition, ReadPreviews, ReadStats, Receipt, Redrive, Report,
+    Reschedule, Reschedules, Rescue, Restored, Resume, Revoke, Room, SetLimits, SettleAndClaim, State, Tick, When,
+    Worker,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -73,56 +75,56 @@ impl Generator {
         self.receipts.drain(..excess);
     }
 
-    pub(super) fn next(&mut self) -> Call {
+    pub(super) fn next(&mut self) -> Move {
         // One after the other, so that the last one is taken, too.
         self.pops &= self.rng.random_bool(0.85);
         if self.pops {
-            return Call::PopMarker;
+            return Move::step(PopMarker);
         }
         match self.rng.random_range(0..100) {
             0..14 => self.advance(),
             14 => self.set_back(),
-            15..33 => Call::Enqueue(self.many(3, Self::new_job)),
-            33..37 => Call::Put(self.many(2, Self::put)),
-            37 => Call::Tick(self.tick()),
-            38..62 => Call::Settle(self.settle()),
-            62..68 => Call::Heartbeat(self.heartbeat()),
-            68..72 => Call::Revoke(self.many(2, Self::id)),
-            72..76 => Call::Reschedule(self.many(2, Self::reschedule)),
-            76..82 => Call::Rescue(self.rescue()),
-            82..86 => Call::Redrive(self.redrive()),
-            86 => Call::Forget(self.many(3, Self::id)),
-            87 => Call::Delete(self.many(2, Self::id)),
-            88 => Call::Purge(*self.pick(&[State::Waiting(Priority::Low), State::Dead]), self.rng.random_range(0..3)),
-            89 => self.pause(),
-            90..92 => Call::Resume,
-            92 => Call::SetLimits(self.limits()),
-            93..95 => Call::Job(self.id()),
-            95..97 => self.list(),
+            15..33 => Move::step(Enqueue(self.many(3, Self::new_job))),
+            33..37 => Move::step(Puts(self.many(2, Self::put))),
+            37 => Move::step(self.tick()),
+            38..62 => Move::step(self.settle()),
+            62..68 => Move::step(self.heartbeat()),
+            68..72 => Move::step(Revoke(self.many(2, Self::id))),
+            72..76 => Move::step(Reschedules(self.many(2, Self::reschedule))),
+            76..82 => Move::step(self.rescue()),
+            82..86 => Move::step(self.redrive()),
+            86 => Move::step(Forget(self.many(3, Self::id))),
+            87 => Move::step(Delete(self.many(2, Self::id))),
+            88 => Move::step(self.purge()),
+            89 => Move::step(self.pause()),
+            90..92 => Move::step(Resume),
+            92 => Move::step(SetLimits(self.limits())),
+            93..95 => Move::step(ReadJobs(vec![self.id()])),
+            95..97 => Move::step(self.list()),
             98 => self.look(),
             97 => {
                 self.pops = true;
-                Call::PopMarker
+                Move::step(PopMarker)
             }
-            _ => Call::Stats,
+            _ => Move::step(ReadStats),
         }
     }
 
-    fn advance(&mut self) -> Call {
+    fn advance(&mut self) -> Move {
         let longest = *self.pick(&[10, 1_000, 1_000, 5_000, 31_000, 700_000]);
         let ms = self.rng.random_range(0..=longest);
         self.now += ms;
         self.latest = self.latest.max(self.now);
-        Call::Advance(ms)
+        Move::Advance(ms)
     }
 
-    fn set_back(&mut self) -> Call {
+    fn set_back(&mut self) -> Move {
         let ms = self.rng.random_range(0..60_000);
         if self.latest - self.now + ms > SET_BACK_MS_MAX {
             return self.advance();
         }
         self.now -= ms;
-        Call::SetBack(ms)
+        Move::SetBack(ms)
     }
 
     fn new_job(&mut self) -> NewJob {
@@ -291,9 +293,13 @@ impl Generator {
         [self.redrives.wrapping_sub(self.rng.random_range(0..2)); 16]
     }
 
-    fn pause(&mut self) -> Call {
+    fn purge(&mut self) -> Purge {
+        Purge { state: *self.pick(&[State::Waiting(Priority::Low), State::Dead]), limit: self.rng.random_range(0..3) }
+    }
+
+    fn pause(&mut self) -> Pause {
         let span = self.rng.random_range(0..5_000);
-        Call::Pause(self.rng.random_bool(0.7).then_some(self.now + span))
+        Pause(self.rng.random_bool(0.7).then_some(self.now + span))
     }
 
     fn limits(&mut self) -> Limits {
@@ -303,21 +309,21 @@ impl Generator {
         }
     }
 
-    fn list(&mut self) -> Call {
+    fn list(&mut self) -> List {
         let state = *self.pick(&[State::Waiting(Priority::Normal), State::Leased, State::Dead]);
         let after = Listed { score: self.now - self.rng.random_range(0..5_000), id: self.id() };
-        let (cursor, limit) = (self.rng.random_bool(0.5).then_some(after), self.rng.random_range(1..5));
-        if self.rng.random_bool(0.5) { Call::List(state, cursor, limit) } else { Call::Newest(state, cursor, limit) }
+        let (after, limit) = (self.rng.random_bool(0.5).then_some(after), self.rng.random_range(1..5));
+        List { state, newest_first: !self.rng.random_bool(0.5), after, limit }
     }
 
     /// Bodies are empty or random, so that now and then the seen one is the stored one.
-    fn look(&mut self) -> Call {
+    fn look(&mut self) -> Move {
         let bytes = *self.pick(&[0, 4, 512]);
         match self.rng.random_range(0..4) {
-            0 => Call::Amend(Amend { id: self.id(), seen: self.bytes(1), body: self.bytes(20), codec: self.codec() }),
-            1 => Call::Previews(self.many(5, Self::id), bytes),
-            2 => Call::JobPosition(self.id(), bytes),
-            _ => Call::Kept(Worker([u8::try_from(self.rng.random_range(0..WORKERS)).unwrap_or(0); 16])),
+            0 => Move::step(Amend { id: self.id(), seen: self.bytes(1), body: self.bytes(20), codec: self.codec() }),
+            1 => Move::step(ReadPreviews { ids: self.many(5, Self::id), bytes }),
+            2 => Move::step(ReadPosition { id: self.id(), bytes }),
+            _ => Move::step(ReadKept(Worker([u8::try_from(self.rng.random_range(0..WORKERS)).unwrap_or(0); 16]))),
         }
     }
 

@@ -1,13 +1,13 @@
 //! Promises that need more than the current keys, kept with a ledger of replies.
 
-use super::call::{Answer, Call};
+use super::step::{Move, Reply};
 use anyhow::{Result, ensure};
 use evenkeel::Token;
 use evenkeel::queue::JobId;
 use evenkeel_protocol::queue::job::Retries;
 use evenkeel_protocol::queue::steps::{
-    Claimed, Enqueued, Fate, Receipt, RedriveVerdict, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Ticked,
-    Verdict,
+    Claimed, Enqueue, Enqueued, Fate, Heartbeat, Puts, Receipt, Redrive, RedriveVerdict, Rescheduled, Reschedules,
+    Rescue, Revoke, Revoked, SettleAndClaim, Settled, Tick, Ticked, Verdict,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -29,63 +29,63 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Checks one answer.
-    pub(super) fn see(&mut self, call: &Call, answer: &Answer, now: u64) -> Result<()> {
-        match call {
-            Call::Settle(call) => {
-                if let Some(Settled::Done(claimed)) = &answer.settled {
-                    self.settlements(call, claimed)?;
-                    self.deliveries(claimed, now)?;
-                }
+    /// Checks one reply.
+    pub(super) fn see(&mut self, drawn: &Move, reply: &Reply, now: u64) -> Result<()> {
+        if let Some((call, Settled::Done(claimed))) = drawn.played::<SettleAndClaim>(reply) {
+            self.settlements(call, claimed)?;
+            self.deliveries(claimed, now)?;
+        }
+        if let Some((heartbeat, held)) = drawn.played::<Heartbeat>(reply) {
+            for ((receipt, _), held) in heartbeat.deliveries.iter().zip(held) {
+                self.is_current(*receipt, *held, "extended")?;
             }
-            Call::Heartbeat(heartbeat) => {
-                for ((receipt, _), held) in heartbeat.deliveries.iter().zip(&answer.held) {
-                    self.is_current(*receipt, *held, "extended")?;
-                }
-            }
-            Call::Enqueue(jobs) => {
-                let created = jobs.iter().zip(&answer.enqueued).filter(|(_, answer)| **answer == Enqueued::Created);
-                created.for_each(|(job, _)| self.begin_anew(job.id));
-            }
-            Call::Put(puts) => puts.iter().for_each(|put| {
+        }
+        if let Some((enqueue, answers)) = drawn.played::<Enqueue>(reply) {
+            let created = enqueue.0.iter().zip(answers).filter(|(_, answer)| **answer == Enqueued::Created);
+            created.for_each(|(job, _)| self.begin_anew(job.id));
+        }
+        if let Some((puts, _)) = drawn.played::<Puts>(reply) {
+            puts.0.iter().for_each(|put| {
                 self.begin_anew(put.id);
                 self.unsure.insert(put.id);
-            }),
-            // It leaves ids alone that live, and does not say which these were.
-            Call::Tick(tick) if answer.ticked == Some(Ticked::Moved) => tick.jobs.iter().for_each(|job| {
+            });
+        }
+        // It leaves ids alone that live, and does not say which these were.
+        if let Some((tick, Ticked::Moved)) = drawn.played::<Tick>(reply) {
+            tick.jobs.iter().for_each(|job| {
                 self.revoked.remove(&job.id);
                 if !self.current.contains_key(&job.id) {
                     self.begin_anew(job.id);
                     self.unsure.insert(job.id);
                 }
-            }),
-            Call::Redrive(redrive) => {
-                for (id, verdict) in redrive.ids.iter().zip(&answer.redriven) {
-                    let again = *verdict == RedriveVerdict::Taken && !self.redriven.insert((redrive.redrive, *id));
-                    ensure!(!again, "I9: {id} was taken twice by one redrive");
-                }
-            }
-            Call::Revoke(ids) => {
-                let gone = |revoked: &Revoked| matches!(revoked, Revoked::Revoked | Revoked::RevokedAfterLeaseExpiry);
-                for (id, _) in ids.iter().zip(&answer.revoked).filter(|(_, revoked)| gone(revoked)) {
-                    self.revoked.insert(*id);
-                    self.current.remove(id);
-                }
-            }
-            Call::Reschedule(changes) => {
-                let moved = |answer: &Rescheduled| {
-                    matches!(answer, Rescheduled::Changed | Rescheduled::ChangedAfterLeaseExpiry)
-                };
-                for (change, _) in changes.iter().zip(&answer.rescheduled).filter(|(_, answer)| moved(answer)) {
-                    self.current.remove(&change.id);
-                }
-            }
-            _ => {}
+            });
         }
-        for (id, fate) in &answer.rescued {
-            self.current.remove(id);
-            if matches!(call, Call::Rescue(Rescue { row_decides: true, .. })) && *fate == Fate::Crashed {
-                self.spared.insert(*id);
+        if let Some((redrive, redriven)) = drawn.played::<Redrive>(reply) {
+            for (id, verdict) in redrive.ids.iter().zip(&redriven.verdicts) {
+                let again = *verdict == RedriveVerdict::Taken && !self.redriven.insert((redrive.redrive, *id));
+                ensure!(!again, "I9: {id} was taken twice by one redrive");
+            }
+        }
+        if let Some((revoke, revoked)) = drawn.played::<Revoke>(reply) {
+            let gone = |revoked: &Revoked| matches!(revoked, Revoked::Revoked | Revoked::RevokedAfterLeaseExpiry);
+            for (id, _) in revoke.0.iter().zip(revoked).filter(|(_, revoked)| gone(revoked)) {
+                self.revoked.insert(*id);
+                self.current.remove(id);
+            }
+        }
+        if let Some((changes, rescheduled)) = drawn.played::<Reschedules>(reply) {
+            let moved =
+                |answer: &Rescheduled| matches!(answer, Rescheduled::Changed | Rescheduled::ChangedAfterLeaseExpiry);
+            for (change, _) in changes.0.iter().zip(rescheduled).filter(|(_, answer)| moved(answer)) {
+                self.current.remove(&change.id);
+            }
+        }
+        if let Some((rescue, rescued)) = drawn.played::<Rescue>(reply) {
+            for (id, fate) in &rescued.jobs {
+                self.current.remove(id);
+                if rescue.row_decides && *fate == Fate::Crashed {
+                    self.spared.insert(*id);
+                }
             }
         }
         Ok(())
