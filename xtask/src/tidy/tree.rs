@@ -51,9 +51,9 @@ impl File {
         self.path.contains("/tests/") || self.name() == "tests.rs"
     }
 
-    /// Whether it is a script of a capability. Preludes are prepended to scripts and do not count.
+    /// Whether it is a script of a capability. Preludes and the parts in `shared/` are prepended to scripts and do not count.
     pub(crate) fn is_script(&self) -> bool {
-        self.path.ends_with(".lua") && self.path.contains("/scripts/") && !self.name().starts_with("prelude")
+        self.path.ends_with(".lua") && !self.path.contains("/shared/") && !self.name().starts_with("prelude")
     }
 
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {

@@ -8,7 +8,7 @@ use evenkeel::link::{Link, LinkOptions};
 use evenkeel_protocol::lock::RedisLock;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release};
-use evenkeel_protocol::queue::steps::{NewJob, Outcome, QueueSteps, SettleAndClaim, When};
+use evenkeel_protocol::queue::steps::{Enqueue, NewJob, Outcome, SettleAndClaim, When};
 use testkit::conformance::cache::OnRedis;
 use testkit::conformance::cache::player::Player;
 use testkit::conformance::queue::{Consumer, Rig, job};
@@ -54,7 +54,7 @@ async fn queue_runs_few_commands_a_job() -> Result<()> {
     traced.forget().await?;
     rig.enqueue(job("a")).await?;
     traced.at_most("enqueue", 7).await?;
-    rig.queue.enqueue(&rig.shard, &[NewJob { when: When::In(60_000), ..job("later") }]).await?;
+    rig.run(&Enqueue(vec![NewJob { when: When::In(60_000), ..job("later") }])).await?;
     traced.at_most("enqueue later, behind due jobs", 9).await?;
     let settlements = vec![(held.receipt, Outcome::Done)];
     rig.settle_and_claim(&SettleAndClaim { settlements, ..consumer.call(0) }).await?;

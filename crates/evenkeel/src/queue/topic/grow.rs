@@ -128,7 +128,7 @@ impl Topic {
             for stored in state.states_in_store() {
                 let mut after = None;
                 loop {
-                    let list = List { state: stored, newest_first: false, after, limit: ITEMS_MAX };
+                    let list = List { after, ..List::first(stored, ITEMS_MAX) };
                     let page = self.store.run(shard, &list).await?;
                     let Some(last) = page.last() else { break };
                     after = Some(*last);

@@ -256,10 +256,8 @@ impl TopicRedrive {
             let listed = match &named {
                 Some(named) => page_after(named, after, page),
                 None => {
-                    self.topic
-                        .store
-                        .run(shard, &List { state: State::Dead, newest_first: false, after, limit: page })
-                        .await?
+                    let list = List { after, ..List::first(State::Dead, page) };
+                    self.topic.store.run(shard, &list).await?
                 }
             };
             let Some(last) = listed.last() else { return Ok(()) };

@@ -7,12 +7,13 @@ use bytes::Bytes;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
 use evenkeel::queue::QueueError;
-use evenkeel_protocol::queue::RedisQueue;
-use evenkeel_protocol::queue::grow::{Close, GrowSteps, Item, Transfer};
+use evenkeel_protocol::queue::QueueBackend;
+use evenkeel_protocol::queue::grow::{Close, DropReceived, Item, ReadLeaving, Receive, SendItems, Transfer};
 use evenkeel_protocol::queue::job::{JobId, JobSpec, Unique, UniqueKey};
 use evenkeel_protocol::queue::steps::{
-    Enqueued, Heartbeat, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Report, Reschedule, Rescue,
-    Revoked, SettleAndClaim, Shard, State, Tick, Verdict, When,
+    Delete, Enqueue, Enqueued, Forget, Heartbeat, NewJob, Outcome, Pause, Progress, Purge, Put, PutChange, Puts,
+    ReadJobs, ReadStats, Receipt, Redrive, Report, Reschedule, Reschedules, Rescue, Resume, Revoke, Revoked,
+    SettleAndClaim, Shard, State, Tick, Verdict, When,
 };
 use testkit::conformance::queue::{Consumer, Rig, invariants, job, plain};
 use testkit::servers::{Redis, RedisOptions};
@@ -95,7 +96,7 @@ fn put(id: JobId) -> Put {
 }
 
 impl Scene {
-    async fn open(rig: &mut Rig<RedisQueue>, prefix: &str, number: usize, step: Step) -> Result<Self> {
+    async fn open(rig: &mut Rig, prefix: &str, number: usize, step: Step) -> Result<Self> {
         let topic = format!("case{number}");
         let (shard, other) = (Shard::new(prefix, &topic, 0), Shard::new(prefix, &topic, 1));
         rig.shard = shard.clone();
@@ -105,19 +106,19 @@ impl Scene {
         let dead = rig.kill(&mut undertaker).await?;
         ensure!(plain(&dead) == "c");
         let tick = Tick { schedule: SCHEDULE, seen: None, last: 100, jobs: Vec::new() };
-        rig.queue.tick(&shard, &tick).await?;
-        rig.queue.enqueue(&other, &[job("f")]).await?;
+        rig.queue.run(&shard, &tick).await?;
+        rig.queue.run(&other, &Enqueue(vec![job("f")])).await?;
         for shard in [&shard, &other] {
-            rig.queue.close(shard, Close { shards: 2, before: 1, inherits: None }).await?;
+            rig.queue.run(shard, &Close { shards: 2, before: 1, inherits: None }).await?;
         }
-        rig.queue.send_items(&other, &[Item::Job(job("f").id)]).await?;
-        let received = rig.queue.leaving(&other, 0, 10).await?;
+        rig.queue.run(&other, &SendItems(vec![Item::Job(job("f").id)])).await?;
+        let received = rig.queue.run(&other, &ReadLeaving { to: 0, limit: 10 }).await?;
         ensure!(received.len() == 1);
         if step == Step::DropReceived {
-            rig.queue.send_items(&shard, &[Item::Job(of_the_other("g").id)]).await?;
+            rig.queue.run(&shard, &SendItems(vec![Item::Job(of_the_other("g").id)])).await?;
         }
         if step == Step::Resume {
-            rig.queue.pause(&shard, None).await?;
+            rig.queue.run(&shard, &Pause(None)).await?;
         }
         // So that a written time differs from the one before, and leases have expired where that matters.
         rig.time.advance(if step == Step::Rescue { 30_000 } else { 1 }).await?;
@@ -133,54 +134,59 @@ impl Scene {
         SettleAndClaim { settlements, ..consumer.call(1) }
     }
 
-    async fn take(&self, queue: &RedisQueue, step: Step) -> Result<(), QueueError> {
+    async fn take(&self, queue: &QueueBackend, step: Step) -> Result<(), QueueError> {
         let (shard, ids) = (&self.shard, [job("d").id, job("c").id]);
         match step {
-            Step::Enqueue => queue.enqueue(shard, &[job("new"), job("d"), job("c"), job("a")]).await.map(drop),
-            Step::Put => queue.put(shard, &[put(job("new").id), put(job("d").id), put(job("c").id)]).await.map(drop),
+            Step::Enqueue => queue.run(shard, &Enqueue(vec![job("new"), job("d"), job("c"), job("a")])).await.map(drop),
+            Step::Put => {
+                queue.run(shard, &Puts(vec![put(job("new").id), put(job("d").id), put(job("c").id)])).await.map(drop)
+            }
             Step::Tick => {
                 let tick = Tick { schedule: SCHEDULE, seen: Some(100), last: 200, jobs: vec![job("tick")] };
-                queue.tick(shard, &tick).await.map(drop)
+                queue.run(shard, &tick).await.map(drop)
             }
-            Step::SettleAndClaim => queue.settle_and_claim(shard, &self.settling()).await.map(drop),
+            Step::SettleAndClaim => queue.run(shard, &self.settling()).await.map(drop),
             Step::Heartbeat => {
                 let deliveries = self.leased.map(|receipt| (receipt, Report::STARTED)).to_vec();
                 let heartbeat = Heartbeat { worker: self.consumer.worker, lease_ms: 60_000, deliveries };
-                queue.heartbeat(shard, &heartbeat).await.map(drop)
+                queue.run(shard, &heartbeat).await.map(drop)
             }
-            Step::Progress => queue.progress(shard, &self.leased[0], Bytes::from_static(b"half")).await.map(drop),
+            Step::Progress => queue
+                .run(shard, &Progress { receipt: self.leased[0], progress: Bytes::from_static(b"half") })
+                .await
+                .map(drop),
             Step::Rescue => {
                 let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000, row_decides: false };
-                queue.rescue(shard, rescue).await.map(drop)
+                queue.run(shard, &rescue).await.map(drop)
             }
-            Step::Revoke => queue.revoke(shard, &ids).await.map(drop),
+            Step::Revoke => queue.run(shard, &Revoke(ids.to_vec())).await.map(drop),
             Step::Reschedule => {
                 let change = |id| Reschedule { id, when: Some(When::In(5)), body: None, codec: None };
-                queue.reschedule(shard, &ids.map(change)).await.map(drop)
+                queue.run(shard, &Reschedules(ids.map(change).to_vec())).await.map(drop)
             }
             Step::Redrive => {
                 let redrive = *b"0123456789abcdef";
                 let call = Redrive { redrive, filter: Bytes::new(), ids: ids.to_vec(), delay_ms: 0 };
-                queue.redrive(shard, &call).await.map(drop)
+                queue.run(shard, &call).await.map(drop)
             }
-            Step::Forget => queue.forget(shard, &ids).await.map(drop),
-            Step::Delete => queue.delete(shard, &ids).await.map(drop),
-            Step::Purge => queue.purge(shard, State::Dead, 10).await.map(drop),
-            Step::Resume => queue.resume(shard).await,
-            Step::Close => queue.close(shard, Close { shards: 4, before: 2, inherits: None }).await.map(drop),
+            Step::Forget => queue.run(shard, &Forget(ids.to_vec())).await.map(drop),
+            Step::Delete => queue.run(shard, &Delete(ids.to_vec())).await.map(drop),
+            Step::Purge => queue.run(shard, &Purge { state: State::Dead, limit: 10 }).await.map(drop),
+            Step::Resume => queue.run(shard, &Resume).await,
+            Step::Close => queue.run(shard, &Close { shards: 4, before: 2, inherits: None }).await.map(drop),
             Step::Give => {
                 let items =
                     [Item::Job(of_the_other("e").id), Item::Schedule(SCHEDULE), Item::Job(of_the_other("g").id)];
-                queue.send_items(shard, &items).await.map(drop)
+                queue.run(shard, &SendItems(items.to_vec())).await.map(drop)
             }
-            Step::Receive => queue.receive(shard, 1, &self.received).await.map(drop),
-            Step::DropReceived => queue.drop_received(shard, 1, 1).await.map(drop),
+            Step::Receive => queue.run(shard, &Receive { from: 1, transfers: self.received.clone() }).await.map(drop),
+            Step::DropReceived => queue.run(shard, &DropReceived { to: 1, sequence: 1 }).await.map(drop),
         }
     }
 }
 
 /// Where each job is.
-async fn places(rig: &Rig<RedisQueue>) -> Result<Vec<Option<State>>> {
+async fn places(rig: &Rig) -> Result<Vec<Option<State>>> {
     let mut places = Vec::new();
     for id in NAMES.map(|name| job(name).id).into_iter().chain(["e", "g"].map(|name| of_the_other(name).id)) {
         places.push(rig.state(id).await?);
@@ -188,7 +194,7 @@ async fn places(rig: &Rig<RedisQueue>) -> Result<Vec<Option<State>>> {
     Ok(places)
 }
 
-async fn own() -> Result<(Redis, Rig<RedisQueue>, Link)> {
+async fn own() -> Result<(Redis, Rig, Link)> {
     let redis = Redis::start(RedisOptions::new()).await?;
     let rig = Rig::on(&redis.url(), "ek").await?;
     let link = Link::connect(LinkOptions::from_url(&redis.url())?, Clock::system()).await?;
@@ -219,7 +225,8 @@ async fn foreign_type_under_any_key_of_a_shard_loses_no_job() -> Result<()> {
                 cases += 1;
                 let before = neighbor.all().await?;
                 // A process that has just connected; others check again with a rescue.
-                let reply = scene.take(&RedisQueue::new(rig.queue.link().clone()), *step).await;
+                let fresh = QueueBackend::redis(rig.queue.link().context("on Redis")?.clone());
+                let reply = scene.take(&fresh, *step).await;
                 is_rejected(reply, |error| if let QueueError::Link(error) = error { Some(error) } else { None })
                     .with_context(what)?;
                 ensure!(neighbor.all().await? == before, "{}: something was written", what());
@@ -288,15 +295,15 @@ async fn foreign_type_in_place_of_a_record_stops_no_other_job() -> Result<()> {
         assert_eq!(claimed.verdicts, [Verdict::Lost, Verdict::Settled], "type {kind}");
         assert_eq!(claimed.deliveries.iter().map(plain).collect::<Vec<_>>(), ["d", "e"], "type {kind}");
         let ids = ["a", "c", "d"].map(|name| job(name).id);
-        assert_eq!(rig.queue.revoke(&rig.shard, &ids).await?, [Revoked::Unknown, Revoked::Unknown, Revoked::Running]);
-        let found = rig.queue.jobs(&rig.shard, &ids).await?;
+        assert_eq!(rig.run(&Revoke(ids.to_vec())).await?, [Revoked::Unknown, Revoked::Unknown, Revoked::Running]);
+        let found = rig.run(&ReadJobs(ids.to_vec())).await?;
         assert!(matches!(found.as_slice(), [Ok(None), Ok(None), Ok(Some(_))]), "{found:?}");
         rig.expire_leases().await?;
-        let stats = rig.queue.stats(&rig.shard).await?;
+        let stats = rig.run(&ReadStats).await?;
         assert_eq!((stats.totals.ghosts, stats.leased, stats.ready), (2, 0, 2), "type {kind}");
-        assert_eq!(rig.queue.put(&rig.shard, &[put(job("c").id)]).await?.len(), 1);
+        assert_eq!(rig.run(&Puts(vec![put(job("c").id)])).await?.len(), 1);
         assert_eq!(rig.enqueue(job("a")).await?, Enqueued::Created, "it replaces the other program's value");
-        rig.queue.purge(&rig.shard, State::Dead, 10).await?;
+        rig.run(&Purge { state: State::Dead, limit: 10 }).await?;
         assert!(rig.claimable(9).await?.contains(&"a".to_owned()));
     }
     Ok(())
@@ -317,7 +324,7 @@ async fn foreign_type_under_a_unique_key_is_replaced() -> Result<()> {
             job.spec.unique = Some(unique);
             job
         };
-        let replies = rig.queue.enqueue(&rig.shard, &[job("a"), with("b"), with("c")]).await?;
+        let replies = rig.run(&Enqueue(vec![job("a"), with("b"), with("c")])).await?;
         let expected = [Enqueued::Created, Enqueued::Created, Enqueued::Taken(job("b").id)];
         assert_eq!(replies, expected, "type {kind}");
     }

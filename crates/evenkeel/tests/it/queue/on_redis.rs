@@ -5,17 +5,17 @@ use bytes::Bytes;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkError, LinkOptions};
 use evenkeel::queue::QueueError;
-use evenkeel_protocol::queue::RedisQueue;
 use evenkeel_protocol::queue::job::{JobId, JobSpec, Retention, Unique, UniqueKey};
 use evenkeel_protocol::queue::steps::{
-    Enqueued, ITEMS_MAX, NewJob, Outcome, Put, PutChange, QueueSteps, Redrive, Revoked, State, Verdict, When,
+    Delete, Enqueued, ITEMS_MAX, NewJob, Outcome, Put, PutChange, Puts, ReadStats, Redrive, Revoke, Revoked, State,
+    Verdict, When,
 };
 use testkit::conformance::queue::{Consumer, Rig, invariants, job};
 use testkit::servers::{Redis, RedisOptions};
 
 const MONTH_MS: u64 = 30 * 24 * 3_600_000;
 
-async fn own(options: RedisOptions) -> Result<(Redis, Rig<RedisQueue>, Link)> {
+async fn own(options: RedisOptions) -> Result<(Redis, Rig, Link)> {
     let redis = Redis::start(options).await?;
     let rig = Rig::on(&redis.url(), "ek").await?;
     let link = Link::connect(LinkOptions::from_url(&redis.url())?, Clock::system()).await?;
@@ -34,16 +34,16 @@ async fn every_key_begins_with_the_shard_hash_tag() -> Result<()> {
     let mut consumer = Consumer::default();
     let dead = rig.kill(&mut consumer).await?;
     let redrive = Redrive { redrive: [9; 16], filter: Bytes::new(), ids: vec![dead.receipt.id], delay_ms: 0 };
-    rig.queue.redrive(&rig.shard, &redrive).await?;
+    rig.run(&redrive).await?;
     let leased = rig.claim_one(&mut consumer).await?;
     let withdraw = Put { id: job("p").id, version: 1, change: PutChange::Withdraw(Retention::UntilForgotten) };
-    rig.queue.put(&rig.shard, &[withdraw]).await?;
+    rig.run(&Puts(vec![withdraw])).await?;
     rig.kill(&mut consumer).await?;
     invariants::check(&link, &rig.shard).await?;
     let keys: Vec<Vec<u8>> = redis.command(&["KEYS", "*"]).await?;
     let ours = |key: &&Vec<u8>| key.starts_with(b"{ek:q:mail:0}:");
     assert_eq!(keys.iter().filter(ours).count(), keys.len() - 1, "all but the test's clock: {keys:?}");
-    assert_eq!(rig.queue.revoke(&rig.shard, &[tricky, leased.receipt.id]).await?, [Revoked::Revoked, Revoked::Running]);
+    assert_eq!(rig.run(&Revoke(vec![tricky, leased.receipt.id])).await?, [Revoked::Revoked, Revoked::Running]);
     invariants::check(&link, &rig.shard).await
 }
 
@@ -63,7 +63,7 @@ async fn id_without_a_body_takes_no_slot() -> Result<()> {
     assert_eq!(rig.claimable(10).await?, ["c"], "the next call gets what there is");
     rig.time.advance(60_000).await?;
     rig.rescue().await?;
-    let stats = rig.queue.stats(&rig.shard).await?;
+    let stats = rig.run(&ReadStats).await?;
     assert_eq!((stats.totals.ghosts, stats.leased, stats.ready), (2, 0, 1));
     assert_eq!(rig.enqueue(job("a")).await?, Enqueued::Created);
     Ok(())
@@ -92,13 +92,13 @@ async fn full_redis_can_be_drained() -> Result<()> {
     assert!(rig.heartbeat(&consumer, leased[0].receipt, true).await?);
     assert_eq!(rig.settle(&mut consumer, leased[0].receipt, Outcome::Done).await?, Verdict::Settled);
     assert_eq!(rig.fail(&mut consumer, leased[1].receipt, 0).await?, Verdict::Settled);
-    assert_eq!(rig.queue.revoke(&rig.shard, &[job("job 10").id]).await?, [Revoked::Revoked]);
+    assert_eq!(rig.run(&Revoke(vec![job("job 10").id])).await?, [Revoked::Revoked]);
     // The tests' clock is a key as well.
     redis.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await?;
     rig.time.advance(60_000).await?;
     redis.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await?;
     assert_eq!(rig.rescue().await?.jobs.len(), 2);
-    assert_eq!(rig.queue.delete(&rig.shard, &[job("job 04").id]).await?, [true]);
+    assert_eq!(rig.run(&Delete(vec![job("job 04").id])).await?, [true]);
     let mut done = 1;
     loop {
         let deliveries = rig.claim(&mut consumer, 5).await?;

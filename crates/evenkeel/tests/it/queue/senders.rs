@@ -3,14 +3,13 @@
 use anyhow::Result;
 use evenkeel::link::LinkError;
 use evenkeel::queue::QueueError;
-use evenkeel_protocol::queue::RedisQueue;
-use evenkeel_protocol::queue::steps::{Enqueued, NewJob, QueueSteps};
+use evenkeel_protocol::queue::steps::{Enqueue, Enqueued, NewJob, ReadStats};
 use futures_util::future::{join_all, poll_fn};
 use std::task::Poll;
 use testkit::conformance::queue::{Rig, job};
 use testkit::servers::{Redis, RedisOptions};
 
-async fn rig() -> Result<(Redis, Rig<RedisQueue>)> {
+async fn rig() -> Result<(Redis, Rig)> {
     let redis = Redis::start(RedisOptions::new()).await?;
     let rig = Rig::on(&redis.url(), "ek").await?;
     Ok((redis, rig))
@@ -18,6 +17,10 @@ async fn rig() -> Result<(Redis, Rig<RedisQueue>)> {
 
 fn jobs(count: usize) -> Vec<NewJob> {
     (0..count).map(|number| job(&format!("job {number:05}"))).collect()
+}
+
+async fn send(rig: &Rig, job: &NewJob) -> Result<Vec<Enqueued>, QueueError> {
+    rig.run(&Enqueue(vec![job.clone()])).await
 }
 
 /// Calls of any script so far.
@@ -34,14 +37,14 @@ async fn senders_share_calls_and_get_their_own_results() -> Result<()> {
     let jobs = jobs(200);
     rig.given(&jobs[..50]).await?;
     let before = scripts_run(&redis).await?;
-    let sends = jobs.iter().map(|job| rig.queue.enqueue(&rig.shard, std::slice::from_ref(job)));
+    let sends = jobs.iter().map(|job| send(&rig, job));
     for (number, answers) in join_all(sends).await.into_iter().enumerate() {
         let expected = if number < 50 { Enqueued::Duplicate } else { Enqueued::Created };
         assert_eq!(answers?, [expected], "job {number}");
     }
     let calls = scripts_run(&redis).await? - before;
     assert!(calls <= 10, "200 senders at once cost {calls} calls");
-    assert_eq!(rig.queue.stats(&rig.shard).await?.totals.created, 200);
+    assert_eq!(rig.run(&ReadStats).await?.totals.created, 200);
     Ok(())
 }
 
@@ -50,8 +53,8 @@ async fn senders_share_calls_and_get_their_own_results() -> Result<()> {
 async fn sender_dropped_before_its_call_sends_nothing() -> Result<()> {
     let (_redis, rig) = rig().await?;
     let jobs = jobs(5);
-    let send = |number: usize| Box::pin(rig.queue.enqueue(&rig.shard, &jobs[number..=number]));
-    let (mut first, mut second, mut gone, mut fourth) = (send(0), send(1), send(2), send(3));
+    let one = |number: usize| Box::pin(send(&rig, &jobs[number]));
+    let (mut first, mut second, mut gone, mut fourth) = (one(0), one(1), one(2), one(3));
     poll_fn(|context| {
         for sender in [&mut first, &mut second, &mut gone, &mut fourth] {
             assert!(sender.as_mut().poll(context).is_pending(), "no server answers that fast");
@@ -62,7 +65,7 @@ async fn sender_dropped_before_its_call_sends_nothing() -> Result<()> {
     drop(gone);
     assert_eq!([first.await?, second.await?, fourth.await?], [[Enqueued::Created]; 3]);
     // Sent after all of them, and received after all of them.
-    assert_eq!(send(4).await?, [Enqueued::Created]);
+    assert_eq!(one(4).await?, [Enqueued::Created]);
     assert!(rig.queue.job(&rig.shard, jobs[2].id).await?.is_none());
     Ok(())
 }
@@ -72,8 +75,8 @@ async fn sender_dropped_before_its_call_sends_nothing() -> Result<()> {
 async fn waiting_sender_completes_after_earlier_ones_dropped() -> Result<()> {
     let (_redis, rig) = rig().await?;
     let jobs = jobs(3);
-    let send = |number: usize| Box::pin(rig.queue.enqueue(&rig.shard, &jobs[number..=number]));
-    let (mut first, mut second, mut third) = (send(0), send(1), send(2));
+    let one = |number: usize| Box::pin(send(&rig, &jobs[number]));
+    let (mut first, mut second, mut third) = (one(0), one(1), one(2));
     poll_fn(|context| {
         for sender in [&mut first, &mut second, &mut third] {
             assert!(sender.as_mut().poll(context).is_pending(), "no server answers that fast");
@@ -94,8 +97,7 @@ async fn sender_above_the_limit_is_rejected() -> Result<()> {
     redis.pause()?;
     // Two calls are in flight; this many wait for the next.
     let jobs = jobs(2 + ROOM + 1);
-    let mut sends: Vec<_> =
-        jobs.iter().map(|job| Box::pin(rig.queue.enqueue(&rig.shard, std::slice::from_ref(job)))).collect();
+    let mut sends: Vec<_> = jobs.iter().map(|job| Box::pin(send(&rig, job))).collect();
     let mut last = sends.pop().expect("there are many");
     let turned_away = poll_fn(|context| {
         for send in &mut sends {

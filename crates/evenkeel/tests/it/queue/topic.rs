@@ -7,10 +7,10 @@ use evenkeel::codec::Raw;
 use evenkeel::queue::QueueError;
 use evenkeel::queue::topic::alert::{AlertKind, AlertLimits, Watch};
 use evenkeel::queue::topic::{Amended, Filter, JobState, NewTopicJob, Topic, Why};
-use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::QueueBackend;
 use evenkeel_protocol::queue::job::{JobId, Priority};
 use evenkeel_protocol::queue::steps::{
-    Found, Outcome, QueueSteps, Redrive as RedriveCall, Rescheduled, Revoked, SettleAndClaim, Settled, Shard, State,
+    Found, Outcome, ReadStats, Redrive as RedriveCall, Rescheduled, Revoked, SettleAndClaim, Settled, Shard, State,
     When,
 };
 use std::collections::BTreeSet;
@@ -141,10 +141,10 @@ async fn unopened_topic_is_unknown() -> Result<()> {
 }
 
 /// The shards of the topic, to be consumed by hand.
-fn by_hand(keel: &Keel) -> Result<(RedisQueue, Vec<Shard>)> {
+fn by_hand(keel: &Keel) -> Result<(QueueBackend, Vec<Shard>)> {
     let link = keel.link().context("on Redis")?;
     let shards = (0..SHARDS).map(|number| Shard::new(link.prefix(), "mail", number)).collect();
-    Ok((RedisQueue::new(link.clone()), shards))
+    Ok((QueueBackend::redis(link.clone()), shards))
 }
 
 /// Claims everything that is due, and settles it if there is an outcome for it.
@@ -153,13 +153,13 @@ async fn consume(keel: &Keel, outcome: impl Fn(&[u8]) -> Option<Outcome>) -> Res
     let mut claimed = 0;
     for shard in shards {
         let mut consumer = Consumer::default();
-        let Settled::Done(taken) = queue.settle_and_claim(&shard, &consumer.call(100)).await? else { continue };
+        let Settled::Done(taken) = queue.run(&shard, &consumer.call(100)).await? else { continue };
         let settlements = taken.deliveries.iter().filter_map(|delivered| {
             let body = &delivered.job.as_ref().ok()?.spec.body;
             Some((delivered.receipt, outcome(body)?))
         });
         let settlements = settlements.collect();
-        queue.settle_and_claim(&shard, &SettleAndClaim { settlements, ..consumer.call(0) }).await?;
+        queue.run(&shard, &SettleAndClaim { settlements, ..consumer.call(0) }).await?;
         claimed += taken.deliveries.len();
     }
     Ok(claimed)
@@ -250,8 +250,8 @@ async fn alerts_are_raised_and_cleared_once() -> Result<()> {
     let fate = |body: &[u8]| (body.last()? % 2 == 0).then(|| Outcome::Dead { reason: Bytes::new() });
     consume(&keel, fate).await?;
     let (queue, shards) = by_hand(&keel)?;
-    let claimed_at = queue.stats(&shards[0]).await?.now;
-    while queue.stats(&shards[0]).await?.now <= claimed_at {
+    let claimed_at = queue.run(&shards[0], &ReadStats).await?.now;
+    while queue.run(&shards[0], &ReadStats).await?.now <= claimed_at {
         tokio::task::yield_now().await;
     }
     let changes = watch.look().await?;
@@ -303,7 +303,7 @@ async fn redrive_with_an_unknown_filter_takes_nothing() -> Result<()> {
     let JobId(redrive) = JobId::named(b"redrive of a newer program");
     for shard in &shards {
         let filter = Bytes::from_static(br#"{"error_contains":"no route","attempts_min":9}"#);
-        queue.redrive(shard, &RedriveCall { redrive, filter, ids: Vec::new(), delay_ms: 0 }).await?;
+        queue.run(shard, &RedriveCall { redrive, filter, ids: Vec::new(), delay_ms: 0 }).await?;
     }
     let refused = topic.redrive("of a newer program").run().await;
     assert!(

@@ -37,7 +37,7 @@ use evenkeel::queue::topic::Topic;
 use evenkeel::stream::admin::{DeadLetters, StreamAdmin};
 use evenkeel_link::Link;
 use evenkeel_protocol::lock::redis::RedisLock;
-use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::QueueBackend;
 use jobs::{change, dead, enqueue};
 use rates::Rates;
 use serde::Deserialize;
@@ -72,8 +72,8 @@ impl Api {
             .ok_or_else(|| Problem::new(Kind::UNAVAILABLE, "This source has no Redis. Nothing was changed."))
     }
 
-    fn queue(&self) -> Result<RedisQueue, Problem> {
-        self.link().map(|link| RedisQueue::new(link.clone()))
+    fn queue(&self) -> Result<QueueBackend, Problem> {
+        self.link().map(|link| QueueBackend::redis(link.clone()))
     }
 
     fn locks(&self) -> Result<RedisLock, Problem> {

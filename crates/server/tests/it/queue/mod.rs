@@ -8,8 +8,8 @@ mod rows;
 use crate::program::{Ran, evenkeel_async};
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, Handled, RetryDelay};
-use evenkeel_protocol::queue::RedisQueue;
-use evenkeel_protocol::queue::steps::{Outcome, QueueSteps, SettleAndClaim, Settled, Shard};
+use evenkeel_protocol::queue::QueueBackend;
+use evenkeel_protocol::queue::steps::{Outcome, SettleAndClaim, Settled, Shard};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -74,17 +74,17 @@ impl Fixture {
     /// Claims every due job and settles it with `outcome`.
     pub(crate) async fn settle(&self, outcome: &Outcome) -> usize {
         let link = self.keel.link().unwrap().clone();
-        let (queue, mut settled) = (RedisQueue::new(link.clone()), 0);
+        let (queue, mut settled) = (QueueBackend::redis(link.clone()), 0);
         for number in 0..2 {
             let shard = Shard::new(link.prefix(), "mail", number);
             let mut consumer = Consumer::default();
-            let Settled::Done(claimed) = queue.settle_and_claim(&shard, &consumer.call(100)).await.unwrap() else {
+            let Settled::Done(claimed) = queue.run(&shard, &consumer.call(100)).await.unwrap() else {
                 continue;
             };
             let settlements: Vec<_> =
                 claimed.deliveries.iter().map(|delivered| (delivered.receipt, outcome.clone())).collect();
             settled += settlements.len();
-            queue.settle_and_claim(&shard, &SettleAndClaim { settlements, ..consumer.call(0) }).await.unwrap();
+            queue.run(&shard, &SettleAndClaim { settlements, ..consumer.call(0) }).await.unwrap();
         }
         settled
     }

@@ -74,7 +74,7 @@ impl<DB: Database> Fixture<DB> {
         let mut worker = Consumer::default();
         // The clock of Redis may be slightly behind that of this process.
         let receipt = loop {
-            let settled = steps.settle_and_claim(&shard, &worker.call(1)).await.unwrap();
+            let settled = steps.run(&shard, &worker.call(1)).await.unwrap();
             if let Settled::Done(claimed) = settled
                 && let Some(delivered) = claimed.deliveries.first()
             {
@@ -82,7 +82,7 @@ impl<DB: Database> Fixture<DB> {
             }
         };
         let dead = vec![(receipt, Outcome::Dead { reason: "no".into() })];
-        steps.settle_and_claim(&shard, &SettleAndClaim { settlements: dead, ..worker.call(0) }).await.unwrap();
+        steps.run(&shard, &SettleAndClaim { settlements: dead, ..worker.call(0) }).await.unwrap();
     }
 }
 

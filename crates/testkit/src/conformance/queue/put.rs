@@ -133,7 +133,7 @@ pub async fn restored_job_keeps_its_attempts_and_state(rig: &Rig) -> Result<()> 
     assert_eq!(put(rig, 1, restored(true, died)).await?, PutAnswer::Applied);
     assert_eq!(rig.state(id).await?, Some(State::Dead));
     assert!(rig.claimable(10).await?.is_empty(), "a dead letter does not run");
-    let listed = rig.run(&List { state: State::Dead, newest_first: false, after: None, limit: 10 }).await?;
+    let listed = rig.run(&List::first(State::Dead, 10)).await?;
     assert_eq!(listed.iter().map(|listed| (listed.id, listed.score)).collect::<Vec<_>>(), [(id, died)]);
     assert_eq!(rig.live(id).await?.error_notes().collect::<Vec<_>>(), [&error]);
     // Waiting, it has one attempt left.

@@ -179,7 +179,7 @@ async fn schedule_continues_in_its_new_shard(rig: Rig) {
 
 /// A migrating job is due in no shard: the process that took it out must not be the only one that can complete the move.
 async fn jobs_of_a_killed_migration_are_received_later(rig: Rig) {
-    use evenkeel_protocol::queue::grow::{Item, SendOutcome};
+    use evenkeel_protocol::queue::grow::{Item, SendItems, SendOutcome};
     let mail = rig.mail_with(|builder| builder.shards(1)).await;
     let sent = send(&mail, &names("job", 8)).await;
     let topic = rig.process().await.topic("mail").await.unwrap();
@@ -213,7 +213,7 @@ async fn jobs_of_a_killed_migration_are_received_later(rig: Rig) {
     while state(&mail, &late_id).await != WAITING {
         tokio::task::yield_now().await;
     }
-    assert_eq!(steps.send_items(&old_shard, &[Item::Job(late_id)]).await.unwrap(), [SendOutcome::Sent]);
+    assert_eq!(steps.run(&old_shard, &SendItems(vec![Item::Job(late_id)])).await.unwrap(), [SendOutcome::Sent]);
     runs.into_iter().for_each(|case| case.answer(Ok(Handled::Done)));
     let mut bodies = Vec::new();
     for _ in 0..9 {

@@ -4,7 +4,7 @@ use super::desk::{Act, DAY_MS, Desk, Fate, HOUR, Kept, ON_DEAD, ON_WAITING};
 use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::queue::topic::JobState as Among;
 use evenkeel::queue::{JobId, QueueError};
-use evenkeel_protocol::queue::steps::{Enqueued, Limits, Revoked, When};
+use evenkeel_protocol::queue::steps::{Enqueued, Limits, Reschedules, Revoked, When};
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
 
@@ -207,7 +207,7 @@ async fn page_of_rows_and_store_is_complete_and_ordered<DB: Tested>(place: TestD
         body: None,
         codec: None,
     };
-    steps.reschedule(&shard, &[moved]).await.unwrap();
+    steps.run(&shard, &Reschedules(vec![moved])).await.unwrap();
     for limit in [1, 4, 7, 30, 31] {
         let (mut all, mut after) = (Vec::new(), None);
         loop {

@@ -229,7 +229,7 @@ async fn dead_letter_is_listed_before_the_sweep<DB: Tested>(place: TestDatabase<
 async fn claimed(stage: &Stage, id: JobId, worker: &mut Consumer) -> Receipt {
     let (steps, shard) = stage.queue.steps(&id);
     loop {
-        let settled = steps.settle_and_claim(&shard, &worker.call(1)).await.unwrap();
+        let settled = steps.run(&shard, &worker.call(1)).await.unwrap();
         if let Settled::Done(claimed) = settled
             && let Some(delivered) = claimed.deliveries.first()
         {
@@ -245,7 +245,7 @@ async fn dead_in_store(stage: &Stage) -> JobId {
     let mut worker = Consumer::default();
     let receipt = claimed(stage, id, &mut worker).await;
     let dead = vec![(receipt, Outcome::Dead { reason: "no use".into() })];
-    steps.settle_and_claim(&shard, &SettleAndClaim { settlements: dead, ..worker.call(0) }).await.unwrap();
+    steps.run(&shard, &SettleAndClaim { settlements: dead, ..worker.call(0) }).await.unwrap();
     id
 }
 

@@ -5,7 +5,7 @@ use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
 use evenkeel::queue::{Delivery, JobId, Queue, Retries};
 use evenkeel_protocol::queue::job::End;
-use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Reschedules, Revoked, State};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -152,7 +152,7 @@ async fn revoked_job_never_runs_though_the_store_has_the_job<DB: Tested>(place: 
         body: None,
         codec: None,
     };
-    steps.reschedule(&shard, &[early]).await.unwrap();
+    steps.run(&shard, &Reschedules(vec![early])).await.unwrap();
     let (task, mut runs) = consuming(&old);
     old.now(&2).await.unwrap();
     assert_eq!(runs.recv().await, Some(2), "the revoked one was not begun");

@@ -4,7 +4,7 @@ use crate::sql::databases::Tested;
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, JobId, Queue};
 use evenkeel::sql::migrate;
-use evenkeel_protocol::queue::steps::{Found, State};
+use evenkeel_protocol::queue::steps::{Found, List, State};
 use serde::{Deserialize, Serialize};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Sqlite, SqlitePool};
@@ -72,7 +72,7 @@ async fn death_between_row_and_redis_loses_and_repeats_no_job() {
     assert_eq!(left, 0, "its row says that it is done");
     let queue = queue(&open(false)).await;
     let (steps, shard) = queue.steps(&JobId([0; 16]));
-    let leased = steps.list(&shard, State::Leased, None, 10).await.unwrap();
+    let leased = steps.run(&shard, &List::first(State::Leased, 10)).await.unwrap();
     assert_eq!(leased.len(), 1, "Redis does not have its end");
     let (ran, mut runs) = mpsc::unbounded_channel();
     let consumer = queue.consume(move |job: Delivery<u32>| {

@@ -3,10 +3,10 @@
 use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, JobId, Queue};
-use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::QueueBackend;
 use evenkeel_protocol::queue::job::{FORGET_MS, Retention};
 use evenkeel_protocol::queue::steps::{
-    Found, Heartbeat, Put, PutChange, QueueSteps, Report, SettleAndClaim, Settled, State,
+    Found, Heartbeat, Put, PutChange, Puts, Report, Revoke, SettleAndClaim, Settled, State,
 };
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -89,7 +89,7 @@ impl Stage {
         // Redis may find it due a little later than this process does.
         let receipt = loop {
             let call = SettleAndClaim { lease_ms: 1, ..worker.call(1) };
-            let settled = steps.settle_and_claim(&shard, &call).await.unwrap();
+            let settled = steps.run(&shard, &call).await.unwrap();
             if let Settled::Done(claimed) = settled
                 && let Some(delivered) = claimed.deliveries.first()
             {
@@ -98,7 +98,7 @@ impl Stage {
         };
         assert_eq!(receipt.id, id);
         let started = Heartbeat { worker: worker.worker, lease_ms: 1, deliveries: vec![(receipt, Report::STARTED)] };
-        assert_eq!(steps.heartbeat(&shard, &started).await.unwrap(), [true]);
+        assert_eq!(steps.run(&shard, &started).await.unwrap(), [true]);
         id
     }
 
@@ -182,9 +182,9 @@ async fn completion_in_store_alone_keeps_the_live_row<DB: Tested>(place: TestDat
         let id = stage.queue.now(&"a".to_owned()).await.unwrap();
         let (steps, shard) = stage.queue.steps(&id);
         let mut worker = Consumer::default();
-        let Settled::Done(claimed) = steps.settle_and_claim(&shard, &worker.call(1)).await.unwrap() else { panic!() };
+        let Settled::Done(claimed) = steps.run(&shard, &worker.call(1)).await.unwrap() else { panic!() };
         let done = vec![(claimed.deliveries[0].receipt, evenkeel_protocol::queue::steps::Outcome::Done)];
-        steps.settle_and_claim(&shard, &SettleAndClaim { settlements: done, ..worker.call(0) }).await.unwrap();
+        steps.run(&shard, &SettleAndClaim { settlements: done, ..worker.call(0) }).await.unwrap();
         assert!(matches!(stage.in_store(id).await, Some(Found::Ended(_))));
         stage.flush(is_flushed).await;
         assert!(stage.waits(id).await, "its row says that it is to run, flushed: {is_flushed}");
@@ -200,11 +200,11 @@ async fn withdrawal_in_store_alone_keeps_the_live_row<DB: Tested>(place: TestDat
             stage.queue.delay(HOUR, &"b".to_owned()).await.unwrap(),
         );
         let (steps, shard) = stage.queue.steps(&one);
-        steps.revoke(&shard, &[one]).await.unwrap();
+        steps.run(&shard, &Revoke(vec![one])).await.unwrap();
         // The completion record of a migrated job: above the row's version.
         let withdrawn = Put { id: other, version: 9, change: PutChange::Withdraw(Retention::AfterEnd(FORGET_MS)) };
         let (steps, shard) = stage.queue.steps(&other);
-        steps.put(&shard, &[withdrawn]).await.unwrap();
+        steps.run(&shard, &Puts(vec![withdrawn])).await.unwrap();
         stage.flush(is_flushed).await;
         assert!(stage.waits(one).await && stage.waits(other).await, "their rows live, flushed: {is_flushed}");
     }
@@ -340,7 +340,7 @@ async fn page_that_times_out_does_not_stop_the_sweep() {
     redis.command::<()>(&["FLUSHALL"]).await.unwrap();
     let stage = Stage { redis, queue };
     let elsewhere = Keel::connect(&stage.redis.url()).await.unwrap();
-    let steps = RedisQueue::new(elsewhere.link().unwrap().clone());
+    let steps = QueueBackend::redis(elsewhere.link().unwrap().clone());
     let (_, shard) = stage.queue.steps(&lost);
     let waits = async |id: JobId| {
         let found = steps.job(&shard, id).await.ok()?;

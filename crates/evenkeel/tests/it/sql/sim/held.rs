@@ -8,7 +8,7 @@ use async_nats::jetstream;
 use evenkeel::cache::{Freshness, Tier};
 use evenkeel::queue::JobId;
 use evenkeel_protocol::queue::job::Priority;
-use evenkeel_protocol::queue::steps::{Found, Listed, State};
+use evenkeel_protocol::queue::steps::{Found, List, Listed, ReadJobs, ReadStats, State};
 use futures_util::stream::{self, StreamExt};
 use std::collections::{BTreeMap, HashMap};
 
@@ -64,9 +64,10 @@ pub(super) async fn jobs(shop: &Shop) -> HashMap<JobId, i64> {
     let mut jobs = HashMap::new();
     let mut after: Option<Listed> = None;
     loop {
-        let page = steps.list(&shard, State::Waiting(Priority::Normal), after, PAGE).await.unwrap();
+        let list = List { after, ..List::first(State::Waiting(Priority::Normal), PAGE) };
+        let page = steps.run(&shard, &list).await.unwrap();
         let ids: Vec<JobId> = page.iter().map(|listed| listed.id).collect();
-        for (id, found) in ids.iter().zip(steps.jobs(&shard, &ids).await.unwrap()) {
+        for (id, found) in ids.iter().zip(steps.run(&shard, &ReadJobs(ids.clone())).await.unwrap()) {
             let Some(Found::Live { job, .. }) = found.unwrap() else { panic!("{id} is listed, and not there") };
             jobs.insert(*id, serde_json::from_slice(&job.spec.body).unwrap());
         }
@@ -75,7 +76,7 @@ pub(super) async fn jobs(shop: &Shop) -> HashMap<JobId, i64> {
         }
         after = page.last().copied();
     }
-    let stats = steps.stats(&shard).await.unwrap();
+    let stats = steps.run(&shard, &ReadStats).await.unwrap();
     assert_eq!(stats.waiting.iter().sum::<u64>() + stats.leased + stats.dead, jobs.len() as u64, "all jobs wait");
     jobs
 }

@@ -25,6 +25,14 @@ pub struct Listed {
     pub id: JobId,
 }
 
+impl List {
+    /// The first page, the oldest ids first.
+    #[must_use]
+    pub fn first(state: State, limit: usize) -> Self {
+        Self { state, newest_first: false, after: None, limit }
+    }
+}
+
 impl Step for List {
     type Reply = Vec<Listed>;
 

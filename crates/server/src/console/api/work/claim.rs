@@ -11,9 +11,9 @@ use evenkeel::clock::Moment;
 use evenkeel::queue::Found;
 use evenkeel::queue::topic::Topic;
 use evenkeel_link::Token;
-use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::QueueBackend;
 use evenkeel_protocol::queue::steps::{
-    Claimed, Delivered, Outcome, QueueSteps, Receipt, Rescue, Room, SettleAndClaim, Settled, Shard, Verdict, Worker,
+    Claimed, Delivered, Outcome, ReadKept, Receipt, Rescue, Room, SettleAndClaim, Settled, Shard, Verdict, Worker,
 };
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ type Placed = (usize, (Receipt, Outcome));
 pub(super) struct Turn<'a> {
     app: &'a App,
     topic: &'a Topic,
-    queue: RedisQueue,
+    queue: QueueBackend,
     call: &'a Call,
     worker: Worker,
     /// The name of its key.
@@ -139,10 +139,10 @@ impl<'a> Turn<'a> {
                 fence_floor: 0,
                 room: Room { slots: u32::try_from(limit).unwrap_or(0), level: 0, running: 0 },
             };
-            if let Settled::Done(claimed) = self.queue.settle_and_claim(shard, &step).await.map_err(queue_problem)? {
+            if let Settled::Done(claimed) = self.queue.run(shard, &step).await.map_err(queue_problem)? {
                 return Ok(claimed);
             }
-            let kept = self.queue.kept(shard, self.worker).await.map_err(queue_problem)?;
+            let kept = self.queue.run(shard, &ReadKept(self.worker)).await.map_err(queue_problem)?;
             match kept.map(|kept| kept.sequence).filter(|kept| kept / LOOKS == self.call.sequence.0) {
                 Some(kept) => *look = kept % LOOKS,
                 None => break,
@@ -161,7 +161,7 @@ impl<'a> Turn<'a> {
     async fn rescue(&self, shard: &Shard) -> Result<(), Problem> {
         let rescue =
             Rescue { limit: RESCUES, crash_max: CRASH_MAX, crash_delay_ms: CRASH_DELAY_MS, row_decides: false };
-        self.queue.rescue(shard, rescue).await.map(drop).map_err(queue_problem)
+        self.queue.run(shard, &rescue).await.map(drop).map_err(queue_problem)
     }
 
     /// The job as the worker gets it; `None`: its lease was lost meanwhile.

@@ -18,7 +18,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use claim::{Claims, Turn};
 use evenkeel::queue::topic::Topic;
-use evenkeel_protocol::queue::steps::{Heartbeat, QueueSteps, Report, Shard};
+use evenkeel_protocol::queue::steps::{Heartbeat, Report, Shard};
 pub(crate) use holders::Holders;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -104,7 +104,7 @@ pub(super) async fn heartbeat(at: OnTopic, JsonBody(pulse): JsonBody<Pulse>) -> 
         let shard = Shard::new(at.app.api.link()?.prefix(), handle.name(), number);
         let (places, deliveries): (Vec<usize>, Vec<_>) = deliveries.into_iter().unzip();
         let heartbeat = Heartbeat { worker, lease_ms: pulse.lease_ms.into(), deliveries };
-        let answers = queue.heartbeat(&shard, &heartbeat).await.map_err(queue_problem)?;
+        let answers = queue.run(&shard, &heartbeat).await.map_err(queue_problem)?;
         for ((receipt, _), _) in heartbeat.deliveries.iter().zip(&answers).filter(|(_, is_held)| **is_held) {
             at.app.api.holders.note((handle.name(), *receipt), (&at.visitor.name, &pulse.worker), heartbeat.lease_ms);
         }

@@ -183,7 +183,7 @@ async fn operators(process: &mut Process<'_>, consumer: &mut Consumer) -> Result
     process.enqueue(&[with("t", |spec| spec.priority = Priority::Low)]).await?;
     process.purge(State::Waiting(Priority::Low), &[id("t")]).await?;
     process.ask(&ReadJobs(vec![r.id])).await?;
-    process.ask(&List { state: State::Dead, newest_first: false, after: None, limit: 10 }).await?;
+    process.ask(&List::first(State::Dead, 10)).await?;
     process.ask(&ReadStats).await?;
     Ok(())
 }

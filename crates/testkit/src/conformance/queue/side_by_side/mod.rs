@@ -110,7 +110,7 @@ impl Differential for Queues {
         }
         let states = Priority::ALL.map(State::Waiting).into_iter().chain([State::Leased, State::Dead]);
         for state in states {
-            self.compare(&List { state, newest_first: false, after: None, limit: ITEMS_MAX }).await?;
+            self.compare(&List::first(state, ITEMS_MAX)).await?;
         }
         self.compare(&ReadStats).await
     }

@@ -5,7 +5,7 @@ use crate::queue::side::rig::{Mail, Rig, state};
 use bytes::Bytes;
 use evenkeel::queue::{Handled, JobId, RetryDelay};
 use evenkeel_protocol::queue::job::{JobSpec, Retention};
-use evenkeel_protocol::queue::steps::{Found, Put, PutChange, State, When};
+use evenkeel_protocol::queue::steps::{Found, Put, PutChange, Puts, State, When};
 use std::time::Duration;
 
 on_both! {
@@ -49,7 +49,7 @@ pub(super) async fn supersede(mail: &Mail, id: JobId) {
         ..JobSpec::new(Bytes::from_static(b"\"newer\""))
     };
     let put = Put { id, version: 1, change: PutChange::Job(When::In(0), Box::new(spec)) };
-    steps.put(&shard, &[put]).await.unwrap();
+    steps.run(&shard, &Puts(vec![put])).await.unwrap();
 }
 
 async fn lost_lease_cancels_its_handler(rig: Rig) {

@@ -4,7 +4,7 @@ use crate::queue::side::desk::{Case, Desk, open};
 use crate::queue::side::rig::{Mail, Rig, state};
 use evenkeel::Token;
 use evenkeel::queue::{Handled, JobId, Priority};
-use evenkeel_protocol::queue::grow::GrowSteps;
+use evenkeel_protocol::queue::QueueBackend;
 use evenkeel_protocol::queue::job::Job;
 use evenkeel_protocol::queue::steps::{
     Delivered, Found, Heartbeat, Report, Rescue, Room, SettleAndClaim, Settled, Shard, State, Worker,
@@ -29,7 +29,7 @@ const SHARDS: u8 = 2;
 const VISIBILITY: Duration = Duration::from_secs(30);
 
 /// Claims all due jobs of a shard, like a process that ends afterwards.
-async fn claimed(steps: &dyn GrowSteps, shard: &Shard) -> (Worker, Vec<Delivered>) {
+async fn claimed(steps: &QueueBackend, shard: &Shard) -> (Worker, Vec<Delivered>) {
     let worker = Worker(*Token::random().as_bytes());
     let call = SettleAndClaim {
         worker,
@@ -41,7 +41,7 @@ async fn claimed(steps: &dyn GrowSteps, shard: &Shard) -> (Worker, Vec<Delivered
         fence_floor: 0,
         room: Room { slots: 10_000, level: 0, running: 0 },
     };
-    let Settled::Done(claimed) = steps.settle_and_claim(shard, &call).await.unwrap() else { panic!("stale") };
+    let Settled::Done(claimed) = steps.run(shard, &call).await.unwrap() else { panic!("stale") };
     (worker, claimed.deliveries)
 }
 
@@ -56,13 +56,13 @@ pub(super) async fn crashed(rig: &Rig, mail: &Mail, bodies: &[&str], times: usiz
             let (steps, shard) = mail.steps(&JobId([number; 16]));
             let (worker, deliveries) = claimed(&*steps, &shard).await;
             let deliveries = deliveries.iter().map(|delivered| (delivered.receipt, Report::STARTED)).collect();
-            steps.heartbeat(&shard, &Heartbeat { worker, lease_ms: LEASE_MS, deliveries }).await.unwrap();
+            steps.run(&shard, &Heartbeat { worker, lease_ms: LEASE_MS, deliveries }).await.unwrap();
         }
         rig.advance(Duration::from_millis(LEASE_MS)).await;
         for number in 0..SHARDS {
             let (steps, shard) = mail.steps(&JobId([number; 16]));
             let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 0, row_decides: false };
-            steps.rescue(&shard, rescue).await.unwrap();
+            steps.run(&shard, &rescue).await.unwrap();
         }
     }
     ids

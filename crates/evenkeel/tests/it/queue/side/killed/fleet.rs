@@ -5,7 +5,7 @@ use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
 use evenkeel::queue::{Delivery, JobId, Queue, QueueError, Retries};
 use evenkeel_protocol::queue::job::ErrorClass;
-use evenkeel_protocol::queue::steps::Found;
+use evenkeel_protocol::queue::steps::{Found, ReadStats};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -104,7 +104,7 @@ impl Fleet {
         let (mut lease_expiries, mut created) = (0, 0);
         for shard in 0..SHARDS {
             let (steps, shard) = self.queue.steps(&JobId([shard; 16]));
-            let totals = steps.stats(&shard).await.unwrap().totals;
+            let totals = steps.run(&shard, &ReadStats).await.unwrap().totals;
             assert_eq!((totals.died, totals.discarded, totals.ghosts), (0, 0, 0));
             lease_expiries += totals.lease_expired + totals.crashed;
             created += totals.created;
@@ -146,7 +146,7 @@ async fn is_empty(queue: &Queue<u64>) -> Option<()> {
     let mut left = 0;
     for shard in 0..SHARDS {
         let (steps, shard) = queue.steps(&JobId([shard; 16]));
-        let stats = steps.stats(&shard).await.unwrap();
+        let stats = steps.run(&shard, &ReadStats).await.unwrap();
         left += stats.waiting.iter().sum::<u64>() + stats.leased + stats.dead;
     }
     (left == 0).then_some(())

@@ -7,7 +7,7 @@ use evenkeel::Keel;
 use evenkeel::codec::{Codec, CodecError, Json, MessagePack, Raw};
 use evenkeel::queue::{Consumer, Delivery, Queue};
 use evenkeel_protocol::queue::job::{JobId, JobSpec};
-use evenkeel_protocol::queue::steps::{Found, NewJob, Rescheduled, State, When};
+use evenkeel_protocol::queue::steps::{Enqueue, Found, NewJob, Rescheduled, State, When};
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -99,7 +99,7 @@ async fn job_without_a_codec_id_uses_the_queue_codec(rig: Rig) {
     let (steps, shard) = packed.steps(&JobId([0; 16]));
     let old =
         NewJob { id: JobId::generate(rig.now_ms()), when: When::In(0), spec: JobSpec::new(Bytes::from_static(&[5])) };
-    steps.enqueue(&shard, &[old]).await.unwrap();
+    steps.run(&shard, &Enqueue(vec![old])).await.unwrap();
     let (consumer, mut given) = teller(&packed);
     let office = crate::queue::side::desk::open_any(consumer);
     assert_eq!(given.recv().await, Some(5));

@@ -6,7 +6,7 @@ use crate::queue::side::desk::{Desk, open};
 use crate::queue::side::rig::{Mail, Rig};
 use evenkeel::queue::{Handled, JobId, Missed, Periodic, QueueError};
 use evenkeel_protocol::queue::job::Priority;
-use evenkeel_protocol::queue::steps::State;
+use evenkeel_protocol::queue::steps::{List, State};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -28,7 +28,7 @@ fn run(periodic: Periodic<String>) -> JoinHandle<Result<(), QueueError>> {
 /// The minutes of the ticks that wait, in order.
 async fn waiting(mail: &Mail) -> Vec<u64> {
     let (steps, shard) = mail.steps(&JobId([0; 16]));
-    let page = steps.list(&shard, State::Waiting(Priority::Normal), None, 100).await.unwrap();
+    let page = steps.run(&shard, &List::first(State::Waiting(Priority::Normal), 100)).await.unwrap();
     page.iter().map(|listed| listed.score / 60_000 % 60).collect()
 }
 

@@ -4,6 +4,7 @@ use crate::queue::side::desk::{Desk, open};
 use crate::queue::side::rig::{Mail, Rig, in_time, state};
 use evenkeel::Keel;
 use evenkeel::queue::{Handled, JobId, QueueError};
+use evenkeel_protocol::queue::steps::ReadStats;
 use std::time::Duration;
 
 /// Removes the topics from the register, as a flush does.
@@ -66,7 +67,7 @@ async fn limits_are_set_again_after_a_flush() {
         known.arg(&settings).arg("jobs_max");
         while keel.link().unwrap().command(settings.as_bytes(), &known).await.unwrap() != redis::Value::Int(1) {}
         assert!(matches!(mail.now(&"b".to_owned()).await, Err(QueueError::Full { .. })));
-        assert_eq!(steps.stats(&shard).await.unwrap().waiting(), 1);
+        assert_eq!(steps.run(&shard, &ReadStats).await.unwrap().waiting(), 1);
     };
     in_time(story).await;
 }

@@ -79,7 +79,7 @@ async fn dies_at(point: &str, within: Loop) {
     );
     assert!(!stream.entries("unordered", None, 100).await.unwrap().is_empty());
     let (steps, shard) = mail.steps(&job);
-    let found = evenkeel_protocol::queue::steps::QueueSteps::job(&*steps, &shard, job).await.unwrap();
+    let found = steps.job(&shard, job).await.unwrap();
     assert!(found.is_some(), "the job waits in Redis");
     assert_eq!((stage.outbox_rows(1).await, stage.sent("a").await, stage.sent("b").await), (0, 2, 2));
 }

@@ -51,7 +51,7 @@ async fn relay_without_sinks_does_not_claim_messages() {
     assert_eq!((looked.carried, looked.sent, looked.waiting), (0, 0, 1));
     assert_eq!(stage.number("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE claim IS NOT NULL").await, 0);
     let (steps, shard) = mail.steps(&job);
-    let found = evenkeel_protocol::queue::steps::QueueSteps::job(&*steps, &shard, job).await.unwrap();
+    let found = steps.job(&shard, job).await.unwrap();
     assert!(found.is_some(), "the job is there");
     let sink = Recorder::new();
     stage.due().await;
