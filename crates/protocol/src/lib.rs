@@ -5,7 +5,8 @@
 //!
 //! Every capability has the same structure. `steps` declares its atomic steps as a trait with two implementations: `memory`, the
 //! model, a state machine without I/O that is the embedded backend and the oracle of the tests; and `redis`, typed wrappers of the
-//! Lua scripts in `scripts/`. `error` has the errors. The specification is in docs/spec.
+//! Lua scripts in `scripts/`. In the queue each step is a value, `queue::steps::Step`, with its script next to it. `error` has the
+//! errors. The specification is in docs/spec.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

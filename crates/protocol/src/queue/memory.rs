@@ -6,7 +6,7 @@ use super::shard::ShardState;
 use super::steps::{PopMarker, Shard, Step};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
-use parking_lot::Mutex;
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -61,8 +61,12 @@ impl MemoryQueue {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Runs one step. It calls no foreign code, so the lock is held for the step only.
     pub(crate) fn run<S: Step>(&self, shard: &Shard, step: &S) -> Result<S::Reply, QueueError> {
-        self.with(shard, |state, now| step.apply(state, now))
+        let (mut state, now) = self.open(shard);
+        let reply = step.apply(&mut state, now);
+        self.notify(&state);
+        reply
     }
 
     /// Waits for a marker and consumes it.
@@ -77,17 +81,18 @@ impl MemoryQueue {
         }
     }
 
-    /// Runs one step on one shard. A step calls no foreign code, so the lock is held for the step only.
-    fn with<T>(&self, shard: &Shard, step: impl FnOnce(&mut ShardState, u64) -> T) -> T {
+    /// The state of a shard, locked, and the time.
+    fn open(&self, shard: &Shard) -> (MappedMutexGuard<'_, ShardState>, u64) {
         let now = self.0.clock.unix_ms();
-        let mut shards = self.0.shards.lock();
-        let state = shards.get(shard, now);
+        let mut state = MutexGuard::map(self.0.shards.lock(), |shards| shards.get(shard, now));
         state.sweep(now);
-        let answer = step(state, now);
+        (state, now)
+    }
+
+    fn notify(&self, state: &ShardState) {
         if state.markers > 0 {
             self.0.marked.notify_waiters();
         }
-        answer
     }
 }
 
@@ -149,8 +154,8 @@ mod tests {
             queue.run(&shard, &Enqueue(jobs)).unwrap();
             queue.run(&shard, &Revoke(ids)).unwrap();
             clock.advance(Duration::from_millis(HOUR));
-            most = most
-                .max(queue.with(&shard, |state, _| state.records.len() + state.unique.len() + state.expiries.len()));
+            let (state, _) = queue.open(&shard);
+            most = most.max(state.records.len() + state.unique.len() + state.expiries.len());
         }
         // Each is stored for two more hours: a completion record, its expiry, and the expiry of its key.
         assert!(most <= 3 * 3 * ITEMS_MAX, "{most} records are stored");
