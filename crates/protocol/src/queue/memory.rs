@@ -1,5 +1,5 @@
-//! The model: the steps of docs/spec/queue.md as a state machine behind a mutex. It is the embedded backend, an executable
-//! specification, and the oracle with which the scripts are compared.
+//! The model: the shards of docs/spec/queue.md as state machines behind a mutex; what each step does to one is in the step's file. It is the
+//! embedded backend, an executable specification, and the oracle with which the scripts are compared.
 
 use super::error::QueueError;
 use super::shard::ShardState;

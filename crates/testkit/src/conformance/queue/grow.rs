@@ -197,7 +197,7 @@ struct There<'a> {
     shard: Shard,
 }
 
-impl There<'_, Q> {
+impl There<'_> {
     async fn claim(&self, consumer: &mut Consumer) -> Result<Receipt> {
         self.claimed(consumer, 1).await?.pop().context("nothing to claim")
     }
