@@ -28,8 +28,9 @@ pub struct RedisQueue {
 /// One call of Redis, as a step sends it.
 pub struct Call {
     what: What,
-    /// About how many bytes the arguments or the reply have, if they do not use the connection that small calls share.
+    /// About how many bytes the arguments or the reply have, if the call does not use the connection that small calls share.
     large: Option<u64>,
+    /// The script does not check the types of the shard's keys itself.
     checks_types: bool,
 }
 
@@ -55,12 +56,12 @@ impl Call {
         Self { what: What::Command(cmd), large: None, checks_types: false }
     }
 
-    /// With about `bytes` bytes of reply, regardless of which it uses the connection for large calls.
+    /// Uses the connection for large calls: arguments or reply have about `bytes` bytes.
     pub(crate) fn large(self, bytes: u64) -> Self {
         Self { large: Some(bytes), ..self }
     }
 
-    /// Before the first such call of an epoch the types of the shard's keys are checked.
+    /// Checks the types of the shard's keys before the first such call of an epoch.
     pub(crate) fn checks_types(self) -> Self {
         Self { checks_types: true, ..self }
     }
@@ -99,8 +100,8 @@ impl RedisQueue {
         })
     }
 
-    /// Before the first call of an epoch that does not check types itself: fails if another program has written to the keys of the shard. A call that meets such a value
-    /// later may have done a part of its work.
+    /// Before the first call of an epoch that does not check types itself: fails if another program has written to the keys of the shard. A
+    /// call that meets such a value later may have done a part of its work.
     async fn check_types(&self, shard: &Shard) -> Result<(), QueueError> {
         let check = async {
             self.link.run::<Value>(&scripts::TYPES, &[shard.tag().as_bytes()], &[]).await?;

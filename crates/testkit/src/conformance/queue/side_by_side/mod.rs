@@ -11,7 +11,9 @@ use crate::conformance::differential::{Differential, same};
 use crate::conformance::rig::ServerTime;
 use anyhow::{Result, bail, ensure};
 use evenkeel_protocol::queue::job::Priority;
-use evenkeel_protocol::queue::steps::{ITEMS_MAX, List, ReadHeads, ReadStats, SettleAndClaim, Settled, State, Step};
+use evenkeel_protocol::queue::steps::{
+    ITEMS_MAX, List, ReadHeads, ReadJobs, ReadStats, SettleAndClaim, Settled, State, Step,
+};
 use random::Generator;
 use std::fmt::Debug;
 use step::Move;
@@ -101,11 +103,10 @@ impl Differential for Queues {
     }
 
     async fn check(&mut self) -> Result<()> {
-        let (model, redis) = (&self.model, &self.redis);
-        let ServerTime::Redis { link, .. } = &redis.time else { bail!("the scripts' clock is not in Redis") };
-        invariants::check(link, &redis.shard).await?;
+        let ServerTime::Redis { link, .. } = &self.redis.time else { bail!("the scripts' clock is not in Redis") };
+        invariants::check(link, &self.redis.shard).await?;
         for id in random::ids() {
-            equal("the job", &model.queue.job(&model.shard, id).await?, &redis.queue.job(&redis.shard, id).await?)?;
+            self.compare(&ReadJobs(vec![id])).await?;
             self.compare(&ReadHeads(vec![id])).await?;
         }
         let states = Priority::ALL.map(State::Waiting).into_iter().chain([State::Leased, State::Dead]);
@@ -118,11 +119,8 @@ impl Differential for Queues {
 
 impl Queues {
     async fn compare<S: Step<Reply: Debug + PartialEq> + Debug>(&self, step: &S) -> Result<()> {
-        equal(&format!("{step:?}"), &self.model.run(step).await?, &self.redis.run(step).await?)
+        let (model, redis) = (self.model.run(step).await?, self.redis.run(step).await?);
+        ensure!(model == redis, "{step:?} differs\n model {model:?}\n redis {redis:?}");
+        Ok(())
     }
-}
-
-fn equal<T: Debug + PartialEq>(what: &str, model: &T, redis: &T) -> Result<()> {
-    ensure!(model == redis, "{what} differs\n model {model:?}\n redis {redis:?}");
-    Ok(())
 }
