@@ -54,7 +54,7 @@ pub(super) async fn crashed(rig: &Rig, mail: &Mail, bodies: &[&str], times: usiz
     for _ in 0..times {
         for number in 0..SHARDS {
             let (steps, shard) = mail.steps(&JobId([number; 16]));
-            let (worker, deliveries) = claimed(&*steps, &shard).await;
+            let (worker, deliveries) = claimed(&steps, &shard).await;
             let deliveries = deliveries.iter().map(|delivered| (delivered.receipt, Report::STARTED)).collect();
             steps.run(&shard, &Heartbeat { worker, lease_ms: LEASE_MS, deliveries }).await.unwrap();
         }
