@@ -1,5 +1,6 @@
 //! What senders send.
 
+#[expect(clippy::module_inception, reason = "the file holds the step that the folder is named after")]
 mod enqueue;
 mod put;
 mod tick;
