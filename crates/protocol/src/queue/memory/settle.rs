@@ -30,9 +30,9 @@ impl ShardState {
             call.settlements.iter().map(|(receipt, outcome)| self.settle(now, receipt, outcome)).collect();
         let deliveries = if self.paused(now).is_some() { Vec::new() } else { self.claim(now, lease_now, call) };
         if call.limit > 0 {
-            self.leave_markers(now, 0..self.due.len())
+            self.leave_markers(now, 0..self.due.len());
         } else {
-            self.announce(now)
+            self.announce(now);
         }
         let ids = deliveries.iter().map(|delivered| delivered.receipt.id).collect();
         let answer = StoredReply { sequence: call.sequence, seen, token: call.token, verdicts: verdicts.clone(), ids };
