@@ -89,8 +89,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             "{PROGRAM} is missing: install it with `pipx install {PROGRAM}` (4.30 or later), or put the `bin` of its virtual environment into PATH"
         );
     };
-    let packages = ["-p", "evenkeel-server", "-p", "shortlink", "-p", "evenkeel-testkit"];
-    shell::run(&mut cargo(&[&["build", "--bins"], &packages[..]].concat()))?;
+    // All packages, so that nothing is compiled again with other features than in the tests.
+    shell::run(&mut cargo(&["build", "--workspace", "--bins"]))?;
     let programs = shell::target()?.join("debug");
     let mut failed = Vec::new();
     for (name, play) in [("console", console as Play), ("shortlink", shortlink)] {
