@@ -16,8 +16,8 @@ use web::{FieldError, Kind, Problem, problems};
 #[openapi(
     info(
         title = "shortlink",
-        description = "Short links over HTTP. Every error is a problem document (RFC 9457). Every response has `X-Short-ID`, the \
-                       request's name in the log; a request may choose it (eight letters or digits)."
+        description = "Short links over HTTP. Every error is a problem document (RFC 9457). A body has at most 64 KiB. Every response \
+                       has `X-Short-ID`, the request's name in the log; a request may choose it (eight letters or digits)."
     ),
     tags(
         (name = "links", description = "Create, find, change and delete links"),

@@ -15,6 +15,7 @@ const VERSION_MAX: i64 = 1 << 52;
 pub struct TransferRow {
     /// Code; if omitted, one is generated unless a link with this target exists.
     #[serde(default)]
+    #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$")]
     pub code: Option<String>,
     /// Target, byte for byte.
     pub target: String,
@@ -34,7 +35,8 @@ pub struct TransferRow {
     #[schema(value_type = Option<String>, format = DateTime)]
     pub updated_at: Option<Timestamp>,
     /// Version.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "web::whole_number")]
+    #[schema(minimum = 1, maximum = 4_503_599_627_370_496_i64)]
     pub version: Option<i64>,
     /// Whether the link is banned.
     #[serde(default)]

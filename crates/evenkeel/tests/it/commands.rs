@@ -63,7 +63,7 @@ async fn queue_runs_few_commands_a_job() -> Result<()> {
     traced.at_most("settle_and_claim that claims, and leaves jobs", 12).await?;
     let settlements = vec![(held.receipt, Outcome::Done)];
     rig.settle_and_claim(&SettleAndClaim { settlements, ..consumer.call(1) }).await?;
-    traced.at_most("settle_and_claim that settles and claims, and leaves jobs", 14).await?;
+    traced.at_most("settle_and_claim that settles and claims, and leaves jobs", 15).await?;
     rig.claim_one(&mut consumer).await?;
     traced.at_most("settle_and_claim that claims the last due job", 11).await
 }

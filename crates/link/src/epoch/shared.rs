@@ -15,6 +15,7 @@ use crate::push::message::Listeners;
 use crate::push::pulse::Pulse;
 use crate::push::subscribe::Subscriptions;
 use crate::server::topology::Topology;
+use crate::support::Recurring;
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     has_runtime_ended: AtomicBool,
     hooks: Mutex<Vec<Weak<dyn EpochHook>>>,
     published: AtomicU64,
+    /// The rejections that were logged: each new connection meets them again.
+    pub(crate) rejections: Recurring,
 }
 
 impl Shared {
@@ -64,6 +67,7 @@ impl Shared {
             has_runtime_ended: AtomicBool::new(false),
             hooks: Mutex::default(),
             published: AtomicU64::new(0),
+            rejections: Recurring::default(),
             options,
         })
     }

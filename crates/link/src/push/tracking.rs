@@ -41,13 +41,18 @@ pub struct Tracked {
 pub(crate) async fn begin(shared: &Shared, lane: &Lane) -> Result<bool, LinkError> {
     let Some(command) = tracking_command(shared) else { return Ok(false) };
     match lane.probe(&command).await {
-        Ok(_) => Ok(true),
+        Ok(_) => {
+            shared.rejections.over("tracking");
+            Ok(true)
+        }
         Err(LinkError::Refused { code, message }) => {
-            tracing::warn!(
-                code,
-                message,
-                "Redis rejected CLIENT TRACKING; near caches stay empty and waiters poll (grant +client|tracking and +client|caching)"
-            );
+            if shared.rejections.is_new("tracking", &message) {
+                tracing::warn!(
+                    code,
+                    message,
+                    "Redis rejected CLIENT TRACKING; near caches stay empty and waiters poll (grant +client|tracking and +client|caching)"
+                );
+            }
             Ok(false)
         }
         Err(error) => Err(error),

@@ -6,7 +6,9 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::error::Category;
 use url::form_urlencoded;
 
@@ -100,6 +102,18 @@ fn parse_json<T: DeserializeOwned>(body: &[u8], invalid: Kind) -> Result<T, Prob
     if is_object { Ok(value) } else { Err(not_an_object(invalid)) }
 }
 
+/// Reads a whole number, for `#[serde(deserialize_with = ..)]`. JSON Schema counts `629.0` as one, and languages whose numbers are floating
+/// point write it so.
+///
+/// # Errors
+/// The value is not a number of type `T`.
+pub fn whole_number<'de, T: Deserialize<'de>, D: Deserializer<'de>>(field: D) -> Result<T, D::Error> {
+    let value = Value::deserialize(field)?;
+    let text = value.to_string();
+    let whole = text.strip_suffix(".0").and_then(|digits| digits.parse::<i64>().ok());
+    T::deserialize(whole.map_or(value, Value::from)).map_err(D::Error::custom)
+}
+
 /// serde also reads a struct from an array of its fields; the API does not accept that form.
 fn not_an_object(invalid: Kind) -> Problem {
     Problem::new(invalid, "The body must be a JSON object, as in {\"name\": ..}.")
@@ -140,7 +154,7 @@ fn explained(field: &str, message: &str) -> String {
     }
     let expected = message.strip_prefix("invalid type: ").and_then(|rest| rest.rsplit_once(", expected "));
     let type_name = expected.and_then(|(_, expected)| match expected {
-        "i64" | "u64" | "i32" | "u32" => Some("a whole number"),
+        "i64" | "u64" | "i32" | "u32" | "u16" | "usize" => Some("a whole number"),
         "a string" => Some("a string"),
         "a boolean" => Some("true or false"),
         "a sequence" => Some("an array"),
@@ -155,4 +169,39 @@ fn explained(field: &str, message: &str) -> String {
 /// Removes serde_json's " at line 1 column 9": the field is already named.
 fn without_position(message: &str) -> &str {
     message.split(" at line ").next().unwrap_or(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{parse_json, whole_number};
+    use crate::Kind;
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    struct Sent {
+        #[serde(deserialize_with = "whole_number")]
+        ttl_ms: u32,
+        #[serde(default, deserialize_with = "whole_number")]
+        rate: Option<u16>,
+    }
+
+    fn read(body: &str) -> Result<(u32, Option<u16>), String> {
+        let sent = parse_json::<Sent>(body.as_bytes(), Kind::INVALID_INPUT);
+        sent.map(|sent| (sent.ttl_ms, sent.rate)).map_err(|problem| problem.detail().to_owned())
+    }
+
+    /// Regression: `629.0`, which is an integer to JSON Schema, was refused.
+    #[test]
+    fn whole_number_may_be_written_as_floating_point() {
+        assert_eq!(read(r#"{"ttl_ms": 629}"#), Ok((629, None)));
+        assert_eq!(read(r#"{"ttl_ms": 629.0, "rate": 6.29e2}"#), Ok((629, Some(629))));
+        assert_eq!(read(r#"{"ttl_ms": 1, "rate": null}"#), Ok((1, None)));
+        for wrong in ["629.5", "\"629\"", "\"629.0\"", "null", "true"] {
+            let body = format!("{{\"ttl_ms\": {wrong}}}");
+            assert_eq!(read(&body), Err("`ttl_ms` must be a whole number.".to_owned()), "{wrong}");
+        }
+        for outside in ["-1", "-1.0", "4294967296.0", "1e300"] {
+            assert!(read(&format!("{{\"ttl_ms\": {outside}}}")).is_err(), "{outside}");
+        }
+    }
 }

@@ -15,13 +15,17 @@ use web::{FieldError, Host, Kind, OwnAddress, Problem};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateLink {
-    /// Target: an `http://` or `https://` address, kept byte for byte.
-    #[schema(example = "https://www.rfc-editor.org/rfc/rfc9457.html")]
+    /// Target: an `http://` or `https://` address of at most 8,000 bytes, kept byte for byte.
+    #[schema(
+        max_length = 8000,
+        pattern = r"^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\s]\S*$",
+        example = "https://www.rfc-editor.org/rfc/rfc9457.html"
+    )]
     pub(super) target: String,
     /// Alias; if omitted, a code of seven characters is generated.
-    #[schema(example = "problem-details")]
+    #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$", example = "problem-details")]
     pub(super) alias: Option<String>,
-    /// Expiry (RFC 3339); if omitted, never.
+    /// Expiry (RFC 3339), in the future; if omitted, never.
     #[schema(format = DateTime, example = "2030-01-01T00:00:00Z")]
     pub(super) expires_at: Option<String>,
 }
@@ -32,9 +36,12 @@ pub(super) struct CreateLink {
 pub(super) struct ChangeLink {
     /// New target.
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>, nullable = false, example = "https://www.rfc-editor.org/rfc/rfc9110.html")]
+    #[schema(
+        value_type = Option<String>, nullable = false, max_length = 8000, pattern = r"^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\s]\S*$",
+        example = "https://www.rfc-editor.org/rfc/rfc9110.html"
+    )]
     pub(super) target: Option<Option<String>>,
-    /// Expiry (RFC 3339); `null`: never.
+    /// Expiry (RFC 3339), in the future; `null`: never.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, format = DateTime, example = "2031-01-01T00:00:00Z")]
     pub(super) expires_at: Option<Option<String>>,
@@ -102,8 +109,8 @@ pub(super) struct ListQuery {
     /// Only links whose code or target contains this text; case of A-Z is ignored. At most 8,000 bytes, without NUL.
     #[param(schema_with = search_text)]
     pub(super) q: Option<String>,
-    /// Page number, from 1.
-    #[param(default = 1, minimum = 1)]
+    /// Page number, from 1. Pages reach the newest 100,000 links.
+    #[param(default = 1, minimum = 1, maximum = 100_000)]
     pub(super) page: Option<u32>,
     /// Page size, 1 to 200.
     #[param(default = 20, minimum = 1, maximum = 200)]

@@ -67,7 +67,7 @@ pub(super) struct DayBody {
 /// Counted by day, bots apart. The counters lag behind the redirects by a few seconds, and longer while Redis or the database is
 /// unreachable.
 #[utoipa::path(
-    get, path = "/api/links/{code}/clicks", tag = "links",
+    get, path = "/api/links/{code}/clicks", operation_id = "read_clicks", tag = "links",
     params(("code" = String, Path, description = "Code or alias, case-sensitive"), ClicksQuery),
     responses((status = 200, description = "The clicks", body = ClicksBody), ClickProblems)
 )]

@@ -55,7 +55,7 @@ pub(super) struct ConflictBody {
 /// With `--write-mode behind` a write is acknowledged before it is in the database. A write that then cannot be applied is recorded as a
 /// conflict, visible on all instances, until it is dismissed.
 #[utoipa::path(
-    get, path = "/api/conflicts", tag = "conflicts",
+    get, path = "/api/conflicts", operation_id = "list_conflicts", tag = "conflicts",
     responses((status = 200, description = "The most recent conflicts", body = Conflicts), DatabaseProblems)
 )]
 pub(super) async fn list(State(app): State<App>) -> Result<Response, Problem> {

@@ -84,7 +84,7 @@ pub(super) async fn read(State(app): State<App>, host: Host, Path(code): Path<St
     patch, path = "/api/links/{code}", tag = "links", request_body = ChangeLink,
     params(
         ("code" = String, Path, description = "Code or alias, case-sensitive"),
-        ("if-match" = Option<String>, Header, description = "Change the link only if it has this `ETag`, or one of a list"),
+        ("if-match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+"(, ?"[0-9]+")*)$"#, description = "Change the link only if it has this `ETag`, or one of a list"),
     ),
     responses(
         (status = 200, description = "The changed link", body = LinkBody, headers(
@@ -121,7 +121,7 @@ pub(super) async fn change(
     delete, path = "/api/links/{code}", tag = "links",
     params(
         ("code" = String, Path, description = "Code or alias, case-sensitive"),
-        ("if-match" = Option<String>, Header, description = "Delete the link only if it has this `ETag`, or one of a list"),
+        ("if-match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+"(, ?"[0-9]+")*)$"#, description = "Delete the link only if it has this `ETag`, or one of a list"),
     ),
     responses(
         (status = 204, description = "The link was deleted", headers(

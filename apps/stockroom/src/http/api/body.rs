@@ -73,6 +73,7 @@ pub(super) struct CreateArrival {
     #[schema(example = "apples")]
     pub(super) commodity_name: String,
     /// Quantity, 1 to 1,000,000.
+    #[serde(deserialize_with = "web::whole_number")]
     #[schema(example = 120)]
     pub(super) quantity: i64,
     /// Day of the arrival; if omitted, today in the stockroom's time zone.
@@ -194,6 +195,7 @@ pub(super) struct CreateOrder {
     #[schema(example = "apples")]
     pub(super) commodity_name: String,
     /// Quantity, 1 to 1,000,000.
+    #[serde(deserialize_with = "web::whole_number")]
     #[schema(example = 3)]
     pub(super) quantity: i64,
 }

@@ -11,7 +11,9 @@ use crate::cache::settings::builder::MEMORY_PREFIX;
 #[cfg(feature = "spool")]
 use crate::spool::{PendingEffect, Spool, SpoolError};
 #[cfg(feature = "spool")]
-use evenkeel_link::{Link, support::guard};
+use evenkeel_link::Link;
+#[cfg(feature = "spool")]
+use evenkeel_link::support::{Recurring, guard};
 #[cfg(feature = "spool")]
 use evenkeel_protocol::cache::{keys::FRONT, steps::Mode};
 #[cfg(feature = "spool")]
@@ -29,6 +31,8 @@ pub(crate) struct Deferral {
 struct Target {
     spool: Spool,
     topic: Arc<str>,
+    /// The failures that were logged.
+    failing: Arc<Recurring>,
 }
 
 #[cfg(feature = "spool")]
@@ -39,6 +43,7 @@ impl Deferral {
             spool: spool.clone(),
             // The prefix of the cache's keys.
             topic: format!("{prefix}:{FRONT}{cache}").into(),
+            failing: Arc::default(),
         });
         Self { target }
     }
@@ -85,8 +90,12 @@ impl Deferral {
                     this.stored(&replayer, &key, sequence);
                 }
             }
-            if let Err(error) = &answer {
-                tracing::warn!(%error, "a failed invalidation could not be stored in the spool");
+            match &answer {
+                Ok(_) => target.failing.over("append"),
+                Err(error) if target.failing.is_new("append", &cause(error)) => {
+                    tracing::warn!(%error, "a failed invalidation could not be stored in the spool; others may not either");
+                }
+                Err(_) => {}
             }
             answer.is_ok() || !guard("deferred_is_kept")
         }
@@ -126,6 +135,15 @@ impl Deferral {
     }
 
     pub(crate) fn done(&self, _sequence: u64) {}
+}
+
+/// What distinguishes failures: how full the spool is changes with each effect.
+#[cfg(feature = "spool")]
+fn cause(error: &SpoolError) -> String {
+    match error {
+        SpoolError::Full { .. } => "the spool is full".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// The encoding in the spool: 1, the mode (0 expire, 1 purge), `retain_ms`, whether there is a floor, the floor, `lag_ms_max`;

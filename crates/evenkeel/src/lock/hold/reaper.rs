@@ -5,7 +5,7 @@ use crate::lock::store::LockStore;
 use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
-use evenkeel_link::support::{Background, Backoff, InProgress, guard};
+use evenkeel_link::support::{Background, Backoff, InProgress, Recurring, guard};
 use evenkeel_protocol::lock::steps::Release;
 use metrics::{Gauge, gauge};
 use parking_lot::Mutex;
@@ -39,6 +39,8 @@ struct Queue {
     is_closed: AtomicBool,
     clock: Clock,
     metrics: Gauges,
+    /// The failures that were logged.
+    failing: Recurring,
 }
 
 struct QueuedRelease {
@@ -57,8 +59,8 @@ metrics! {
 impl Reaper {
     pub(crate) fn new(clock: Clock) -> Self {
         let (releases, added, is_closed) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
-        let (pending, metrics) = (watch::Sender::new(0), Gauges::register());
-        let queue = Queue { releases, added, pending, is_closed, clock, metrics };
+        let (pending, metrics, failing) = (watch::Sender::new(0), Gauges::register(), Recurring::default());
+        let queue = Queue { releases, added, pending, is_closed, clock, metrics, failing };
         Self { queue: Arc::new(queue), running: Mutex::default() }
     }
 
@@ -142,12 +144,14 @@ impl Queue {
         for attempt in 0.. {
             let is_last = self.is_closed.load(SeqCst);
             match queued.store.release_in(*mode, name, queued.call()).await {
-                Ok(_) => return,
+                Ok(_) => return self.failing.over("release"),
                 Err(error) if error.is_retryable() && !is_last && self.clock.now() < queued.release.until + GRACE => {
                     self.clock.sleep(RETRY.delay(attempt)).await;
                 }
                 Err(error) => {
-                    tracing::warn!(%name, %error, "a lock could not be released; it ends with its lease");
+                    if self.failing.is_new("release", &error) {
+                        tracing::warn!(%name, %error, "a lock could not be released; it ends with its lease, as may others");
+                    }
                     return;
                 }
             }

@@ -327,10 +327,15 @@ impl JobRows {
         Ok(deleted.into_iter().filter(|was_dead| *was_dead).count())
     }
 
-    /// Logs a failed update of the store. The result stands, because the row is changed and no delivery of another version starts.
+    /// Logs a failed update of the store, when such failures begin. The result stands, because the row is changed and no delivery of another
+    /// version starts.
     pub(super) fn store_updated<A>(&self, what: &str, updated: Result<A, QueueError>) {
-        if let Err(error) = updated {
-            tracing::warn!(queue = %self.topic, %error, "{what} in its row, not yet in the store; the row is the source of truth");
+        match updated {
+            Ok(_) => self.failing.over("update"),
+            Err(error) if self.failing.is_new("update", &error) => {
+                tracing::warn!(queue = %self.topic, %error, "{what} in its row, not yet in the store; the row is the source of truth");
+            }
+            Err(_) => {}
         }
     }
 }

@@ -118,8 +118,12 @@ impl JobRows {
         if !guard("sql_attempt_in_row") {
             return;
         }
-        if let Err(error) = self.ask(self.table.failed(&self.topic, receipt, version, failed)).await {
-            tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "a failed attempt could not be written to its row");
+        match self.ask(self.table.failed(&self.topic, receipt, version, failed)).await {
+            Ok(_) => self.failing.over("failed"),
+            Err(error) if self.failing.is_new("failed", &error) => {
+                tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "a failed attempt could not be written to its row");
+            }
+            Err(_) => {}
         }
     }
 
@@ -132,10 +136,11 @@ impl JobRows {
             match self.ask(what(&*self.table)).await {
                 Ok(_) => {
                     crash_point("job_row_ended");
+                    self.failing.over("end");
                     return None;
                 }
                 Err(error) => {
-                    if attempt == 0 {
+                    if self.failing.is_new("end", &error) {
                         tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the end of a job could not be written to its row; it is retried");
                     }
                     if !error.is_retryable() && attempt >= END_TRIES {

@@ -148,8 +148,11 @@ impl JobRows {
                     }
                 }
                 Some(Head::Live { .. }) => {}
+                // Each round meets it again.
                 Some(Head::Unreadable) => {
-                    tracing::error!(queue = %self.topic, %id, "the record of a job in the store cannot be read");
+                    if self.failing.is_new("record", id) {
+                        tracing::error!(queue = %self.topic, %id, "the record of a job in the store cannot be read");
+                    }
                 }
             }
         }
@@ -212,7 +215,9 @@ impl JobRows {
             let (raised, put) = match self.raised(id, &row, version) {
                 Ok(raised) => raised,
                 Err(error) => {
-                    tracing::error!(queue = %self.topic, %id, %error, "the row of a job cannot be read");
+                    if self.failing.is_new("row", &id) {
+                        tracing::error!(queue = %self.topic, %id, %error, "the row of a job cannot be read");
+                    }
                     continue;
                 }
             };

@@ -3,7 +3,7 @@
 use super::{JobState, Topic};
 use crate::handling::panics::catch_panic_of_call;
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::{guard, ms};
+use evenkeel_link::support::{Recurring, guard, ms};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::ITEMS_MAX;
@@ -126,6 +126,8 @@ pub struct Watch {
     before: Option<Totals>,
     /// When the topic was last checked, or the watch began.
     checked_at: Moment,
+    /// The failures that were logged.
+    failing: Recurring,
 }
 
 impl Watch {
@@ -133,7 +135,7 @@ impl Watch {
     #[must_use]
     pub fn new(topic: Topic, limits: AlertLimits) -> Self {
         let checked_at = topic.clock.now();
-        Self { topic, limits, active: BTreeMap::new(), before: None, checked_at }
+        Self { topic, limits, active: BTreeMap::new(), before: None, checked_at, failing: Recurring::default() }
     }
 
     /// Checks the topic once; returns the alerts that are newly raised or resolved.
@@ -190,6 +192,7 @@ impl Watch {
         };
         match looked {
             Ok(mut changes) => {
+                self.failing.over("check");
                 let resolved = alert(false, self.topic.now_ms());
                 if self.active.remove(&AlertKind::Unreachable).is_some() {
                     changes.insert(0, resolved);
@@ -198,7 +201,9 @@ impl Watch {
                 changes
             }
             Err(error) => {
-                tracing::warn!(topic = self.topic.name(), %error, "the topic could not be checked");
+                if self.failing.is_new("check", &error) {
+                    tracing::warn!(topic = self.topic.name(), %error, "the topic could not be checked");
+                }
                 let raised = alert(true, self.topic.now_ms());
                 let is_new = self.active.insert(AlertKind::Unreachable, raised.clone()).is_none();
                 if is_new && guard("watch_unreachable") { vec![raised] } else { Vec::new() }

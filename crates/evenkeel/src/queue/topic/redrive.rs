@@ -2,7 +2,7 @@
 
 use super::{JobState, Seen, Topic};
 use bytes::Bytes;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{ErrorClass, JobId, TIME_MS_MAX};
 use evenkeel_protocol::queue::steps::{
@@ -122,7 +122,7 @@ impl Topic {
     ///
     /// The `name` makes the redrive idempotent: the first call with a name fixes the cutoff and the filter; a call with the same name
     /// continues where the earlier one stopped, and redrives no dead letter twice, even if it has died again. A name is kept for a week
-    /// after its last call.
+    /// after its last call. A shard that Redis rejects stops no other; the first call that it accepts fixes its cutoff.
     pub fn redrive(&self, name: &str) -> TopicRedrive {
         let JobId(id) = JobId::named(format!("redrive {name}").as_bytes());
         TopicRedrive { topic: self.clone(), id, filter: Filter::default(), ids: None, per_second: None, limit: None }
@@ -169,9 +169,10 @@ impl TopicRedrive {
     /// Runs the redrive.
     ///
     /// # Errors
-    /// [`QueueError::Link`], [`QueueError::Database`]: some dead letters were redriven; a call with the same name continues.
-    /// [`QueueError::NeedsDatabase`]: none was redriven. [`QueueError::Invalid`]: [`per_second`](Self::per_second) is 0, or the redrive of this name has a filter that this program
-    /// does not know, or began with named jobs ([`only`](Self::only)) and this call names none; none was redriven.
+    /// [`QueueError::Link`], [`QueueError::Database`]: some dead letters were redriven; a call with the same name continues. An error of one
+    /// shard stops no other. [`QueueError::NeedsDatabase`]: none was redriven. [`QueueError::Invalid`]: [`per_second`](Self::per_second) is 0,
+    /// or the redrive of this name has a filter that this program does not know, or began with named jobs ([`only`](Self::only)) and this call
+    /// names none; none was redriven.
     pub async fn run(&self) -> Result<RedriveReport, QueueError> {
         self.run_with(|_| {}).await
     }
@@ -187,25 +188,30 @@ impl TopicRedrive {
             ));
         }
         self.topic.check_rows()?;
+        // A shard that Redis rejects stops no other. The stored filter concerns all: if this program cannot use it, nothing is redriven.
+        let mut tried =
+            Tried::unless(|error: &QueueError| error.is_retryable() || matches!(error, QueueError::Invalid(_)));
         #[cfg(feature = "sql")]
         if let Some(rows) = &self.topic.rows {
             // Dead letters that the store has lost are redriven, too.
-            rows.restore_dead().await?;
+            tried.note(rows.restore_dead().await)?;
         }
         let mut report = RedriveReport { began_at: TIME_MS_MAX, ..RedriveReport::default() };
         let mut begun = Vec::new();
         // Every shard fixes its cutoff before the first dead letter is redriven.
         for shard in self.topic.router.look().await?.iter() {
-            let (cutoff, filter, taken) = self.begin(shard).await?;
-            report.began_at = report.began_at.min(cutoff);
+            let Some((cutoff, filter, taken)) = tried.note(self.begin(shard).await)? else { continue };
             report.taken_in_all += taken;
-            report.filter = filter;
+            // The filter of the first call: a shard that had rejected it, or is new, has that of a later one.
+            if cutoff < report.began_at {
+                (report.began_at, report.filter) = (cutoff, filter);
+            }
             begun.push((shard.clone(), cutoff));
         }
         for (shard, cutoff) in begun {
-            self.run_shard(&shard, cutoff, &mut report, &mut progress).await?;
+            tried.note(self.run_shard(&shard, cutoff, &mut report, &mut progress).await)?;
         }
-        Ok(report)
+        tried.finish().map(|()| report)
     }
 
     async fn begin(&self, shard: &Shard) -> Result<(u64, Filter, u64), QueueError> {

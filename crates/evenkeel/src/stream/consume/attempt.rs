@@ -261,6 +261,7 @@ fn undecodable<T>(run: &Run<T>, message: &str) -> Outcome {
 async fn pause_group<T>(run: &Run<T>, span: Duration) {
     let base = &run.core.base;
     let until = base.store.now_ms().saturating_add(delay_ms(span));
+    let mut has_paused = false;
     for partition in &base.partitions {
         let paused = async {
             let is_paused = match base.store.stats(partition, &run.group).await? {
@@ -270,11 +271,15 @@ async fn pause_group<T>(run: &Run<T>, span: Duration) {
             if !is_paused {
                 base.store.pause(partition, &run.group, Some(until)).await?;
             }
-            Ok::<_, StreamError>(())
+            Ok::<_, StreamError>(!is_paused)
         };
-        if let Err(error) = paused.await {
-            run.metrics.failed("pause", &error);
+        match paused.await {
+            Ok(is_new) => has_paused |= is_new,
+            Err(error) => run.metrics.failed("pause", &error),
         }
     }
-    tracing::warn!(stream = %base.name, group = %run.group, seconds = span.as_secs_f64(), "a handler paused the group");
+    // Not for each handler that meets the dependency until all entries have stopped.
+    if has_paused {
+        tracing::warn!(stream = %base.name, group = %run.group, seconds = span.as_secs_f64(), "a handler paused the group");
+    }
 }

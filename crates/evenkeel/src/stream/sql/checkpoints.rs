@@ -3,11 +3,12 @@
 use super::table::Placed;
 use super::{GroupRow, StreamTable, ask, ensure_created};
 use crate::stream::base::Base;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, partition_of};
 use evenkeel_protocol::stream::steps::{GroupStats, Mode, Reply};
+use std::collections::HashMap;
 
 /// How many keys are placed in one transaction.
 const KEYS_MAX: usize = 200;
@@ -21,15 +22,25 @@ pub(super) fn checkpoint_of(stats: &GroupStats) -> EntryId {
     stats.oldest_pending.map_or(stats.position, EntryId::previous)
 }
 
-/// The state of a group in each partition, and the tail of each; `None` if Redis has lost the group in one of them.
-async fn state(
-    base: &Base,
-    group: &GroupName,
-    mode: Mode,
-) -> Result<Option<(Vec<GroupRow>, Vec<EntryId>)>, StreamError> {
-    let (mut rows, mut tails) = (Vec::new(), Vec::new());
-    for (partition, place) in (0..).zip(&base.partitions) {
-        let Reply::Done(stats) = base.store.stats(place, group).await? else {
+/// The state of a group.
+struct State {
+    /// In the partitions that Redis does not reject.
+    rows: Vec<GroupRow>,
+    /// The tails of these partitions.
+    tails: HashMap<u16, EntryId>,
+    /// The error of the others.
+    tried: Tried<StreamError>,
+}
+
+/// The state of a group in each partition; `None` if Redis has lost the group in one of them.
+async fn state(base: &Base, group: &GroupName, mode: Mode) -> Result<Option<State>, StreamError> {
+    let (mut rows, mut tails) = (Vec::new(), HashMap::new());
+    let mut tried = Tried::unless(StreamError::is_retryable);
+    for (partition, place) in (0_u16..).zip(&base.partitions) {
+        let Some(reply) = tried.note(base.store.stats(place, group).await)? else { continue };
+        let Reply::Done(stats) = reply else {
+            // The whole stream is created again, which a partition that Redis rejects would stop.
+            tried.finish()?;
             base.create_again(place).await?;
             return Ok(None);
         };
@@ -42,9 +53,9 @@ async fn state(
             unsettled: stats.pending + stats.unread_entries.unwrap_or(stats.length),
             dead_letters: stats.dead,
         });
-        tails.push(stats.tail);
+        tails.insert(partition, stats.tail);
     }
-    Ok(Some((rows, tails)))
+    Ok(Some(State { rows, tails, tried }))
 }
 
 /// Registers a group that Redis has, in the database in which the stream is registered.
@@ -53,9 +64,10 @@ pub(crate) async fn add_group(base: &Base, group: &GroupName, mode: Mode) -> Res
     let topic = base.topic();
     for _ in 0..ATTEMPTS {
         let incarnation = ask(table.incarnation(&topic)).await?.unwrap_or_default();
-        if let Some((rows, _)) = state(base, group, mode).await?
-            && ask(table.add_group(&topic, incarnation, &rows)).await?
-        {
+        let Some(State { rows, tried, .. }) = state(base, group, mode).await? else { continue };
+        // In all partitions or in none: the entries of a partition without a row of the group are not kept for it.
+        tried.finish()?;
+        if ask(table.add_group(&topic, incarnation, &rows)).await? {
             return Ok(());
         }
     }
@@ -73,7 +85,8 @@ pub(crate) async fn add_known_groups(base: &Base, table: &dyn StreamTable) -> Re
 }
 
 /// Stores the checkpoints of a group, records after which entries of the log the kept entries cannot lie, and removes those that all groups
-/// have settled. Detects that Redis has lost the stream although another program has created it again.
+/// have settled. Detects that Redis has lost the stream although another program has created it again. A partition that Redis rejects stops
+/// no other.
 pub(crate) async fn save(base: &Base, group: &GroupName, mode: Mode) -> Result<(), StreamError> {
     for _ in 0..ROUNDS_MAX {
         let Some(table) = base.table().await? else { return Ok(()) };
@@ -92,7 +105,7 @@ async fn save_as_of(base: &Base, group: &GroupName, mode: Mode, incarnation: u64
     // The order matters: Redis had these entries before the tails are read.
     let unplaced = ask(table.unplaced(&topic, KEYS_MAX)).await?;
     let is_full = unplaced.len() == KEYS_MAX;
-    let Some((rows, tails)) = state(base, group, mode).await? else { return Ok(true) };
+    let Some(State { rows, tails, tried }) = state(base, group, mode).await? else { return Ok(true) };
     // And Redis still has them if it has this incarnation afterwards.
     let record = base.store.register().get(&base.name).await?;
     if record.and_then(|record| record.incarnation) != Some(incarnation) && guard("stream_incarnation_compared") {
@@ -101,9 +114,10 @@ async fn save_as_of(base: &Base, group: &GroupName, mode: Mode, incarnation: u64
     }
     let placed = unplaced.into_iter().filter_map(|entries| {
         let partition = partition_of(entries.key.as_bytes(), base.record.partitions);
-        Some(Placed { partition, tail: *tails.get(usize::from(partition))?, entries })
+        Some(Placed { partition, tail: *tails.get(&partition)?, entries })
     });
     let saved = ask(table.save(&topic, incarnation, &rows, &placed.collect::<Vec<_>>())).await?;
+    tried.finish()?;
     Ok(!saved || is_full)
 }
 
@@ -111,6 +125,6 @@ async fn save_as_of(base: &Base, group: &GroupName, mode: Mode, incarnation: u64
 #[cfg(feature = "testing")]
 pub(crate) async fn save_late(base: &Base, group: &str, incarnation: u64) -> Result<bool, StreamError> {
     let (Some(table), group) = (base.table().await?, GroupName::new(group)?) else { return Ok(false) };
-    let Some((rows, _)) = state(base, &group, Mode::Entry).await? else { return Ok(false) };
+    let Some(State { rows, .. }) = state(base, &group, Mode::Entry).await? else { return Ok(false) };
     ask(table.save(&base.topic(), incarnation, &rows, &[])).await
 }

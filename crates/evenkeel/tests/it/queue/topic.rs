@@ -204,6 +204,33 @@ async fn redrive_resumes_under_its_name() -> Result<()> {
     Ok(())
 }
 
+/// One shard that Redis rejected kept the dead letters of all others from being redriven.
+#[tokio::test]
+async fn redrive_with_a_sick_shard_takes_letters_of_the_others() -> Result<()> {
+    let (_redis, keel, topic) = on_redis().await?;
+    letters(&keel, &topic).await?;
+    let link = keel.link().context("on Redis")?;
+    let (_, shards) = by_hand(&keel)?;
+    // The last shard has three of the six letters that had no route, and the one before it the others.
+    let meta = format!("{}:meta", shards[2].tag());
+    let aside = format!("{meta}:aside");
+    link.command(meta.as_bytes(), redis::cmd("RENAME").arg(&meta).arg(&aside)).await?;
+    link.command(meta.as_bytes(), redis::cmd("SET").arg(&meta).arg("another program's")).await?;
+    let filter = Filter { error_contains: Some("no route".to_owned()), ..Filter::default() };
+    let refused = topic.redrive("all").filter(filter.clone()).run().await;
+    assert!(refused.as_ref().is_err_and(|error| error.to_string().contains("WRONGTYPE")), "{refused:?}");
+    link.command(meta.as_bytes(), redis::cmd("RENAME").arg(&aside).arg(&meta)).await?;
+    let stats = topic.stats().await?.total;
+    assert_eq!(stats.dead, 9);
+    // The shard fixes its cutoff later than the others.
+    while topic.stats().await?.total.now <= stats.now {
+        tokio::task::yield_now().await;
+    }
+    let rest = topic.redrive("all").run().await?;
+    assert_eq!((rest.taken, rest.taken_in_all, &rest.filter), (3, 6, &filter), "the filter of the first call counts");
+    Ok(())
+}
+
 /// A thousand dead letters that are redriven within one second would overload a service that has just recovered.
 #[tokio::test]
 async fn redrive_with_a_rate_spreads_its_letters() -> Result<()> {

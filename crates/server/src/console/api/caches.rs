@@ -1,6 +1,7 @@
 //! Invalidates an entry of a cache.
 
 use super::jobs::change::Changed;
+use super::limits::cache_key;
 use super::openapi::ActProblems;
 use super::source;
 use super::wide::Wide;
@@ -20,15 +21,17 @@ use web::{JsonBody, Problem};
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Outdated {
-    /// The key, as Redis shows it between the braces, or as the program has it; in a tuple, `\\,` is a comma of a part.
+    #[schema(schema_with = cache_key)]
     key: String,
     /// The new version of the row: no older one is stored from now on.
     version: Option<Wide>,
-    /// How long the old value may be served while one reader loads the new one.
+    /// How long the old value may be served while one reader loads the new one: at most 2^40 ms.
     #[serde(default)]
+    #[schema(value_type = String, pattern = "^[0-9]{1,12}$")]
     retain_ms: Wide,
-    /// How far the replicas that loaders read may lag behind; 0: the primary is read, or the entry knows.
+    /// How far the replicas that loaders read may lag behind; 0: the primary is read, or the entry knows. At most 2^40 ms.
     #[serde(default)]
+    #[schema(value_type = String, pattern = "^[0-9]{1,12}$")]
     lag_ms: Wide,
     /// The old value is never served again, not even to a reader whose load fails.
     #[serde(default)]
@@ -38,7 +41,7 @@ pub(super) struct Outdated {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/caches/{cache}/invalidate", operation_id = "invalidate_entry",
     tag = "programs", summary = "Invalidate an entry of a cache",
-    params(("source" = String, Path), ("cache" = String, Path)),
+    params(("source" = String, Path), ("cache" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$")),
     request_body = Outdated,
     responses((status = 200, description = "Done: `invalidated`, or `no_entry` if there was none", body = Changed), ActProblems)
 )]

@@ -35,16 +35,18 @@ pub(super) struct Acquisition {
     /// 32 hexadecimal digits, drawn at random for this acquisition; the same for a repeat.
     #[schema(min_length = 32, max_length = 32, pattern = "^[0-9a-fA-F]{32}$")]
     owner: String,
+    #[serde(deserialize_with = "web::whole_number")]
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     ttl_ms: u32,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "web::whole_number")]
     #[schema(maximum = 20_000)]
     wait_ms: u32,
     #[serde(default)]
     #[schema(schema_with = metadata)]
     metadata: String,
-    /// A fence that was seen elsewhere: the new one is above it.
+    /// A fence that was seen elsewhere: the new one is above it. At most 2^52.
     #[serde(default)]
+    #[schema(value_type = String, pattern = "^([0-9]{1,15}|[1-3][0-9]{15}|4[0-4][0-9]{14}|4503599627370496)$")]
     fence_above: Wide,
 }
 
@@ -55,6 +57,7 @@ pub(super) struct Extension {
     name: String,
     #[schema(min_length = 32, max_length = 32, pattern = "^[0-9a-fA-F]{32}$")]
     owner: String,
+    #[serde(deserialize_with = "web::whole_number")]
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     ttl_ms: u32,
 }

@@ -20,8 +20,8 @@ use web::{FieldError, Kind, Problem, problems};
     info(
         title = "Evenkeel",
         description = "Queues, streams, locks and caches on Redis, for programs in any language. Every error is a problem document (RFC 9457) \
-                       with an `outcome`. Numbers of 64 bits are strings. An unknown field of a request is an error; responses may \
-                       gain fields."
+                       with an `outcome`. Numbers of 64 bits are strings. A body has at most 8 MiB. An unknown field of a request is an \
+                       error; responses may gain fields."
     ),
     tags(
         (name = "topics", description = "Sources and topics: figures, pause, resume"),

@@ -182,9 +182,12 @@ pub(super) struct NewTopic {
     #[schema(pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$")]
     name: String,
     /// The default is 1.
+    #[serde(default, deserialize_with = "web::whole_number")]
     #[schema(minimum = 1, maximum = 1024)]
     shards: Option<u16>,
     /// How many attempts follow a failed first one; the default is 5.
+    #[serde(default, deserialize_with = "web::whole_number")]
+    #[schema(maximum = 65535)]
     retries: Option<u16>,
 }
 
@@ -208,7 +211,8 @@ pub(super) async fn create(at: OnSource, JsonBody(new): JsonBody<NewTopic>) -> R
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Pause {
-    /// The end of the pause, in ms since 1970; without it: until resumed.
+    /// The end of the pause, in ms since 1970, in the future; without it: until resumed.
+    #[schema(value_type = Option<String>, pattern = "^[1-9][0-9]{11,12}$")]
     until: Option<Wide>,
 }
 

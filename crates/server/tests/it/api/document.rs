@@ -107,3 +107,48 @@ async fn openapi_document_has_the_limits_of_its_fields() {
         assert_eq!(limit(schema, field, bound), 100, "{schema}.{field}");
     }
 }
+
+/// Regression: these limits were not in the document, and `629.0`, which is an integer to JSON Schema, was refused.
+#[tokio::test]
+async fn openapi_document_has_the_limits_of_keys_times_and_spans() {
+    let console = Console::start(false).await;
+    let document: Value = serde_json::from_str(&console.get("/api/v1/openapi.json", "").await.text).unwrap();
+    let schemas = &document["components"]["schemas"];
+    for (schema, field) in [
+        ("Acquisition", "fence_above"),
+        ("Call", "sequence"),
+        ("Outdated", "lag_ms"),
+        ("Outdated", "retain_ms"),
+        ("Pause", "until"),
+        ("Settlement", "delay_ms"),
+        ("Unique", "window_ms"),
+    ] {
+        assert!(schemas[schema]["properties"][field]["pattern"].is_string(), "{schema}.{field}");
+    }
+    let ids = &schemas["DeleteLetters"]["properties"]["ids"];
+    assert!(ids["items"]["pattern"].is_string(), "{ids}");
+    assert_eq!(schemas["NewTopic"]["properties"]["retries"]["maximum"], 65_535);
+
+    let caller = Caller::local(&console);
+    let status = async |path: &str, body: Value| caller.post(path, &body).await.status;
+    for (field, inside, outside) in [
+        ("key", json!("k".repeat(4_096)), json!("k".repeat(4_097))),
+        ("key", json!("ü".repeat(1_024)), json!("")),
+        ("retain_ms", json!("9".repeat(12)), json!("9".repeat(13))),
+        ("lag_ms", json!("9".repeat(12)), json!("9".repeat(13))),
+    ] {
+        let body = |value: Value| {
+            let mut body = json!({ "key": "42" });
+            body[field] = value;
+            body
+        };
+        assert_eq!(status("/caches/user/invalidate", body(inside)).await, 200, "{field}");
+        assert_eq!(status("/caches/user/invalidate", body(outside)).await, 422, "{field}");
+    }
+    for (fence, ttl_ms, expected) in
+        [(1_u64 << 52, json!(1_000.0), 200), ((1 << 52) + 1, json!(1_000.0), 422), (1, json!(1_000.5), 422)]
+    {
+        let call = json!({ "name": "stock/7", "owner": "0".repeat(32), "fence_above": fence, "ttl_ms": ttl_ms });
+        assert_eq!(status("/locks/acquire", call).await, expected, "{fence}");
+    }
+}

@@ -161,4 +161,12 @@ async fn extreme_worker_calls_are_refused() {
     assert_eq!(caller.act(WORK, &last).await["verdicts"], json!(["lost"]));
     let pulse = json!({ "worker": "a".repeat(16), "lease_ms": 0 });
     assert_eq!(problem(&caller.post("/topics/mail/heartbeat", &pulse).await).0, 422);
+
+    // The limit of a heartbeat is that of each list, as the OpenAPI document can state it.
+    let named = json!({ "id": "0".repeat(32), "token": format!("0-{}", "0".repeat(32)), "fence": 1 });
+    for (held, started, expected) in [(100, 100, 200), (101, 0, 422), (0, 101, 422)] {
+        let (held, started) = (vec![named.clone(); held], vec![named.clone(); started]);
+        let pulse = json!({ "worker": "a".repeat(16), "lease_ms": 60_000, "held": held, "started": started });
+        assert_eq!(caller.post("/topics/mail/heartbeat", &pulse).await.status, expected);
+    }
 }

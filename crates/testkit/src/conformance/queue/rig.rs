@@ -2,7 +2,7 @@
 
 use crate::conformance::rig::{ServerTime, shared_link};
 use crate::park::SharedRedis;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::clock::Clock;
@@ -216,9 +216,11 @@ impl Rig {
         }
     }
 
-    /// When there is something to claim.
+    /// When there is something to claim; now there must be nothing.
     pub async fn next(&self) -> Result<Next> {
-        Ok(self.settle_and_claim(&Consumer::default().call(0)).await?.next)
+        let claimed = self.settle_and_claim(&Consumer::default().call(1)).await?;
+        ensure!(claimed.deliveries.is_empty(), "a job is due already");
+        Ok(claimed.next)
     }
 
     /// How many markers there are; takes them.

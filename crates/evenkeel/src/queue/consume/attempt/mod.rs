@@ -190,18 +190,24 @@ async fn handle<T: Send + Sync + 'static>(
 /// Pauses all shards, so that no other job meets the unavailable dependency; a shard that is paused already keeps its pause.
 async fn pause_topic<T>(worker: &ShardWorker<T>, span: Duration) {
     let core = &worker.run.core;
+    let mut has_paused = false;
     for shard in core.router.shards().iter() {
         let paused = async {
-            if core.store.run(shard, &ReadStats).await?.paused_until.is_none() && guard("queue_pause_topic") {
+            let is_running = core.store.run(shard, &ReadStats).await?.paused_until.is_none();
+            if is_running && guard("queue_pause_topic") {
                 core.store.run(shard, &Pause(Some(core.store.now_ms().saturating_add(delay_ms(span))))).await?;
             }
-            Ok::<_, QueueError>(())
+            Ok::<_, QueueError>(is_running)
         };
-        if let Err(error) = paused.await {
-            worker.run.metrics.failed("pause", &error);
+        match paused.await {
+            Ok(is_new) => has_paused |= is_new,
+            Err(error) => worker.run.metrics.failed("pause", &error),
         }
     }
-    tracing::warn!(queue = %core.name, seconds = span.as_secs_f64(), "a handler paused the topic");
+    // Not for each handler that meets the dependency until all jobs have stopped.
+    if has_paused {
+        tracing::warn!(queue = %core.name, seconds = span.as_secs_f64(), "a handler paused the topic");
+    }
 }
 
 fn record_result<T>(

@@ -324,7 +324,7 @@ impl Ordered {
         Settled { sent, then }
     }
 
-    /// Stores the results of keys. Those of locked keys, or all if the database is unavailable, are kept for the next pass.
+    /// Stores the results of keys. Those of locked keys, or all if the database is unavailable or rejects them, are kept for the next pass.
     async fn settle<DB: Database>(&mut self, core: &Core<DB>, unsettled: Unsettled) -> Result<(), SqlError> {
         let (until, token, settled) = &unsettled;
         let count = |keys: &[Settled]| keys.iter().map(|key| key.sent.until - key.sent.after).sum::<u64>();
@@ -342,7 +342,10 @@ impl Ordered {
             }
             Err(error) => {
                 if guard("relay_settles_again") {
-                    self.unsettled.push(unsettled);
+                    let (until, token, settled) = unsettled;
+                    // The database may have rejected the result of one key only: the next pass stores each by itself.
+                    let together = if error.is_retryable() { settled.len().max(1) } else { 1 };
+                    self.unsettled.extend(settled.chunks(together).map(|keys| (until, token, keys.to_vec())));
                 }
                 Err(error)
             }
@@ -351,15 +354,18 @@ impl Ordered {
 
     async fn settle_pending<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
         let now = core.clock().now();
-        let mut outcome = Ok(());
+        let mut outcome: Result<(), SqlError> = Ok(());
         for unsettled in std::mem::take(&mut self.unsettled) {
             if now >= unsettled.0 {
                 // Another relay has claimed these keys; their messages are sent again, and the sink detects them by their sequence.
                 core.metrics.fenced.increment(unsettled.2.len() as u64);
-            } else if outcome.is_ok() {
-                outcome = self.settle(core, unsettled).await;
-            } else {
+            } else if outcome.as_ref().is_err_and(SqlError::is_retryable) {
                 self.unsettled.push(unsettled);
+            } else if let Err(error) = self.settle(core, unsettled).await {
+                // A result that the database rejects stops no other.
+                if outcome.is_ok() || error.is_retryable() {
+                    outcome = Err(error);
+                }
             }
         }
         outcome

@@ -15,7 +15,7 @@ use claim::Claim;
 use deliver::{Delivery, UnitOutcome};
 use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
-use evenkeel_link::support::{crash_point, guard, ms};
+use evenkeel_link::support::{Tried, crash_point, guard, ms};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -184,33 +184,50 @@ impl Settlement {
         Self { token, until, done, waiting: BTreeMap::new(), failed, parked, report: PassReport::default() }
     }
 
-    /// Runs each statement once: results are removed from the list as soon as they are stored.
+    /// Runs each statement once: results are removed from the list as soon as they are stored. One that the database rejects stops no
+    /// other, and stays in its list.
     async fn store<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
-        let token = self.token;
+        let (token, mut tried) = (self.token, Tried::unless(SqlError::is_retryable));
         let mut connection = core.connection().await?;
-        let marked = core.within(rows::done::<DB>(&mut connection, token, &self.done)).await?;
-        let marked = usize::try_from(marked).unwrap_or(usize::MAX);
-        self.report.carried += marked;
-        self.report.fenced += self.done.len().saturating_sub(marked);
-        self.done.clear();
-        while let Some(((pause, reason), units)) = self.waiting.first_key_value() {
-            core.within(rows::give_back::<DB>(&mut connection, token, units, ms(*pause), reason)).await?;
-            self.waiting.pop_first();
+        let marked = core.within(rows::done::<DB>(&mut connection, token, &self.done)).await;
+        if let Some(marked) = tried.note(marked)? {
+            let marked = usize::try_from(marked).unwrap_or(usize::MAX);
+            self.report.carried += marked;
+            self.report.fenced += self.done.len().saturating_sub(marked);
+            self.done.clear();
         }
-        while let Some((row, error)) = self.failed.last() {
+        let waits: Vec<(Duration, String)> = self.waiting.keys().cloned().collect();
+        for wait in waits {
+            let (pause, reason) = &wait;
+            let given_back = rows::give_back::<DB>(&mut connection, token, &self.waiting[&wait], ms(*pause), reason);
+            if tried.note(core.within(given_back).await)?.is_some() {
+                self.waiting.remove(&wait);
+            }
+        }
+        let mut at = 0;
+        while let Some((row, error)) = self.failed.get(at) {
             let pause = core.settings.backoff.delay(u32::try_from(row.attempts).unwrap_or(u32::MAX));
-            core.within(rows::record_failure::<DB>(&mut connection, token, row.work, Some(ms(pause)), error)).await?;
-            self.report.failed += 1;
-            self.failed.pop();
+            let stored = rows::record_failure::<DB>(&mut connection, token, row.work, Some(ms(pause)), error);
+            if tried.note(core.within(stored).await)?.is_some() {
+                self.report.failed += 1;
+                self.failed.swap_remove(at);
+            } else {
+                at += 1;
+            }
         }
-        while let Some((row, error)) = self.parked.last() {
-            core.within(rows::record_failure::<DB>(&mut connection, token, row.work, None, error)).await?;
-            let attempts = row.attempts + 1;
-            tracing::error!(work = %row.work, attempts, error, "the effects of a unit of work are parked: see `evenkeel outbox park ls`");
-            self.report.parked += 1;
-            self.parked.pop();
+        at = 0;
+        while let Some((row, error)) = self.parked.get(at) {
+            let stored = rows::record_failure::<DB>(&mut connection, token, row.work, None, error);
+            if tried.note(core.within(stored).await)?.is_some() {
+                let attempts = row.attempts + 1;
+                tracing::error!(work = %row.work, attempts, error, "the effects of a unit of work are parked: see `evenkeel outbox park ls`");
+                self.report.parked += 1;
+                self.parked.swap_remove(at);
+            } else {
+                at += 1;
+            }
         }
-        Ok(())
+        tried.finish()
     }
 }
 

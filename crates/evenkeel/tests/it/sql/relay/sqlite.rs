@@ -41,6 +41,8 @@ mod operate;
 mod order;
 #[path = "stories/outage.rs"]
 mod outage;
+#[path = "stories/rejected.rs"]
+mod rejected;
 #[path = "stories/robustness/mod.rs"]
 pub(super) mod robustness;
 #[path = "stage.rs"]

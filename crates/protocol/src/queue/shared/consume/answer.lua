@@ -8,23 +8,29 @@ end
 
 -- Notes the time of a worker's call, unless that of a call less than SEEN_MS ago is noted; returns the noted time.
 local function note_worker(s, worker, lease_now, seen)
-  if seen and lease_now - seen < SEEN_MS then return seen end
+  if seen and seen <= lease_now and lease_now - seen < SEEN_MS then return seen end
   redis.call('ZADD', s.workers, text(lease_now), worker)
   return lease_now
 end
 
--- sequence (8), noted time of a call (6), token (16), number of verdicts (2), verdicts, ids (16 each)
-local function keep_answer(s, worker, sequence, seen, token, verdicts, ids)
-  local answer = struct.pack('>I8I6c16H', sequence, seen, token, #verdicts) .. verdicts .. table.concat(ids)
+-- The noted time in an answer; none in one of an older version.
+local function seen_in(answer)
+  local verdicts = struct.unpack('>H', answer, 25)
+  return (#answer - 26 - verdicts) % 16 == 6 and struct.unpack('>I6', answer, #answer - 5)
+end
+
+-- sequence (8), token (16), number of verdicts (2), verdicts, ids (16 each), noted time of a call (6)
+local function keep_answer(s, worker, sequence, token, verdicts, ids, seen)
+  local answer = struct.pack('>I8c16H', sequence, token, #verdicts) .. verdicts .. table.concat(ids) .. struct.pack('>I6', seen)
   redis.call('HSET', answers_key(s), worker, answer)
 end
 
 -- The same verdicts, and the deliveries that are still held.
 local function repeat_answer(s, answer, lease_now, worker, claims)
   note_worker(s, worker, lease_now)
-  local _, _, token, count, at = struct.unpack('>I8I6c16H', answer)
+  local _, token, count, at = struct.unpack('>I8c16H', answer)
   local out = {}
-  for from = at + count, #answer, 16 do
+  for from = at + count, #answer - 15, 16 do
     local id = string.sub(answer, from, from + 15)
     local raw, size = looked_up(s.job .. id)
     local j = open(s, raw)

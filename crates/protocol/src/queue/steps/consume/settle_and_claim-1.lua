@@ -6,12 +6,11 @@
 local s = shard_of(KEYS[1], ARGV, 'done')
 local worker, sequence, limit, token = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5]
 local kept = redis.call('HGET', answers_key(s), worker)
-local last, seen = 0, nil
-if kept then last, seen = struct.unpack('>I8I6', kept) end
+local last = kept and struct.unpack('>I8', kept) or 0
 if last > sequence then return false end -- guard: queue_sequence_stale
 local lease_now = lease_clock(s)
 if last == sequence then return repeat_answer(s, kept, lease_now, worker, limit > 0) end -- guard: queue_answer_kept
-seen = note_worker(s, worker, lease_now, seen)
+local seen = note_worker(s, worker, lease_now, kept and seen_in(kept))
 
 local floor = tonumber(ARGV[6])
 if floor > s.meta.floor then
@@ -30,6 +29,6 @@ for _, priority in ipairs(stop and {} or in_use(s)) do
 end
 local first
 if claims then first = leave_markers(s) else announce(s) end
-keep_answer(s, worker, sequence, seen, token, verdicts, lease.taken)
+keep_answer(s, worker, sequence, token, verdicts, lease.taken, seen)
 save(s)
 return { verdicts, s.now, next_due(s, first), out }

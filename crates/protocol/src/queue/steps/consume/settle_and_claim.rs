@@ -145,9 +145,9 @@ impl Step for SettleAndClaim {
             self.settlements.iter().map(|(receipt, outcome)| state.settle(now, receipt, outcome)).collect();
         let deliveries = if state.paused(now).is_some() { Vec::new() } else { state.claim(now, lease_now, self) };
         if self.limit > 0 {
-            state.leave_markers(now, 0..state.due.len())
+            state.leave_markers(now, 0..state.due.len());
         } else {
-            state.announce(now)
+            state.announce(now);
         }
         let ids = deliveries.iter().map(|delivered| delivered.receipt.id).collect();
         let answer = StoredReply { sequence: self.sequence, seen, token: self.token, verdicts: verdicts.clone(), ids };

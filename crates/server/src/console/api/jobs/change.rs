@@ -3,7 +3,7 @@
 use super::{etag, found};
 use crate::console::api::OnTopic;
 use crate::console::api::body::{given, sent};
-use crate::console::api::limits::{base64, ms};
+use crate::console::api::limits::{base64, delay, time};
 use crate::console::api::openapi::ActProblems;
 use crate::console::api::topics::Nothing;
 use crate::console::api::wide::Wide;
@@ -24,9 +24,9 @@ use web::{JsonBody, Problem};
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::console::api) struct Due {
-    #[schema(schema_with = ms)]
+    #[schema(schema_with = time)]
     at: Option<Wide>,
-    #[schema(schema_with = ms)]
+    #[schema(schema_with = delay)]
     delay_ms: Option<Wide>,
 }
 
@@ -131,7 +131,7 @@ pub(in crate::console::api) async fn revoke(
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/edit", operation_id = "edit_job",
     tag = "jobs", summary = "Give a waiting job or a dead letter another body",
-    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path), ("If-Match" = String, Header, description = "The `ETag` of the body that was read")),
+    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path), ("If-Match" = String, Header, pattern = "^\"[0-9a-f]{32}\"$", description = "The `ETag` of the body that was read")),
     request_body = Edit,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]

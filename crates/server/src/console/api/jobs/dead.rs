@@ -57,6 +57,7 @@ pub(in crate::console::api) struct Choice {
     #[schema(pattern = "^[0-9]{1,19}:[0-9a-f]{32}$")]
     from: Option<String>,
     /// Letters per second, in slices of ten seconds, which `operations/ID/stop` ends; without it: at once.
+    #[serde(default, deserialize_with = "web::whole_number")]
     #[schema(minimum = 1, maximum = 10000)]
     rate: Option<u32>,
 }

@@ -3,7 +3,7 @@
 use super::dead::idempotency_name;
 use crate::console::api::OnTopic;
 use crate::console::api::body::{given, sent};
-use crate::console::api::limits::{base64, ms};
+use crate::console::api::limits::{base64, delay, sender_id, time, unique_key};
 use crate::console::api::openapi::ActProblems;
 use crate::console::api::wide::Wide;
 use crate::console::kind::{PARTIAL, invalid};
@@ -41,23 +41,26 @@ struct New {
     body: Option<Box<RawValue>>,
     #[schema(schema_with = base64)]
     body_base64: Option<String>,
-    /// The sender's id: the same job is added once.
+    #[schema(schema_with = sender_id)]
     id: Option<String>,
     /// Instead of an id: no other job with this key for a time.
     unique: Option<Unique>,
-    #[schema(schema_with = ms)]
+    #[schema(schema_with = time)]
     at: Option<Wide>,
-    #[schema(schema_with = ms)]
+    #[schema(schema_with = delay)]
     delay_ms: Option<Wide>,
     priority: Option<PriorityName>,
+    #[serde(default, deserialize_with = "web::whole_number")]
+    #[schema(maximum = 65535)]
     retries: Option<u16>,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Unique {
+    #[schema(schema_with = unique_key)]
     key: String,
-    #[schema(schema_with = ms)]
+    #[schema(value_type = String, pattern = "^[1-9][0-9]{0,12}$")]
     window_ms: Wide,
 }
 

@@ -71,8 +71,8 @@ struct ErrorView {
     get, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead", tag = "streams", summary = "Dead letters of a group",
     operation_id = "list_letters",
     params(
-        ("source" = String, Path), ("stream" = String, Path), ("group" = String, Path),
-        ("after" = Option<String>, Query, pattern = "^[0-9]{1,4}:[0-9]{1,19}-[0-9]{1,19}$", description = "`next` of the page before"),
+        ("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"),
+        ("after" = Option<String>, Query, pattern = "^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$", description = "`next` of the page before"),
         ("limit" = Option<u16>, Query, minimum = 1, maximum = 500, description = "Default: 50"),
     ),
     responses((status = 200, description = "Done", body = Letters), ReadProblems)
@@ -111,7 +111,7 @@ fn error(visitor: &Visitor, note: &Note) -> ErrorView {
 #[schema(as = ReplayLetters)]
 pub(in crate::console::api) struct Replay {
     /// The ids, as `dead` lists them.
-    #[schema(min_items = 1, max_items = 500)]
+    #[schema(min_items = 1, max_items = 500, pattern = "^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$")]
     ids: Vec<String>,
 }
 
@@ -120,7 +120,7 @@ pub(in crate::console::api) struct Replay {
 #[schema(as = DeleteLetters)]
 pub(in crate::console::api) struct Deletion {
     /// The ids, as `dead` lists them.
-    #[schema(min_items = 1, max_items = 500)]
+    #[schema(min_items = 1, max_items = 500, pattern = "^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$")]
     ids: Vec<String>,
     /// The group's name.
     confirm: String,
@@ -144,7 +144,7 @@ struct One {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/replay", tag = "streams", summary = "Append dead letters again, for their group only",
     operation_id = "replay_letters",
-    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path)),
+    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Replay,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
@@ -170,7 +170,7 @@ pub(in crate::console::api) async fn replay(
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/delete", tag = "streams", summary = "Delete dead letters; there is no undo",
     operation_id = "delete_letters",
-    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path)),
+    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Deletion,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]

@@ -83,7 +83,7 @@ struct EntryView {
     params(
         ("source" = String, Path), ("stream" = String, Path),
         ("partition" = Option<u16>, Query, maximum = 65535, description = "Counted from 0; default: that of `after`, or 0"),
-        ("after" = Option<String>, Query, pattern = "^[0-9]{1,4}:[0-9]{1,19}-[0-9]{1,19}$", description = "`next` of the page before, in the same partition"),
+        ("after" = Option<String>, Query, pattern = "^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$", description = "`next` of the page before, in the same partition"),
         ("limit" = Option<u16>, Query, minimum = 1, maximum = 500, description = "Default: 50"),
     ),
     responses((status = 200, description = "Done", body = Entries), ReadProblems)

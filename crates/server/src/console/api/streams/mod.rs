@@ -111,6 +111,7 @@ pub(super) struct NewStream {
     #[schema(pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")]
     name: String,
     /// The default is 1; it cannot be changed later.
+    #[serde(default, deserialize_with = "web::whole_number")]
     #[schema(minimum = 1, maximum = 256)]
     partitions: Option<u16>,
 }

@@ -1,6 +1,7 @@
 //! What a worker sends and gets.
 
 use super::{Body, Problem, Wide};
+use crate::console::api::limits::error_text;
 use crate::console::kind::{in_range, invalid};
 use crate::lock::token_of_hex;
 use evenkeel_link::Token;
@@ -25,17 +26,20 @@ pub(in crate::console::api) struct Call {
     #[schema(min_length = 16, max_length = 64, pattern = "^[!-~]+$")]
     pub(super) worker: String,
     /// 1 for the first call; one more with each new call; the same for a repeat. At most 2^32.
+    #[schema(value_type = String, pattern = "^([1-9][0-9]{0,8}|[1-3][0-9]{9}|4294967296)$")]
     pub(super) sequence: Wide,
     #[serde(default)]
     #[schema(max_items = 100)]
     pub(super) settle: Vec<Settlement>,
     /// The most jobs to claim.
+    #[serde(deserialize_with = "web::whole_number")]
     #[schema(maximum = 100)]
     pub(super) want: usize,
+    #[serde(deserialize_with = "web::whole_number")]
     #[schema(minimum = 1_000, maximum = 3_600_000)]
     pub(super) lease_ms: u32,
     /// How long to wait for a job, if the call settles none.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "web::whole_number")]
     #[schema(maximum = 20_000)]
     pub(super) wait_ms: u32,
 }
@@ -46,7 +50,7 @@ pub(in crate::console::api) struct Call {
 pub(super) struct Named {
     #[schema(pattern = "^[0-9a-f]{32}$")]
     pub(super) id: String,
-    #[schema(pattern = "^[0-9]{1,5}-[0-9a-f]{32}$")]
+    #[schema(pattern = "^[0-9]{1,4}-[0-9a-f]{32}$")]
     pub(super) token: String,
     pub(super) fence: Wide,
 }
@@ -57,15 +61,16 @@ pub(super) struct Named {
 pub(super) struct Settlement {
     #[schema(pattern = "^[0-9a-f]{32}$")]
     id: String,
-    #[schema(pattern = "^[0-9]{1,5}-[0-9a-f]{32}$")]
+    #[schema(pattern = "^[0-9]{1,4}-[0-9a-f]{32}$")]
     token: String,
     fence: Wide,
     outcome: Word,
     /// The delay before the next attempt, of `failed` and `snoozed`.
     #[serde(default)]
+    #[schema(value_type = String, pattern = "^[0-9]{1,13}$")]
     delay_ms: Wide,
-    /// The message, of `failed` and `dead`.
     #[serde(default)]
+    #[schema(schema_with = error_text)]
     error: String,
 }
 
@@ -85,9 +90,10 @@ enum Word {
 pub(in crate::console::api) struct Pulse {
     #[schema(min_length = 16, max_length = 64, pattern = "^[!-~]+$")]
     pub(super) worker: String,
+    #[serde(deserialize_with = "web::whole_number")]
     #[schema(minimum = 1_000, maximum = 3_600_000)]
     pub(super) lease_ms: u32,
-    /// Deliveries whose handler has not begun. At most 100 together with those of `started`.
+    /// Deliveries whose handler has not begun.
     #[serde(default)]
     #[schema(max_items = 100)]
     pub(super) held: Vec<Named>,
@@ -149,8 +155,8 @@ pub(super) fn checked(call: &Call) -> Result<(), Problem> {
 /// Checks the bounds of a heartbeat.
 pub(super) fn checked_pulse(pulse: &Pulse) -> Result<(), Problem> {
     checked_worker(&pulse.worker)?;
-    if pulse.held.len() + pulse.started.len() > JOBS_MAX {
-        return Err(invalid("held", format!("A heartbeat names at most {JOBS_MAX} jobs.")));
+    if pulse.held.len() > JOBS_MAX || pulse.started.len() > JOBS_MAX {
+        return Err(invalid("held", format!("`held` and `started` have at most {JOBS_MAX} jobs each.")));
     }
     in_range("lease_ms", pulse.lease_ms, LEASE_MS)?;
     Ok(())

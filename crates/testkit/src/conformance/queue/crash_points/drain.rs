@@ -67,13 +67,14 @@ pub(super) async fn drain(rig: &Rig, ids: &[JobId]) -> Result<Rest> {
             rig.expire_leases().await?;
         }
         let claimed = rig.settle_and_claim(&consumer.call(50)).await?;
+        let next = claimed.next;
         let mut call = consumer.call(0);
         for taken in claimed.deliveries {
             let body = taken.job.map(|job| job.spec.body)?;
-            delivered.entry(taken.receipt.id).or_default().push(Delivery { at: claimed.next.now, body });
+            delivered.entry(taken.receipt.id).or_default().push(Delivery { at: next.now, body });
             call.settlements.push((taken.receipt, Outcome::Done));
         }
-        let next = rig.settle_and_claim(&call).await?.next;
+        rig.settle_and_claim(&call).await?;
         if let Some(due) = next.due.filter(|due| *due > next.now) {
             rig.time.advance(due - next.now).await?;
         }

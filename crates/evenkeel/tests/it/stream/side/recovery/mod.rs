@@ -2,7 +2,7 @@
 
 mod shop;
 
-use super::rig::{Desk, Orders, Rig, all_settled, append, open};
+use super::rig::{Case, Desk, Orders, Rig, all_settled, append, open};
 use crate::sql::databases::{TestDatabase, Tested};
 use bytes::Bytes;
 use evenkeel::sql::sink::{Confirmed, Envelope, Order, Sink, SinkError, Sinks};
@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 on_redis_and_each_database! {
     flush_loses_no_entry_of_a_unit_of_work
     entries_are_kept_until_the_slowest_group_has_settled_them
+    checkpoints_are_stored_despite_a_sick_partition
     ids_continue_above_the_checkpoints
     ids_after_a_recovery_can_be_named
     stream_without_groups_is_recovered_once
@@ -92,6 +93,24 @@ async fn entries_are_kept_until_the_slowest_group_has_settled_them<DB: Tested>(r
     until(&rig, || async { kept(&shop.1).await == 0 }).await;
     office.close().await;
     shipping.close().await;
+}
+
+/// No checkpoint of the group was stored any more, and the database kept the entries of all partitions.
+async fn checkpoints_are_stored_despite_a_sick_partition<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
+    let shop = process(&rig, &database).await;
+    for key in ["a", "b"] {
+        place(&shop, &database, key, &["1"]).await;
+    }
+    relay(&shop, &database).await;
+    let desk = Desk::new();
+    let office = open(consumer(&desk, &shop.1, "billing"));
+    let cases = [desk.next().await, desk.next().await];
+    assert_ne!(cases[0].entry.partition, cases[1].entry.partition);
+    let key = format!("{}:g:billing:dead", shop.1.steps().1[0].tag());
+    rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
+    cases.into_iter().for_each(Case::done);
+    until(&rig, || async { kept(&shop.1).await == 1 }).await;
+    office.kill().await;
 }
 
 /// The server that takes over has a clock that is behind.
