@@ -71,8 +71,8 @@ impl RedisQueue {
         reply::enqueue(self.run(&scripts::ENQUEUE, shard, call::enqueue(jobs)).await?)
     }
 
-    /// Before the first call of an epoch that does not check types itself: fails if another program has written to the keys of the shard. A call that meets such a value
-    /// later may have done a part of its work.
+    /// For the calls that do not check types themselves, once in an epoch: fails if another program has written to the keys of the shard. A
+    /// call that meets such a value later may have done a part of its work.
     async fn check_types(&self, shard: &Shard) -> Result<(), QueueError> {
         let check = async {
             self.link.run::<Value>(&scripts::TYPES, &[shard.tag().as_bytes()], &[]).await?;
