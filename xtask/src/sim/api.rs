@@ -140,7 +140,8 @@ fn check(program: &Path, address: &str, document: &str, by_state: &[&str], argum
     std::fs::write(&settings, accepting(by_state)).with_context(|| format!("cannot write {}", settings.display()))?;
     let (seconds, seed) = (arguments.seconds.to_string(), arguments.seed.to_string());
     let mut command = Command::new(program);
-    command.arg("--config-file").arg(&settings);
+    // Its cache is written to the folder in which it runs.
+    command.current_dir(shell::target()?).arg("--config-file").arg(&settings);
     command.args(["run", &format!("{address}{document}"), "--url", address, "--checks", CHECKS]);
     command.args(["--max-time", &seconds, "--seed", &seed, "--continue-on-failure", "--generation-database", "none"]);
     // Calls that wait take up to 20 s.

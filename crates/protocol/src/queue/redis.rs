@@ -100,7 +100,7 @@ impl RedisQueue {
         })
     }
 
-    /// Before the first call of an epoch that does not check types itself: fails if another program has written to the keys of the shard. A
+    /// For the calls that do not check types themselves, once in an epoch: fails if another program has written to the keys of the shard. A
     /// call that meets such a value later may have done a part of its work.
     async fn check_types(&self, shard: &Shard) -> Result<(), QueueError> {
         let check = async {

@@ -43,7 +43,7 @@ pub const CLAIM_BYTES_MAX: u64 = 4 << 20;
 pub const PIECE_BYTES_MAX: u64 = 1 << 20;
 /// The maximum number of markers of a shard.
 pub const MARKERS_MAX: u64 = 8;
-/// A worker without a call for this long is removed by `rescue`, with its stored reply.
+/// A worker without a noted call for this long is removed by `rescue`, with its stored reply.
 pub const WORKER_SILENT_MS: u64 = 600_000;
 /// A worker with a call within this time is counted. Heartbeats are at least three times as frequent.
 pub const WORKER_COUNTED_MS: u64 = 60_000;
