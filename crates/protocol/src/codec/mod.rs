@@ -95,12 +95,12 @@ fn check_decoded<V: 'static>(codec: &dyn Codec<V>, out: &[u8]) -> Result<(), Cod
         Err(_) => return Ok(()),
     };
     // The items of hash maps and sets have another order each time.
-    let sorted = |bytes: &[u8]| {
-        let mut bytes = bytes.to_vec();
-        bytes.sort_unstable();
-        bytes
+    let counts = |bytes: &[u8]| {
+        let mut counts = [0_usize; 256];
+        bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+        counts
     };
-    let is_equal = codec.encode(&value, &mut again).is_ok() && sorted(&again) == sorted(out);
+    let is_equal = codec.encode(&value, &mut again).is_ok() && (again == out || counts(&again) == counts(out));
     if is_equal || codec.id() >= 64 {
         return Ok(());
     }
