@@ -38,6 +38,14 @@ impl<P: Place> Backend<P> {
         }
     }
 
+    /// Runs one step without waiting if the store is in this process; `None` if a server must be called.
+    pub fn run_now<S: Step<P>>(&self, place: &P, step: &S) -> Option<Result<S::Reply, P::Error>> {
+        match self {
+            Self::Redis(_) => None,
+            Self::Memory(memory) => Some(step.check().and_then(|()| memory.run(place, step))),
+        }
+    }
+
     /// Runs a step after every change until it returns what is awaited. Only for embedded stores: on Redis it waits forever.
     pub async fn until<S: Step<P>>(&self, place: &P, step: &S, is_awaited: impl Fn(S::Reply) -> bool) {
         match self {

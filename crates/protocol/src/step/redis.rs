@@ -32,7 +32,7 @@ impl<P: Place> Redis<P> {
         Self { calls, shared: P::Shared::default() }
     }
 
-    pub(super) fn link(&self) -> &Link {
+    pub(crate) fn link(&self) -> &Link {
         &self.calls.link
     }
 
