@@ -9,7 +9,6 @@ use crate::pattern::escaped;
 use async_trait::async_trait;
 use evenkeel_link::{Link, LinkError, Script, Subscription, Token};
 use redis::Value;
-use std::sync::Arc;
 
 scripts! {
     /// All scripts of this module, to be loaded on every epoch.

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use evenkeel_link::support::guard;
 use evenkeel_link::{LinkError, Token};
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The maximum length of a holder's metadata.

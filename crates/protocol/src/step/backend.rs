@@ -39,6 +39,7 @@ impl<P: Place> Backend<P> {
     }
 
     /// Runs one step without waiting if the store is in this process; `None` if a server must be called.
+    #[must_use]
     pub fn run_now<S: Step<P>>(&self, place: &P, step: &S) -> Option<Result<S::Reply, P::Error>> {
         match self {
             Self::Redis(_) => None,

@@ -5,13 +5,14 @@ use crate::foreign::{Neighbor, is_rejected};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use evenkeel::Token;
+use evenkeel_protocol::step as steps;
 use evenkeel_protocol::stream::StreamBackend;
 use evenkeel_protocol::stream::error::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::steps::{
-    Append, Delivery, Discard, GroupSpec, Heartbeat, Join, Leave, Mode, NewEntry, Open, Outcome, Pause, Position, Read,
-    ReadDead, Reader, Redrive, Seek, Sequenced, Settle, Settlement, Sweep, TakeOver, Trim,
+    Delivery, Discard, GroupSpec, Heartbeat, Join, Leave, Mode, NewEntry, Open, Outcome, Pause, Position, Read,
+    ReadDead, Reader, Redrive, Running, Seek, Sequenced, Settle, Settlement, Sweep, TakeOver, Trim,
 };
 use testkit::conformance::stream::{LEASE_MS, Rig, appending, delivery, entry};
 
@@ -95,7 +96,7 @@ impl Scene {
         rig.partition = Partition::new(prefix, &format!("case{number}"), 0)?;
         rig.open(Mode::Entry).await?;
         rig.append(&["a", "b", "c", "d", "e"]).await?;
-        rig.streams.run(&rig.partition, &appending(vec![numbered(1)])).await?;
+        rig.run(&appending(vec![numbered(1)])).await?;
         let reader = rig.join(1).await?;
         let read = rig.read(reader, 4).await?;
         let [a, b, c, d] = read.as_slice() else { anyhow::bail!("four deliveries: {read:?}") };
@@ -103,88 +104,47 @@ impl Scene {
         rig.settle(reader, delivery(b), dead(false)).await?;
         let error = Bytes::from_static(b"no reply");
         rig.settle(reader, delivery(c), Outcome::Retry { delay_ms: 0, error }).await?;
-        let letters = rig
-            .streams
-            .run(&rig.partition, &ReadDead { group: rig.group.clone(), after: EntryId::MIN, limit: 9 })
-            .await?;
+        let letters = rig.run(&ReadDead { group: rig.group.clone(), after: EntryId::MIN, limit: 9 }).await?;
         let [one, two] = letters.as_slice() else { anyhow::bail!("two letters: {letters:?}") };
         // So that a written time differs from the one before.
         rig.time.advance(1).await?;
         Ok(Self { partition: rig.partition.clone(), reader, leased: delivery(d), letters: [one.id, two.id] })
     }
 
+    async fn run<S: steps::Step<Partition>>(&self, rig: &Rig, step: S) -> Result<(), StreamError> {
+        rig.streams.run(&self.partition, &step).await.map(drop)
+    }
+
     async fn take(&self, rig: &Rig, step: Step) -> Result<(), StreamError> {
-        let (streams, partition, group, reader) = (&rig.streams, &self.partition, &rig.group, self.reader);
+        let (group, reader, letters) = (rig.group.clone(), self.reader, self.letters.to_vec());
         match step {
             Step::Open => {
-                let group =
-                    |name: &GroupName| GroupSpec { name: name.clone(), position: Position::End, mode: Mode::Entry };
-                let audit = GroupName::new("audit")?;
-                streams
-                    .run(partition, &Open { groups: vec![group(&audit), group(&rig.group)], last: EntryId::MIN })
-                    .await
-                    .map(drop)
+                let spec = |name: GroupName| GroupSpec { name, position: Position::End, mode: Mode::Entry };
+                let groups = vec![spec(GroupName::new("audit")?), spec(group)];
+                self.run(rig, Open { groups, last: EntryId::MIN }).await
             }
-            Step::Append => {
-                let call = Append { ..appending(vec![entry("a", "plain"), numbered(2)]) };
-                streams.run(partition, &call).await.map(drop)
+            Step::Append => self.run(rig, appending(vec![entry("a", "plain"), numbered(2)])).await,
+            Step::Join => {
+                let consumer = Token::from([2; 16]);
+                self.run(rig, Join { group, consumer, lease_ms: LEASE_MS, fence_floor: 0 }).await
             }
-            Step::Join => streams
-                .run(
-                    partition,
-                    &Join { group: group.clone(), consumer: Token::from([2; 16]), lease_ms: LEASE_MS, fence_floor: 0 },
-                )
-                .await
-                .map(drop),
-            Step::Leave => streams.run(partition, &Leave { group: group.clone(), reader }).await.map(drop),
-            Step::Pause => streams.run(partition, &Pause { group: group.clone(), until: None }).await.map(drop),
-            Step::Seek => streams
-                .run(partition, &Seek { group: group.clone(), to: Position::After(EntryId::MIN) })
-                .await
-                .map(drop),
-            Step::Trim => {
-                let trim = Trim { groups: vec![group.clone()], retain_ms: 0, limit: 500 };
-                streams.run(partition, &trim).await.map(drop)
-            }
-            Step::TakeOver => streams
-                .run(partition, &TakeOver { group: group.clone(), reader, after: EntryId::MIN, limit: 100 })
-                .await
-                .map(drop),
-            Step::Read => streams
-                .run(partition, &Read { group: group.clone(), reader, limit: 9, lease_ms: LEASE_MS })
-                .await
-                .map(drop),
+            Step::Leave => self.run(rig, Leave { group, reader }).await,
+            Step::Pause => self.run(rig, Pause { group, until: None }).await,
+            Step::Seek => self.run(rig, Seek { group, to: Position::After(EntryId::MIN) }).await,
+            Step::Trim => self.run(rig, Trim { groups: vec![group], retain_ms: 0, limit: 500 }).await,
+            Step::TakeOver => self.run(rig, TakeOver { group, reader, after: EntryId::MIN, limit: 100 }).await,
+            Step::Read => self.run(rig, Read { group, reader, limit: 9, lease_ms: LEASE_MS }).await,
             Step::Settle => {
-                let settlements = [Settlement { delivery: self.leased, outcome: dead(true) }];
-                streams
-                    .run(partition, &Settle { group: group.clone(), reader, settlements: settlements.to_vec() })
-                    .await
-                    .map(drop)
+                let settlements = vec![Settlement { delivery: self.leased, outcome: dead(true) }];
+                self.run(rig, Settle { group, reader, settlements }).await
             }
             Step::Heartbeat => {
-                let heartbeats = [Heartbeat { delivery: self.leased, alone: true }];
-                streams
-                    .run(
-                        partition,
-                        &Heartbeat {
-                            group: group.clone(),
-                            reader,
-                            lease_ms: 2 * LEASE_MS,
-                            deliveries: heartbeats.to_vec(),
-                        },
-                    )
-                    .await
-                    .map(drop)
+                let deliveries = vec![Running { delivery: self.leased, alone: true }];
+                self.run(rig, Heartbeat { group, reader, lease_ms: 2 * LEASE_MS, deliveries }).await
             }
-            Step::Redrive => streams
-                .run(partition, &Redrive { group: group.clone(), letters: self.letters.to_vec() })
-                .await
-                .map(drop),
-            Step::Discard => streams
-                .run(partition, &Discard { group: group.clone(), reader: None, letters: self.letters.to_vec() })
-                .await
-                .map(drop),
-            Step::Sweep => streams.run(partition, &Sweep { group: group.clone(), silent_ms: 0 }).await.map(drop),
+            Step::Redrive => self.run(rig, Redrive { group, letters }).await,
+            Step::Discard => self.run(rig, Discard { group, reader: None, letters }).await,
+            Step::Sweep => self.run(rig, Sweep { group, silent_ms: 0 }).await,
         }
     }
 }

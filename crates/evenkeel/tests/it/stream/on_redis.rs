@@ -33,7 +33,7 @@ async fn recreated_group_has_a_higher_epoch() -> anyhow::Result<()> {
         .await?;
     assert_eq!(reply, Reply::Missing);
     let spec = GroupSpec { name: rig.group.clone(), position: Position::After(EntryId::MIN), mode: Mode::Entry };
-    let opened = rig.streams.run(&rig.partition, &Open { groups: vec![spec], last: EntryId::MIN }).await?;
+    let opened = rig.run(&Open { groups: vec![spec], last: EntryId::MIN }).await?;
     assert_eq!(opened, [Opened::Created]);
     let after = rig.join(1).await?;
     assert!(after.epoch > before.epoch, "{} follows {}", after.epoch, before.epoch);
@@ -58,7 +58,7 @@ async fn lost_partition_is_reported_until_it_is_opened() -> anyhow::Result<()> {
     assert_eq!(reply, Reply::Missing);
     assert!(rig.append(&["b"]).await?.is_empty());
     let spec = GroupSpec { name: rig.group.clone(), position: Position::End, mode: Mode::Partition };
-    rig.streams.run(&rig.partition, &Open { groups: vec![spec], last: appended[0] }).await?;
+    rig.run(&Open { groups: vec![spec], last: appended[0] }).await?;
     let (after, pending) = rig.own(1).await?;
     assert_eq!(pending, []);
     let appended = rig.append(&["b"]).await?;
@@ -149,11 +149,11 @@ async fn trim_keeps_what_other_groups_have_not_read() -> anyhow::Result<()> {
 #[tokio::test]
 async fn group_of_another_program_is_refused() -> anyhow::Result<()> {
     let rig = Rig::redis().await?;
-    rig.streams.run(&rig.partition, &Open { groups: Vec::new(), last: EntryId::MIN }).await?;
+    rig.run(&Open { groups: Vec::new(), last: EntryId::MIN }).await?;
     let group = rig.group.as_str();
     command(&rig, redis::cmd("XGROUP").arg("CREATE").arg(log(&rig)).arg(group).arg("0")).await?;
     let spec = GroupSpec { name: rig.group.clone(), position: Position::End, mode: Mode::Entry };
-    let opened = rig.streams.run(&rig.partition, &Open { groups: vec![spec], last: EntryId::MIN }).await?;
+    let opened = rig.run(&Open { groups: vec![spec], last: EntryId::MIN }).await?;
     assert_eq!(opened, [Opened::Refused]);
     Ok(())
 }

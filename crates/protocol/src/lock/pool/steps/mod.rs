@@ -1,16 +1,12 @@
 //! The steps of a pool. Each is a value, with its script next to it; docs/spec/lock.md specifies them.
 
 mod acquire;
+mod hold;
 mod operate;
-mod raise;
-mod release;
-mod renew;
 
 pub use acquire::*;
+pub use hold::*;
 pub use operate::*;
-pub use raise::*;
-pub use release::*;
-pub use renew::*;
 
 /// What the files of the steps use.
 mod prelude {

@@ -68,7 +68,14 @@ impl Step<Pool> for Inspect {
     }
 
     fn apply(&self, state: &mut State, now: u64) -> Replied<Option<PoolState>> {
-        Ok(state.inspect(now))
+        if state.permits == 0 {
+            return Ok(None);
+        }
+        let holds = state.holds(now).into_iter();
+        let mut holders: Vec<PoolHolder> = holds.map(|(owner, hold)| hold.shown(now, owner)).collect();
+        sort(&mut holders);
+        let (permits_in_all, fence, waiting) = (state.permits, Fence(state.fence), state.places(now).len() as u64);
+        Ok(Some(PoolState { permits_in_all, fence, holders, waiting }))
     }
 }
 
@@ -88,8 +95,16 @@ impl Step<Pool> for BreakHolds {
     }
 
     fn apply(&self, state: &mut State, now: u64) -> Replied<Vec<PoolHolder>> {
+        let mut broken: Vec<PoolHolder> = Vec::new();
+        for (holder, hold) in state.holds(now) {
+            if self.0.is_none_or(|owner| owner == holder) || !guard("model_pool_break_owner") {
+                state.holds.remove(&holder);
+                broken.push(hold.shown(now, holder));
+            }
+        }
+        sort(&mut broken);
         state.wakes = true;
-        Ok(state.break_holds(now, self.0))
+        Ok(broken)
     }
 }
 
@@ -126,29 +141,4 @@ fn holders(found: Vec<Holder>) -> Replied<Vec<PoolHolder>> {
     let mut holders = found.into_iter().map(holder).collect::<Replied<Vec<_>>>()?;
     sort(&mut holders);
     Ok(holders)
-}
-
-impl State {
-    fn inspect(&self, now: u64) -> Option<PoolState> {
-        if self.permits == 0 {
-            return None;
-        }
-        let mut holders: Vec<PoolHolder> =
-            self.holds(now).into_iter().map(|(owner, hold)| hold.shown(now, owner)).collect();
-        sort(&mut holders);
-        let (permits_in_all, fence, waiting) = (self.permits, Fence(self.fence), self.places(now).len() as u64);
-        Some(PoolState { permits_in_all, fence, holders, waiting })
-    }
-
-    fn break_holds(&mut self, now: u64, owner: Option<Token>) -> Vec<PoolHolder> {
-        let mut broken: Vec<PoolHolder> = Vec::new();
-        for (holder, hold) in self.holds(now) {
-            if owner.is_none_or(|owner| owner == holder) || !guard("model_pool_break_owner") {
-                self.holds.remove(&holder);
-                broken.push(hold.shown(now, holder));
-            }
-        }
-        sort(&mut broken);
-        broken
-    }
 }

@@ -33,20 +33,16 @@ impl Step<Partition> for Attend {
     }
 
     fn apply(&self, state: &mut PartitionState, now: u64) -> Replied<Reply<Vec<Token>>> {
-        state.on_group(&self.group, |group, _| Reply::Done(group.attend(now, self.consumer, self.lease_ms)))
-    }
-}
-
-impl Group {
-    fn attend(&mut self, now: u64, consumer: Token, lease_ms: u64) -> Vec<Token> {
-        let lease_now = self.lease_clock(now);
         let name = |consumer: Token| -> Name { format!("{consumer:?}").into() };
-        self.members.retain(|_, (_, ends)| *ends > lease_now);
-        if lease_ms > 0 {
-            self.members.insert(name(consumer), (consumer, lease_now + lease_ms));
-        } else {
-            self.members.remove(&name(consumer));
-        }
-        self.members.values().map(|(consumer, _)| *consumer).take(ITEMS_MAX).collect()
+        state.on_group(&self.group, |group, _| {
+            let lease_now = group.lease_clock(now);
+            group.members.retain(|_, (_, ends)| *ends > lease_now);
+            if self.lease_ms > 0 {
+                group.members.insert(name(self.consumer), (self.consumer, lease_now + self.lease_ms));
+            } else {
+                group.members.remove(&name(self.consumer));
+            }
+            Reply::Done(group.members.values().map(|(consumer, _)| *consumer).take(ITEMS_MAX).collect())
+        })
     }
 }

@@ -1,7 +1,6 @@
 //! [`Heartbeat`]: leases are extended.
 
 use super::{Delivery, Reader, Verdict};
-use crate::stream::partition::Name;
 use crate::stream::steps::Mode;
 use crate::stream::steps::prelude::*;
 
@@ -50,37 +49,31 @@ impl Step<Partition> for Heartbeat {
 
     fn apply(&self, state: &mut PartitionState, now: u64) -> Replied<Reply<Vec<bool>>> {
         state.by_reader(&self.group, self.reader, |group, _, me| {
-            Reply::Done(group.extend(now, me, self.lease_ms, &self.deliveries))
-        })
-    }
-}
-
-impl Group {
-    fn extend(&mut self, now: u64, me: &Name, lease_ms: u64, running: &[Running]) -> Vec<bool> {
-        let lease_now = self.lease_clock(now);
-        let ends = lease_now + lease_ms;
-        if self.mode == Mode::Partition
-            && let Some((_, until)) = &mut self.owner
-        {
-            *until = ends.max(*until);
-        }
-        self.consumers.set(me, lease_now);
-        let mut extend = |running: &Running| {
-            let id = running.delivery.id;
-            let is_current = self.state_of(running.delivery, me) == Verdict::Settled;
-            if is_current && self.mode == Mode::Entry {
-                self.leased.set(&id, self.leased.get(&id).map_or(ends, |until| until.max(ends)));
-            }
-            if is_current && running.alone {
-                self.tries.entry(id).or_default().alone_at = running.delivery.count;
-            } else if is_current
-                && let Some(tries) = self.tries.get_mut(&id)
-                && tries.alone_at == running.delivery.count
+            let lease_now = group.lease_clock(now);
+            let ends = lease_now + self.lease_ms;
+            if group.mode == Mode::Partition
+                && let Some((_, until)) = &mut group.owner
             {
-                tries.alone_at = 0;
+                *until = ends.max(*until);
             }
-            is_current
-        };
-        running.iter().map(&mut extend).collect()
+            group.consumers.set(me, lease_now);
+            let mut extend = |running: &Running| {
+                let id = running.delivery.id;
+                let is_current = group.state_of(running.delivery, me) == Verdict::Settled;
+                if is_current && group.mode == Mode::Entry {
+                    group.leased.set(&id, group.leased.get(&id).map_or(ends, |until| until.max(ends)));
+                }
+                if is_current && running.alone {
+                    group.tries.entry(id).or_default().alone_at = running.delivery.count;
+                } else if is_current
+                    && let Some(tries) = group.tries.get_mut(&id)
+                    && tries.alone_at == running.delivery.count
+                {
+                    tries.alone_at = 0;
+                }
+                is_current
+            };
+            Reply::Done(self.deliveries.iter().map(&mut extend).collect())
+        })
     }
 }

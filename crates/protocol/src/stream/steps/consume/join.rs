@@ -1,4 +1,4 @@
-//! [`Join`]: a consumer becomes a reader.
+//! [`Join`] and [`Leave`]: a consumer becomes a reader, and returns what it has.
 
 use crate::step::reply::unsigned;
 use crate::stream::steps::Mode;
@@ -74,29 +74,55 @@ impl Step<Partition> for Join {
     }
 
     fn apply(&self, state: &mut PartitionState, now: u64) -> Replied<Reply<Joined>> {
-        state.on_group(&self.group, |group, _| Reply::Done(group.join(now, self)))
+        let Self { consumer, lease_ms, fence_floor, .. } = *self;
+        let granted = |fence, epoch, lease_left_ms| {
+            Reply::Done(Joined::Granted { reader: Reader { consumer, fence, epoch }, lease_left_ms })
+        };
+        state.on_group(&self.group, |group, _| {
+            let lease_now = group.lease_clock(now);
+            if group.mode == Mode::Entry {
+                return granted(0, group.epoch, 0);
+            }
+            if let Some((owner, ends)) = group.owner
+                && ends > lease_now
+            {
+                let left = ends - lease_now;
+                if owner == consumer {
+                    return granted(group.fence, group.epoch, left);
+                }
+                return Reply::Done(Joined::Taken { free_in_ms: left });
+            }
+            group.fence = (group.fence + 1).max(now * 1000).max(fence_floor + 1);
+            group.owner = Some((consumer, lease_now + lease_ms));
+            granted(group.fence, group.epoch, lease_ms)
+        })
     }
 }
 
-impl Group {
-    fn join(&mut self, now: u64, join: &Join) -> Joined {
-        let Join { consumer, lease_ms, fence_floor, .. } = *join;
-        let lease_now = self.lease_clock(now);
-        let granted =
-            |fence, epoch, lease_left_ms| Joined::Granted { reader: Reader { consumer, fence, epoch }, lease_left_ms };
-        if self.mode == Mode::Entry {
-            return granted(0, self.epoch, 0);
-        }
-        if let Some((owner, ends)) = self.owner
-            && ends > lease_now
-        {
-            if owner == consumer {
-                return granted(self.fence, self.epoch, ends - lease_now);
-            }
-            return Joined::Taken { free_in_ms: ends - lease_now };
-        }
-        self.fence = (self.fence + 1).max(now * 1000).max(fence_floor + 1);
-        self.owner = Some((consumer, lease_now + lease_ms));
-        granted(self.fence, self.epoch, lease_ms)
+/// Returns the lease of a partition.
+#[derive(Clone, Debug)]
+pub struct Leave {
+    /// The group.
+    pub group: GroupName,
+    /// The caller.
+    pub reader: Reader,
+}
+
+impl Step<Partition> for Leave {
+    type Reply = Reply<()>;
+
+    fn call(&self, _: &Partition) -> Call {
+        Call::function(&scripts::LEAVE, Args::of(&self.group).reader(self.reader))
+    }
+
+    fn reply(&self, value: Value) -> Replied<Reply<()>> {
+        wire::nothing(value)
+    }
+
+    fn apply(&self, state: &mut PartitionState, _: u64) -> Replied<Reply<()>> {
+        state.by_reader(&self.group, self.reader, |group, _, _| {
+            group.owner = None;
+            Reply::Done(())
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! [`Settle`]: how deliveries ended.
 
 use super::{Delivery, Reader};
-use crate::stream::partition::{Log, Name, next_id};
+use crate::stream::partition::{Log, next_id};
 use crate::stream::steps::DeadLetter;
 use crate::stream::steps::prelude::*;
 use crate::stream::tries::NoteKind;
@@ -105,29 +105,25 @@ impl Step<Partition> for Settle {
 
     fn apply(&self, state: &mut PartitionState, now: u64) -> Replied<Reply<Vec<Verdict>>> {
         state.by_reader(&self.group, self.reader, |group, log, me| {
-            Reply::Done(group.settle(now, log, me, &self.settlements))
+            let mut settle = |settlement: &Settlement| {
+                let delivery = settlement.delivery;
+                let verdict = group.state_of(delivery, me);
+                if verdict == Verdict::Settled {
+                    match &settlement.outcome {
+                        Outcome::Done => group.finish(delivery.id),
+                        Outcome::Retry { delay_ms, error } => group.wait(now, delivery, *delay_ms, Some(error)),
+                        Outcome::Snooze { delay_ms } => group.wait(now, delivery, *delay_ms, None),
+                        Outcome::Dead { reason, parks_key } => group.die(now, log, delivery, reason, *parks_key),
+                    }
+                }
+                verdict
+            };
+            Reply::Done(self.settlements.iter().map(&mut settle).collect())
         })
     }
 }
 
 impl Group {
-    fn settle(&mut self, now: u64, log: &Log, me: &Name, settlements: &[Settlement]) -> Vec<Verdict> {
-        let mut settle = |settlement: &Settlement| {
-            let delivery = settlement.delivery;
-            let verdict = self.state_of(delivery, me);
-            if verdict == Verdict::Settled {
-                match &settlement.outcome {
-                    Outcome::Done => self.finish(delivery.id),
-                    Outcome::Retry { delay_ms, error } => self.wait(now, delivery, *delay_ms, Some(error)),
-                    Outcome::Snooze { delay_ms } => self.wait(now, delivery, *delay_ms, None),
-                    Outcome::Dead { reason, parks_key } => self.die(now, log, delivery, reason, *parks_key),
-                }
-            }
-            verdict
-        };
-        settlements.iter().map(&mut settle).collect()
-    }
-
     fn wait(&mut self, now: u64, delivery: Delivery, delay_ms: u64, error: Option<&Bytes>) {
         let tries = self.tries.entry(delivery.id).or_default();
         tries.outcome_at = delivery.count;

@@ -2,16 +2,12 @@
 
 mod dead;
 mod discard;
-mod pause;
 mod redrive;
-mod seek;
 mod stats;
-mod sweep;
+mod steer;
 
 pub use dead::*;
 pub use discard::*;
-pub use pause::*;
 pub use redrive::*;
-pub use seek::*;
 pub use stats::*;
-pub use sweep::*;
+pub use steer::*;

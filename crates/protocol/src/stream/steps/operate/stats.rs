@@ -1,6 +1,5 @@
 //! [`ReadStats`]: the state of a group.
 
-use crate::stream::partition::Log;
 use crate::stream::steps::Mode;
 use crate::stream::steps::prelude::*;
 
@@ -96,32 +95,28 @@ impl Step<Partition> for ReadStats {
     }
 
     fn apply(&self, state: &mut PartitionState, now: u64) -> Replied<Reply<GroupStats>> {
-        state.on_group(&self.group, |group, log| Reply::Done(group.stats(now, log)))
-    }
-}
-
-impl Group {
-    fn stats(&self, now: u64, log: &Log) -> GroupStats {
-        let lease_now = now + self.back + self.seen.map_or(0, |seen| seen.saturating_sub(now));
-        let is_leased = self.leased.last_time().is_some_and(|ends| ends > lease_now);
-        let silent_ms = self.consumers.last_time().map(|seen| lease_now.saturating_sub(seen));
-        GroupStats {
-            now,
-            epoch: self.epoch,
-            mode: self.mode,
-            length: log.entries.len() as u64,
-            tail: log.tail(),
-            position: self.position,
-            unread: log.after(self.position).next().map(|(id, _)| id),
-            unread_entries: Some(log.after(self.position).count() as u64),
-            pending: self.pending.len() as u64,
-            oldest_pending: self.pending.first_key_value().map(|(id, _)| *id),
-            delayed: self.due.len() as u64,
-            dead: self.dead.len() as u64,
-            parked_keys: self.parked.len() as u64,
-            owner: self.owner.map(|(owner, ends)| (owner, self.fence, ends.saturating_sub(lease_now))),
-            paused_until: (self.paused > now).then_some(self.paused),
-            silent_ms: if is_leased { Some(0) } else { silent_ms },
-        }
+        state.on_group(&self.group, |group, log| {
+            let lease_now = now + group.back + group.seen.map_or(0, |seen| seen.saturating_sub(now));
+            let is_leased = group.leased.last_time().is_some_and(|ends| ends > lease_now);
+            let silent_ms = group.consumers.last_time().map(|seen| lease_now.saturating_sub(seen));
+            Reply::Done(GroupStats {
+                now,
+                epoch: group.epoch,
+                mode: group.mode,
+                length: log.entries.len() as u64,
+                tail: log.tail(),
+                position: group.position,
+                unread: log.after(group.position).next().map(|(id, _)| id),
+                unread_entries: Some(log.after(group.position).count() as u64),
+                pending: group.pending.len() as u64,
+                oldest_pending: group.pending.first_key_value().map(|(id, _)| *id),
+                delayed: group.due.len() as u64,
+                dead: group.dead.len() as u64,
+                parked_keys: group.parked.len() as u64,
+                owner: group.owner.map(|(owner, ends)| (owner, group.fence, ends.saturating_sub(lease_now))),
+                paused_until: (group.paused > now).then_some(group.paused),
+                silent_ms: if is_leased { Some(0) } else { silent_ms },
+            })
+        })
     }
 }
