@@ -165,8 +165,8 @@ impl StreamAdmin {
     /// [`StreamError::Invalid`]: there is no such partition, the limit is 0, or no entry can have this id; [`StreamError::TooMany`];
     /// [`StreamError::Link`].
     pub async fn peek(&self, partition: u16, after: EntryId, limit: usize) -> Result<Vec<Peeked>, StreamError> {
-        let entries =
-            self.base.store.run(self.partition(partition)?, &ReadLog { after: possible(after)?, limit }).await?;
+        let page = ReadLog { after: possible(after)?, limit };
+        let entries = self.base.store.run(self.partition(partition)?, &page).await?;
         let peeked = |entry: steps::Entry| Peeked {
             id: entry.id,
             key: entry.key,
@@ -187,13 +187,10 @@ impl StreamAdmin {
         if let Some(reason) = until.and_then(|until| in_seconds(until.0)) {
             return Err(StreamError::Invalid(reason));
         }
+        let pause = Pause { group: group.clone(), until: until.map(|until| until.0) };
         let mut each = Each::of("partitions", self.base.partitions.len());
         for partition in &self.base.partitions {
-            let paused = self
-                .base
-                .store
-                .run(partition, &Pause { group: group.clone(), until: until.map(|until| until.0) })
-                .await;
+            let paused = self.base.store.run(partition, &pause).await;
             each.note(paused.and_then(|paused| self.found(&group, paused)), |()| 1)?;
         }
         each.finish()

@@ -247,11 +247,10 @@ pub(crate) async fn open<T>(
 ) -> Result<(), StreamError> {
     let base = &core.base;
     let mode = settings.ordering.mode();
-    let spec = GroupSpec { name: group.clone(), position: settings.position, mode };
+    let groups = vec![GroupSpec { name: group.clone(), position: settings.position, mode }];
+    let open = Open { groups, last: EntryId::MIN };
     for partition in &base.partitions {
-        if base.store.run(partition, &Open { groups: vec![spec.clone()], last: EntryId::MIN }).await?
-            == [Opened::Refused]
-        {
+        if base.store.run(partition, &open).await? == [Opened::Refused] {
             return base.refuse(format!(
                 "the group {group:?} exists and is leased otherwise: programs disagree whether it is ordered, or another program has created \
                  a consumer group of this name on the log; use the same order everywhere, or another name"

@@ -139,16 +139,9 @@ impl<T: Send + Sync + 'static> Session<T> {
                 continue;
             }
             let lease_ms = run.settings.lease_ms();
-            match run
-                .core
-                .base
-                .store
-                .run(
-                    &worker.partition,
-                    &Heartbeat { group: run.group.clone(), reader: self.reader, lease_ms, deliveries: part.to_vec() },
-                )
-                .await
-            {
+            let (group, deliveries) = (run.group.clone(), part.to_vec());
+            let heartbeat = Heartbeat { group, reader: self.reader, lease_ms, deliveries };
+            match run.core.base.store.run(&worker.partition, &heartbeat).await {
                 Ok(reply) => {
                     let flags = current(reply)?;
                     lost.extend(
@@ -209,6 +202,7 @@ impl<T: Send + Sync + 'static> Session<T> {
         self.settlements.extend(waiting.into_iter().map(given_back));
         let worker = Arc::clone(&self.worker);
         let run = &worker.run;
+        let leave = Leave { group: run.group.clone(), reader: self.reader };
         let farewell = async {
             while !self.settlements.is_empty() {
                 let before = self.settlements.len();
@@ -218,12 +212,7 @@ impl<T: Send + Sync + 'static> Session<T> {
             }
             if self.is_ordered()
                 && guard("stream_partition_returned")
-                && let Err(error) = run
-                    .core
-                    .base
-                    .store
-                    .run(&worker.partition, &Leave { group: run.group.clone(), reader: self.reader })
-                    .await
+                && let Err(error) = run.core.base.store.run(&worker.partition, &leave).await
             {
                 run.metrics.failed("leave", &error);
             }
@@ -278,11 +267,8 @@ async fn settle_call<T>(
     settlements: &[Settlement],
 ) -> Result<Reply<Vec<Verdict>>, StreamError> {
     let run = &worker.run;
-    run.core
-        .base
-        .store
-        .run(&worker.partition, &Settle { group: run.group.clone(), reader, settlements: settlements.to_vec() })
-        .await
+    let settle = Settle { group: run.group.clone(), reader, settlements: settlements.to_vec() };
+    run.core.base.store.run(&worker.partition, &settle).await
 }
 
 fn given_back(delivery: Delivery) -> Settlement {

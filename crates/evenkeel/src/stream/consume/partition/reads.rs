@@ -27,12 +27,8 @@ impl<T: Send + Sync + 'static> Session<T> {
         let mut after = EntryId::MIN;
         loop {
             let heavy = run.core.base.streams.heavy.turn(self.is_heavy).await;
-            let page = store
-                .run(
-                    &worker.partition,
-                    &TakeOver { group: run.group.clone(), reader: self.reader, after, limit: ITEMS_MAX },
-                )
-                .await;
+            let next = TakeOver { group: run.group.clone(), reader: self.reader, after, limit: ITEMS_MAX };
+            let page = store.run(&worker.partition, &next).await;
             drop(heavy);
             let page = match page {
                 Ok(reply) => current(reply)?,
@@ -206,12 +202,6 @@ pub(super) async fn read_call<T>(
 ) -> Result<Reply<ReadEntries>, StreamError> {
     let run = &worker.run;
     let _heavy = run.core.base.streams.heavy.turn(is_heavy).await;
-    run.core
-        .base
-        .store
-        .run(
-            &worker.partition,
-            &Read { group: run.group.clone(), reader, limit: want, lease_ms: run.settings.lease_ms() },
-        )
-        .await
+    let read = Read { group: run.group.clone(), reader, limit: want, lease_ms: run.settings.lease_ms() };
+    run.core.base.store.run(&worker.partition, &read).await
 }
