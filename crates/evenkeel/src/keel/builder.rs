@@ -117,13 +117,13 @@ fn of_capabilities(options: LinkOptions) -> LinkOptions {
 /// The Lua scripts of the enabled capabilities.
 fn scripts() -> Vec<&'static Script> {
     let capabilities: &[&[&'static Script]] = &[
-        &evenkeel_protocol::process::redis::SCRIPTS,
+        &evenkeel_protocol::process::backend::SCRIPTS,
         #[cfg(feature = "cache")]
         &evenkeel_protocol::cache::redis::SCRIPTS,
         #[cfg(feature = "queue")]
-        &evenkeel_protocol::queue::redis::SCRIPTS,
+        &evenkeel_protocol::queue::scripts::SCRIPTS,
         #[cfg(feature = "stream")]
-        &evenkeel_protocol::stream::redis::SCRIPTS,
+        &evenkeel_protocol::stream::scripts::SCRIPTS,
         #[cfg(feature = "sql")]
         &crate::sql::sink::stream::SCRIPTS,
         #[cfg(feature = "lock")]

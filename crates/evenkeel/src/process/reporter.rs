@@ -7,10 +7,9 @@ use super::metrics::ReporterMetrics;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, SweepAt};
 use evenkeel_link::{Link, LinkError};
-use evenkeel_protocol::process::memory::MemoryProcesses;
-use evenkeel_protocol::process::redis::RedisProcesses;
 use evenkeel_protocol::process::report::ProcessReport;
-use evenkeel_protocol::process::steps::{INTERVAL_MS, ProcessSteps, Processes};
+use evenkeel_protocol::process::steps::{INTERVAL_MS, Leave, Processes, ReadProcesses, Report};
+use evenkeel_protocol::process::{Namespace, ProcessBackend};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
@@ -21,7 +20,8 @@ const INTERVAL: Duration = Duration::from_millis(INTERVAL_MS);
 
 /// Collects what this process does, and reports it. The parts of the process hold it, so that it reports as long as one of them exists.
 pub(crate) struct Reporter {
-    steps: Arc<dyn ProcessSteps>,
+    backend: ProcessBackend,
+    namespace: Namespace,
     link: Option<Link>,
     clock: Clock,
     /// The program has not switched the reports off.
@@ -49,11 +49,11 @@ struct Parts {
 impl Reporter {
     /// The reporter of a keel. On Redis it reports in the background, unless it is switched off.
     pub(crate) fn start(link: Option<&Link>, clock: &Clock, is_on: bool) -> Arc<Self> {
-        let steps: Arc<dyn ProcessSteps> = match link {
-            None => Arc::new(MemoryProcesses::new(clock.clone())),
-            Some(link) => Arc::new(RedisProcesses::new(link.clone())),
+        let backend = match link {
+            None => ProcessBackend::memory(clock.clone()),
+            Some(link) => ProcessBackend::redis(link.clone()),
         };
-        let reporter = Arc::new(Self::over(steps, link.cloned(), clock.clone(), is_on));
+        let reporter = Arc::new(Self::over(backend, link.cloned(), clock.clone(), is_on));
         if reporter.link.is_some() && is_on {
             let (weak, clock) = (Arc::downgrade(&reporter), clock.clone());
             let run =
@@ -67,16 +67,17 @@ impl Reporter {
     /// A reporter of another process on the same embedded store.
     #[cfg(all(feature = "testing", feature = "cache"))]
     pub(crate) fn another_process(&self, is_on: bool) -> Arc<Self> {
-        Arc::new(Self::over(Arc::clone(&self.steps), self.link.clone(), self.clock.clone(), is_on))
+        Arc::new(Self::over(self.backend.clone(), self.link.clone(), self.clock.clone(), is_on))
     }
 
-    fn over(steps: Arc<dyn ProcessSteps>, link: Option<Link>, clock: Clock, is_on: bool) -> Self {
+    fn over(backend: ProcessBackend, link: Option<Link>, clock: Clock, is_on: bool) -> Self {
         let host = host::name();
         Self {
             id: host::new_id(&host),
             host,
             started_ms: link.as_ref().map_or_else(|| clock.unix_ms(), Link::server_now_ms),
-            steps,
+            backend,
+            namespace: Namespace::new(link.as_ref().map_or("evenkeel", Link::prefix)),
             link,
             clock,
             is_on,
@@ -110,14 +111,15 @@ impl Reporter {
         if self.link.is_none() && self.is_on {
             self.report_once().await?;
         }
-        let processes = self.steps.processes().await?;
+        let processes = self.backend.run(&self.namespace, &ReadProcesses).await?;
         self.metrics.ignored.increment(processes.ignored);
         Ok(processes)
     }
 
     /// Removes the report of this process, which ends.
     pub(crate) async fn leave(&self) {
-        if self.has_reported.load(Relaxed) && self.steps.leave(&self.id).await.is_err() {
+        let leave = Leave { id: self.id.clone() };
+        if self.has_reported.load(Relaxed) && self.backend.run(&self.namespace, &leave).await.is_err() {
             tracing::debug!("the report of this process could not be removed; it expires in a minute");
         }
     }
@@ -125,7 +127,8 @@ impl Reporter {
     /// Reports now.
     pub(crate) async fn report_once(&self) -> Result<(), LinkError> {
         self.has_reported.store(true, Relaxed);
-        let stored = self.steps.report(&self.id, &self.describe().fitted()).await;
+        let report = Report { id: self.id.clone(), text: self.describe().fitted() };
+        let stored = self.backend.run(&self.namespace, &report).await;
         match &stored {
             Ok(true) => {
                 self.metrics.success(self.clock.unix_ms());
@@ -152,7 +155,7 @@ impl Reporter {
 
     /// Sweeps them now.
     pub(crate) async fn sweep_libraries_now(&self, link: &Link) -> Result<(), LinkError> {
-        libraries::sweep(link, &self.steps.processes().await?).await
+        libraries::sweep(link, &self.backend.run(&self.namespace, &ReadProcesses).await?).await
     }
 
     fn failed(&self, reason: &dyn std::fmt::Display) {

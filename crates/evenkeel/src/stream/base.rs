@@ -8,7 +8,7 @@ use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::register::StreamRecord;
-use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Opened, Position};
+use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Open, Opened, Position};
 use metrics::counter;
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl Base {
         specs: &[GroupSpec],
         last: EntryId,
     ) -> Result<(), StreamError> {
-        let opened = self.store.open(partition, specs, last).await?;
+        let opened = self.store.run(partition, &Open { groups: specs.to_vec(), last }).await?;
         let refused = specs.iter().zip(opened).find(|(_, opened)| *opened == Opened::Refused);
         let Some((GroupSpec { name, .. }, _)) = refused else { return Ok(()) };
         let tag = partition.tag();

@@ -11,7 +11,7 @@ use super::settings::Settings;
 use evenkeel_protocol::codec::Codec;
 use evenkeel_protocol::stream::StreamError;
 #[cfg(feature = "testing")]
-use evenkeel_protocol::stream::{StreamSteps, name::Partition};
+use evenkeel_protocol::stream::{StreamBackend, name::Partition};
 use std::sync::Arc;
 
 /// A handle on one stream; cheap to clone.
@@ -95,7 +95,7 @@ impl<T: Send + Sync + 'static> Stream<T> {
     /// For test suites: the steps of this stream and its partitions, to act as another program on the same store.
     #[cfg(feature = "testing")]
     #[must_use]
-    pub fn steps(&self) -> (Arc<dyn StreamSteps>, Vec<Partition>) {
+    pub fn steps(&self) -> (StreamBackend, Vec<Partition>) {
         (self.core.base.store.steps(), self.core.base.partitions.clone())
     }
 

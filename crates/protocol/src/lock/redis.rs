@@ -2,14 +2,13 @@
 
 use super::error::LockError;
 use super::name::{Keys, LOCK, LockName, front, key, name_of};
-use super::pool::{self, PoolSteps, RedisPool};
+use super::pool::{self, PoolBackend};
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, WakeListener, check};
 use super::wake::ReleaseMessages;
 use crate::pattern::escaped;
 use async_trait::async_trait;
 use evenkeel_link::{Link, LinkError, Script, Subscription, Token};
 use redis::Value;
-use std::sync::Arc;
 
 scripts! {
     /// All scripts of this module, to be loaded on every epoch.
@@ -28,7 +27,7 @@ scripts! {
 
 /// The scripts of all locks.
 pub fn scripts() -> Vec<&'static Script> {
-    [&SCRIPTS[..], &pool::redis::SCRIPTS].concat()
+    [&SCRIPTS[..], &pool::scripts::SCRIPTS].concat()
 }
 
 /// The suffix of the key with the number of stripes of a striped lock.
@@ -129,8 +128,8 @@ impl LockSteps for RedisLock {
         Ok(self.link.eviction_policy().await?.map(|policy| (self.link.address(), policy)))
     }
 
-    fn pools(&self) -> Option<Arc<dyn PoolSteps>> {
-        Some(Arc::new(RedisPool::new(self.link.clone())))
+    fn pools(&self) -> Option<PoolBackend> {
+        Some(PoolBackend::redis(self.link.clone()))
     }
 
     async fn stripes(&self, name: &LockName, stripes: u32) -> Result<u32, LockError> {

@@ -3,13 +3,12 @@
 
 use super::error::LockError;
 use super::name::LockName;
-use super::pool::steps::PoolSteps;
+use super::pool::PoolBackend;
 use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use evenkeel_link::{LinkError, Token};
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The maximum length of a holder's metadata.
@@ -172,7 +171,7 @@ pub trait LockSteps: Send + Sync {
         Ok(None)
     }
     /// The pools in the same store; `None` if it does not support them.
-    fn pools(&self) -> Option<Arc<dyn PoolSteps>> {
+    fn pools(&self) -> Option<PoolBackend> {
         None
     }
     /// The number of stripes of the striped lock of this name; stores `stripes` if no number is stored.

@@ -1,33 +1,15 @@
-//! The model: the shards of docs/spec/queue.md as state machines behind a mutex; what each step does to one is in the step's file. It is the
-//! embedded backend, an executable specification, and the oracle with which the scripts are compared.
+//! The shards of an embedded store. What each step does to one is in the step's file.
 
-use super::error::QueueError;
 use super::shard::ShardState;
-use super::steps::{PopMarker, Shard, Step};
-use evenkeel_link::clock::Clock;
+use super::steps::Shard;
 use evenkeel_link::support::guard;
-use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::Arc;
-use tokio::sync::Notify;
-
-/// The embedded backend: jobs within this process only. Cheap to clone; clones share the jobs.
-///
-/// Guarantee: the same replies as Redis. Not guaranteed: anything after the process ends; the counters of an empty topic among more
-/// than a thousand topics.
-#[derive(Clone)]
-pub struct MemoryQueue(Arc<Inner>);
-
-struct Inner {
-    shards: Mutex<Shards>,
-    clock: Clock,
-    /// Signals that some shard has markers.
-    marked: Notify,
-}
 
 /// All shards with state.
+///
+/// Not guaranteed: the counters of an empty topic among more than a thousand topics.
 #[derive(Default)]
-struct Shards {
+pub struct Shards {
     all: HashMap<Shard, ShardState>,
     /// The number of shards at which empty ones are removed.
     look_at: usize,
@@ -38,7 +20,7 @@ const SHARDS_MIN: usize = 1024;
 
 impl Shards {
     /// The shard; removes empty shards first if a new one would exceed the limit.
-    fn get(&mut self, shard: &Shard, now: u64) -> &mut ShardState {
+    pub(super) fn get(&mut self, shard: &Shard, now: u64) -> &mut ShardState {
         if self.all.len() >= self.look_at.max(SHARDS_MIN) && !self.all.contains_key(shard) {
             self.all.retain(|_, state| {
                 state.sweep(now);
@@ -50,61 +32,16 @@ impl Shards {
     }
 }
 
-impl MemoryQueue {
-    /// An empty backend. Its server time is the clock's wall clock.
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self(Arc::new(Inner { shards: Mutex::default(), clock, marked: Notify::new() }))
-    }
-
-    /// Whether both have the same jobs.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// Runs one step. It calls no foreign code, so the lock is held for the step only.
-    pub(crate) fn run<S: Step>(&self, shard: &Shard, step: &S) -> Result<S::Reply, QueueError> {
-        let (mut state, now) = self.open(shard);
-        let reply = step.apply(&mut state, now);
-        self.notify(&state);
-        reply
-    }
-
-    /// Waits for a marker and consumes it.
-    pub(crate) async fn marker(&self, shard: &Shard) {
-        loop {
-            let mut marked = std::pin::pin!(self.0.marked.notified());
-            marked.as_mut().enable();
-            if let Ok(true) = self.run(shard, &PopMarker) {
-                return;
-            }
-            marked.await;
-        }
-    }
-
-    /// The state of a shard, locked, and the time.
-    fn open(&self, shard: &Shard) -> (MappedMutexGuard<'_, ShardState>, u64) {
-        let now = self.0.clock.unix_ms();
-        let mut state = MutexGuard::map(self.0.shards.lock(), |shards| shards.get(shard, now));
-        state.sweep(now);
-        (state, now)
-    }
-
-    fn notify(&self, state: &ShardState) {
-        if state.markers > 0 {
-            self.0.marked.notify_waiters();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
 
-    use super::{MemoryQueue, SHARDS_MIN};
+    use super::SHARDS_MIN;
     use crate::queue::job::{End, JobId, JobSpec, Retention, Unique, UniqueKey};
     use crate::queue::steps::{
         Enqueue, Enqueued, ITEMS_MAX, Limits, NewJob, Pause, ReadStats, Revoke, SetLimits, Shard, When,
     };
+    use crate::step::Memory;
     use bytes::Bytes;
     use evenkeel_link::clock::TestClock;
     use std::time::Duration;
@@ -122,7 +59,7 @@ mod tests {
     #[test]
     fn empty_shard_is_forgotten_among_many() {
         let clock = TestClock::default();
-        let queue = MemoryQueue::new(clock.clock());
+        let queue = Memory::<Shard>::new(clock.clock());
         let shard = |number: usize| Shard::new("t", &format!("tenant-{number}"), 0);
         let plain = |number| NewJob { spec: JobSpec::new(Bytes::new()), ..job(number) };
         queue.run(&shard(0), &Enqueue(vec![plain(0)])).unwrap();
@@ -133,7 +70,7 @@ mod tests {
         for number in 4..5 * SHARDS_MIN {
             queue.run(&shard(number), &ReadStats).unwrap();
         }
-        let known = queue.0.shards.lock().all.len();
+        let known = queue.look(|shards, _| shards.all.len());
         assert!(known <= SHARDS_MIN + 4, "{known} shards are stored");
         assert_eq!(queue.run(&shard(0), &ReadStats).unwrap().waiting(), 1);
         assert!(queue.run(&shard(1), &ReadStats).unwrap().paused_until.is_some());
@@ -145,7 +82,7 @@ mod tests {
     #[test]
     fn expired_records_are_removed_as_fast_as_added() {
         let clock = TestClock::default();
-        let queue = MemoryQueue::new(clock.clock());
+        let queue = Memory::<Shard>::new(clock.clock());
         let shard = Shard::new("t", "bulk", 0);
         let mut most = 0;
         for call in 0..40_u64 {
@@ -154,8 +91,11 @@ mod tests {
             queue.run(&shard, &Enqueue(jobs)).unwrap();
             queue.run(&shard, &Revoke(ids)).unwrap();
             clock.advance(Duration::from_millis(HOUR));
-            let (state, _) = queue.open(&shard);
-            most = most.max(state.records.len() + state.unique.len() + state.expiries.len());
+            queue.run(&shard, &ReadStats).unwrap();
+            most = queue.look(|shards, _| {
+                let state = &shards.all[&shard];
+                most.max(state.records.len() + state.unique.len() + state.expiries.len())
+            });
         }
         // Each is stored for two more hours: a completion record, its expiry, and the expiry of its key.
         assert!(most <= 3 * 3 * ITEMS_MAX, "{most} records are stored");

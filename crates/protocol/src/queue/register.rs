@@ -1,8 +1,8 @@
 //! The register of topics: their names, numbers of shards, and the settings that the command line needs.
 
 use super::error::QueueError;
-use crate::foreign::at_key;
-use crate::queue::redis::scripts::GROWN;
+use super::scripts::GROWN;
+use crate::step::at_key;
 use async_trait::async_trait;
 use evenkeel_link::support::guard;
 use evenkeel_link::{Link, LinkError};

@@ -3,10 +3,9 @@
 use super::error::QueueError;
 use super::job::{End, Job, JobId, JobSpec};
 use super::record::encode_job;
-use super::redis::Call;
 use super::steps::{NewJob, Shard, When};
-use crate::args::Args;
-use crate::reply::{array, bulk, unsigned};
+use crate::step::reply::{array, bulk, unsigned};
+use crate::step::{Args, Call};
 use bytes::Bytes;
 use evenkeel_link::LinkError;
 use redis::Value;

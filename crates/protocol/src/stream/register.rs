@@ -6,7 +6,7 @@
 use super::error::StreamError;
 use super::name::GroupName;
 use super::steps::Mode;
-use crate::foreign::at_key;
+use crate::step::at_key;
 use async_trait::async_trait;
 use evenkeel_link::{Link, LinkError};
 use parking_lot::Mutex;

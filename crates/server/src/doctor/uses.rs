@@ -5,8 +5,8 @@ use super::report::Server;
 use crate::prefixes::{STREAMS, TOPICS};
 use ::redis::cmd;
 use evenkeel::link::Link;
-use evenkeel_protocol::process::redis::RedisProcesses;
-use evenkeel_protocol::process::steps::ProcessSteps;
+use evenkeel_protocol::process::steps::ReadProcesses;
+use evenkeel_protocol::process::{Namespace, ProcessBackend};
 
 /// The registers of topics and streams of every prefix, among other keys.
 const REGISTERS: &str = "*:[qs]:[ts][ot]*";
@@ -27,7 +27,8 @@ impl Uses {
     /// Reads the registers, and the reports of the processes under the link's prefix. What this user may not read counts as unused.
     pub(super) async fn read(link: &Link) -> Self {
         let mut uses = Self::default();
-        let reports = RedisProcesses::new(link.clone()).processes().await.unwrap_or_default();
+        let reports = ProcessBackend::redis(link.clone());
+        let reports = reports.run(&Namespace::new(link.prefix()), &ReadProcesses).await.unwrap_or_default();
         for report in reports.processes.iter().filter_map(|process| process.report.as_ref()) {
             uses.caches |= !report.caches.is_empty();
             uses.queues |= !report.consumers.is_empty();

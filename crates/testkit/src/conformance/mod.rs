@@ -11,5 +11,6 @@ pub mod pool;
 pub mod process;
 pub mod queue;
 pub mod rig;
+pub mod step;
 pub mod stream;
 pub mod stream_sink;

@@ -7,11 +7,11 @@ use evenkeel_link::Token;
 use evenkeel_link::support::ms;
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
-use evenkeel_protocol::lock::pool::steps::{
-    Kind, PERMITS_MAX, PermitReply, PermitRequest, Pool, check as check_request,
-};
+use evenkeel_protocol::lock::pool::Pool;
+use evenkeel_protocol::lock::pool::steps::{self, Kind, PERMITS_MAX, PermitReply, PermitRequest};
 use evenkeel_protocol::lock::steps::WakeListener;
 use evenkeel_protocol::lock::steps::{Acquire, Acquired, Fence, Release, Released, Renewed};
+use evenkeel_protocol::step::Step;
 use std::time::Duration;
 
 /// The mode in which a lock is held.
@@ -48,13 +48,13 @@ impl Mode {
         self != Self::Exclusive
     }
 
-    fn pool(self, name: &LockName) -> Option<Pool> {
-        let kind = match self {
-            Self::Exclusive => return None,
-            Self::Read | Self::Write => Kind::ReadWrite,
-            Self::Permits { .. } => Kind::Semaphore,
-        };
-        Some(Pool { kind, name: name.clone() })
+    /// The kind of the pool; `None` for an exclusive lock.
+    fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Exclusive => None,
+            Self::Read | Self::Write => Some(Kind::ReadWrite),
+            Self::Permits { .. } => Some(Kind::Semaphore),
+        }
     }
 
     fn permit_request(self, call: &Acquire, waited: Duration, polls: bool) -> PermitRequest {
@@ -83,7 +83,7 @@ impl LockStore {
     pub(crate) fn check_in(&self, mode: Mode, call: &Acquire) -> Result<(), LockError> {
         match mode {
             Mode::Exclusive => self.check(call),
-            shared => check_request(&shared.permit_request(call, Duration::ZERO, false)),
+            shared => shared.permit_request(call, Duration::ZERO, false).check(),
         }
     }
 
@@ -96,7 +96,7 @@ impl LockStore {
         call: &Acquire,
         (waited, polls): (Duration, bool),
     ) -> Result<AcquireReply, LockError> {
-        let Some(pool) = mode.pool(name) else {
+        let Some(kind) = mode.kind() else {
             return Ok(match self.acquire(name, call).await? {
                 Acquired::Granted { fence, lease_left_ms } => {
                     AcquireReply::Granted { fence, signer: call.owner, lease_left_ms }
@@ -105,7 +105,7 @@ impl LockStore {
             });
         };
         let ask = mode.permit_request(call, waited, polls);
-        match self.pools()?.acquire(&pool, &ask).await? {
+        match self.in_pool(kind, name, &ask).await? {
             PermitReply::Granted { lease_left_ms, fence, signer } => {
                 Ok(AcquireReply::Granted { fence, signer, lease_left_ms })
             }
@@ -120,6 +120,17 @@ impl LockStore {
         }
     }
 
+    /// Runs a step of the pool of this kind and name.
+    pub(crate) async fn in_pool<S: Step<Pool>>(
+        &self,
+        kind: Kind,
+        name: &LockName,
+        step: &S,
+    ) -> Result<S::Reply, LockError> {
+        let pools = self.pools()?;
+        pools.run(&pools.pool(kind, name.clone()), step).await
+    }
+
     pub(crate) async fn renew_in(
         &self,
         mode: Mode,
@@ -127,41 +138,42 @@ impl LockStore {
         owner: Token,
         lease_ms: u64,
     ) -> Result<Renewed, LockError> {
-        match mode.pool(name) {
+        match mode.kind() {
             None => self.renew(name, owner, lease_ms).await,
-            Some(pool) => self.pools()?.renew(&pool, owner, lease_ms).await,
+            Some(kind) => self.in_pool(kind, name, &steps::Renew { owner, lease_ms }).await,
         }
     }
 
     pub(crate) async fn release_in(&self, mode: Mode, name: &LockName, call: Release) -> Result<Released, LockError> {
-        match mode.pool(name) {
+        match mode.kind() {
             None => self.release(name, call).await,
-            Some(pool) => self.pools()?.release(&pool, call.owner).await,
+            Some(kind) => self.in_pool(kind, name, &steps::Release { owner: call.owner }).await,
         }
     }
 
     /// Raises the fence `mine` of a holder above the fence in SQL.
     #[cfg(feature = "sql")]
     pub(crate) async fn raise_in(&self, held: &Held, mine: Fence, seen: Fence) -> Result<Option<Fence>, LockError> {
-        match held.mode.pool(&held.name) {
+        match held.mode.kind() {
             None => self.raise(&held.name, held.owner, seen).await,
-            Some(pool) => self.pools()?.raise(&pool, held.owner, mine, seen).await,
+            Some(kind) => self.in_pool(kind, &held.name, &steps::Raise { owner: held.owner, mine, seen }).await,
         }
     }
 
     /// Releases without waiting if the store is in this process; `false` if a server must be called.
     pub(crate) fn release_now_in(&self, mode: Mode, name: &LockName, call: Release) -> bool {
-        match (mode.pool(name), self.pools()) {
-            (Some(pool), Ok(pools)) => pools.release_now(&pool, call.owner),
+        match (mode.kind(), self.pools()) {
+            (Some(kind), Ok(pools)) => {
+                pools.run_now(&pools.pool(kind, name.clone()), &steps::Release { owner: call.owner }).is_some()
+            }
             _ => self.release_now(name, call),
         }
     }
 
     /// Subscribes to notifications that the lock may be free in this mode.
     pub(crate) async fn listen_in(&self, mode: Mode, name: &LockName) -> Result<Box<dyn WakeListener>, LockError> {
-        match mode.pool(name) {
-            None => self.listen(name).await,
-            Some(pool) => self.pools()?.listen(&pool).await,
-        }
+        let Some(kind) = mode.kind() else { return self.listen(name).await };
+        let pools = self.pools()?;
+        pools.listen(&pools.pool(kind, name.clone())).await
     }
 }

@@ -8,7 +8,7 @@ use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
-use evenkeel_protocol::lock::pool::steps::{Kind, Pool, PoolHolder, PoolState};
+use evenkeel_protocol::lock::pool::steps::{BreakHolds, Inspect, Kind, PoolHolder, PoolState};
 use evenkeel_protocol::lock::steps::Fence;
 
 /// A lock that many readers (up to 500) or one writer can hold at the same time.
@@ -57,7 +57,7 @@ impl RwLock {
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
     pub async fn inspect(&self) -> Result<Option<PoolState>, LockError> {
-        self.locks.store.pools()?.inspect(&self.pool()?).await
+        self.locks.store.in_pool(Kind::ReadWrite, &self.name()?, &Inspect).await
     }
 
     /// Takes the lock away from `owner` (see [`inspect`](Self::inspect)), or from all holders. Returns the former holders, which detect this
@@ -66,11 +66,11 @@ impl RwLock {
     /// # Errors
     /// As [`inspect`](Self::inspect); after an unknown outcome, inspect the lock again.
     pub async fn break_holds(&self, owner: Option<Token>) -> Result<Vec<PoolHolder>, LockError> {
-        self.locks.store.pools()?.break_holds(&self.pool()?, owner).await
+        self.locks.store.in_pool(Kind::ReadWrite, &self.name()?, &BreakHolds(owner)).await
     }
 
-    fn pool(&self) -> Result<Pool, LockError> {
-        Ok(Pool { kind: Kind::ReadWrite, name: LockName::new(&self.name)? })
+    fn name(&self) -> Result<LockName, LockError> {
+        LockName::new(&self.name)
     }
 
     fn builder(&self, mode: Mode) -> RwBuilder {

@@ -8,7 +8,7 @@ use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
 use evenkeel_protocol::lock::error::{LockError, Lost};
 use evenkeel_protocol::lock::name::LockName;
-use evenkeel_protocol::lock::pool::steps::{Kind, Pool, PoolHolder, PoolState};
+use evenkeel_protocol::lock::pool::steps::{BreakHolds, Inspect, Kind, PoolHolder, PoolState, Resize};
 use std::fmt;
 use std::future::Future;
 use std::time::Duration;
@@ -78,7 +78,7 @@ impl Semaphore {
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
     pub async fn resize(&self) -> Result<(), LockError> {
-        self.locks.store.pools()?.resize(&self.pool()?, self.permits).await
+        self.locks.store.in_pool(Kind::Semaphore, &self.name()?, &Resize(self.permits)).await
     }
 
     /// The holders of permits and the number of waiters; `None` if the semaphore was not used for two days.
@@ -86,7 +86,7 @@ impl Semaphore {
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
     pub async fn inspect(&self) -> Result<Option<PoolState>, LockError> {
-        self.locks.store.pools()?.inspect(&self.pool()?).await
+        self.locks.store.in_pool(Kind::Semaphore, &self.name()?, &Inspect).await
     }
 
     /// Takes permits away from `owner` (see [`inspect`](Self::inspect)), or from all holders. Returns the former holders, which detect this at
@@ -95,11 +95,11 @@ impl Semaphore {
     /// # Errors
     /// As [`inspect`](Self::inspect); after an unknown outcome, inspect the semaphore again.
     pub async fn break_holds(&self, owner: Option<Token>) -> Result<Vec<PoolHolder>, LockError> {
-        self.locks.store.pools()?.break_holds(&self.pool()?, owner).await
+        self.locks.store.in_pool(Kind::Semaphore, &self.name()?, &BreakHolds(owner)).await
     }
 
-    fn pool(&self) -> Result<Pool, LockError> {
-        Ok(Pool { kind: Kind::Semaphore, name: LockName::new(&self.name)? })
+    fn name(&self) -> Result<LockName, LockError> {
+        LockName::new(&self.name)
     }
 }
 

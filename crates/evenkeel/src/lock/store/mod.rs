@@ -3,7 +3,7 @@
 pub(crate) mod locks;
 
 use evenkeel_protocol::lock::error::LockError;
-use evenkeel_protocol::lock::pool::PoolSteps;
+use evenkeel_protocol::lock::pool::PoolBackend;
 use evenkeel_protocol::lock::steps::LockSteps;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct LockStore {
     steps: Arc<dyn LockSteps>,
-    pools: Option<Arc<dyn PoolSteps>>,
+    pools: Option<PoolBackend>,
 }
 
 impl LockStore {
@@ -20,11 +20,11 @@ impl LockStore {
         Self { pools: steps.pools(), steps }
     }
 
-    /// The steps of pools, for read/write locks and semaphores.
-    pub(crate) fn pools(&self) -> Result<&dyn PoolSteps, LockError> {
+    /// What runs the steps of pools, for read/write locks and semaphores.
+    pub(crate) fn pools(&self) -> Result<&PoolBackend, LockError> {
         // A Redlock and a database have no pools.
         let rejected = || "read/write locks and semaphores require one Redis or the embedded store";
-        self.pools.as_deref().ok_or_else(|| LockError::Invalid(rejected().to_owned()))
+        self.pools.as_ref().ok_or_else(|| LockError::Invalid(rejected().to_owned()))
     }
 }
 

@@ -106,7 +106,7 @@ impl StreamAppends {
         let mut append = Append { entries, entries_max: None, producer_window_ms: ms(PRODUCER_WINDOW) };
         let mut confirmed: Vec<Option<Confirmed>> = vec![None; append.entries.len()];
         for _ in 0..ATTEMPTS {
-            let Some(replies) = base.store.append(place, &append).await.map_err(|error| refused(&error))? else {
+            let Some(replies) = base.store.run(place, &append).await.map_err(|error| refused(&error))? else {
                 base.create_again(place).await.map_err(|error| refused(&error))?;
                 if is_registered && guard("stream_kept_entries_first") {
                     // The relay reads the keys again: their kept entries come before these.

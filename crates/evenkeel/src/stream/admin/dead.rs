@@ -5,6 +5,7 @@ use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::entry::Record;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
+use evenkeel_protocol::stream::steps::{Discard, ReadDead, Redrive};
 
 pub use evenkeel_protocol::stream::steps::Redriven as Replayed;
 
@@ -23,7 +24,8 @@ impl DeadLetters {
     /// [`StreamError::Link`].
     pub async fn list(&self, partition: u16, after: EntryId, limit: usize) -> Result<Vec<DeadLetter>, StreamError> {
         let base = &self.admin.base;
-        base.store.dead(self.admin.partition(partition)?, &self.group, possible(after)?, limit).await
+        let page = ReadDead { group: self.group.clone(), after: possible(after)?, limit };
+        base.store.run(self.admin.partition(partition)?, &page).await
     }
 
     /// The encoded value of a dead letter; `None` if its record cannot be decoded.
@@ -39,7 +41,8 @@ impl DeadLetters {
     /// partition; [`StreamError::Link`]: some may have been sent back; a repeated call does not send them back twice.
     pub async fn replay(&self, partition: u16, letters: &[EntryId]) -> Result<Vec<Replayed>, StreamError> {
         let base = &self.admin.base;
-        let replies = base.store.redrive(self.admin.partition(partition)?, &self.group, letters).await?;
+        let redrive = Redrive { group: self.group.clone(), letters: letters.to_vec() };
+        let replies = base.store.run(self.admin.partition(partition)?, &redrive).await?;
         replies
             .ok_or_else(|| StreamError::UnknownGroup { stream: base.name.to_string(), group: self.group.to_string() })
     }
@@ -51,7 +54,8 @@ impl DeadLetters {
     /// idempotent.
     pub async fn remove(&self, partition: u16, letters: &[EntryId]) -> Result<Vec<bool>, StreamError> {
         let base = &self.admin.base;
-        let reply = base.store.discard(self.admin.partition(partition)?, &self.group, None, letters).await?;
+        let discard = Discard { group: self.group.clone(), reader: None, letters: letters.to_vec() };
+        let reply = base.store.run(self.admin.partition(partition)?, &discard).await?;
         self.admin.found(&self.group, reply)
     }
 }

@@ -26,7 +26,7 @@ use evenkeel_protocol::past::in_seconds;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
-use evenkeel_protocol::stream::steps::{self, Reply, SEQUENCE_MAX};
+use evenkeel_protocol::stream::steps::{self, Pause, ReadLog, ReadStats, Reply, SEQUENCE_MAX};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -149,7 +149,7 @@ impl StreamAdmin {
         for (name, mode) in self.base.groups().await? {
             let mut partitions = Vec::new();
             for partition in &self.base.partitions {
-                partitions.push(match self.base.store.stats(partition, &name).await? {
+                partitions.push(match self.base.store.run(partition, &ReadStats { group: name.clone() }).await? {
                     Reply::Done(stats) => Some(stats),
                     _ => None,
                 });
@@ -165,7 +165,8 @@ impl StreamAdmin {
     /// [`StreamError::Invalid`]: there is no such partition, the limit is 0, or no entry can have this id; [`StreamError::TooMany`];
     /// [`StreamError::Link`].
     pub async fn peek(&self, partition: u16, after: EntryId, limit: usize) -> Result<Vec<Peeked>, StreamError> {
-        let entries = self.base.store.entries(self.partition(partition)?, possible(after)?, limit).await?;
+        let page = ReadLog { after: possible(after)?, limit };
+        let entries = self.base.store.run(self.partition(partition)?, &page).await?;
         let peeked = |entry: steps::Entry| Peeked {
             id: entry.id,
             key: entry.key,
@@ -186,9 +187,10 @@ impl StreamAdmin {
         if let Some(reason) = until.and_then(|until| in_seconds(until.0)) {
             return Err(StreamError::Invalid(reason));
         }
+        let pause = Pause { group: group.clone(), until: until.map(|until| until.0) };
         let mut each = Each::of("partitions", self.base.partitions.len());
         for partition in &self.base.partitions {
-            let paused = self.base.store.pause(partition, &group, until.map(|until| until.0)).await;
+            let paused = self.base.store.run(partition, &pause).await;
             each.note(paused.and_then(|paused| self.found(&group, paused)), |()| 1)?;
         }
         each.finish()

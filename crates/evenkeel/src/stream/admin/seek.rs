@@ -7,7 +7,7 @@ use evenkeel_protocol::past::in_seconds;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
-use evenkeel_protocol::stream::steps::Position;
+use evenkeel_protocol::stream::steps::{Position, ReadLog, ReadStats, Seek};
 
 /// A preview counts up to this many entries of a partition.
 const COUNTED_MAX: u64 = 10_000;
@@ -65,7 +65,7 @@ impl StreamAdmin {
         let concerned = self.concerned(&group, to).await?;
         let mut each = Each::of("partitions", concerned.len());
         for (_, partition) in concerned {
-            let moved = self.base.store.seek(partition, &group, position).await;
+            let moved = self.base.store.run(partition, &Seek { group: group.clone(), to: position }).await;
             each.note(moved.and_then(|moved| self.found(&group, moved)), |_| 1)?;
         }
         each.finish()
@@ -79,7 +79,8 @@ impl StreamAdmin {
         let group = GroupName::new(group)?;
         let mut previews = Vec::new();
         for (number, partition) in self.concerned(&group, to).await? {
-            let stats = self.found(&group, self.base.store.stats(partition, &group).await?)?;
+            let stats =
+                self.found(&group, self.base.store.run(partition, &ReadStats { group: group.clone() }).await?)?;
             let goal = position(to).unwrap_or(stats.tail);
             let (low, high) = (goal.min(stats.position), goal.max(stats.position));
             let (entries, is_cut) = self.count(partition, low, high).await?;
@@ -102,7 +103,8 @@ impl StreamAdmin {
         };
         if goal > self.base.store.now_ms() && guard("stream_seek_not_ahead") {
             for (_, partition) in &concerned {
-                let stats = self.found(group, self.base.store.stats(partition, group).await?)?;
+                let stats =
+                    self.found(group, self.base.store.run(partition, &ReadStats { group: group.clone() }).await?)?;
                 if goal > stats.tail.ms {
                     return Err(StreamError::Invalid(format!(
                         "a seek cannot go to {goal} ms since 1970, which is in the future: entries until then would never be handled; a seek \
@@ -118,7 +120,7 @@ impl StreamAdmin {
     async fn count(&self, partition: &Partition, low: EntryId, high: EntryId) -> Result<(u64, bool), StreamError> {
         let (mut after, mut counted) = (low, 0);
         while after < high {
-            let page = self.base.store.entries(partition, after, PAGE).await?;
+            let page = self.base.store.run(partition, &ReadLog { after, limit: PAGE }).await?;
             let inside = page.iter().filter(|entry| entry.id <= high).count();
             if counted + inside as u64 > COUNTED_MAX {
                 return Ok((COUNTED_MAX, true));

@@ -15,7 +15,7 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::codec::error::CodecError;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::entry::Record;
-use evenkeel_protocol::stream::steps::{Delivered, Delivery, Outcome, Reply};
+use evenkeel_protocol::stream::steps::{Delivered, Delivery, Outcome, Pause, ReadStats, Reply};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedRwLockWriteGuard, oneshot};
@@ -264,12 +264,12 @@ async fn pause_group<T>(run: &Run<T>, span: Duration) {
     let mut has_paused = false;
     for partition in &base.partitions {
         let paused = async {
-            let is_paused = match base.store.stats(partition, &run.group).await? {
+            let is_paused = match base.store.run(partition, &ReadStats { group: run.group.clone() }).await? {
                 Reply::Done(stats) => stats.paused_until.is_some(),
                 _ => true,
             };
             if !is_paused {
-                base.store.pause(partition, &run.group, Some(until)).await?;
+                base.store.run(partition, &Pause { group: run.group.clone(), until: Some(until) }).await?;
             }
             Ok::<_, StreamError>(!is_paused)
         };

@@ -14,7 +14,7 @@ use evenkeel_protocol::retry_delay::RetryDelay;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
-use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Opened, Position};
+use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Open, Opened, Position};
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -247,9 +247,10 @@ pub(crate) async fn open<T>(
 ) -> Result<(), StreamError> {
     let base = &core.base;
     let mode = settings.ordering.mode();
-    let spec = GroupSpec { name: group.clone(), position: settings.position, mode };
+    let groups = vec![GroupSpec { name: group.clone(), position: settings.position, mode }];
+    let open = Open { groups, last: EntryId::MIN };
     for partition in &base.partitions {
-        if base.store.open(partition, std::slice::from_ref(&spec), EntryId::MIN).await? == [Opened::Refused] {
+        if base.store.run(partition, &open).await? == [Opened::Refused] {
             return base.refuse(format!(
                 "the group {group:?} exists and is leased otherwise: programs disagree whether it is ordered, or another program has created \
                  a consumer group of this name on the log; use the same order everywhere, or another name"

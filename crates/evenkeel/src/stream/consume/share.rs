@@ -7,7 +7,7 @@ use super::group::Ordering;
 use super::run::Run;
 use crate::handling::phase::Phase;
 use evenkeel_link::Token;
-use evenkeel_protocol::stream::steps::Reply;
+use evenkeel_protocol::stream::steps::{Attend, Reply};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
@@ -90,7 +90,7 @@ async fn run_once<T>(run: &Run<T>) {
     let base = &run.core.base;
     let Some(first) = base.partitions.first() else { return };
     let lease_ms = if run.phase() == Phase::Working { run.settings.lease_ms() } else { 0 };
-    match base.store.attend(first, &run.group, run.consumer, lease_ms).await {
+    match base.store.run(first, &Attend { group: run.group.clone(), consumer: run.consumer, lease_ms }).await {
         Ok(Reply::Done(members)) => {
             let quota = quota(base.partitions.len(), &members, run.consumer);
             run.share.quota.send_if_modified(|held| std::mem::replace(held, quota) != quota);

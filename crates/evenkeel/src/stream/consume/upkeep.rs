@@ -7,7 +7,7 @@ use crate::stream::stream::Core;
 use evenkeel_link::support::{Tried, ms};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::name::GroupName;
-use evenkeel_protocol::stream::steps::{GroupStats, ITEMS_MAX, Reply, Trim, Trimmed};
+use evenkeel_protocol::stream::steps::{GroupStats, ITEMS_MAX, ReadStats, Reply, Sweep, Trim, Trimmed};
 use metrics::counter;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,9 @@ async fn measure<T>(run: &Run<T>) -> Result<(), StreamError> {
     let base = &run.core.base;
     let (mut all, mut tried) = (Vec::<GroupStats>::new(), Tried::unless(StreamError::is_retryable));
     for partition in &base.partitions {
-        if let Some(Reply::Done(stats)) = tried.note(base.store.stats(partition, &run.group).await)? {
+        if let Some(Reply::Done(stats)) =
+            tried.note(base.store.run(partition, &ReadStats { group: run.group.clone() }).await)?
+        {
             all.push(stats);
         }
     }
@@ -76,7 +78,9 @@ async fn measure<T>(run: &Run<T>) -> Result<(), StreamError> {
 async fn sweep<T>(run: &Run<T>) -> Result<(), StreamError> {
     let mut tried = Tried::unless(StreamError::is_retryable);
     for partition in &run.core.base.partitions {
-        tried.note(run.core.base.store.sweep(partition, &run.group, ms(SILENT)).await)?;
+        tried.note(
+            run.core.base.store.run(partition, &Sweep { group: run.group.clone(), silent_ms: ms(SILENT) }).await,
+        )?;
     }
     tried.finish()
 }
@@ -93,7 +97,7 @@ pub(crate) async fn trim(base: &Base, retain_ms: u64) -> Result<u64, StreamError
     for partition in &base.partitions {
         for _ in 0..TRIM_CALLS_MAX {
             let trim = Trim { groups: groups.clone(), retain_ms, limit: ITEMS_MAX };
-            match tried.note(base.store.trim(partition, &trim).await)? {
+            match tried.note(base.store.run(partition, &trim).await)? {
                 Some(Trimmed::Removed { entries, more }) => {
                     removed += entries;
                     if !more {

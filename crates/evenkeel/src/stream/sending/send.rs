@@ -126,7 +126,7 @@ pub(crate) async fn until_answered(
     // An attempt whose reply was lost may have appended the entries, whatever becomes of those that follow.
     let mut unknown: Option<StreamError> = None;
     loop {
-        match base.store.append(place, append).await {
+        match base.store.run(place, append).await {
             Ok(Some(replies)) => return Ok(replies),
             Ok(None) if attempt < ATTEMPTS => base.create_again(place).await?,
             Ok(None) => {

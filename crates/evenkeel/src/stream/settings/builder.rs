@@ -18,6 +18,7 @@ use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{Partition, check_addressable};
 use evenkeel_protocol::stream::register::StreamRecord;
+use evenkeel_protocol::stream::steps::Open;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,7 +162,8 @@ impl<T: Send + Sync + 'static, C: Codec<T>> StreamBuilder<T, C> {
             ensure_created(&base, &**table).await?;
             add_known_groups(&base, &**table).await?;
         }
-        let opening = base.partitions.iter().map(|partition| base.store.open(partition, &[], EntryId::MIN));
+        let open = Open { groups: Vec::new(), last: EntryId::MIN };
+        let opening = base.partitions.iter().map(|partition| base.store.run(partition, &open));
         for opened in in_groups(base.store.together_max(), opening).await {
             opened?;
         }

@@ -7,7 +7,7 @@ use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, partition_of};
-use evenkeel_protocol::stream::steps::{GroupStats, Mode, Reply};
+use evenkeel_protocol::stream::steps::{GroupStats, Mode, ReadStats, Reply};
 use std::collections::HashMap;
 
 /// How many keys are placed in one transaction.
@@ -37,7 +37,9 @@ async fn state(base: &Base, group: &GroupName, mode: Mode) -> Result<Option<Stat
     let (mut rows, mut tails) = (Vec::new(), HashMap::new());
     let mut tried = Tried::unless(StreamError::is_retryable);
     for (partition, place) in (0_u16..).zip(&base.partitions) {
-        let Some(reply) = tried.note(base.store.stats(place, group).await)? else { continue };
+        let Some(reply) = tried.note(base.store.run(place, &ReadStats { group: group.clone() }).await)? else {
+            continue;
+        };
         let Reply::Done(stats) = reply else {
             // The whole stream is created again, which a partition that Redis rejects would stop.
             tried.finish()?;

@@ -8,7 +8,7 @@ use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::Partition;
 use evenkeel_protocol::stream::register::StreamRecord;
-use evenkeel_protocol::stream::steps::{Append, GroupSpec, Position, Reply, SPAN_MS_MAX};
+use evenkeel_protocol::stream::steps::{Append, GroupSpec, Open, Position, ReadStats, Reply, SPAN_MS_MAX};
 use metrics::counter;
 use std::sync::Arc;
 
@@ -50,12 +50,12 @@ async fn lost(base: &Base, table: &dyn StreamTable) -> Result<Option<u64>, Strea
 async fn exists(base: &Base, table: &dyn StreamTable, partition: &Partition) -> Result<bool, StreamError> {
     // Appends nothing; the reply says whether there is a log.
     let nothing = Append { entries: Vec::new(), entries_max: None, producer_window_ms: SPAN_MS_MAX };
-    if base.store.append(partition, &nothing).await?.is_none() || !guard("stream_partition_recovered_once") {
+    if base.store.run(partition, &nothing).await?.is_none() || !guard("stream_partition_recovered_once") {
         return Ok(false);
     }
     let groups = ask(table.groups(&base.topic())).await?;
     for row in groups.iter().filter(|row| base.partitions.get(usize::from(row.partition)) == Some(partition)) {
-        if !matches!(base.store.stats(partition, &row.group).await?, Reply::Done(_)) {
+        if !matches!(base.store.run(partition, &ReadStats { group: row.group.clone() }).await?, Reply::Done(_)) {
             return Ok(false);
         }
     }
@@ -67,7 +67,7 @@ async fn begin_again(base: &Base, table: &dyn StreamTable, incarnation: u64) -> 
     let topic = base.topic();
     if !guard("stream_database_first") {
         for partition in &base.partitions {
-            base.store.open(partition, &[], EntryId::MIN).await?;
+            base.store.run(partition, &Open { groups: Vec::new(), last: EntryId::MIN }).await?;
         }
     }
     let loss = ask(table.begin_again(&topic, incarnation)).await?;

@@ -7,7 +7,7 @@ use evenkeel_link::support::TOGETHER_MAX;
 use evenkeel_link::{Link, LinkState};
 use evenkeel_protocol::stream::name::Partition;
 use evenkeel_protocol::stream::register::{MemoryStreams, RedisStreams, StreamRegister};
-use evenkeel_protocol::stream::{MemoryStream, RedisStream, StreamError, StreamSteps};
+use evenkeel_protocol::stream::{StreamBackend, StreamError};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -17,32 +17,30 @@ const MEMORY_PREFIX: &str = "evenkeel";
 /// The store of a keel's streams. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct StreamStore {
-    steps: Arc<dyn StreamSteps>,
+    backend: StreamBackend,
     register: Arc<dyn StreamRegister>,
-    /// `None`: the streams are in the memory of this process.
-    link: Option<Link>,
     clock: Clock,
 }
 
-/// Derefs to the steps of the streams.
+/// Derefs to what runs the steps of the streams.
 impl Deref for StreamStore {
-    type Target = dyn StreamSteps;
-    fn deref(&self) -> &Self::Target {
-        &*self.steps
+    type Target = StreamBackend;
+    fn deref(&self) -> &StreamBackend {
+        &self.backend
     }
 }
 
 impl StreamStore {
     /// A store in the memory of this process.
     pub(crate) fn memory(clock: Clock) -> Self {
-        let steps = Arc::new(MemoryStream::new(clock.clone()));
-        Self { steps, register: Arc::<MemoryStreams>::default(), link: None, clock }
+        let backend = StreamBackend::memory(clock.clone());
+        Self { backend, register: Arc::<MemoryStreams>::default(), clock }
     }
 
     /// A store on the Redis of `link`.
     pub(crate) fn redis(link: Link, clock: Clock) -> Self {
         let register = Arc::new(RedisStreams::new(link.clone()));
-        Self { steps: Arc::new(RedisStream::new(link.clone())), register, link: Some(link), clock }
+        Self { backend: StreamBackend::redis(link), register, clock }
     }
 
     /// The register of the streams.
@@ -50,30 +48,21 @@ impl StreamStore {
         &*self.register
     }
 
-    /// The steps, for tests that act as another program on the same store.
+    /// What runs the steps, for tests that act as another program on the same store.
     #[cfg(feature = "testing")]
-    pub(crate) fn steps(&self) -> Arc<dyn StreamSteps> {
-        Arc::clone(&self.steps)
+    pub(crate) fn steps(&self) -> StreamBackend {
+        self.backend.clone()
     }
 
     /// Whether the other one has the same streams.
     #[cfg(feature = "sql")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        match (&self.link, &other.link) {
-            (None, None) => Arc::ptr_eq(&self.steps, &other.steps),
-            (Some(here), Some(there)) => here.has_store_of(there),
-            _ => false,
-        }
+        self.backend.is_same(&other.backend)
     }
 
     /// How many steps of a batch run at once.
     pub(crate) fn together_max(&self) -> usize {
         self.link().map_or(TOGETHER_MAX, Link::together_max)
-    }
-
-    /// The link to Redis, if the streams are there.
-    pub(crate) fn link(&self) -> Option<&Link> {
-        self.link.as_ref()
     }
 
     /// Whether the link was shut down: no call is answered any more.

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel_protocol::lock::pool::PoolSteps;
+use evenkeel_protocol::lock::pool::steps::Inspect;
 use testkit::conformance::pool::{Rig, permits, polling, waiting};
 use testkit::servers::{Redis, RedisOptions};
 
@@ -29,11 +29,11 @@ async fn polls_of_many_waiters_read_the_pool_once() -> Result<()> {
     }
     let before = (calls(&redis, "hgetall").await?, calls(&redis, "hmget").await?);
     for number in 1..=WAITERS {
-        rig.pools.acquire(&rig.desks, &polling(permits(number, 1))).await?;
+        rig.pools.run(&rig.desks, &polling(permits(number, 1))).await?;
     }
     let after = (calls(&redis, "hgetall").await?, calls(&redis, "hmget").await?);
     assert_eq!((after.0 - before.0, after.1 - before.1), (1, u64::from(WAITERS)));
-    let state = rig.pools.inspect(&rig.desks).await?.context("the semaphore is in use")?;
+    let state = rig.pools.run(&rig.desks, &Inspect).await?.context("the semaphore is in use")?;
     assert_eq!(state.waiting, u64::from(WAITERS));
     Ok(())
 }

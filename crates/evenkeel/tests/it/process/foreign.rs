@@ -4,17 +4,32 @@ use crate::foreign::Neighbor;
 use anyhow::Result;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel_protocol::process::redis::RedisProcesses;
-use evenkeel_protocol::process::steps::{PROCESSES_MAX, ProcessSteps};
+use evenkeel_protocol::process::steps::{PROCESSES_MAX, Processes, ReadProcesses, Report};
+use evenkeel_protocol::process::{Namespace, ProcessBackend};
 use testkit::park::{SharedRedis, redis};
 
-async fn opened() -> Result<(SharedRedis, Link, RedisProcesses, String)> {
+/// The processes of one prefix.
+struct Known(ProcessBackend, Namespace);
+
+impl Known {
+    async fn report(&self, id: &str, text: &str) -> Result<bool> {
+        let report = Report { id: id.to_owned(), text: text.to_owned() };
+        Ok(self.0.run(&self.1, &report).await?)
+    }
+
+    async fn processes(&self) -> Result<Processes> {
+        Ok(self.0.run(&self.1, &ReadProcesses).await?)
+    }
+}
+
+async fn opened() -> Result<(SharedRedis, Link, Known, String)> {
     let redis = redis().await?;
     let mut options = LinkOptions::from_url(&redis.url)?;
     options.prefix.clone_from(&redis.prefix);
     let link = Link::connect(options, Clock::system()).await?;
-    let times = format!("{}:{{p}}", redis.prefix);
-    Ok((redis, link.clone(), RedisProcesses::new(link), times))
+    let namespace = Namespace::new(&redis.prefix);
+    let times = namespace.times().to_owned();
+    Ok((redis, link.clone(), Known(ProcessBackend::redis(link), namespace), times))
 }
 
 #[tokio::test]

@@ -5,13 +5,14 @@ use crate::foreign::{Neighbor, is_rejected};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel_protocol::stream::RedisStream;
+use evenkeel_protocol::step as steps;
+use evenkeel_protocol::stream::StreamBackend;
 use evenkeel_protocol::stream::error::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::steps::{
-    Append, Delivery, GroupSpec, Heartbeat, Mode, NewEntry, Outcome, Position, Reader, Sequenced, Settlement,
-    StreamSteps, Trim,
+    Delivery, Discard, GroupSpec, Heartbeat, Join, Leave, Mode, NewEntry, Open, Outcome, Pause, Position, Read,
+    ReadDead, Reader, Redrive, Running, Seek, Sequenced, Settle, Settlement, Sweep, TakeOver, Trim,
 };
 use testkit::conformance::stream::{LEASE_MS, Rig, appending, delivery, entry};
 
@@ -91,11 +92,11 @@ fn numbered(sequence: u64) -> NewEntry {
 }
 
 impl Scene {
-    async fn open(rig: &mut Rig<RedisStream>, prefix: &str, number: usize) -> Result<Self> {
+    async fn open(rig: &mut Rig, prefix: &str, number: usize) -> Result<Self> {
         rig.partition = Partition::new(prefix, &format!("case{number}"), 0)?;
         rig.open(Mode::Entry).await?;
         rig.append(&["a", "b", "c", "d", "e"]).await?;
-        rig.streams.append(&rig.partition, &appending(vec![numbered(1)])).await?;
+        rig.run(&appending(vec![numbered(1)])).await?;
         let reader = rig.join(1).await?;
         let read = rig.read(reader, 4).await?;
         let [a, b, c, d] = read.as_slice() else { anyhow::bail!("four deliveries: {read:?}") };
@@ -103,53 +104,53 @@ impl Scene {
         rig.settle(reader, delivery(b), dead(false)).await?;
         let error = Bytes::from_static(b"no reply");
         rig.settle(reader, delivery(c), Outcome::Retry { delay_ms: 0, error }).await?;
-        let letters = rig.streams.dead(&rig.partition, &rig.group, EntryId::MIN, 9).await?;
+        let letters = rig.run(&ReadDead { group: rig.group.clone(), after: EntryId::MIN, limit: 9 }).await?;
         let [one, two] = letters.as_slice() else { anyhow::bail!("two letters: {letters:?}") };
         // So that a written time differs from the one before.
         rig.time.advance(1).await?;
         Ok(Self { partition: rig.partition.clone(), reader, leased: delivery(d), letters: [one.id, two.id] })
     }
 
-    async fn take(&self, rig: &Rig<RedisStream>, step: Step) -> Result<(), StreamError> {
-        let (streams, partition, group, reader) = (&rig.streams, &self.partition, &rig.group, self.reader);
+    async fn run<S: steps::Step<Partition>>(&self, rig: &Rig, step: S) -> Result<(), StreamError> {
+        rig.streams.run(&self.partition, &step).await.map(drop)
+    }
+
+    async fn take(&self, rig: &Rig, step: Step) -> Result<(), StreamError> {
+        let (group, reader, letters) = (rig.group.clone(), self.reader, self.letters.to_vec());
         match step {
             Step::Open => {
-                let group =
-                    |name: &GroupName| GroupSpec { name: name.clone(), position: Position::End, mode: Mode::Entry };
-                let audit = GroupName::new("audit")?;
-                streams.open(partition, &[group(&audit), group(&rig.group)], EntryId::MIN).await.map(drop)
+                let spec = |name: GroupName| GroupSpec { name, position: Position::End, mode: Mode::Entry };
+                let groups = vec![spec(GroupName::new("audit")?), spec(group)];
+                self.run(rig, Open { groups, last: EntryId::MIN }).await
             }
-            Step::Append => {
-                let call = Append { ..appending(vec![entry("a", "plain"), numbered(2)]) };
-                streams.append(partition, &call).await.map(drop)
+            Step::Append => self.run(rig, appending(vec![entry("a", "plain"), numbered(2)])).await,
+            Step::Join => {
+                let consumer = Token::from([2; 16]);
+                self.run(rig, Join { group, consumer, lease_ms: LEASE_MS, fence_floor: 0 }).await
             }
-            Step::Join => streams.join(partition, group, Token::from([2; 16]), LEASE_MS, 0).await.map(drop),
-            Step::Leave => streams.leave(partition, group, reader).await.map(drop),
-            Step::Pause => streams.pause(partition, group, None).await.map(drop),
-            Step::Seek => streams.seek(partition, group, Position::After(EntryId::MIN)).await.map(drop),
-            Step::Trim => {
-                let trim = Trim { groups: vec![group.clone()], retain_ms: 0, limit: 500 };
-                streams.trim(partition, &trim).await.map(drop)
-            }
-            Step::TakeOver => streams.take_over(partition, group, reader, EntryId::MIN, 100).await.map(drop),
-            Step::Read => streams.read(partition, group, reader, 9, LEASE_MS).await.map(drop),
+            Step::Leave => self.run(rig, Leave { group, reader }).await,
+            Step::Pause => self.run(rig, Pause { group, until: None }).await,
+            Step::Seek => self.run(rig, Seek { group, to: Position::After(EntryId::MIN) }).await,
+            Step::Trim => self.run(rig, Trim { groups: vec![group], retain_ms: 0, limit: 500 }).await,
+            Step::TakeOver => self.run(rig, TakeOver { group, reader, after: EntryId::MIN, limit: 100 }).await,
+            Step::Read => self.run(rig, Read { group, reader, limit: 9, lease_ms: LEASE_MS }).await,
             Step::Settle => {
-                let settlements = [Settlement { delivery: self.leased, outcome: dead(true) }];
-                streams.settle(partition, group, reader, &settlements).await.map(drop)
+                let settlements = vec![Settlement { delivery: self.leased, outcome: dead(true) }];
+                self.run(rig, Settle { group, reader, settlements }).await
             }
             Step::Heartbeat => {
-                let heartbeats = [Heartbeat { delivery: self.leased, alone: true }];
-                streams.heartbeat(partition, group, reader, 2 * LEASE_MS, &heartbeats).await.map(drop)
+                let deliveries = vec![Running { delivery: self.leased, alone: true }];
+                self.run(rig, Heartbeat { group, reader, lease_ms: 2 * LEASE_MS, deliveries }).await
             }
-            Step::Redrive => streams.redrive(partition, group, &self.letters).await.map(drop),
-            Step::Discard => streams.discard(partition, group, None, &self.letters).await.map(drop),
-            Step::Sweep => streams.sweep(partition, group, 0).await.map(drop),
+            Step::Redrive => self.run(rig, Redrive { group, letters }).await,
+            Step::Discard => self.run(rig, Discard { group, reader: None, letters }).await,
+            Step::Sweep => self.run(rig, Sweep { group, silent_ms: 0 }).await,
         }
     }
 }
 
 /// How many entries there are in each state.
-async fn counts(rig: &Rig<RedisStream>) -> Result<[u64; 6]> {
+async fn counts(rig: &Rig) -> Result<[u64; 6]> {
     let stats = rig.stats().await?;
     let unread = u64::from(stats.unread.is_some());
     Ok([stats.length, unread, stats.pending, stats.delayed, stats.dead, stats.parked_keys])
@@ -181,7 +182,7 @@ async fn foreign_type_under_any_key_of_a_partition_loses_no_entry() -> Result<()
                 cases += 1;
                 let before = neighbor.all().await?;
                 // A process that has just connected.
-                rig.streams = RedisStream::new(link.clone());
+                rig.streams = StreamBackend::redis(link.clone());
                 let reply = scene.take(&rig, *step).await;
                 is_rejected(reply, |error| if let StreamError::Link(error) = error { Some(error) } else { None })
                     .with_context(what)?;

@@ -1,17 +1,19 @@
 //! What only a server shows: other programs that change the same keys, and a group that Redis has lost.
 
-use evenkeel_protocol::stream::RedisStream;
+use evenkeel_protocol::stream::StreamBackend;
 use evenkeel_protocol::stream::id::EntryId;
-use evenkeel_protocol::stream::steps::{GroupSpec, Mode, Opened, Outcome, Position, Reply, StreamSteps, Trimmed};
+use evenkeel_protocol::stream::steps::{
+    GroupSpec, Mode, Open, Opened, Outcome, Position, Read, Reply, TakeOver, Trimmed,
+};
 use redis::{Cmd, Value};
 use testkit::conformance::stream::{LEASE_MS, Rig, delivery, done, ids};
 
-async fn command(rig: &Rig<RedisStream>, cmd: &Cmd) -> anyhow::Result<Value> {
+async fn command(rig: &Rig, cmd: &Cmd) -> anyhow::Result<Value> {
     let link = rig.link.as_ref().expect("the rig is on Redis");
     Ok(link.command(rig.partition.tag().as_bytes(), cmd).await?)
 }
 
-fn log(rig: &Rig<RedisStream>) -> String {
+fn log(rig: &Rig) -> String {
     format!("{}:log", rig.partition.tag())
 }
 
@@ -25,10 +27,13 @@ async fn recreated_group_has_a_higher_epoch() -> anyhow::Result<()> {
     let read = rig.read(before, 1).await?;
     let group = rig.group.as_str();
     command(&rig, redis::cmd("XGROUP").arg("DESTROY").arg(log(&rig)).arg(group)).await?;
-    let reply = rig.streams.read(&rig.partition, &rig.group, before, 1, LEASE_MS).await?;
+    let reply = rig
+        .streams
+        .run(&rig.partition, &Read { group: rig.group.clone(), reader: before, limit: 1, lease_ms: LEASE_MS })
+        .await?;
     assert_eq!(reply, Reply::Missing);
     let spec = GroupSpec { name: rig.group.clone(), position: Position::After(EntryId::MIN), mode: Mode::Entry };
-    let opened = rig.streams.open(&rig.partition, &[spec], EntryId::MIN).await?;
+    let opened = rig.run(&Open { groups: vec![spec], last: EntryId::MIN }).await?;
     assert_eq!(opened, [Opened::Created]);
     let after = rig.join(1).await?;
     assert!(after.epoch > before.epoch, "{} follows {}", after.epoch, before.epoch);
@@ -46,11 +51,14 @@ async fn lost_partition_is_reported_until_it_is_opened() -> anyhow::Result<()> {
     let tag = rig.partition.tag();
     let keys = redis::cmd("DEL").arg(log(&rig)).arg(format!("{tag}:g:{}", rig.group)).clone();
     command(&rig, &keys).await?;
-    let reply = rig.streams.read(&rig.partition, &rig.group, before, 1, LEASE_MS).await?;
+    let reply = rig
+        .streams
+        .run(&rig.partition, &Read { group: rig.group.clone(), reader: before, limit: 1, lease_ms: LEASE_MS })
+        .await?;
     assert_eq!(reply, Reply::Missing);
     assert!(rig.append(&["b"]).await?.is_empty());
     let spec = GroupSpec { name: rig.group.clone(), position: Position::End, mode: Mode::Partition };
-    rig.streams.open(&rig.partition, &[spec], appended[0]).await?;
+    rig.run(&Open { groups: vec![spec], last: appended[0] }).await?;
     let (after, pending) = rig.own(1).await?;
     assert_eq!(pending, []);
     let appended = rig.append(&["b"]).await?;
@@ -100,7 +108,11 @@ async fn page_of_deleted_pending_entries_is_not_the_last() -> anyhow::Result<()>
             assert!(pages < 10, "{pages} pages");
             pages += 1;
             if mode == Mode::Partition {
-                let page = done(rig.streams.take_over(&rig.partition, &rig.group, reader, from, 2).await?)?;
+                let page = done(
+                    rig.streams
+                        .run(&rig.partition, &TakeOver { group: rig.group.clone(), reader, after: from, limit: 2 })
+                        .await?,
+                )?;
                 lost.extend(page.lost);
                 found.extend(ids(&page.entries));
                 after = page.next;
@@ -137,11 +149,11 @@ async fn trim_keeps_what_other_groups_have_not_read() -> anyhow::Result<()> {
 #[tokio::test]
 async fn group_of_another_program_is_refused() -> anyhow::Result<()> {
     let rig = Rig::redis().await?;
-    rig.streams.open(&rig.partition, &[], EntryId::MIN).await?;
+    rig.run(&Open { groups: Vec::new(), last: EntryId::MIN }).await?;
     let group = rig.group.as_str();
     command(&rig, redis::cmd("XGROUP").arg("CREATE").arg(log(&rig)).arg(group).arg("0")).await?;
     let spec = GroupSpec { name: rig.group.clone(), position: Position::End, mode: Mode::Entry };
-    let opened = rig.streams.open(&rig.partition, &[spec], EntryId::MIN).await?;
+    let opened = rig.run(&Open { groups: vec![spec], last: EntryId::MIN }).await?;
     assert_eq!(opened, [Opened::Refused]);
     Ok(())
 }

@@ -5,7 +5,7 @@ mod state;
 
 use super::error::LockError;
 use super::name::LockName;
-use super::pool::{MemoryPool, PoolSteps};
+use super::pool::PoolBackend;
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, WakeListener, check};
 use async_trait::async_trait;
 use evenkeel_link::Token;
@@ -31,7 +31,7 @@ struct Inner {
     clock: Clock,
     /// Counts releases of locks that had waiters.
     releases: watch::Sender<u64>,
-    pools: MemoryPool,
+    pools: PoolBackend,
     /// The number of stripes of each striped lock.
     stripes: Mutex<HashMap<LockName, u32>>,
 }
@@ -50,7 +50,7 @@ impl MemoryLock {
     /// An empty backend. Its server time is the clock's wall clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        let (releases, pools) = (watch::Sender::new(0), MemoryPool::new(clock.clone()));
+        let (releases, pools) = (watch::Sender::new(0), PoolBackend::memory(clock.clone()));
         Self(Arc::new(Inner { locks: Mutex::default(), clock, releases, pools, stripes: Mutex::default() }))
     }
 
@@ -182,8 +182,8 @@ impl LockSteps for MemoryLock {
         true
     }
 
-    fn pools(&self) -> Option<Arc<dyn PoolSteps>> {
-        Some(Arc::new(self.0.pools.clone()))
+    fn pools(&self) -> Option<PoolBackend> {
+        Some(self.0.pools.clone())
     }
 
     async fn stripes(&self, name: &LockName, stripes: u32) -> Result<u32, LockError> {

@@ -16,21 +16,20 @@ pub use enqueue::*;
 pub use look::*;
 pub use operate::*;
 
-use prelude::*;
 use std::fmt;
 use std::sync::Arc;
 
 /// What the files of most steps use.
 mod prelude {
-    pub(super) use crate::args::Args;
     pub(super) use crate::queue::check::{self, Checked};
     pub(super) use crate::queue::error::QueueError;
     pub(super) use crate::queue::job::JobId;
-    pub(super) use crate::queue::redis::{Call, RedisQueue, scripts};
+    pub(super) use crate::queue::scripts;
     pub(super) use crate::queue::shard::ShardState;
-    pub(super) use crate::queue::steps::{Shard, State, Step};
+    pub(super) use crate::queue::steps::{Shard, State};
     pub(super) use crate::queue::wire::{self, Replied};
-    pub(super) use crate::reply::{array, bulk, integer, unsigned};
+    pub(super) use crate::step::reply::{array, bulk, integer, unsigned};
+    pub(super) use crate::step::{Args, Call, Redis, Step};
     pub(super) use evenkeel_link::support::guard;
     pub(super) use redis::Value;
 }
@@ -47,40 +46,6 @@ pub const MARKERS_MAX: u64 = 8;
 pub const WORKER_SILENT_MS: u64 = 600_000;
 /// A worker with a call within this time is counted. Heartbeats are at least three times as frequent.
 pub const WORKER_COUNTED_MS: u64 = 60_000;
-
-/// One step of the queue protocol, with its arguments.
-pub trait Step: Send + Sync {
-    /// What it returns.
-    type Reply: Send;
-
-    /// Checks its limits, before anything is sent or changed.
-    ///
-    /// # Errors
-    /// [`QueueError::TooMany`], [`QueueError::Invalid`].
-    fn check(&self) -> Result<(), QueueError> {
-        Ok(())
-    }
-
-    /// The call of Redis.
-    fn call(&self, shard: &Shard) -> Call;
-
-    /// Decodes the reply to that call.
-    ///
-    /// # Errors
-    /// [`QueueError::Link`]: it is not a reply of the step.
-    fn reply(&self, value: Value) -> Result<Self::Reply, QueueError>;
-
-    /// What the step does in the model, at the server time `now`.
-    ///
-    /// # Errors
-    /// As the script.
-    fn apply(&self, state: &mut ShardState, now: u64) -> Result<Self::Reply, QueueError>;
-
-    /// Sends it to Redis: in one call, unless the step has its own way.
-    fn send(&self, redis: &RedisQueue, shard: &Shard) -> impl Future<Output = Result<Self::Reply, QueueError>> + Send {
-        async { self.reply(redis.call(shard, self.call(shard)).await?) }
-    }
-}
 
 /// One shard of a topic: the prefix and hash tag of all its keys.
 #[derive(Clone, PartialEq, Eq, Hash)]

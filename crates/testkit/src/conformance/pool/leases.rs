@@ -3,11 +3,11 @@
 use super::rig::{Rig, owner, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
-use evenkeel_protocol::lock::pool::steps::{PermitRequest, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::PermitRequest;
 use evenkeel_protocol::lock::steps::{Released, Renewed};
 
 /// A lease counts from its last renewal.
-pub async fn shared_lease_counts_from_its_renewal<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn shared_lease_counts_from_its_renewal(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     for _ in 0..3 {
         rig.time.advance(LEASE_MS - 1).await?;
@@ -19,7 +19,7 @@ pub async fn shared_lease_counts_from_its_renewal<P: PoolSteps>(rig: &Rig<P>) ->
 }
 
 /// (L2: a lease kept in a sorted set) A late renewal of a reader restored its expired lease, next to a writer.
-pub async fn shared_renewal_requires_a_holder<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn shared_renewal_requires_a_holder(rig: &Rig) -> Result<()> {
     assert_eq!(rig.renew(1).await?, Renewed::Lost);
     rig.enter(&reader(1)).await?;
     rig.time.advance(LEASE_MS).await?;
@@ -38,7 +38,7 @@ pub async fn shared_renewal_requires_a_holder<P: PoolSteps>(rig: &Rig<P>) -> Res
 }
 
 /// (L7) A leaked guard was renewed forever.
-pub async fn shared_lease_ends_at_max_hold<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn shared_lease_ends_at_max_hold(rig: &Rig) -> Result<()> {
     rig.enter(&PermitRequest { hold_ms_max: Some(40_000), ..reader(1) }).await?;
     rig.enter(&PermitRequest { hold_ms_max: Some(5_000), ..reader(2) }).await?;
     assert_eq!(rig.renew(2).await?, Renewed::Held { lease_left_ms: 5_000 });
@@ -52,7 +52,7 @@ pub async fn shared_lease_ends_at_max_hold<P: PoolSteps>(rig: &Rig<P>) -> Result
 }
 
 /// A server clock that was set back by an hour would keep dead readers for an hour.
-pub async fn clock_set_back_does_not_extend_a_pool_lease<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn clock_set_back_does_not_extend_a_pool_lease(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.time.set_back(3_600_000).await?;
     assert_eq!(rig.shut_for(&writer(2)).await?, LEASE_MS);
@@ -62,7 +62,7 @@ pub async fn clock_set_back_does_not_extend_a_pool_lease<P: PoolSteps>(rig: &Rig
 }
 
 /// A holder whose lease has expired has nothing to release, and the reply says so.
-pub async fn release_of_an_expired_lease_finds_nothing<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn release_of_an_expired_lease_finds_nothing(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.enter(&reader(2)).await?;
     rig.time.advance(LEASE_MS).await?;

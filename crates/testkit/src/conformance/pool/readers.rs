@@ -3,11 +3,11 @@
 use super::rig::{Rig, owner, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
-use evenkeel_protocol::lock::pool::steps::{PermitReply, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{PermitReply, Release};
 use evenkeel_protocol::lock::steps::Released;
 
 /// Readers do not wait for each other; a writer waits for all of them.
-pub async fn readers_share_and_a_writer_is_exclusive<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn readers_share_and_a_writer_is_exclusive(rig: &Rig) -> Result<()> {
     for number in 1..=3 {
         rig.enter(&reader(number)).await?;
         rig.time.advance(1_000).await?;
@@ -23,7 +23,7 @@ pub async fn readers_share_and_a_writer_is_exclusive<P: PoolSteps>(rig: &Rig<P>)
 }
 
 /// A writer excludes readers and other writers.
-pub async fn writer_excludes_readers<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn writer_excludes_readers(rig: &Rig) -> Result<()> {
     rig.enter(&writer(1)).await?;
     assert_eq!(rig.shut_for(&reader(2)).await?, LEASE_MS);
     assert_eq!(rig.shut_for(&writer(3)).await?, LEASE_MS);
@@ -34,7 +34,7 @@ pub async fn writer_excludes_readers<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
 }
 
 /// (Counters without leases) A dead reader was counted forever, and no writer ever entered.
-pub async fn dead_reader_is_removed_after_its_lease<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn dead_reader_is_removed_after_its_lease(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.time.advance(LEASE_MS - 1).await?;
     assert_eq!(rig.shut_for(&writer(2)).await?, 1);
@@ -46,7 +46,7 @@ pub async fn dead_reader_is_removed_after_its_lease<P: PoolSteps>(rig: &Rig<P>) 
 }
 
 /// (One time to live for the whole lock) A reader that renewed kept the dead ones alive with it.
-pub async fn each_reader_has_its_own_lease<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn each_reader_has_its_own_lease(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.enter(&reader(2)).await?;
     rig.time.advance(LEASE_MS - 1).await?;
@@ -59,14 +59,14 @@ pub async fn each_reader_has_its_own_lease<P: PoolSteps>(rig: &Rig<P>) -> Result
 }
 
 /// (L6) The reply was lost: the caller asks again, and must neither count twice nor wait for itself.
-pub async fn repeated_acquire_returns_the_same_result<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn repeated_acquire_returns_the_same_result(rig: &Rig) -> Result<()> {
     for ask in [reader(1), writer(2)] {
         let (fence, signer) = rig.enter(&ask).await?;
         rig.time.advance(500).await?;
-        let again = rig.pools.acquire(&rig.shelf, &ask).await?;
+        let again = rig.pools.run(&rig.shelf, &ask).await?;
         assert_eq!(again, PermitReply::Granted { lease_left_ms: LEASE_MS - 500, fence, signer });
         assert_eq!(rig.readers().await?.len(), 1);
-        rig.pools.release(&rig.shelf, ask.owner).await?;
+        rig.pools.run(&rig.shelf, &Release { owner: ask.owner }).await?;
     }
     Ok(())
 }

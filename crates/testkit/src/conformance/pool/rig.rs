@@ -9,17 +9,17 @@ use evenkeel::Token;
 use evenkeel::link::Link;
 use evenkeel::lock::{Fence, LockName};
 use evenkeel::testing::TestClock;
-use evenkeel_protocol::lock::pool::steps::{Kind, PERMITS_MAX, PermitReply, PermitRequest, Pool, PoolSteps};
-use evenkeel_protocol::lock::pool::{MemoryPool, RedisPool};
+use evenkeel_protocol::lock::pool::steps::{Inspect, Kind, PERMITS_MAX, PermitReply, PermitRequest, Release, Renew};
+use evenkeel_protocol::lock::pool::{Pool, PoolBackend};
 use evenkeel_protocol::lock::steps::{Released, Renewed};
 
 /// Permits of the suite's semaphore.
 pub const PERMITS: u32 = 3;
 
 /// Pools, and the clock of their server.
-pub struct Rig<P> {
-    /// The steps under test.
-    pub pools: P,
+pub struct Rig {
+    /// What runs the steps.
+    pub pools: PoolBackend,
     /// The clock they go by.
     pub time: ServerTime,
     /// The read/write lock of the suite.
@@ -76,16 +76,14 @@ pub fn polling(ask: PermitRequest) -> PermitRequest {
     PermitRequest { polls: true, ..waiting(ask) }
 }
 
-impl Rig<MemoryPool> {
+impl Rig {
     /// The model.
     pub async fn memory() -> Result<Self> {
         let clock = TestClock::default();
-        let pools = MemoryPool::new(clock.clock());
+        let pools = PoolBackend::memory(clock.clock());
         Self::of(pools, ServerTime::Model(clock), None)
     }
-}
 
-impl Rig<RedisPool> {
     /// The scripts, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
         let (link, redis) = shared_link().await?;
@@ -97,22 +95,26 @@ impl Rig<RedisPool> {
     /// The scripts over this link, under its prefix.
     pub async fn over(link: Link) -> Result<Self> {
         let time = ServerTime::of_scripts(&link, link.prefix()).await?;
-        Self::of(RedisPool::new(link), time, None)
+        Self::of(PoolBackend::redis(link), time, None)
     }
-}
 
-impl<P> Rig<P> {
-    fn of(pools: P, time: ServerTime, redis: Option<SharedRedis>) -> Result<Self> {
-        let shelf = Pool { kind: Kind::ReadWrite, name: LockName::new("shelf")? };
-        let desks = Pool { kind: Kind::Semaphore, name: LockName::new("desks}%")? };
+    fn of(pools: PoolBackend, time: ServerTime, redis: Option<SharedRedis>) -> Result<Self> {
+        let shelf = pools.pool(Kind::ReadWrite, LockName::new("shelf")?);
+        let desks = pools.pool(Kind::Semaphore, LockName::new("desks}%")?);
         Ok(Self { pools, time, shelf, desks, _redis: redis })
     }
-}
 
-impl<P: PoolSteps> Rig<P> {
+    /// The pool of this kind.
+    pub(super) fn of_kind(&self, kind: Kind) -> &Pool {
+        match kind {
+            Kind::ReadWrite => &self.shelf,
+            Kind::Semaphore => &self.desks,
+        }
+    }
+
     /// Acquires the read/write lock, which must be free; returns its fence and the signer.
     pub async fn enter(&self, ask: &PermitRequest) -> Result<(Fence, Token)> {
-        match self.pools.acquire(&self.shelf, ask).await? {
+        match self.pools.run(&self.shelf, ask).await? {
             PermitReply::Granted { fence, signer, .. } => Ok((fence, signer)),
             other => bail!("{other:?}"),
         }
@@ -120,12 +122,12 @@ impl<P: PoolSteps> Rig<P> {
 
     /// For how long the read/write lock is taken; it must be.
     pub async fn shut_for(&self, ask: &PermitRequest) -> Result<u64> {
-        taken(self.pools.acquire(&self.shelf, ask).await?)
+        taken(self.pools.run(&self.shelf, ask).await?)
     }
 
     /// Acquires permits of the semaphore, which must be free; returns the rest of the lease.
     pub async fn sit(&self, ask: &PermitRequest) -> Result<u64> {
-        match self.pools.acquire(&self.desks, ask).await? {
+        match self.pools.run(&self.desks, ask).await? {
             PermitReply::Granted { lease_left_ms, .. } => Ok(lease_left_ms),
             other => bail!("{other:?}"),
         }
@@ -133,27 +135,27 @@ impl<P: PoolSteps> Rig<P> {
 
     /// For how long there are not enough permits; there must not be.
     pub async fn full_for(&self, ask: &PermitRequest) -> Result<u64> {
-        taken(self.pools.acquire(&self.desks, ask).await?)
+        taken(self.pools.run(&self.desks, ask).await?)
     }
 
     /// Renews a lease of the read/write lock.
     pub async fn renew(&self, number: u8) -> Result<Renewed> {
-        Ok(self.pools.renew(&self.shelf, owner(number), LEASE_MS).await?)
+        Ok(self.pools.run(&self.shelf, &Renew { owner: owner(number), lease_ms: LEASE_MS }).await?)
     }
 
     /// Releases the read/write lock.
     pub async fn leave(&self, number: u8) -> Result<Released> {
-        Ok(self.pools.release(&self.shelf, owner(number)).await?)
+        Ok(self.pools.run(&self.shelf, &Release { owner: owner(number) }).await?)
     }
 
     /// Releases permits.
     pub async fn stand_up(&self, number: u8) -> Result<Released> {
-        Ok(self.pools.release(&self.desks, owner(number)).await?)
+        Ok(self.pools.run(&self.desks, &Release { owner: owner(number) }).await?)
     }
 
     /// The owners of the read/write lock.
     pub async fn readers(&self) -> Result<Vec<Token>> {
-        let found = self.pools.inspect(&self.shelf).await?;
+        let found = self.pools.run(&self.shelf, &Inspect).await?;
         Ok(found.map_or_else(Vec::new, |state| state.holders.iter().map(|holder| holder.owner).collect()))
     }
 }

@@ -2,11 +2,14 @@
 
 use super::rig::{Rig, owner};
 use crate::conformance::differential::{Differential, same};
+use crate::conformance::step;
 use anyhow::{Result, ensure};
 use bytes::Bytes;
 use evenkeel::lock::Fence;
-use evenkeel_protocol::lock::pool::steps::{Kind, PERMITS_MAX, PermitRequest, Pool, PoolSteps};
-use evenkeel_protocol::lock::pool::{MemoryPool, RedisPool};
+use evenkeel_protocol::lock::pool::Pool;
+use evenkeel_protocol::lock::pool::steps::{
+    BreakHolds, Inspect, Kind, PERMITS_MAX, PermitRequest, Raise, Release, Renew, Resize,
+};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -16,41 +19,30 @@ const SEATS: u32 = 4;
 
 /// The model and the scripts of a read/write lock and a semaphore.
 pub struct Pools {
-    model: Rig<MemoryPool>,
-    redis: Rig<RedisPool>,
+    model: Rig,
+    redis: Rig,
     fence: Fence,
     random: StdRng,
 }
 
-/// A call for one of the pools.
+/// A step of a pool, or an event.
+type Move = step::Move<Pool>;
+
+/// A move for one of the pools.
 #[derive(Clone, Debug)]
 pub struct Step {
     kind: Kind,
-    call: Call,
-}
-
-/// One call, or an event that happens to both.
-#[derive(Clone, Debug)]
-enum Call {
-    Advance(u64),
-    SetBack(u64),
-    Acquire(PermitRequest),
-    Renew(u8, u64),
-    Release(u8),
-    Raise(u8, Fence, Fence),
-    Inspect,
-    Break(Option<u8>),
-    Resize(u32),
+    call: Move,
 }
 
 impl Differential for Pools {
     type Step = Step;
 
     const REPLIES: &'static [&'static str] = &[
-        "Acquire Granted",
-        "Acquire Taken",
-        "Acquire Queued",
-        "Acquire Differs",
+        "PermitRequest Granted",
+        "PermitRequest Taken",
+        "PermitRequest Queued",
+        "PermitRequest Differs",
         "Renew Renewed",
         "Renew Held",
         "Renew Lost",
@@ -59,8 +51,8 @@ impl Differential for Pools {
         "Raise Some",
         "Raise None",
         "Inspect Some",
-        "Break some",
-        "Break none",
+        "BreakHolds some",
+        "BreakHolds none",
     ];
 
     async fn open(seed: u64) -> Result<Self> {
@@ -70,14 +62,13 @@ impl Differential for Pools {
 
     fn draw(&mut self) -> Step {
         let pool = if self.random.random_bool(0.5) { &self.model.shelf } else { &self.model.desks };
-        Step { kind: pool.kind, call: next(pool.kind, self.fence, &mut self.random) }
+        Step { kind: pool.kind(), call: next(pool.kind(), self.fence, &mut self.random) }
     }
 
     async fn play(&mut self, Step { kind, call }: &Step) -> Result<String> {
         let (model, redis) = (&self.model, &self.redis);
-        let pool = if *kind == model.shelf.kind { &model.shelf } else { &model.desks };
-        let reply = same(call, &make(model, pool, call).await?, &make(redis, pool, call).await?)?;
-        check(model, pool, &mut self.fence).await?;
+        let reply = same(call, &make(model, *kind, call).await?, &make(redis, *kind, call).await?)?;
+        check(model, model.of_kind(*kind), &mut self.fence).await?;
         Ok(reply)
     }
 
@@ -95,43 +86,34 @@ impl Differential for Pools {
     }
 }
 
-async fn make<P: PoolSteps>(rig: &Rig<P>, pool: &Pool, call: &Call) -> Result<String> {
-    let pools = &rig.pools;
-    Ok(match call {
-        Call::Advance(ms) => format!("{:?}", rig.time.advance(*ms).await.map(|()| rig.time.now())?),
-        Call::SetBack(ms) => format!("{:?}", rig.time.set_back(*ms).await.map(|()| rig.time.now())?),
-        Call::Acquire(ask) => format!("{:?}", pools.acquire(pool, ask).await?),
-        Call::Renew(number, ms) => format!("{:?}", pools.renew(pool, owner(*number), *ms).await?),
-        Call::Release(number) => format!("{:?}", pools.release(pool, owner(*number)).await?),
-        Call::Raise(number, mine, seen) => format!("{:?}", pools.raise(pool, owner(*number), *mine, *seen).await?),
-        Call::Inspect => format!("{:?}", pools.inspect(pool).await?),
-        Call::Break(number) => {
-            let broken = pools.break_holds(pool, number.map(owner)).await?;
-            format!("{} {broken:?}", if broken.is_empty() { "none" } else { "some" })
-        }
-        Call::Resize(permits) => format!("{:?}", pools.resize(pool, *permits).await?),
+async fn make(rig: &Rig, kind: Kind, call: &Move) -> Result<String> {
+    let reply = call.make(&rig.time, &rig.pools, rig.of_kind(kind)).await?;
+    Ok(match call.played::<BreakHolds>(&reply) {
+        Some((_, broken)) => format!("{} {broken:?}", if broken.is_empty() { "none" } else { "some" }),
+        None => reply.text,
     })
 }
 
 /// A call worth making.
-fn next(kind: Kind, fence: Fence, random: &mut StdRng) -> Call {
+fn next(kind: Kind, fence: Fence, random: &mut StdRng) -> Move {
     let number = random.random_range(1..=OWNERS);
+    let owner = owner(number);
     let near = Fence(fence.0.saturating_sub(1) + random.random_range(0..4));
     match random.random_range(0..1_000) {
-        0..=119 => Call::Advance(random.random_range(1..40)),
-        120..=199 => Call::Advance(random.random_range(500..3_000)),
-        200..=229 => Call::Advance(random.random_range(5_000..40_000)),
-        230..=239 => Call::SetBack(random.random_range(1..60_000)),
-        240..=619 => Call::Acquire(ask(kind, number, near, random)),
-        620..=729 => Call::Renew(number, random.random_range(10_000..30_000)),
-        730..=869 => Call::Release(number),
+        0..=119 => Move::Advance(random.random_range(1..40)),
+        120..=199 => Move::Advance(random.random_range(500..3_000)),
+        200..=229 => Move::Advance(random.random_range(5_000..40_000)),
+        230..=239 => Move::SetBack(random.random_range(1..60_000)),
+        240..=619 => Move::step(ask(kind, number, near, random)),
+        620..=729 => Move::step(Renew { owner, lease_ms: random.random_range(10_000..30_000) }),
+        730..=869 => Move::step(Release { owner }),
         870..=899 if kind == Kind::ReadWrite => {
-            Call::Raise(number, Fence(near.0.saturating_sub(random.random_range(0..2))), near)
+            Move::step(Raise { owner, mine: Fence(near.0.saturating_sub(random.random_range(0..2))), seen: near })
         }
-        980..=989 => Call::Break(random.random_bool(0.8).then_some(number)),
-        990 if kind == Kind::Semaphore => Call::Resize(SEATS),
-        991 if kind == Kind::Semaphore => Call::Resize(SEATS - 1),
-        _ => Call::Inspect,
+        980..=989 => Move::step(BreakHolds(random.random_bool(0.8).then_some(owner))),
+        990 if kind == Kind::Semaphore => Move::step(Resize(SEATS)),
+        991 if kind == Kind::Semaphore => Move::step(Resize(SEATS - 1)),
+        _ => Move::step(Inspect),
     }
 }
 
@@ -159,13 +141,13 @@ fn ask(kind: Kind, number: u8, near: Fence, random: &mut StdRng) -> PermitReques
 
 /// The invariants after every call: no more permits are held than exist, a writer holds alone, fences never fall. They are checked on one of
 /// the two: they have agreed.
-async fn check<P: PoolSteps>(rig: &Rig<P>, pool: &Pool, fence: &mut Fence) -> Result<()> {
-    let Some(state) = rig.pools.inspect(pool).await? else { return Ok(()) };
+async fn check(rig: &Rig, pool: &Pool, fence: &mut Fence) -> Result<()> {
+    let Some(state) = rig.pools.run(pool, &Inspect).await? else { return Ok(()) };
     let held: u32 = state.holders.iter().map(|holder| holder.permits).sum();
     // After a decrease the holders keep their permits.
-    let most = if pool.kind == Kind::Semaphore { SEATS } else { state.permits_in_all };
+    let most = if pool.kind() == Kind::Semaphore { SEATS } else { state.permits_in_all };
     ensure!(held <= most, "{held} of {most} are held: {state:?}");
-    if pool.kind == Kind::ReadWrite {
+    if pool.kind() == Kind::ReadWrite {
         ensure!(state.fence >= *fence, "the fence fell from {fence} to {}", state.fence);
         *fence = state.fence;
     }

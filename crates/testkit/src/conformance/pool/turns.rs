@@ -3,12 +3,12 @@
 use super::rig::{Rig, owner, permits, polling, reader, waiting, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::{Context, Result};
-use evenkeel_protocol::lock::pool::steps::{PermitReply, PermitRequest, PoolSteps, TURN_MS, WAITING_MS, WATCH_MS};
+use evenkeel_protocol::lock::pool::steps::{Inspect, PermitReply, PermitRequest, TURN_MS, WAITING_MS, WATCH_MS};
 use evenkeel_protocol::lock::steps::{Call, Released};
 use std::time::Duration;
 
 /// Overlapping readers starved a writer.
-pub async fn waiting_writer_blocks_later_readers<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn waiting_writer_blocks_later_readers(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     assert_eq!(rig.shut_for(&waiting(writer(2))).await?, LEASE_MS);
     assert_eq!(rig.shut_for(&reader(3)).await?, WAITING_MS, "there is room, but not for later callers");
@@ -21,13 +21,13 @@ pub async fn waiting_writer_blocks_later_readers<P: PoolSteps>(rig: &Rig<P>) -> 
 }
 
 /// A writer that waited for one long reader would keep all others out for as long.
-pub async fn waiting_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn waiting_writer_lets_readers_pass_after_its_turn(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     let mut passed = Vec::new();
     for second in 0..40_u8 {
         rig.renew(1).await?;
         rig.shut_for(&waiting(writer(2))).await?;
-        let asked = rig.pools.acquire(&rig.shelf, &reader(100 + second)).await?;
+        let asked = rig.pools.run(&rig.shelf, &reader(100 + second)).await?;
         if matches!(asked, PermitReply::Granted { .. }) {
             passed.push(second);
             rig.leave(100 + second).await?;
@@ -43,7 +43,7 @@ pub async fn waiting_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(rig: 
 }
 
 /// A small request overtook an earlier request for many permits.
-pub async fn permits_are_granted_in_request_order<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn permits_are_granted_in_request_order(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 2)).await?;
     rig.full_for(&waiting(permits(2, 3))).await?;
     rig.time.advance(1).await?;
@@ -57,7 +57,7 @@ pub async fn permits_are_granted_in_request_order<P: PoolSteps>(rig: &Rig<P>) ->
 }
 
 /// The first waiter to wake gets a permit, as long as there is enough for earlier ones.
-pub async fn permits_are_reserved_for_earlier_waiters<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn permits_are_reserved_for_earlier_waiters(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 3)).await?;
     for number in 2..=5 {
         rig.full_for(&waiting(permits(number, 1))).await?;
@@ -74,7 +74,7 @@ pub async fn permits_are_reserved_for_earlier_waiters<P: PoolSteps>(rig: &Rig<P>
 }
 
 /// A waiter that gives up leaves the queue, so that later waiters are not blocked.
-pub async fn waiter_that_leaves_does_not_block_others<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn waiter_that_leaves_does_not_block_others(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.shut_for(&waiting(writer(2))).await?;
     rig.shut_for(&reader(3)).await?;
@@ -84,21 +84,21 @@ pub async fn waiter_that_leaves_does_not_block_others<P: PoolSteps>(rig: &Rig<P>
 }
 
 /// A process that died while it waited keeps its place for two seconds.
-pub async fn silent_waiter_loses_its_place<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn silent_waiter_loses_its_place(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.shut_for(&waiting(writer(2))).await?;
     rig.time.advance(WAITING_MS - 1).await?;
     assert_eq!(rig.shut_for(&reader(3)).await?, 1);
-    assert_eq!(rig.pools.inspect(&rig.shelf).await?.map(|state| state.waiting), Some(1));
+    assert_eq!(rig.pools.run(&rig.shelf, &Inspect).await?.map(|state| state.waiting), Some(1));
     rig.time.advance(1).await?;
-    assert_eq!(rig.pools.inspect(&rig.shelf).await?.map(|state| state.waiting), Some(0));
+    assert_eq!(rig.pools.run(&rig.shelf, &Inspect).await?.map(|state| state.waiting), Some(0));
     rig.enter(&reader(3)).await?;
     assert_eq!(rig.leave(1).await?, Released::Released { others_waiting: 0 });
     Ok(())
 }
 
 /// Asking again keeps the place; it does not begin at the end.
-pub async fn repeated_request_keeps_its_place_in_the_queue<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn repeated_request_keeps_its_place_in_the_queue(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 3)).await?;
     rig.full_for(&waiting(permits(2, 3))).await?;
     for _ in 0..4 {
@@ -113,7 +113,7 @@ pub async fn repeated_request_keeps_its_place_in_the_queue<P: PoolSteps>(rig: &R
 }
 
 /// A process has one place at a time, so its second task takes a place after a task of another process that asked later.
-pub async fn local_waiter_is_served_by_the_time_it_asked<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn local_waiter_is_served_by_the_time_it_asked(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 3)).await?;
     rig.time.advance(10).await?;
     rig.full_for(&waiting(permits(2, 3))).await?;
@@ -126,9 +126,9 @@ pub async fn local_waiter_is_served_by_the_time_it_asked<P: PoolSteps>(rig: &Rig
 }
 
 /// 400 waiters polled once a second, and each poll read the places of all: a `PING` took 769 ms.
-pub async fn poll_keeps_the_place_until_a_watch_is_due<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn poll_keeps_the_place_until_a_watch_is_due(rig: &Rig) -> Result<()> {
     let queued = async |number: u8| -> Result<()> {
-        let reply = rig.pools.acquire(&rig.desks, &polling(permits(number, 3))).await?;
+        let reply = rig.pools.run(&rig.desks, &polling(permits(number, 3))).await?;
         anyhow::ensure!(reply == PermitReply::Queued, "{reply:?}");
         Ok(())
     };
@@ -154,7 +154,7 @@ pub async fn poll_keeps_the_place_until_a_watch_is_due<P: PoolSteps>(rig: &Rig<P
 }
 
 /// The waiter that finds an expired lease is not the one whose turn it is.
-pub async fn watch_notifies_the_waiter_with_room<P: PoolSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn watch_notifies_the_waiter_with_room(rig: &Rig) -> Result<()> {
     rig.sit(&PermitRequest { lease_ms: 1_500, ..permits(1, 3) }).await?;
     for number in [2, 3] {
         rig.full_for(&waiting(permits(number, 3))).await?;

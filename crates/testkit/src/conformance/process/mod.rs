@@ -8,7 +8,7 @@ pub use rig::Rig;
 
 use anyhow::Result;
 use evenkeel_protocol::process::steps::{
-    ALIVE_MS, LISTED_MAX, PROCESSES_MAX, ProcessSteps, REPORT_BYTES_MAX, REPORT_TTL_MS, SEEN_TTL_MS,
+    ALIVE_MS, LISTED_MAX, PROCESSES_MAX, REPORT_BYTES_MAX, REPORT_TTL_MS, SEEN_TTL_MS,
 };
 
 /// Makes a test of every function of the suite: `process_suite!(rig)`, where `rig` is an async function that answers
@@ -32,7 +32,7 @@ macro_rules! process_suite {
 }
 
 /// A second report of a process replaces its first.
-pub async fn latest_report_of_each_process_is_listed_first<P: ProcessSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn latest_report_of_each_process_is_listed_first(rig: &Rig) -> Result<()> {
     assert_eq!(rig.list().await?.processes, []);
     rig.report("a.1.x", 1).await?;
     rig.time.advance(5).await?;
@@ -52,7 +52,7 @@ pub async fn latest_report_of_each_process_is_listed_first<P: ProcessSteps>(rig:
 }
 
 /// A process that was killed is shown with the time of its last report for an hour.
-pub async fn report_expires_before_the_time_of_it<P: ProcessSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn report_expires_before_the_time_of_it(rig: &Rig) -> Result<()> {
     rig.report("a.1.x", 1).await?;
     rig.time.advance(ALIVE_MS).await?;
     let listed = rig.list().await?;
@@ -70,17 +70,17 @@ pub async fn report_expires_before_the_time_of_it<P: ProcessSteps>(rig: &Rig<P>)
 }
 
 /// A program that was stopped is not shown as one that was killed.
-pub async fn process_that_leaves_is_not_listed<P: ProcessSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn process_that_leaves_is_not_listed(rig: &Rig) -> Result<()> {
     rig.report("a.1.x", 1).await?;
     rig.report("b.2.x", 2).await?;
-    rig.processes.leave("a.1.x").await?;
-    rig.processes.leave("c.3.x").await?;
+    rig.leave("a.1.x").await?;
+    rig.leave("c.3.x").await?;
     assert_eq!(rig.ids().await?, ["b.2.x"]);
     Ok(())
 }
 
 /// A process that restarts in a loop leaves a thousand names, not a million.
-pub async fn list_is_bounded<P: ProcessSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn list_is_bounded(rig: &Rig) -> Result<()> {
     for pid in 0..10 {
         rig.report(&format!("old.{pid}.x"), pid).await?;
     }
@@ -99,14 +99,14 @@ pub async fn list_is_bounded<P: ProcessSteps>(rig: &Rig<P>) -> Result<()> {
 }
 
 /// Another program, or a damaged one, stores something else: the other processes are listed.
-pub async fn text_that_is_no_report_is_ignored<P: ProcessSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn text_that_is_no_report_is_ignored(rig: &Rig) -> Result<()> {
     let deep = "[".repeat(5_000);
     let large = format!(r#"{{"host": "{}"}}"#, "a".repeat(REPORT_BYTES_MAX));
     for (at, text) in ["", "not JSON", "[]", r#"{"pid": -1}"#, &deep, &large].into_iter().enumerate() {
-        rig.processes.report(&format!("a.{at}.x"), text).await?;
+        rig.store(&format!("a.{at}.x"), text).await?;
     }
-    rig.processes.report("a name with spaces", "{}").await?;
-    rig.processes.report(&"a".repeat(129), "{}").await?;
+    rig.store("a name with spaces", "{}").await?;
+    rig.store(&"a".repeat(129), "{}").await?;
     rig.report("b.1.x", 1).await?;
     let listed = rig.list().await?;
     assert_eq!((listed.processes.len(), listed.ignored), (1, 8), "{listed:?}");
@@ -114,7 +114,7 @@ pub async fn text_that_is_no_report_is_ignored<P: ProcessSteps>(rig: &Rig<P>) ->
 }
 
 /// Times that the server's clock has not reached are forgotten, and every living process reports again.
-pub async fn report_after_the_clock_was_set_back_is_listed<P: ProcessSteps>(rig: &Rig<P>) -> Result<()> {
+pub async fn report_after_the_clock_was_set_back_is_listed(rig: &Rig) -> Result<()> {
     rig.report("a.1.x", 1).await?;
     rig.report("b.2.x", 2).await?;
     rig.time.set_back(60_000).await?;

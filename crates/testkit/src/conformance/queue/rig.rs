@@ -11,9 +11,10 @@ use evenkeel::testing::TestClock;
 use evenkeel_protocol::queue::job::{Job, JobId, JobSpec};
 use evenkeel_protocol::queue::steps::{
     Claimed, Delivered, Enqueue, Enqueued, Found, Heartbeat, NewJob, Next, Outcome, PopMarker, Receipt, Report, Rescue,
-    Rescued, Room, SettleAndClaim, Settled, Shard, State, Step, Verdict, When, Worker,
+    Rescued, Room, SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
 };
 use evenkeel_protocol::queue::{QueueBackend, QueueError};
+use evenkeel_protocol::step::Step;
 
 /// The lease all tests use unless they say otherwise.
 const LEASE_MS: u64 = 30_000;
@@ -67,7 +68,7 @@ impl Rig {
     ///
     /// # Errors
     /// As [`QueueBackend::run`].
-    pub async fn run<S: Step>(&self, step: &S) -> Result<S::Reply, QueueError> {
+    pub async fn run<S: Step<Shard>>(&self, step: &S) -> Result<S::Reply, QueueError> {
         self.queue.run(&self.shard, step).await
     }
 }

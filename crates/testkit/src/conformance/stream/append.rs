@@ -5,21 +5,21 @@ use anyhow::Result;
 use bytes::Bytes;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::steps::{
-    Append, Appended, GroupSpec, KEY_BYTES_MAX, Mode, NewEntry, Opened, Position, RECORD_BYTES_MAX, Sequenced,
-    StreamSteps,
+    Append, Appended, GroupSpec, KEY_BYTES_MAX, Mode, NewEntry, Open, Opened, Position, RECORD_BYTES_MAX, ReadLog,
+    Sequenced,
 };
 
 fn numbered(sequence: u64, previous: u64) -> NewEntry {
     NewEntry { sequenced: Some(Sequenced { producer: consumer(9), sequence, previous }), ..entry("order/1", "record") }
 }
 
-async fn one<S: StreamSteps>(rig: &Rig<S>, entry: NewEntry) -> Result<Option<Appended>> {
-    let replies = rig.streams.append(&rig.partition, &appending(vec![entry])).await?;
+async fn one(rig: &Rig, entry: NewEntry) -> Result<Option<Appended>> {
+    let replies = rig.run(&appending(vec![entry])).await?;
     Ok(replies.map(|replies| replies[0]))
 }
 
 /// A stream that Redis has lost must be recreated with its groups; an append that creates it hides the loss.
-pub async fn append_requires_an_open_partition<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn append_requires_an_open_partition(rig: &Rig) -> Result<()> {
     assert_eq!(one(rig, entry("order/1", "record")).await?, None);
     rig.open(Mode::Entry).await?;
     assert!(matches!(one(rig, entry("order/1", "record")).await?, Some(Appended::Appended(_))));
@@ -27,29 +27,29 @@ pub async fn append_requires_an_open_partition<S: StreamSteps>(rig: &Rig<S>) -> 
 }
 
 /// The reply was lost: the producer sends the same sequence again.
-pub async fn sequence_is_appended_once<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn sequence_is_appended_once(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let Some(Appended::Appended(id)) = one(rig, numbered(1, 0)).await? else { anyhow::bail!("not appended") };
     assert_eq!(one(rig, numbered(1, 0)).await?, Some(Appended::Duplicate(Some(id))));
     one(rig, numbered(2, 1)).await?;
     assert_eq!(one(rig, numbered(1, 0)).await?, Some(Appended::Duplicate(None)));
-    assert_eq!(rig.streams.entries(&rig.partition, EntryId::MIN, 10).await?.len(), 2);
+    assert_eq!(rig.run(&ReadLog { after: EntryId::MIN, limit: 10 }).await?.len(), 2);
     Ok(())
 }
 
 /// Two relays: the later append of a key arrives before the earlier one.
-pub async fn sequence_out_of_order_is_rejected<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn sequence_out_of_order_is_rejected(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     one(rig, numbered(1, 0)).await?;
     assert_eq!(one(rig, numbered(3, 2)).await?, Some(Appended::OutOfOrder { last: 1 }));
     let batch = appending(vec![numbered(2, 1), numbered(3, 2)]);
-    let replies = rig.streams.append(&rig.partition, &batch).await?.unwrap_or_default();
+    let replies = rig.run(&batch).await?.unwrap_or_default();
     assert!(replies.iter().all(|reply| matches!(reply, Appended::Appended(_))), "{replies:?}");
     Ok(())
 }
 
 /// The last sequence of a producer is stored for its window only.
-pub async fn producer_is_forgotten_after_its_window<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn producer_is_forgotten_after_its_window(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     one(rig, numbered(1, 0)).await?;
     rig.time.advance(3_600_000).await?;
@@ -62,17 +62,17 @@ pub async fn producer_is_forgotten_after_its_window<S: StreamSteps>(rig: &Rig<S>
 }
 
 /// Back-pressure instead of a Redis that runs out of memory.
-pub async fn append_above_the_limit_is_full<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn append_above_the_limit_is_full(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let entries = vec![entry("a", "1"), entry("b", "2"), entry("c", "3")];
     let call = Append { entries_max: Some(2), ..appending(entries) };
-    let replies = rig.streams.append(&rig.partition, &call).await?.unwrap_or_default();
+    let replies = rig.run(&call).await?.unwrap_or_default();
     assert!(matches!(replies[..], [Appended::Appended(_), Appended::Appended(_), Appended::Full]), "{replies:?}");
     Ok(())
 }
 
 /// Redis rejects ids below the last one; an append must not fail because the clock was set back.
-pub async fn ids_rise_when_the_clock_is_set_back<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn ids_rise_when_the_clock_is_set_back(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let first = rig.append(&["a", "b"]).await?;
     assert_eq!(first[1], first[0].next());
@@ -84,10 +84,10 @@ pub async fn ids_rise_when_the_clock_is_set_back<S: StreamSteps>(rig: &Rig<S>) -
 }
 
 /// After a failover to a server whose clock is behind, ids below the groups' positions would never be read.
-pub async fn new_ids_exceed_the_last_known_id<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn new_ids_exceed_the_last_known_id(rig: &Rig) -> Result<()> {
     let last = EntryId { ms: rig.time.now() + 3_600_000, sequence: 7 };
     let spec = GroupSpec { name: rig.group.clone(), position: Position::After(last), mode: Mode::Entry };
-    rig.streams.open(&rig.partition, &[spec], last).await?;
+    rig.run(&Open { groups: vec![spec], last }).await?;
     let appended = rig.append(&["a"]).await?;
     assert_eq!(appended, [last.next()]);
     let reader = rig.join(1).await?;
@@ -96,12 +96,12 @@ pub async fn new_ids_exceed_the_last_known_id<S: StreamSteps>(rig: &Rig<S>) -> R
 }
 
 /// Opening again keeps what is there, and never changes how a group is leased.
-pub async fn open_keeps_existing_groups<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn open_keeps_existing_groups(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let appended = rig.append(&["a"]).await?;
     let spec = GroupSpec { name: rig.group.clone(), position: Position::End, mode: Mode::Entry };
     let other = GroupSpec { mode: Mode::Partition, ..spec.clone() };
-    let opened = rig.streams.open(&rig.partition, &[spec, other], EntryId::MIN).await?;
+    let opened = rig.run(&Open { groups: vec![spec, other], last: EntryId::MIN }).await?;
     assert_eq!(opened, [Opened::Existed, Opened::Refused]);
     let reader = rig.join(1).await?;
     assert_eq!(super::rig::ids(&rig.read(reader, 10).await?), appended);
@@ -109,7 +109,7 @@ pub async fn open_keeps_existing_groups<S: StreamSteps>(rig: &Rig<S>) -> Result<
 }
 
 /// What cannot work is refused before anything is sent.
-pub async fn append_arguments_are_bounded<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn append_arguments_are_bounded(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let large = |bytes: usize| Bytes::from(vec![b'x'; bytes]);
     for wrong in [
@@ -121,7 +121,7 @@ pub async fn append_arguments_are_bounded<S: StreamSteps>(rig: &Rig<S>) -> Resul
         appending(vec![numbered(1 << 53, 0)]),
         Append { producer_window_ms: u64::MAX, ..appending(vec![entry("a", "1")]) },
     ] {
-        assert!(rig.streams.append(&rig.partition, &wrong).await.is_err());
+        assert!(rig.run(&wrong).await.is_err());
     }
     let largest = NewEntry { key: large(KEY_BYTES_MAX), record: large(RECORD_BYTES_MAX), sequenced: None };
     assert!(matches!(one(rig, largest).await?, Some(Appended::Appended(_))));

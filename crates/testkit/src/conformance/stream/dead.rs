@@ -5,25 +5,26 @@ use anyhow::{Context, Result};
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
 use evenkeel_protocol::stream::steps::{
-    DeadLetter, Mode, Outcome, Reader, Redriven, Reply, StreamSteps, Trimmed, Verdict,
+    DeadLetter, Discard, Join, Mode, Outcome, Read, ReadDead, ReadStats, Reader, Redrive, Redriven, Reply, Settle,
+    Trimmed, Verdict,
 };
 use evenkeel_protocol::stream::tries::NoteKind;
 
-async fn letters<S: StreamSteps>(rig: &Rig<S>) -> Result<Vec<DeadLetter>> {
-    Ok(rig.streams.dead(&rig.partition, &rig.group, EntryId::MIN, 100).await?)
+async fn letters(rig: &Rig) -> Result<Vec<DeadLetter>> {
+    Ok(rig.run(&ReadDead { group: rig.group.clone(), after: EntryId::MIN, limit: 100 }).await?)
 }
 
-async fn redrive<S: StreamSteps>(rig: &Rig<S>, letters: &[EntryId]) -> Result<Vec<Redriven>> {
-    let replies = rig.streams.redrive(&rig.partition, &rig.group, letters).await?;
+async fn redrive(rig: &Rig, letters: &[EntryId]) -> Result<Vec<Redriven>> {
+    let replies = rig.run(&Redrive { group: rig.group.clone(), letters: letters.to_vec() }).await?;
     replies.context("the partition is missing")
 }
 
-async fn discard<S: StreamSteps>(rig: &Rig<S>, reader: Option<Reader>, letter: EntryId) -> Result<bool> {
-    Ok(done(rig.streams.discard(&rig.partition, &rig.group, reader, &[letter]).await?)?[0])
+async fn discard(rig: &Rig, reader: Option<Reader>, letter: EntryId) -> Result<bool> {
+    Ok(done(rig.run(&Discard { group: rig.group.clone(), reader, letters: vec![letter] }).await?)?[0])
 }
 
 /// (S8, T4) Copy and acknowledgement are one step; a repeat adds no second copy.
-pub async fn dead_letter_exists_once_with_its_history<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn dead_letter_exists_once_with_its_history(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let appended = rig.append(&["a"]).await?;
     let reader = rig.join(1).await?;
@@ -42,7 +43,7 @@ pub async fn dead_letter_exists_once_with_its_history<S: StreamSteps>(rig: &Rig<
 }
 
 /// An ordinary append would reach every group.
-pub async fn redriven_letter_reaches_its_group_only<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn redriven_letter_reaches_its_group_only(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let other = GroupName::new("shipping")?;
     rig.open_group(&other, Mode::Entry).await?;
@@ -56,7 +57,7 @@ pub async fn redriven_letter_reaches_its_group_only<S: StreamSteps>(rig: &Rig<S>
     assert_eq!(letters(rig).await?, []);
     let again = rig.read(reader, 1).await?;
     assert_eq!((again[0].id, again[0].origin, again[0].count), (id, Some(appended[0]), 1));
-    let read = rig.streams.read(&rig.partition, &other, reader, 10, 1_000).await?;
+    let read = rig.run(&Read { group: other.clone(), reader, limit: 10, lease_ms: 1_000 }).await?;
     assert_eq!(ids(&done(read)?.entries), appended);
     // It dies again: the origin is that of the first entry.
     rig.settle(reader, delivery(&again[0]), dead(false)).await?;
@@ -65,7 +66,7 @@ pub async fn redriven_letter_reaches_its_group_only<S: StreamSteps>(rig: &Rig<S>
 }
 
 /// A letter of a sequence that is sent back to the end of the log would be overtaken.
-pub async fn letter_of_a_parked_key_is_not_redriven<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn letter_of_a_parked_key_is_not_redriven(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.append(&["a", "a", "b"]).await?;
     let (reader, _) = rig.own(1).await?;
@@ -80,7 +81,7 @@ pub async fn letter_of_a_parked_key_is_not_redriven<S: StreamSteps>(rig: &Rig<S>
 }
 
 /// A key is free again when its last letter is replayed, in the same step.
-pub async fn key_is_parked_until_its_last_letter_is_deleted<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn key_is_parked_until_its_last_letter_is_deleted(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.append(&["a", "a", "a"]).await?;
     let (reader, _) = rig.own(1).await?;
@@ -100,7 +101,7 @@ pub async fn key_is_parked_until_its_last_letter_is_deleted<S: StreamSteps>(rig:
 }
 
 /// Dead letters outlive the log.
-pub async fn dead_letter_outlives_its_entry<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn dead_letter_outlives_its_entry(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let reader = rig.join(1).await?;
@@ -116,20 +117,23 @@ pub async fn dead_letter_outlives_its_entry<S: StreamSteps>(rig: &Rig<S>) -> Res
 }
 
 /// Every step on a group that was never opened, or that Redis has lost, replies that the group is missing.
-pub async fn missing_group_is_reported<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
-    let (streams, partition, group) = (&rig.streams, &rig.partition, &rig.group);
+pub async fn missing_group_is_reported(rig: &Rig) -> Result<()> {
+    let group = || rig.group.clone();
     let reader = Reader { consumer: super::rig::consumer(1), fence: 0, epoch: 1 };
-    assert_eq!(streams.join(partition, group, reader.consumer, 1_000, 0).await?, Reply::Missing);
-    assert_eq!(streams.read(partition, group, reader, 1, 1_000).await?, Reply::Missing);
-    assert_eq!(streams.settle(partition, group, reader, &[]).await?, Reply::Missing);
-    assert_eq!(streams.stats(partition, group).await?, Reply::Missing);
-    assert_eq!(streams.redrive(partition, group, &[EntryId::MIN]).await?, None);
+    assert_eq!(
+        rig.run(&Join { group: group(), consumer: reader.consumer, lease_ms: 1_000, fence_floor: 0 }).await?,
+        Reply::Missing
+    );
+    assert_eq!(rig.run(&Read { group: group(), reader, limit: 1, lease_ms: 1_000 }).await?, Reply::Missing);
+    assert_eq!(rig.run(&Settle { group: group(), reader, settlements: Vec::new() }).await?, Reply::Missing);
+    assert_eq!(rig.run(&ReadStats { group: group() }).await?, Reply::Missing);
+    assert_eq!(rig.run(&Redrive { group: group(), letters: vec![EntryId::MIN] }).await?, None);
     assert_eq!(rig.trim(&[], 0).await?, Trimmed::Missing);
     Ok(())
 }
 
 /// A reader that waits for entries after the tail would never see those behind a page that it skipped.
-pub async fn read_that_skips_entries_asks_for_another<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn read_that_skips_entries_asks_for_another(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let other = GroupName::new("shipping")?;
     rig.open_group(&other, Mode::Entry).await?;
@@ -138,13 +142,13 @@ pub async fn read_that_skips_entries_asks_for_another<S: StreamSteps>(rig: &Rig<
     let read = rig.read(reader, 1).await?;
     rig.settle(reader, delivery(&read[0]), dead(false)).await?;
     let letter = letters(rig).await?[0].id;
-    let first = done(rig.streams.read(&rig.partition, &other, reader, 1, 1_000).await?)?;
+    let first = done(rig.run(&Read { group: other.clone(), reader, limit: 1, lease_ms: 1_000 }).await?)?;
     assert_eq!((first.entries.len(), first.next_in_ms), (1, Some(1_000)));
     redrive(rig, &[letter]).await?;
     let unread = rig.append(&["b"]).await?;
-    let skipped = done(rig.streams.read(&rig.partition, &other, reader, 1, 1_000).await?)?;
+    let skipped = done(rig.run(&Read { group: other.clone(), reader, limit: 1, lease_ms: 1_000 }).await?)?;
     assert_eq!((skipped.entries.len(), skipped.tail, skipped.next_in_ms), (0, unread[0], Some(0)));
-    let next = done(rig.streams.read(&rig.partition, &other, reader, 1, 1_000).await?)?;
+    let next = done(rig.run(&Read { group: other.clone(), reader, limit: 1, lease_ms: 1_000 }).await?)?;
     assert_eq!(ids(&next.entries), unread);
     Ok(())
 }

@@ -3,10 +3,10 @@
 use super::rig::{LEASE_MS, Rig, appending, delivery, done, entry, ids, retry};
 use anyhow::Result;
 use evenkeel_protocol::stream::id::EntryId;
-use evenkeel_protocol::stream::steps::{Mode, Outcome, RECORD_BYTES_MAX, StreamSteps, Verdict};
+use evenkeel_protocol::stream::steps::{Mode, Outcome, Pause, RECORD_BYTES_MAX, ReadLog, Verdict};
 
 /// Each entry once, in the order of the log.
-pub async fn entry_is_delivered_to_one_consumer<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn entry_is_delivered_to_one_consumer(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let appended = rig.append(&["a", "b", "c"]).await?;
     let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
@@ -18,18 +18,18 @@ pub async fn entry_is_delivered_to_one_consumer<S: StreamSteps>(rig: &Rig<S>) ->
 }
 
 /// (S3) To Redis a count of zero means no limit: a full consumer would lease the whole stream.
-pub async fn read_without_a_free_slot_is_rejected<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn read_without_a_free_slot_is_rejected(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a", "b"]).await?;
     let reader = rig.join(1).await?;
     assert!(rig.look(reader, 0).await.is_err());
     assert_eq!(rig.stats().await?.pending, 0);
-    assert!(rig.streams.entries(&rig.partition, EntryId::MIN, 0).await.is_err());
+    assert!(rig.run(&ReadLog { after: EntryId::MIN, limit: 0 }).await.is_err());
     Ok(())
 }
 
 /// (T8) The entries of a dead consumer are delivered again once their leases have expired, and not before.
-pub async fn expired_entry_is_delivered_again<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn expired_entry_is_delivered_again(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let appended = rig.append(&["a"]).await?;
     let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
@@ -44,7 +44,7 @@ pub async fn expired_entry_is_delivered_again<S: StreamSteps>(rig: &Rig<S>) -> R
 }
 
 /// A server clock that was set back would keep the entries of a dead consumer for as long.
-pub async fn clock_set_back_does_not_extend_an_entry_lease<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn clock_set_back_does_not_extend_an_entry_lease(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
@@ -57,7 +57,7 @@ pub async fn clock_set_back_does_not_extend_an_entry_lease<S: StreamSteps>(rig: 
 }
 
 /// (S2) A handler that runs longer than the lease keeps its entry.
-pub async fn heartbeat_keeps_the_entry<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn heartbeat_keeps_the_entry(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
@@ -72,7 +72,7 @@ pub async fn heartbeat_keeps_the_entry<S: StreamSteps>(rig: &Rig<S>) -> Result<(
 }
 
 /// (S1) A bare keep-alive takes the entry back from the consumer that has it by now.
-pub async fn heartbeat_of_a_former_delivery_is_rejected<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn heartbeat_of_a_former_delivery_is_rejected(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
@@ -85,7 +85,7 @@ pub async fn heartbeat_of_a_former_delivery_is_rejected<S: StreamSteps>(rig: &Ri
 }
 
 /// A late heartbeat must not change when a failed entry is due.
-pub async fn heartbeat_of_a_delayed_entry_is_rejected<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn heartbeat_of_a_delayed_entry_is_rejected(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let ann = rig.join(1).await?;
@@ -98,7 +98,7 @@ pub async fn heartbeat_of_a_delayed_entry_is_rejected<S: StreamSteps>(rig: &Rig<
 }
 
 /// (S5) Redis returns pending entries first: many that fail would keep new ones from being read.
-pub async fn new_entries_flow_while_many_fail<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn new_entries_flow_while_many_fail(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let failing = rig.append(&["a"; 10]).await?;
     let reader = rig.join(1).await?;
@@ -113,25 +113,25 @@ pub async fn new_entries_flow_while_many_fail<S: StreamSteps>(rig: &Rig<S>) -> R
 }
 
 /// An operator stops a group without stopping its processes.
-pub async fn paused_group_delivers_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn paused_group_delivers_nothing(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let reader = rig.join(1).await?;
     let until = rig.time.now() + 5_000;
-    done(rig.streams.pause(&rig.partition, &rig.group, Some(until)).await?)?;
+    done(rig.run(&Pause { group: rig.group.clone(), until: Some(until) }).await?)?;
     let read = rig.look(reader, 1).await?;
     assert_eq!((read.entries.len(), read.is_paused, read.next_in_ms), (0, true, Some(5_000)));
-    done(rig.streams.pause(&rig.partition, &rig.group, None).await?)?;
+    done(rig.run(&Pause { group: rig.group.clone(), until: None }).await?)?;
     let read = rig.look(reader, 1).await?;
     assert_eq!((read.entries.len(), read.is_paused, read.next_in_ms), (0, true, None));
     assert_eq!(rig.stats().await?.paused_until, Some(u64::MAX));
-    done(rig.streams.pause(&rig.partition, &rig.group, Some(0)).await?)?;
+    done(rig.run(&Pause { group: rig.group.clone(), until: Some(0) }).await?)?;
     assert_eq!(rig.read(reader, 1).await?.len(), 1);
     Ok(())
 }
 
 /// The reply of a read was lost: its entries are leased to the caller, which asks for them.
-pub async fn deliveries_of_a_lost_reply_are_found_again<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn deliveries_of_a_lost_reply_are_found_again(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a", "b", "c"]).await?;
     let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
@@ -142,14 +142,14 @@ pub async fn deliveries_of_a_lost_reply_are_found_again<S: StreamSteps>(rig: &Ri
 }
 
 /// Reads and take-overs counted their entries, not the bytes: one reply had 300 entries of 1 MB, and broke the connection.
-pub async fn reply_with_large_entries_ends_early<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn reply_with_large_entries_ends_early(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let large = "x".repeat(RECORD_BYTES_MAX);
     for _ in 0..5 {
         let call = appending(vec![entry("a", &large), entry("a", &large), entry("a", &large), entry("a", &large)]);
-        rig.streams.append(&rig.partition, &call).await?;
+        rig.run(&call).await?;
     }
-    let page = rig.streams.entries(&rig.partition, EntryId::MIN, 100).await?;
+    let page = rig.run(&ReadLog { after: EntryId::MIN, limit: 100 }).await?;
     let all: Vec<EntryId> = page.iter().map(|entry| entry.id).collect();
     assert_eq!(all.len(), 20, "a page is complete");
     let reader = rig.join(1).await?;

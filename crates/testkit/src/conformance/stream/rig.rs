@@ -8,22 +8,23 @@ use evenkeel::Token;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
 use evenkeel::testing::TestClock;
+use evenkeel_protocol::step::Step;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::steps::{
-    Append, Appended, Delivered, Delivery, GroupSpec, GroupStats, Heartbeat, Joined, Mode, NewEntry, Opened, Outcome,
-    Position, ReadEntries, Reader, Reply, Settlement, StreamSteps, TakenOver, Trim, Trimmed, Verdict,
+    Append, Appended, Delivered, Delivery, GroupSpec, GroupStats, Heartbeat, Join, Joined, Mode, NewEntry, Open,
+    Opened, Outcome, Position, Read, ReadEntries, ReadStats, Reader, Reply, Settle, Settlement, TakeOver, TakenOver,
+    Trim, Trimmed, Verdict,
 };
-use evenkeel_protocol::stream::{MemoryStream, RedisStream};
-use std::sync::atomic::AtomicU64;
+use evenkeel_protocol::stream::{StreamBackend, StreamError};
 
 /// The lease of the suite's consumers.
 pub const LEASE_MS: u64 = 30_000;
 
 /// A backend under test.
-pub struct Rig<S> {
-    /// The steps.
-    pub streams: S,
+pub struct Rig {
+    /// What runs the steps.
+    pub streams: StreamBackend,
     /// The server's clock.
     pub time: ServerTime,
     /// The partition.
@@ -35,28 +36,31 @@ pub struct Rig<S> {
     pub(super) _redis: Option<SharedRedis>,
 }
 
-impl Rig<MemoryStream> {
+impl Rig {
     /// The model.
     pub async fn memory() -> Result<Self> {
         let clock = TestClock::default();
-        let streams = MemoryStream::new(clock.clock());
+        let streams = StreamBackend::memory(clock.clock());
         let (partition, group) = (Partition::new("t", "orders", 0)?, GroupName::new("billing")?);
         Ok(Self { streams, time: ServerTime::Model(clock), partition, group, link: None, _redis: None })
     }
-}
 
-impl Rig<RedisStream> {
     /// The scripts, on the run's shared Redis.
     pub async fn redis() -> Result<Self> {
         let redis = park::redis().await?;
         let link = Link::connect(LinkOptions::from_url(&redis.url)?, Clock::system()).await?;
-        let start = TestClock::default().clock().unix_ms();
-        let key = format!("{}:test:now_ms", redis.prefix);
-        let time = ServerTime::Redis { link: link.clone(), key, now: AtomicU64::new(start) };
-        time.advance(0).await?;
+        let time = ServerTime::of_scripts(&link, &redis.prefix).await?;
         let (partition, group) = (Partition::new(&redis.prefix, "orders", 0)?, GroupName::new("billing")?);
-        let streams = RedisStream::new(link.clone());
+        let streams = StreamBackend::redis(link.clone());
         Ok(Self { streams, time, partition, group, link: Some(link), _redis: Some(redis) })
+    }
+
+    /// Runs one step on the rig's partition.
+    ///
+    /// # Errors
+    /// As [`StreamBackend::run`].
+    pub async fn run<S: Step<Partition>>(&self, step: &S) -> Result<S::Reply, StreamError> {
+        self.streams.run(&self.partition, step).await
     }
 }
 
@@ -107,7 +111,7 @@ pub fn done<T>(reply: Reply<T>) -> Result<T> {
     }
 }
 
-impl<S: StreamSteps> Rig<S> {
+impl Rig {
     /// Creates the group of the suite, from the beginning of the log.
     pub async fn open(&self, mode: Mode) -> Result<()> {
         self.open_group(&self.group, mode).await
@@ -116,7 +120,7 @@ impl<S: StreamSteps> Rig<S> {
     /// Creates a group, from the beginning of the log.
     pub async fn open_group(&self, name: &GroupName, mode: Mode) -> Result<()> {
         let spec = GroupSpec { name: name.clone(), position: Position::After(EntryId::MIN), mode };
-        let opened = self.streams.open(&self.partition, &[spec], EntryId::MIN).await?;
+        let opened = self.run(&Open { groups: vec![spec], last: EntryId::MIN }).await?;
         anyhow::ensure!(opened == [Opened::Created], "{opened:?}");
         Ok(())
     }
@@ -124,7 +128,7 @@ impl<S: StreamSteps> Rig<S> {
     /// Appends an entry for each key.
     pub async fn append(&self, keys: &[&str]) -> Result<Vec<EntryId>> {
         let call = appending(keys.iter().map(|key| entry(key, "record")).collect());
-        let replies = self.streams.append(&self.partition, &call).await?;
+        let replies = self.run(&call).await?;
         let id = |reply| match reply {
             Appended::Appended(id) => Ok(id),
             other => bail!("{other:?}"),
@@ -134,7 +138,15 @@ impl<S: StreamSteps> Rig<S> {
 
     /// The reply to a join.
     pub async fn ask(&self, number: u8) -> Result<Joined> {
-        done(self.streams.join(&self.partition, &self.group, consumer(number), LEASE_MS, 0).await?)
+        done(
+            self.run(&Join {
+                group: self.group.clone(),
+                consumer: consumer(number),
+                lease_ms: LEASE_MS,
+                fence_floor: 0,
+            })
+            .await?,
+        )
     }
 
     /// Joins; the partition must be free.
@@ -153,12 +165,12 @@ impl<S: StreamSteps> Rig<S> {
 
     /// A page of pending entries.
     pub async fn take_over(&self, reader: Reader, after: EntryId) -> Result<TakenOver> {
-        done(self.streams.take_over(&self.partition, &self.group, reader, after, 100).await?)
+        done(self.run(&TakeOver { group: self.group.clone(), reader, after, limit: 100 }).await?)
     }
 
     /// Reads.
     pub async fn look(&self, reader: Reader, limit: usize) -> Result<ReadEntries> {
-        done(self.streams.read(&self.partition, &self.group, reader, limit, LEASE_MS).await?)
+        done(self.run(&Read { group: self.group.clone(), reader, limit, lease_ms: LEASE_MS }).await?)
     }
 
     /// The entries of a read.
@@ -168,26 +180,26 @@ impl<S: StreamSteps> Rig<S> {
 
     /// Settles one delivery.
     pub async fn settle(&self, reader: Reader, delivery: Delivery, outcome: Outcome) -> Result<Verdict> {
-        let settlements = [Settlement { delivery, outcome }];
-        let verdicts = done(self.streams.settle(&self.partition, &self.group, reader, &settlements).await?)?;
+        let settlements = vec![Settlement { delivery, outcome }];
+        let verdicts = done(self.run(&Settle { group: self.group.clone(), reader, settlements }).await?)?;
         Ok(verdicts[0])
     }
 
     /// A heartbeat for one delivery.
     pub async fn heartbeat(&self, reader: Reader, delivery: Delivery, alone: bool) -> Result<bool> {
-        let heartbeats = [Heartbeat { delivery, alone }];
-        Ok(done(self.streams.heartbeat(&self.partition, &self.group, reader, LEASE_MS, &heartbeats).await?)?[0])
+        let deliveries = vec![Running { delivery, alone }];
+        Ok(done(self.run(&Heartbeat { group: self.group.clone(), reader, lease_ms: LEASE_MS, deliveries }).await?)?[0])
     }
 
     /// The state of the group.
     pub async fn stats(&self) -> Result<GroupStats> {
-        done(self.streams.stats(&self.partition, &self.group).await?)
+        done(self.run(&ReadStats { group: self.group.clone() }).await?)
     }
 
     /// Removes what may be removed.
     pub async fn trim(&self, groups: &[GroupName], retain_ms: u64) -> Result<Trimmed> {
         let trim = Trim { groups: groups.to_vec(), retain_ms, limit: 500 };
-        Ok(self.streams.trim(&self.partition, &trim).await?)
+        Ok(self.run(&trim).await?)
     }
 }
 

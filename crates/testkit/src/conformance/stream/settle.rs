@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::steps::{
-    Delivered, Delivery, Mode, Outcome, Position, Reply, Settlement, StreamSteps, Verdict,
+    Delivered, Delivery, Mode, Outcome, Position, ReadDead, Reply, Seek, Settle, Settlement, Verdict,
 };
 use evenkeel_protocol::stream::tries::{NOTES_MAX, NoteKind, Tries};
 
@@ -14,7 +14,7 @@ fn tries(delivered: &Delivered) -> Result<&Tries> {
 }
 
 /// (S1, T2) `XACK` removes an entry of any consumer: a zombie would end the delivery of the next one.
-pub async fn settlement_of_a_former_delivery_changes_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn settlement_of_a_former_delivery_changes_nothing(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
@@ -30,7 +30,7 @@ pub async fn settlement_of_a_former_delivery_changes_nothing<S: StreamSteps>(rig
 }
 
 /// (T2) The same consumer has the entry again: only the delivery count tells the two apart.
-pub async fn settlement_of_an_earlier_count_changes_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn settlement_of_an_earlier_count_changes_nothing(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let ann = rig.join(1).await?;
@@ -43,7 +43,7 @@ pub async fn settlement_of_an_earlier_count_changes_nothing<S: StreamSteps>(rig:
 }
 
 /// The reply was lost: a repeated settlement must not use another attempt.
-pub async fn repeated_settlement_counts_one_error<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn repeated_settlement_counts_one_error(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let ann = rig.join(1).await?;
@@ -57,25 +57,25 @@ pub async fn repeated_settlement_counts_one_error<S: StreamSteps>(rig: &Rig<S>) 
 }
 
 /// (T2) After a seek the entry is delivered anew, with the count of the delivery before.
-pub async fn settlement_from_before_a_seek_changes_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn settlement_from_before_a_seek_changes_nothing(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let before = rig.join(1).await?;
     let read = rig.read(before, 1).await?;
     let beginning = Position::After(EntryId::MIN);
-    done(rig.streams.seek(&rig.partition, &rig.group, beginning).await?)?;
+    done(rig.run(&Seek { group: rig.group.clone(), to: beginning }).await?)?;
     let after = rig.join(1).await?;
     assert!(after.epoch > before.epoch);
     assert_eq!(rig.read(after, 1).await?, read);
     let settlement = Settlement { delivery: delivery(&read[0]), outcome: Outcome::Done };
-    let reply = rig.streams.settle(&rig.partition, &rig.group, before, &[settlement]).await?;
+    let reply = rig.run(&Settle { group: rig.group.clone(), reader: before, settlements: vec![settlement] }).await?;
     assert_eq!(reply, Reply::Stale);
     assert_eq!(rig.settle(after, delivery(&read[0]), Outcome::Done).await?, Verdict::Settled);
     Ok(())
 }
 
 /// (T4) Delays are in Redis, so that they survive the process.
-pub async fn failed_entry_is_delivered_after_its_delay<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn failed_entry_is_delivered_after_its_delay(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
@@ -92,7 +92,7 @@ pub async fn failed_entry_is_delivered_after_its_delay<S: StreamSteps>(rig: &Rig
 }
 
 /// A busy resource, or a shutdown, is no failure of the entry.
-pub async fn snooze_counts_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn snooze_counts_nothing(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.append(&["a"]).await?;
     let (ann, _) = rig.own(1).await?;
@@ -108,7 +108,7 @@ pub async fn snooze_counts_nothing<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
 }
 
 /// (S7, T4) Entries next to one that kills its process have no outcome either: a crash counts only for one that ran alone.
-pub async fn crash_counts_for_an_entry_that_ran_alone<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn crash_counts_for_an_entry_that_ran_alone(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["killer", "neighbor"]).await?;
     let reader = rig.join(1).await?;
@@ -137,7 +137,7 @@ pub async fn crash_counts_for_an_entry_that_ran_alone<S: StreamSteps>(rig: &Rig<
 }
 
 /// The history of an entry stays bounded.
-pub async fn history_has_the_newest_errors<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn history_has_the_newest_errors(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.append(&["a"]).await?;
     let (ann, _) = rig.own(1).await?;
@@ -153,7 +153,7 @@ pub async fn history_has_the_newest_errors<S: StreamSteps>(rig: &Rig<S>) -> Resu
 }
 
 /// (S18) One entry of a batch that fails does not repeat the others.
-pub async fn each_entry_of_a_batch_has_its_outcome<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn each_entry_of_a_batch_has_its_outcome(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let appended = rig.append(&["a", "b", "c"]).await?;
     let reader = rig.join(1).await?;
@@ -166,7 +166,8 @@ pub async fn each_entry_of_a_batch_has_its_outcome<S: StreamSteps>(rig: &Rig<S>)
         (unknown, Outcome::Done),
     ];
     let settlements = outcomes.map(|(delivery, outcome)| Settlement { delivery, outcome });
-    let verdicts = done(rig.streams.settle(&rig.partition, &rig.group, reader, &settlements).await?)?;
+    let verdicts =
+        done(rig.run(&Settle { group: rig.group.clone(), reader, settlements: settlements.to_vec() }).await?)?;
     let (settled, already) = (Verdict::Settled, Verdict::AlreadySettled);
     assert_eq!(verdicts, [settled, settled, already, already]);
     assert_eq!(rig.read(reader, 3).await?.iter().map(|read| read.id).collect::<Vec<_>>(), [appended[1]]);
@@ -174,7 +175,7 @@ pub async fn each_entry_of_a_batch_has_its_outcome<S: StreamSteps>(rig: &Rig<S>)
 }
 
 /// The scripts find the deliveries of one call together: what the call has recorded before counts, and what lies between belongs to others.
-pub async fn outcomes_of_one_call_see_each_other<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn outcomes_of_one_call_see_each_other(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let appended = rig.append(&["a", "b", "c", "d", "e", "f", "g"]).await?;
     let (ann, bob) = (rig.join(1).await?, rig.join(2).await?);
@@ -198,15 +199,17 @@ pub async fn outcomes_of_one_call_see_each_other<S: StreamSteps>(rig: &Rig<S>) -
         (delivery(&mine[2]), dead(), Verdict::AlreadySettled),
     ];
     let settlements = outcomes.clone().map(|(delivery, outcome, _)| Settlement { delivery, outcome });
-    let verdicts = done(rig.streams.settle(&rig.partition, &rig.group, ann, &settlements).await?)?;
+    let verdicts =
+        done(rig.run(&Settle { group: rig.group.clone(), reader: ann, settlements: settlements.to_vec() }).await?)?;
     assert_eq!(verdicts, outcomes.map(|(_, _, verdict)| verdict));
-    let (letters, stats) = (rig.streams.dead(&rig.partition, &rig.group, EntryId::MIN, 10).await?, rig.stats().await?);
+    let (letters, stats) =
+        (rig.run(&ReadDead { group: rig.group.clone(), after: EntryId::MIN, limit: 10 }).await?, rig.stats().await?);
     assert_eq!((letters.len(), stats.pending), (1, 5), "four of the other, and one that is due again");
     Ok(())
 }
 
 /// A suspect that has survived for long is joined by others: the death of the process is then no longer its own crash.
-pub async fn crash_of_an_entry_no_longer_alone_is_not_counted<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
+pub async fn crash_of_an_entry_no_longer_alone_is_not_counted(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
     let ann = rig.join(1).await?;

@@ -233,7 +233,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_pool_forgotten_fence",
         "A forgotten read/write lock begins again below its last fence.",
-        "lock::pool::memory::tests::unused_pool_is_forgotten_among_many",
+        "lock::pool::backend::tests::unused_pool_is_forgotten_among_many",
     ),
     mutant(
         "lock_foreign_type",

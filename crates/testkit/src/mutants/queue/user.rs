@@ -67,7 +67,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_bulk_deadline",
         "A reply of many mebibytes has the time of a small one, and times out at every attempt.",
-        "queue::redis::bulk::tests::deadline_grows_with_the_bytes",
+        "step::bulk::tests::deadline_grows_with_the_bytes",
     ),
     mutant(
         "queue_fence_bounded",

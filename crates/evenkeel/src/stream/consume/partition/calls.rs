@@ -9,7 +9,8 @@ use crate::stream::consume::entry::failures_of;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::steps::{
-    Delivery, Heartbeat, ITEMS_MAX, Outcome, REPLY_BYTES_MAX, Reader, Reply, Settlement, Verdict,
+    Delivery, Heartbeat, ITEMS_MAX, Leave, Outcome, REPLY_BYTES_MAX, Reader, Reply, Running, Settle, Settlement,
+    Verdict,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,20 +126,22 @@ impl<T: Send + Sync + 'static> Session<T> {
         let sent = self.now();
         let is_told = |held: &Held| !self.is_ordered() || held.alone || held.was_alone;
         let running = self.running.iter().filter(|(_, held)| is_told(held));
-        let mut heartbeats: Vec<Heartbeat> =
-            running.map(|(delivery, held)| Heartbeat { delivery: *delivery, alone: held.alone }).collect();
+        let mut heartbeats: Vec<Running> =
+            running.map(|(delivery, held)| Running { delivery: *delivery, alone: held.alone }).collect();
         let waiting = if self.is_ordered() { Vec::new() } else { self.queues.waiting() };
-        heartbeats.extend(waiting.iter().map(|delivery| Heartbeat { delivery: *delivery, alone: false }));
+        heartbeats.extend(waiting.iter().map(|delivery| Running { delivery: *delivery, alone: false }));
         let mut lost = Vec::new();
-        let empty: &[Heartbeat] = &[];
-        let parts: Vec<&[Heartbeat]> =
+        let empty: &[Running] = &[];
+        let parts: Vec<&[Running]> =
             if heartbeats.is_empty() { vec![empty] } else { heartbeats.chunks(ITEMS_MAX).collect() };
         for part in parts {
             if part.is_empty() && !self.is_ordered() {
                 continue;
             }
             let lease_ms = run.settings.lease_ms();
-            match run.core.base.store.heartbeat(&worker.partition, &run.group, self.reader, lease_ms, part).await {
+            let (group, deliveries) = (run.group.clone(), part.to_vec());
+            let heartbeat = Heartbeat { group, reader: self.reader, lease_ms, deliveries };
+            match run.core.base.store.run(&worker.partition, &heartbeat).await {
                 Ok(reply) => {
                     let flags = current(reply)?;
                     lost.extend(
@@ -199,6 +202,7 @@ impl<T: Send + Sync + 'static> Session<T> {
         self.settlements.extend(waiting.into_iter().map(given_back));
         let worker = Arc::clone(&self.worker);
         let run = &worker.run;
+        let leave = Leave { group: run.group.clone(), reader: self.reader };
         let farewell = async {
             while !self.settlements.is_empty() {
                 let before = self.settlements.len();
@@ -208,7 +212,7 @@ impl<T: Send + Sync + 'static> Session<T> {
             }
             if self.is_ordered()
                 && guard("stream_partition_returned")
-                && let Err(error) = run.core.base.store.leave(&worker.partition, &run.group, self.reader).await
+                && let Err(error) = run.core.base.store.run(&worker.partition, &leave).await
             {
                 run.metrics.failed("leave", &error);
             }
@@ -263,7 +267,8 @@ async fn settle_call<T>(
     settlements: &[Settlement],
 ) -> Result<Reply<Vec<Verdict>>, StreamError> {
     let run = &worker.run;
-    run.core.base.store.settle(&worker.partition, &run.group, reader, settlements).await
+    let settle = Settle { group: run.group.clone(), reader, settlements: settlements.to_vec() };
+    run.core.base.store.run(&worker.partition, &settle).await
 }
 
 fn given_back(delivery: Delivery) -> Settlement {

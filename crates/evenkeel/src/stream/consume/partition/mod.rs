@@ -15,7 +15,7 @@ use crate::stream::consume::group::Ordering;
 use evenkeel_link::support::Backoff;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::name::Partition;
-use evenkeel_protocol::stream::steps::{Delivery, Joined, Mode, Outcome, Reply};
+use evenkeel_protocol::stream::steps::{Delivery, Join, Joined, Mode, Outcome, Reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
@@ -125,7 +125,8 @@ async fn begin<T: Send + Sync + 'static>(worker: &Arc<Worker<T>>) -> Result<Begu
     let base = &run.core.base;
     let sent = base.clock.now();
     let lease_ms = run.settings.lease_ms();
-    let (reader, left) = match base.store.join(&worker.partition, &run.group, run.consumer, lease_ms, 0).await? {
+    let join = Join { group: run.group.clone(), consumer: run.consumer, lease_ms, fence_floor: 0 };
+    let (reader, left) = match base.store.run(&worker.partition, &join).await? {
         Reply::Done(Joined::Granted { reader, lease_left_ms }) => (reader, Duration::from_millis(lease_left_ms)),
         Reply::Done(Joined::Taken { free_in_ms }) => return Ok(Begun::Taken(Duration::from_millis(free_in_ms))),
         _ => return Ok(Begun::Missing),

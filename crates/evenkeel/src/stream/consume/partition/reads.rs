@@ -8,7 +8,9 @@ use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
-use evenkeel_protocol::stream::steps::{Delivered, Delivery, ITEMS_MAX, REPLY_BYTES_MAX, ReadEntries, Reader, Reply};
+use evenkeel_protocol::stream::steps::{
+    Delivered, Delivery, ITEMS_MAX, REPLY_BYTES_MAX, Read, ReadEntries, Reader, Reply, TakeOver,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +27,8 @@ impl<T: Send + Sync + 'static> Session<T> {
         let mut after = EntryId::MIN;
         loop {
             let heavy = run.core.base.streams.heavy.turn(self.is_heavy).await;
-            let page = store.take_over(&worker.partition, &run.group, self.reader, after, ITEMS_MAX).await;
+            let next = TakeOver { group: run.group.clone(), reader: self.reader, after, limit: ITEMS_MAX };
+            let page = store.run(&worker.partition, &next).await;
             drop(heavy);
             let page = match page {
                 Ok(reply) => current(reply)?,
@@ -199,5 +202,6 @@ pub(super) async fn read_call<T>(
 ) -> Result<Reply<ReadEntries>, StreamError> {
     let run = &worker.run;
     let _heavy = run.core.base.streams.heavy.turn(is_heavy).await;
-    run.core.base.store.read(&worker.partition, &run.group, reader, want, run.settings.lease_ms()).await
+    let read = Read { group: run.group.clone(), reader, limit: want, lease_ms: run.settings.lease_ms() };
+    run.core.base.store.run(&worker.partition, &read).await
 }

@@ -4,12 +4,12 @@
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::testing::TestClock;
-use evenkeel_protocol::stream::MemoryStream;
+use evenkeel_protocol::stream::StreamBackend;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::steps::{
-    Append, Delivered, Delivery, GroupSpec, Joined, Mode, NewEntry, Outcome, Position, Reader, Reply, Settlement,
-    StreamSteps, Verdict,
+    Append, Delivered, Delivery, GroupSpec, Join, Joined, Mode, NewEntry, Open, Outcome, Position, Read, Reader, Reply,
+    Settle, Settlement, TakeOver, Verdict,
 };
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -42,7 +42,7 @@ struct Consumer {
 }
 
 struct System {
-    streams: MemoryStream,
+    streams: StreamBackend,
     expiries: u64,
     failures: u64,
     consumers: [Consumer; 2],
@@ -72,13 +72,13 @@ fn clock(expiries: u64) -> TestClock {
 
 impl System {
     async fn new(is_fenced: bool) -> Self {
-        let streams = MemoryStream::new(clock(0).clock());
+        let streams = StreamBackend::memory(clock(0).clock());
         let position = Position::After(EntryId::MIN);
         let spec = GroupSpec { name: group(), position, mode: Mode::Partition };
-        streams.open(&partition(), &[spec], EntryId::MIN).await.unwrap();
+        streams.run(&partition(), &Open { groups: vec![spec], last: EntryId::MIN }).await.unwrap();
         let entry = NewEntry { key: Bytes::from_static(b"order/1"), record: Bytes::new(), sequenced: None };
         let call = Append { entries: vec![entry; ENTRIES], entries_max: None, producer_window_ms: 0 };
-        streams.append(&partition(), &call).await.unwrap();
+        streams.run(&partition(), &call).await.unwrap();
         Self {
             streams,
             expiries: 0,
@@ -146,7 +146,11 @@ impl System {
             Action::Join(number) => self.join(number).await,
             Action::TakeOver(number) => {
                 let reader = self.reader(number);
-                let reply = self.streams.take_over(&partition(), &group(), reader, EntryId::MIN, 100).await.unwrap();
+                let reply = self
+                    .streams
+                    .run(&partition(), &TakeOver { group: group(), reader, after: EntryId::MIN, limit: 100 })
+                    .await
+                    .unwrap();
                 match reply {
                     Reply::Done(taken) => {
                         self.consumers[number].has_taken_over = true;
@@ -157,7 +161,12 @@ impl System {
             }
             Action::Read(number) => {
                 let reader = self.reader(number);
-                match self.streams.read(&partition(), &group(), reader, 1, LEASE_MS).await.unwrap() {
+                match self
+                    .streams
+                    .run(&partition(), &Read { group: group(), reader, limit: 1, lease_ms: LEASE_MS })
+                    .await
+                    .unwrap()
+                {
                     Reply::Done(read) => self.receive(number, read.entries),
                     other => self.end(number, &other),
                 }
@@ -182,7 +191,11 @@ impl System {
 
     async fn join(&mut self, number: usize) {
         let token = Token::from([u8::try_from(number).unwrap() + 1; 16]);
-        let reply = self.streams.join(&partition(), &group(), token, LEASE_MS, 0).await.unwrap();
+        let reply = self
+            .streams
+            .run(&partition(), &Join { group: group(), consumer: token, lease_ms: LEASE_MS, fence_floor: 0 })
+            .await
+            .unwrap();
         if let Reply::Done(Joined::Granted { reader, .. }) = reply {
             self.consumers[number] = Consumer { reader: Some(reader), ..Consumer::default() };
         }
@@ -192,7 +205,12 @@ impl System {
         let (reader, delivery) = (self.reader(number), self.consumers[number].queue[0].0);
         let is_done = outcome == Outcome::Done;
         let settlement = [Settlement { delivery, outcome }];
-        match self.streams.settle(&partition(), &group(), reader, &settlement).await.unwrap() {
+        match self
+            .streams
+            .run(&partition(), &Settle { group: group(), reader, settlements: settlement.to_vec() })
+            .await
+            .unwrap()
+        {
             Reply::Done(verdicts) if verdicts == [Verdict::Settled] => {
                 let others = self.consumers.iter().filter_map(|consumer| consumer.reader);
                 self.is_stolen |= others.map(|other| other.fence).max() > Some(reader.fence);
@@ -232,20 +250,35 @@ impl System {
     /// A third consumer settles everything after the lease.
     async fn drain(&self) -> BTreeSet<EntryId> {
         let (streams, mut settled) = (self.streams.fork(clock(self.expiries + 1).clock()), self.settled.clone());
-        let reply = streams.join(&partition(), &group(), Token::from([9; 16]), LEASE_MS, 0).await.unwrap();
+        let reply = streams
+            .run(
+                &partition(),
+                &Join { group: group(), consumer: Token::from([9; 16]), lease_ms: LEASE_MS, fence_floor: 0 },
+            )
+            .await
+            .unwrap();
         let Reply::Done(Joined::Granted { reader, .. }) = reply else { panic!("{reply:?}") };
-        let reply = streams.take_over(&partition(), &group(), reader, EntryId::MIN, 100).await.unwrap();
+        let reply = streams
+            .run(&partition(), &TakeOver { group: group(), reader, after: EntryId::MIN, limit: 100 })
+            .await
+            .unwrap();
         let Reply::Done(taken) = reply else { panic!("{reply:?}") };
         let mut entries: Vec<Delivered> = taken.entries.into_iter().filter(|entry| entry.due.is_none()).collect();
         for _ in 0..=ENTRIES {
             for delivered in entries {
                 let delivery = Delivery { id: delivered.id, count: delivered.count };
                 let settlement = [Settlement { delivery, outcome: Outcome::Done }];
-                let reply = streams.settle(&partition(), &group(), reader, &settlement).await.unwrap();
+                let reply = streams
+                    .run(&partition(), &Settle { group: group(), reader, settlements: settlement.to_vec() })
+                    .await
+                    .unwrap();
                 assert_eq!(reply, Reply::Done(vec![Verdict::Settled]));
                 settled.insert(delivered.id);
             }
-            let reply = streams.read(&partition(), &group(), reader, 100, LEASE_MS).await.unwrap();
+            let reply = streams
+                .run(&partition(), &Read { group: group(), reader, limit: 100, lease_ms: LEASE_MS })
+                .await
+                .unwrap();
             let Reply::Done(read) = reply else { panic!("{reply:?}") };
             entries = read.entries;
         }

@@ -15,7 +15,7 @@ pub struct Heartbeat {
     pub deliveries: Vec<(Receipt, Report)>,
 }
 
-impl Step for Heartbeat {
+impl Step<Shard> for Heartbeat {
     type Reply = Vec<bool>;
 
     fn check(&self) -> Checked {
@@ -30,7 +30,7 @@ impl Step for Heartbeat {
             item.push(u8::from(report.is_started) + 2 * u8::from(report.is_shielded) + 4 * u8::from(report.is_alone));
             args.bytes(item)
         });
-        Call::function(&scripts::HEARTBEAT, args).checks_types()
+        Call::function(&scripts::HEARTBEAT, args).after(&scripts::TYPES, Args::default())
     }
 
     fn reply(&self, value: Value) -> Replied<Vec<bool>> {

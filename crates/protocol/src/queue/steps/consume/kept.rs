@@ -18,7 +18,7 @@ pub struct Kept {
     pub token: Token,
 }
 
-impl Step for ReadKept {
+impl Step<Shard> for ReadKept {
     type Reply = Option<Kept>;
 
     fn call(&self, shard: &Shard) -> Call {

@@ -6,7 +6,7 @@ use crate::queue::steps::prelude::*;
 #[derive(Clone, Copy, Debug)]
 pub struct PopMarker;
 
-impl Step for PopMarker {
+impl Step<Shard> for PopMarker {
     type Reply = bool;
 
     fn call(&self, shard: &Shard) -> Call {

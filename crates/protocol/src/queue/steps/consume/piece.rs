@@ -16,7 +16,7 @@ pub struct ReadPiece {
     pub bytes: u64,
 }
 
-impl Step for ReadPiece {
+impl Step<Shard> for ReadPiece {
     type Reply = Bytes;
 
     fn check(&self) -> Checked {

@@ -14,7 +14,7 @@ pub struct Progress {
     pub progress: Bytes,
 }
 
-impl Step for Progress {
+impl Step<Shard> for Progress {
     type Reply = bool;
 
     fn check(&self) -> Checked {

@@ -48,7 +48,7 @@ pub enum Fate {
     Discarded,
 }
 
-impl Step for Rescue {
+impl Step<Shard> for Rescue {
     type Reply = Rescued;
 
     fn check(&self) -> Checked {

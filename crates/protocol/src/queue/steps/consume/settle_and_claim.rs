@@ -83,7 +83,7 @@ pub struct Delivered {
     pub more: Option<u64>,
 }
 
-impl Step for SettleAndClaim {
+impl Step<Shard> for SettleAndClaim {
     type Reply = Settled;
 
     fn check(&self) -> Checked {
@@ -106,7 +106,7 @@ impl Step for SettleAndClaim {
             .number(self.room.running.into());
         let settlements = self.settlements.iter();
         let args = settlements.fold(args, |args, (receipt, outcome)| args.bytes(outcome.encode(receipt)));
-        Call::function(&scripts::SETTLE_AND_CLAIM, args).checks_types()
+        Call::function(&scripts::SETTLE_AND_CLAIM, args).after(&scripts::TYPES, Args::default())
     }
 
     fn reply(&self, value: Value) -> Replied<Settled> {

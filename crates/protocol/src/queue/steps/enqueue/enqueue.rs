@@ -2,8 +2,8 @@
 
 use super::When;
 use crate::queue::job::{End, Job, JobSpec};
-use crate::queue::redis::bulk::parts;
-use crate::queue::redis::senders;
+use crate::queue::parts::parts;
+use crate::queue::senders;
 use crate::queue::shard::{Expiring, size};
 use crate::queue::steps::prelude::*;
 use evenkeel_link::Blocking;
@@ -76,12 +76,12 @@ impl Enqueue {
         Ok((self.reply(ran)?, waited))
     }
 
-    pub(crate) async fn in_one_call(redis: &RedisQueue, shard: &Shard, jobs: &[NewJob]) -> Replied<Vec<Enqueued>> {
+    pub(crate) async fn in_one_call(redis: &Redis<Shard>, shard: &Shard, jobs: &[NewJob]) -> Replied<Vec<Enqueued>> {
         decode(redis.call(shard, call(jobs)).await?)
     }
 }
 
-impl Step for Enqueue {
+impl Step<Shard> for Enqueue {
     type Reply = Vec<Enqueued>;
 
     fn check(&self) -> Checked {
@@ -104,7 +104,7 @@ impl Step for Enqueue {
     }
 
     /// One job is sent together with those of other tasks, and many large ones in several calls.
-    async fn send(&self, redis: &RedisQueue, shard: &Shard) -> Replied<Vec<Enqueued>> {
+    async fn send(&self, redis: &Redis<Shard>, shard: &Shard) -> Replied<Vec<Enqueued>> {
         if let [job] = &self.0[..] {
             return senders::enqueue(redis, shard, job).await.map(|answer| vec![answer]);
         }
@@ -117,7 +117,7 @@ impl Step for Enqueue {
 }
 
 fn call(jobs: &[NewJob]) -> Call {
-    Call::function(&scripts::ENQUEUE, Args::default().new_jobs(jobs)).checks_types()
+    Call::function(&scripts::ENQUEUE, Args::default().new_jobs(jobs)).after(&scripts::TYPES, Args::default())
 }
 
 fn decode(reply: Value) -> Replied<Vec<Enqueued>> {

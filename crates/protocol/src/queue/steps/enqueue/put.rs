@@ -2,8 +2,8 @@
 
 use super::When;
 use crate::queue::job::{CompletionRecord, End, Job, JobSpec, Retention};
+use crate::queue::parts::parts;
 use crate::queue::record::encode_job;
-use crate::queue::redis::bulk::parts;
 use crate::queue::shard::retain_until;
 use crate::queue::steps::prelude::*;
 
@@ -108,7 +108,7 @@ impl Put {
     }
 }
 
-impl Step for Puts {
+impl Step<Shard> for Puts {
     type Reply = Vec<PutAnswer>;
 
     fn check(&self) -> Checked {
@@ -132,7 +132,7 @@ impl Step for Puts {
     }
 
     /// Many large ones are sent in several calls.
-    async fn send(&self, redis: &RedisQueue, shard: &Shard) -> Replied<Vec<PutAnswer>> {
+    async fn send(&self, redis: &Redis<Shard>, shard: &Shard) -> Replied<Vec<PutAnswer>> {
         let mut answers = Vec::with_capacity(self.0.len());
         for part in parts(&self.0, Put::body_bytes) {
             answers.extend(self.reply(redis.call(shard, call(part)).await?)?);

@@ -28,7 +28,7 @@ pub enum Ticked {
     OtherShard,
 }
 
-impl Step for Tick {
+impl Step<Shard> for Tick {
     type Reply = Ticked;
 
     fn check(&self) -> Checked {

@@ -27,7 +27,7 @@ pub struct Inherited {
     pub floor: u64,
 }
 
-impl Step for Close {
+impl Step<Shard> for Close {
     type Reply = Inherited;
 
     fn call(&self, _: &Shard) -> Call {

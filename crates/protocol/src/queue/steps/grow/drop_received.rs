@@ -12,7 +12,7 @@ pub struct DropReceived {
     pub sequence: u64,
 }
 
-impl Step for DropReceived {
+impl Step<Shard> for DropReceived {
     type Reply = u64;
 
     fn call(&self, _: &Shard) -> Call {

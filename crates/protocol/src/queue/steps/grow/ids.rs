@@ -13,7 +13,7 @@ pub struct ScanIds {
     pub cursor: u64,
 }
 
-impl Step for ScanIds {
+impl Step<Shard> for ScanIds {
     type Reply = (Vec<JobId>, u64);
 
     fn call(&self, shard: &Shard) -> Call {

@@ -15,7 +15,7 @@ pub struct ReadLeaving {
     pub limit: usize,
 }
 
-impl Step for ReadLeaving {
+impl Step<Shard> for ReadLeaving {
     type Reply = Vec<Transfer>;
 
     fn check(&self) -> Checked {
@@ -42,7 +42,7 @@ impl Step for ReadLeaving {
     }
 
     /// A large first record is not in the reply, which has its size; another call reads it alone.
-    async fn send(&self, redis: &RedisQueue, shard: &Shard) -> Replied<Vec<Transfer>> {
+    async fn send(&self, redis: &Redis<Shard>, shard: &Shard) -> Replied<Vec<Transfer>> {
         let fields = array(redis.call(shard, self.call(shard)).await?)?;
         if let [_, _, Value::Int(size)] = fields.as_slice() {
             let args = Args::default().number(self.to.into()).size(1).bytes("1");

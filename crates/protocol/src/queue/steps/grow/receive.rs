@@ -15,7 +15,7 @@ pub struct Receive {
     pub transfers: Vec<Transfer>,
 }
 
-impl Step for Receive {
+impl Step<Shard> for Receive {
     type Reply = u64;
 
     fn check(&self) -> Checked {

@@ -6,7 +6,7 @@ use crate::queue::steps::prelude::*;
 #[derive(Clone, Copy, Debug)]
 pub struct ReadSchedules;
 
-impl Step for ReadSchedules {
+impl Step<Shard> for ReadSchedules {
     type Reply = Vec<[u8; 16]>;
 
     fn call(&self, shard: &Shard) -> Call {

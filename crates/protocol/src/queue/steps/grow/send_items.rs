@@ -21,7 +21,7 @@ pub enum SendOutcome {
     Leased,
 }
 
-impl Step for SendItems {
+impl Step<Shard> for SendItems {
     type Reply = Vec<SendOutcome>;
 
     fn check(&self) -> Checked {

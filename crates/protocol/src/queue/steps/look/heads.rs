@@ -49,7 +49,7 @@ impl Head {
     }
 }
 
-impl Step for ReadHeads {
+impl Step<Shard> for ReadHeads {
     type Reply = Vec<Option<Head>>;
 
     fn check(&self) -> Checked {
@@ -68,7 +68,7 @@ impl Step for ReadHeads {
         Ok(self.0.iter().map(|id| Head::of(Ok(state.found(now, *id)))).collect())
     }
 
-    async fn send(&self, redis: &RedisQueue, shard: &Shard) -> Replied<Vec<Option<Head>>> {
+    async fn send(&self, redis: &Redis<Shard>, shard: &Shard) -> Replied<Vec<Option<Head>>> {
         if !guard("sql_sweep_heads_only") {
             let looked = ReadJobs(self.0.clone()).send(redis, shard).await?;
             return Ok(looked.into_iter().map(Head::of).collect());

@@ -2,8 +2,8 @@
 
 use super::{Found, Looked};
 use crate::queue::record::Record;
-use crate::queue::redis::bulk::SHARED_BYTES_MAX;
 use crate::queue::steps::prelude::*;
+use crate::step::SHARED_BYTES_MAX;
 
 /// Reads some jobs. One that cannot be decoded does not affect the others.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ enum Answer {
     Left(u64),
 }
 
-impl Step for ReadJobs {
+impl Step<Shard> for ReadJobs {
     type Reply = Vec<Looked>;
 
     fn check(&self) -> Checked {
@@ -38,7 +38,7 @@ impl Step for ReadJobs {
     }
 
     /// In as many calls as their size requires.
-    async fn send(&self, redis: &RedisQueue, shard: &Shard) -> Replied<Vec<Looked>> {
+    async fn send(&self, redis: &Redis<Shard>, shard: &Shard) -> Replied<Vec<Looked>> {
         let ids = &self.0;
         let mut found: Vec<Looked> = vec![Ok(None); ids.len()];
         let mut left: Vec<usize> = (0..ids.len()).collect();

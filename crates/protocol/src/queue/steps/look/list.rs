@@ -33,7 +33,7 @@ impl List {
     }
 }
 
-impl Step for List {
+impl Step<Shard> for List {
     type Reply = Vec<Listed>;
 
     fn check(&self) -> Checked {

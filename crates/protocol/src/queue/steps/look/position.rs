@@ -30,7 +30,7 @@ pub struct JobPosition {
     pub job: Option<Preview>,
 }
 
-impl Step for ReadPosition {
+impl Step<Shard> for ReadPosition {
     type Reply = JobPosition;
 
     fn check(&self) -> Checked {

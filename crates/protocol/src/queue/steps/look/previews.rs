@@ -3,8 +3,8 @@
 use super::{Found, Looked};
 use crate::queue::job::{CompletionRecord, Job, Note};
 use crate::queue::record::{Record, Unreadable};
-use crate::queue::redis::bulk::SHARED_BYTES_MAX;
 use crate::queue::steps::prelude::*;
+use crate::step::SHARED_BYTES_MAX;
 use bytes::Bytes;
 
 /// The maximum size of a body, and of a text, in a preview, so that 500 previews stay below 4 MiB.
@@ -79,7 +79,7 @@ fn cut(bytes: &Bytes, most: usize) -> Bytes {
     if bytes.len() <= most { bytes.clone() } else { Bytes::copy_from_slice(&bytes[..most]) }
 }
 
-impl Step for ReadPreviews {
+impl Step<Shard> for ReadPreviews {
     type Reply = Vec<Option<Preview>>;
 
     fn check(&self) -> Checked {

@@ -96,7 +96,7 @@ const TOTALS: [&str; 13] = [
     "ghosts",
 ];
 
-impl Step for ReadStats {
+impl Step<Shard> for ReadStats {
     type Reply = Stats;
 
     fn call(&self, _: &Shard) -> Call {

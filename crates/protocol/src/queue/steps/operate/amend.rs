@@ -35,7 +35,7 @@ pub enum Amended {
     Unknown,
 }
 
-impl Step for Amend {
+impl Step<Shard> for Amend {
     type Reply = Amended;
 
     fn call(&self, _: &Shard) -> Call {

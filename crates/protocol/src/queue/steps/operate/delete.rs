@@ -6,7 +6,7 @@ use crate::queue::steps::prelude::*;
 #[derive(Clone, Debug)]
 pub struct Delete(pub Vec<JobId>);
 
-impl Step for Delete {
+impl Step<Shard> for Delete {
     type Reply = Vec<bool>;
 
     fn check(&self) -> Checked {

@@ -8,7 +8,7 @@ use crate::queue::steps::prelude::*;
 #[derive(Clone, Debug)]
 pub struct Forget(pub Vec<JobId>);
 
-impl Step for Forget {
+impl Step<Shard> for Forget {
     type Reply = Vec<bool>;
 
     fn check(&self) -> Checked {

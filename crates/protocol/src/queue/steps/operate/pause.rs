@@ -6,7 +6,7 @@ use crate::queue::steps::prelude::*;
 #[derive(Clone, Copy, Debug)]
 pub struct Pause(pub Option<u64>);
 
-impl Step for Pause {
+impl Step<Shard> for Pause {
     type Reply = ();
 
     fn call(&self, shard: &Shard) -> Call {

@@ -11,7 +11,7 @@ pub struct Purge {
     pub limit: usize,
 }
 
-impl Step for Purge {
+impl Step<Shard> for Purge {
     type Reply = u64;
 
     fn check(&self) -> Checked {

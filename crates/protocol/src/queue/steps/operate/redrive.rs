@@ -47,7 +47,7 @@ pub enum RedriveVerdict {
     NotDead,
 }
 
-impl Step for Redrive {
+impl Step<Shard> for Redrive {
     type Reply = Redriven;
 
     fn check(&self) -> Checked {

@@ -42,7 +42,7 @@ pub enum Rescheduled {
     Unknown,
 }
 
-impl Step for Reschedules {
+impl Step<Shard> for Reschedules {
     type Reply = Vec<Rescheduled>;
 
     fn check(&self) -> Checked {

@@ -6,7 +6,7 @@ use crate::queue::steps::prelude::*;
 #[derive(Clone, Copy, Debug)]
 pub struct Resume;
 
-impl Step for Resume {
+impl Step<Shard> for Resume {
     type Reply = ();
 
     fn call(&self, _: &Shard) -> Call {

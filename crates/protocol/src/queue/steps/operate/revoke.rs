@@ -25,7 +25,7 @@ pub enum Revoked {
     Unknown,
 }
 
-impl Step for Revoke {
+impl Step<Shard> for Revoke {
     type Reply = Vec<Revoked>;
 
     fn check(&self) -> Checked {

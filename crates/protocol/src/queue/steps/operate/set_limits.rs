@@ -15,7 +15,7 @@ pub struct Limits {
     pub bytes_max: Option<u64>,
 }
 
-impl Step for SetLimits {
+impl Step<Shard> for SetLimits {
     type Reply = ();
 
     fn call(&self, shard: &Shard) -> Call {

@@ -12,7 +12,7 @@ pub struct SweepLease {
     pub ms: u64,
 }
 
-impl Step for SweepLease {
+impl Step<Shard> for SweepLease {
     type Reply = Option<bool>;
 
     fn call(&self, shard: &Shard) -> Call {

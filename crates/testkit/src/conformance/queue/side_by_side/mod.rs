@@ -2,22 +2,25 @@
 //! two is compared, and the keys in Redis are checked against the invariants.
 
 mod random;
-mod step;
 mod watch;
 
 use super::invariants;
 use super::rig::Rig;
 use crate::conformance::differential::{Differential, same};
 use crate::conformance::rig::ServerTime;
+use crate::conformance::step;
 use anyhow::{Result, bail, ensure};
 use evenkeel_protocol::queue::job::Priority;
 use evenkeel_protocol::queue::steps::{
-    ITEMS_MAX, List, ReadHeads, ReadJobs, ReadStats, SettleAndClaim, Settled, State, Step,
+    ITEMS_MAX, List, ReadHeads, ReadJobs, ReadStats, SettleAndClaim, Settled, Shard, State,
 };
+use evenkeel_protocol::step::Step;
 use random::Generator;
 use std::fmt::Debug;
-use step::Move;
 use watch::Watch;
+
+/// A step of the queue, or an event.
+pub type Move = step::Move<Shard>;
 
 /// The model and the scripts of a queue.
 pub struct Queues {
@@ -93,7 +96,9 @@ impl Differential for Queues {
     }
 
     async fn play(&mut self, drawn: &Move) -> Result<String> {
-        let (expected, got) = (drawn.make(&self.model).await?, drawn.make(&self.redis).await?);
+        let Self { model, redis, .. } = &*self;
+        let expected = drawn.make(&model.time, &model.queue, &model.shard).await?;
+        let got = drawn.make(&redis.time, &redis.queue, &redis.shard).await?;
         let reply = same(drawn, &expected.text, &got.text)?;
         self.watch.see(drawn, &got, self.redis.time.now())?;
         if let Some((_, Settled::Done(claimed))) = drawn.played::<SettleAndClaim>(&got) {
@@ -118,7 +123,7 @@ impl Differential for Queues {
 }
 
 impl Queues {
-    async fn compare<S: Step<Reply: Debug + PartialEq> + Debug>(&self, step: &S) -> Result<()> {
+    async fn compare<S: Step<Shard, Reply: Debug + PartialEq> + Debug>(&self, step: &S) -> Result<()> {
         let (model, redis) = (self.model.run(step).await?, self.redis.run(step).await?);
         ensure!(model == redis, "{step:?} differs\n model {model:?}\n redis {redis:?}");
         Ok(())

@@ -1,6 +1,6 @@
 //! Random calls that meet often: few ids, few workers, times near the limits that matter.
 
-use super::step::Move;
+use super::Move;
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::queue::JobId;

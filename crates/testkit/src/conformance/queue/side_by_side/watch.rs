@@ -1,6 +1,7 @@
 //! Promises that need more than the current keys, kept with a ledger of replies.
 
-use super::step::{Move, Reply};
+use super::Move;
+use crate::conformance::step::Reply;
 use anyhow::{Result, ensure};
 use evenkeel::Token;
 use evenkeel::queue::JobId;

@@ -1,11 +1,13 @@
 //! Which calls are made, at random.
 
-use super::{Call, Streams};
+use super::{Move, Streams};
 use crate::conformance::stream::rig::consumer;
 use bytes::Bytes;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::steps::{
-    Append, Delivery, GroupSpec, Heartbeat, Mode, NewEntry, Outcome, Position, Reader, Sequenced, Settlement, Trim,
+    Append, Attend, Delivery, Discard, GroupSpec, Heartbeat, Join, Leave, Mode, NewEntry, Open, Outcome, Pause,
+    Position, Read, ReadDead, ReadLog, ReadStats, Reader, Redrive, Running, Seek, Sequenced, Settle, Settlement, Sweep,
+    TakeOver, Trim,
 };
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -15,62 +17,81 @@ const KEYS: [&str; 4] = ["", "a", "b", "c"];
 
 impl Streams {
     /// A call worth making.
-    pub(super) fn next(&mut self, group: usize) -> Call {
-        let reader = self.reader(group);
+    pub(super) fn next(&mut self, of: usize) -> Move {
+        let (group, reader) = (self.groups[of].clone(), self.reader(of));
         let chosen = self.random.random_range(0..100);
         match chosen {
-            0..=7 => Call::Advance(self.random.random_range(1..500)),
-            8..=9 => Call::Advance(self.random.random_range(5_000..40_000)),
-            10 => Call::SetBack(self.random.random_range(1..20_000)),
-            11..=12 => self.opening(group),
-            13..=27 => self.append(),
-            28..=35 => self.join(),
-            36 => Call::Leave(reader),
-            37 => Call::Attend(self.random.random_range(1..=CONSUMERS), self.random.random_range(0..3) * 10_000),
-            38..=42 => Call::TakeOver(reader, self.id(group), self.random.random_range(1..6)),
-            43..=61 => Call::Read(reader, self.random.random_range(1..8), self.random.random_range(1..30_000)),
-            62..=81 => self.settle(group),
-            82..=86 => self.heartbeat(group),
-            _ => self.operate(group, reader),
+            0..=7 => Move::Advance(self.random.random_range(1..500)),
+            8..=9 => Move::Advance(self.random.random_range(5_000..40_000)),
+            10 => Move::SetBack(self.random.random_range(1..20_000)),
+            11..=12 => Move::step(self.opening(of)),
+            13..=27 => Move::step(self.append()),
+            28..=35 => Move::step(self.join(of)),
+            36 => Move::step(Leave { group, reader }),
+            37 => {
+                let consumer = consumer(self.random.random_range(1..=CONSUMERS));
+                Move::step(Attend { group, consumer, lease_ms: self.random.random_range(0..3) * 10_000 })
+            }
+            38..=42 => {
+                let (after, limit) = (self.id(of), self.random.random_range(1..6));
+                Move::step(TakeOver { group, reader, after, limit })
+            }
+            43..=61 => {
+                let (limit, lease_ms) = (self.random.random_range(1..8), self.random.random_range(1..30_000));
+                Move::step(Read { group, reader, limit, lease_ms })
+            }
+            62..=81 => Move::step(self.settle(of)),
+            82..=86 => Move::step(self.heartbeat(of)),
+            _ => self.operate(of, reader),
         }
     }
 
-    fn operate(&mut self, group: usize, reader: Reader) -> Call {
+    fn operate(&mut self, of: usize, reader: Reader) -> Move {
+        let group = self.groups[of].clone();
         match self.random.random_range(0..28) {
-            0..=3 => Call::Redrive(vec![self.letter(group), self.letter(group)]),
-            4..=6 => Call::Discard(self.random.random_bool(0.5).then_some(reader), vec![self.letter(group)]),
-            7 => Call::Seek(if self.random.random_bool(0.3) { Position::End } else { Position::After(self.id(group)) }),
-            8 => Call::Pause(match self.random.random_range(0..4) {
-                0 => None,
-                1 => Some(self.model.time.now() + 2_000),
-                _ => Some(0),
-            }),
-            9 => Call::Pause(Some(0)),
-            10..=13 => Call::Trim(Trim {
+            0..=3 => Move::step(Redrive { group, letters: vec![self.letter(of), self.letter(of)] }),
+            4..=6 => {
+                let reader = self.random.random_bool(0.5).then_some(reader);
+                Move::step(Discard { group, reader, letters: vec![self.letter(of)] })
+            }
+            7 => {
+                let to = if self.random.random_bool(0.3) { Position::End } else { Position::After(self.id(of)) };
+                Move::step(Seek { group, to })
+            }
+            8 => {
+                let until = match self.random.random_range(0..4) {
+                    0 => None,
+                    1 => Some(self.model.time.now() + 2_000),
+                    _ => Some(0),
+                };
+                Move::step(Pause { group, until })
+            }
+            9 => Move::step(Pause { group, until: Some(0) }),
+            10..=13 => Move::step(Trim {
                 groups: self.groups[..self.random.random_range(0..4)].to_vec(),
                 retain_ms: self.random.random_range(0..60_000),
                 limit: self.random.random_range(1..20),
             }),
-            14..=16 => Call::Sweep(self.random.random_range(0..40_000)),
-            17..=20 => Call::Stats,
-            21..=22 => Call::Entries(self.id(group), self.random.random_range(1..20)),
-            _ => Call::Dead(EntryId::MIN, self.random.random_range(1..20)),
+            14..=16 => Move::step(Sweep { group, silent_ms: self.random.random_range(0..40_000) }),
+            17..=20 => Move::step(ReadStats { group }),
+            21..=22 => Move::step(ReadLog { after: self.id(of), limit: self.random.random_range(1..20) }),
+            _ => Move::step(ReadDead { group, after: EntryId::MIN, limit: self.random.random_range(1..20) }),
         }
     }
 
-    fn opening(&mut self, group: usize) -> Call {
-        let mode = if (group == 0) == self.random.random_bool(0.9) { Mode::Partition } else { Mode::Entry };
+    fn opening(&mut self, of: usize) -> Open {
+        let mode = if (of == 0) == self.random.random_bool(0.9) { Mode::Partition } else { Mode::Entry };
         let position = if self.random.random_bool(0.5) { Position::End } else { Position::After(EntryId::MIN) };
-        let specs = vec![GroupSpec { name: self.groups[group.min(1)].clone(), position, mode }];
+        let groups = vec![GroupSpec { name: self.groups[of.min(1)].clone(), position, mode }];
         let last = if self.random.random_bool(0.1) { EntryId::at(self.model.time.now() + 5_000) } else { EntryId::MIN };
-        Call::Open(specs, last)
+        Open { groups, last }
     }
 
-    fn append(&mut self) -> Call {
+    fn append(&mut self) -> Append {
         let count = self.random.random_range(1..4);
         let entries = (0..count).map(|_| self.entry()).collect();
         let entries_max = self.random.random_bool(0.1).then(|| self.random.random_range(0..60));
-        Call::Append(Append { entries, entries_max, producer_window_ms: 60_000 })
+        Append { entries, entries_max, producer_window_ms: 60_000 }
     }
 
     fn entry(&mut self) -> NewEntry {
@@ -89,9 +110,10 @@ impl Streams {
         NewEntry { key, record, sequenced }
     }
 
-    fn join(&mut self) -> Call {
-        let floor = if self.random.random_bool(0.05) { (self.model.time.now() + 9) * 1_000 } else { 0 };
-        Call::Join(self.random.random_range(1..=CONSUMERS), self.random.random_range(1..30_000), floor)
+    fn join(&mut self, of: usize) -> Join {
+        let fence_floor = if self.random.random_bool(0.05) { (self.model.time.now() + 9) * 1_000 } else { 0 };
+        let consumer = consumer(self.random.random_range(1..=CONSUMERS));
+        Join { group: self.groups[of].clone(), consumer, lease_ms: self.random.random_range(1..30_000), fence_floor }
     }
 
     /// A reader of this group, or now and then of another one.
@@ -122,8 +144,8 @@ impl Streams {
         (reader, all)
     }
 
-    fn settle(&mut self, group: usize) -> Call {
-        let (reader, deliveries) = self.deliveries(group);
+    fn settle(&mut self, of: usize) -> Settle {
+        let (reader, deliveries) = self.deliveries(of);
         let settlements = deliveries.into_iter().map(|delivery| {
             let text = Bytes::from(vec![b'e'; self.random.random_range(0..4)]);
             let outcome = match self.random.random_range(0..10) {
@@ -134,15 +156,14 @@ impl Streams {
             };
             Settlement { delivery, outcome }
         });
-        let settlements = settlements.collect();
-        Call::Settle(reader, settlements)
+        Settle { group: self.groups[of].clone(), reader, settlements: settlements.collect() }
     }
 
-    fn heartbeat(&mut self, group: usize) -> Call {
-        let (reader, deliveries) = self.deliveries(group);
-        let heartbeats =
-            deliveries.into_iter().map(|delivery| Heartbeat { delivery, alone: self.random.random_bool(0.4) });
-        let heartbeats = heartbeats.collect();
-        Call::Heartbeat(reader, self.random.random_range(1..30_000), heartbeats)
+    fn heartbeat(&mut self, of: usize) -> Heartbeat {
+        let (reader, deliveries) = self.deliveries(of);
+        let running = deliveries.into_iter().map(|delivery| Running { delivery, alone: self.random.random_bool(0.4) });
+        let deliveries = running.collect();
+        let lease_ms = self.random.random_range(1..30_000);
+        Heartbeat { group: self.groups[of].clone(), reader, lease_ms, deliveries }
     }
 }

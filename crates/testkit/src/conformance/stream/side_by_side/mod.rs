@@ -1,17 +1,17 @@
 //! The model and the scripts of streams, compared on the same random calls.
 
-mod call;
 mod draw;
 
 use super::rig::Rig;
 use crate::conformance::differential::{Differential, same};
+use crate::conformance::step::{self, Reply as Replied};
 use anyhow::{Result, ensure};
 use evenkeel_protocol::stream::id::EntryId;
-use evenkeel_protocol::stream::name::GroupName;
+use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::steps::{
-    Append, Delivered, Delivery, GroupSpec, Heartbeat, Outcome, Position, Reader, Reply, Settlement, StreamSteps, Trim,
+    Delivered, Delivery, ITEMS_MAX, Join, Joined, Outcome, Pause, Read, ReadDead, ReadLog, ReadStats, Reader, Reply,
+    TakeOver,
 };
-use evenkeel_protocol::stream::{MemoryStream, RedisStream};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -22,8 +22,8 @@ const HISTORY_MAX: usize = 12;
 
 /// The model and the scripts of one partition.
 pub struct Streams {
-    model: Rig<MemoryStream>,
-    redis: Rig<RedisStream>,
+    model: Rig,
+    redis: Rig,
     groups: [GroupName; 3],
     seen: [Seen; 3],
     sequences: [u64; 3],
@@ -39,46 +39,14 @@ struct Seen {
     ids: Vec<EntryId>,
 }
 
-/// A call for one of the groups.
+/// A step of a stream, or an event.
+type Move = step::Move<Partition>;
+
+/// A move, and the group that it concerns.
 #[derive(Clone, Debug)]
 pub struct Step {
     group: usize,
-    call: Call,
-}
-
-/// One call, or an event that happens to both.
-#[derive(Clone, Debug)]
-enum Call {
-    Advance(u64),
-    SetBack(u64),
-    Open(Vec<GroupSpec>, EntryId),
-    Append(Append),
-    Join(u8, u64, u64),
-    Attend(u8, u64),
-    Leave(Reader),
-    TakeOver(Reader, EntryId, usize),
-    Read(Reader, usize, u64),
-    Settle(Reader, Vec<Settlement>),
-    Heartbeat(Reader, u64, Vec<Heartbeat>),
-    Redrive(Vec<EntryId>),
-    Discard(Option<Reader>, Vec<EntryId>),
-    Seek(Position),
-    Pause(Option<u64>),
-    Trim(Trim),
-    Sweep(u64),
-    Stats,
-    Entries(EntryId, usize),
-    Dead(EntryId, usize),
-}
-
-/// The text of a reply, and what it has shown.
-#[derive(Default)]
-struct Answer {
-    text: String,
-    reader: Option<Reader>,
-    delivered: Vec<Delivered>,
-    letters: Vec<EntryId>,
-    ids: Vec<EntryId>,
+    call: Move,
 }
 
 impl Differential for Streams {
@@ -121,9 +89,9 @@ impl Differential for Streams {
         "Trim Removed",
         "Trim GroupMissing",
         "Sweep Done",
-        "Stats Done",
-        "Entries Entry",
-        "Dead DeadLetter",
+        "ReadStats Done",
+        "ReadLog Entry",
+        "ReadDead DeadLetter",
     ];
 
     async fn open(seed: u64) -> Result<Self> {
@@ -143,20 +111,18 @@ impl Differential for Streams {
     }
 
     async fn play(&mut self, Step { group, call }: &Step) -> Result<String> {
-        let name = &self.groups[*group];
-        let (expected, got) = (call.make(&self.model, name).await?, call.make(&self.redis, name).await?);
-        let reply = same(call, &expected.text, &got.text)?;
-        self.learn(*group, call, got);
+        let (reply, got) = self.compare(call).await?;
+        self.learn(*group, call, &got);
         Ok(reply)
     }
 
     async fn check(&mut self) -> Result<()> {
+        let (after, limit) = (EntryId::MIN, ITEMS_MAX);
         for group in &self.groups {
-            for call in [Call::Stats, Call::Entries(EntryId::MIN, 500), Call::Dead(EntryId::MIN, 500)] {
-                let (expected, got) = (call.make(&self.model, group).await?, call.make(&self.redis, group).await?);
-                same(&call, &expected.text, &got.text)?;
-            }
+            self.compare(&Move::step(ReadStats { group: group.clone() })).await?;
+            self.compare(&Move::step(ReadDead { group: group.clone(), after, limit })).await?;
         }
+        self.compare(&Move::step(ReadLog { after, limit })).await?;
         Ok(())
     }
 
@@ -164,7 +130,8 @@ impl Differential for Streams {
     async fn finish(self) -> Result<()> {
         let rig = Rig { group: self.groups[0].clone(), ..self.model };
         rig.time.advance(10_000_000).await?;
-        let Reply::Done(_) = rig.streams.pause(&rig.partition, &rig.group, Some(0)).await? else { return Ok(()) };
+        let resume = Pause { group: rig.group.clone(), until: Some(0) };
+        let Reply::Done(()) = rig.run(&resume).await? else { return Ok(()) };
         let reader = rig.join(200).await?;
         let mut after = EntryId::MIN;
         while let Some(next) = rig.take_over(reader, after).await?.next {
@@ -185,21 +152,53 @@ impl Differential for Streams {
 }
 
 impl Streams {
-    fn learn(&mut self, group: usize, call: &Call, answer: Answer) {
+    /// Makes a call on both; returns the reply, which must be the same, with the name of its call, and that of Redis.
+    async fn compare(&self, call: &Move) -> Result<(String, Replied)> {
+        let expected = call.make(&self.model.time, &self.model.streams, &self.model.partition).await?;
+        let got = call.make(&self.redis.time, &self.redis.streams, &self.redis.partition).await?;
+        let (model, scripts) = (shown(&self.model, call, &expected).await?, shown(&self.redis, call, &got).await?);
+        Ok((same(call, &model, &scripts)?, got))
+    }
+
+    fn learn(&mut self, group: usize, call: &Move, got: &Replied) {
         let seen = &mut self.seen[group];
-        seen.readers.extend(answer.reader);
-        if let Call::Read(reader, ..) | Call::TakeOver(reader, ..) = call {
-            seen.deliveries.extend(
-                answer.delivered.iter().map(|delivered| (*reader, crate::conformance::stream::delivery(delivered))),
-            );
+        if let Some((_, Reply::Done(Joined::Granted { reader, .. }))) = call.played::<Join>(got) {
+            seen.readers.push(*reader);
         }
-        seen.letters.extend(answer.letters);
-        seen.ids.extend(answer.ids);
+        if let Some((call, Reply::Done(read))) = call.played::<Read>(got) {
+            seen.delivered(call.reader, &read.entries);
+        }
+        if let Some((call, Reply::Done(taken))) = call.played::<TakeOver>(got) {
+            seen.delivered(call.reader, &taken.entries);
+        }
+        if let Some((_, letters)) = call.played::<ReadDead>(got) {
+            seen.letters.extend(letters.iter().map(|letter| letter.id));
+        }
+        if let Some((_, entries)) = call.played::<ReadLog>(got) {
+            seen.ids.extend(entries.iter().map(|entry| entry.id));
+        }
         forget(&mut seen.readers, 3);
         forget(&mut seen.deliveries, HISTORY_MAX);
         forget(&mut seen.letters, HISTORY_MAX);
         forget(&mut seen.ids, HISTORY_MAX);
     }
+}
+
+impl Seen {
+    fn delivered(&mut self, reader: Reader, entries: &[Delivered]) {
+        self.deliveries.extend(entries.iter().map(|delivered| (reader, super::delivery(delivered))));
+    }
+}
+
+/// The text of a reply. Redis does not always know the number of unread entries; where it does, it is that of the log.
+async fn shown(rig: &Rig, call: &Move, reply: &Replied) -> Result<String> {
+    let Some((_, Reply::Done(stats))) = call.played::<ReadStats>(reply) else { return Ok(reply.text.clone()) };
+    let mut stats = stats.clone();
+    if let Some(unread) = stats.unread_entries.take() {
+        let entries = rig.run(&ReadLog { after: stats.position, limit: ITEMS_MAX }).await?;
+        ensure!(entries.len() as u64 == unread.min(ITEMS_MAX as u64), "{unread} unread: {stats:?}");
+    }
+    Ok(format!("{:?}", Reply::Done(stats)))
 }
 
 fn forget<T>(of: &mut Vec<T>, limit: usize) {

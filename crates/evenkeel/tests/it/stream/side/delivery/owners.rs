@@ -3,7 +3,7 @@
 use crate::stream::side::rig::{Case, Desk, Orders, Rig, all_settled, append, billing, open};
 use evenkeel::stream::{Group, OnFailure};
 use evenkeel_protocol::stream::name::{GroupName, partition_of};
-use evenkeel_protocol::stream::steps::{Joined, Reader, Reply};
+use evenkeel_protocol::stream::steps::{Join, Joined, Leave, ReadStats, Reader, Reply};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -223,11 +223,19 @@ async fn slow_owner_settles_nothing_of_the_next(rig: Rig) {
     // Its lease is over, and another program was faster to join.
     let (steps, partitions) = orders.steps();
     let group = GroupName::new("billing").unwrap();
-    let Reply::Done(stats) = steps.stats(&partitions[0], &group).await.unwrap() else { panic!("the group is missing") };
+    let Reply::Done(stats) = steps.run(&partitions[0], &ReadStats { group: group.clone() }).await.unwrap() else {
+        panic!("the group is missing")
+    };
     let (consumer, fence, _) = stats.owner.unwrap();
     let owner = Reader { consumer, fence, epoch: stats.epoch };
-    steps.leave(&partitions[0], &group, owner).await.unwrap();
-    let joined = steps.join(&partitions[0], &group, evenkeel::Token::random(), 3_600_000, 0).await.unwrap();
+    steps.run(&partitions[0], &Leave { group: group.clone(), reader: owner }).await.unwrap();
+    let joined = steps
+        .run(
+            &partitions[0],
+            &Join { group: group.clone(), consumer: evenkeel::Token::random(), lease_ms: 3_600_000, fence_floor: 0 },
+        )
+        .await
+        .unwrap();
     assert!(matches!(joined, Reply::Done(Joined::Granted { .. })), "{joined:?}");
     slow.done();
     rig.advance(Duration::from_secs(15)).await;

@@ -3,7 +3,7 @@
 use crate::stream::side::rig::{Desk, Orders, Rig, all_settled, append, billing, in_time, letters, open, reason};
 use evenkeel::stream::{Group, OnFailure};
 use evenkeel_protocol::stream::name::GroupName;
-use evenkeel_protocol::stream::steps::{Delivered, Joined, Reply};
+use evenkeel_protocol::stream::steps::{Delivered, Join, Joined, Read, Reply};
 use std::time::Duration;
 
 on_both! {
@@ -99,9 +99,16 @@ async fn hanging_suspect_lets_others_run_after_a_lease(rig: Rig) {
     rig.advance(Duration::from_secs(31)).await;
     let (steps, partitions) = orders.steps();
     let group = GroupName::new("billing").unwrap();
-    let joined = steps.join(&partitions[0], &group, evenkeel::Token::random(), 1_000, 0).await.unwrap();
+    let joined = steps
+        .run(
+            &partitions[0],
+            &Join { group: group.clone(), consumer: evenkeel::Token::random(), lease_ms: 1_000, fence_floor: 0 },
+        )
+        .await
+        .unwrap();
     let Reply::Done(Joined::Granted { reader, .. }) = joined else { panic!("{joined:?}") };
-    let read = steps.read(&partitions[0], &group, reader, 10, 1_000).await.unwrap();
+    let read =
+        steps.run(&partitions[0], &Read { group: group.clone(), reader, limit: 10, lease_ms: 1_000 }).await.unwrap();
     let Reply::Done(read) = read else { panic!("{read:?}") };
     let crashes = |entry: &Delivered| entry.tries.as_ref().map_or(0, |tries| tries.crashes);
     let crashes: Vec<u8> = read.entries.iter().map(crashes).collect();

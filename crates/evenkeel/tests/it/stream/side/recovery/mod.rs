@@ -210,7 +210,7 @@ async fn is_there(orders: &Orders) -> bool {
     let (steps, partitions) = orders.steps();
     let entry = NewEntry { key: Bytes::new(), record: Bytes::new(), sequenced: None };
     let append = Append { entries: vec![entry], entries_max: None, producer_window_ms: 1_000 };
-    steps.append(&partitions[0], &append).await.unwrap().is_some()
+    steps.run(&partitions[0], &append).await.unwrap().is_some()
 }
 
 async fn stream_stays_lost_while_its_database_fails<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
