@@ -39,10 +39,10 @@ async fn state(base: &Base, group: &GroupName, mode: Mode) -> Result<Option<Stat
     for (partition, place) in (0_u16..).zip(&base.partitions) {
         let Some(reply) = tried.note(base.store.stats(place, group).await)? else { continue };
         let Reply::Done(stats) = reply else {
-            // The whole stream is created again, which a partition that Redis rejects would stop.
-            tried.finish()?;
-            base.create_again(place).await?;
-            return Ok(None);
+            if tried.note(base.create_again(place).await)?.is_some() {
+                return Ok(None);
+            }
+            continue;
         };
         rows.push(GroupRow {
             group: group.clone(),
