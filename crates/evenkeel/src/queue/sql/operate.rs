@@ -7,7 +7,6 @@
 use super::source_of_truth::JobRows;
 use super::table::{JobRow, PAGE, Page};
 use crate::queue::sending::for_work::{due_at, job_record};
-use crate::queue::topic::{JobState, PageOf};
 use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Retention};
@@ -182,11 +181,14 @@ impl JobRows {
     /// that exist only as rows.
     pub(crate) async fn merged(
         &self,
-        PageOf { state, from: after, limit, descends }: PageOf,
+        is_dead: bool,
+        descends: bool,
         in_store: Vec<Listed>,
+        after: Option<Listed>,
+        limit: usize,
         tried: &mut Tried<QueueError>,
     ) -> Result<Vec<Listed>, QueueError> {
-        let (mut all, mut from, is_dead) = (in_store, after, state == JobState::Dead);
+        let (mut all, mut from) = (in_store, after);
         let order = |a: &Listed, b: &Listed| {
             let ascending = place_of(a).cmp(&place_of(b));
             if descends { ascending.reverse() } else { ascending }

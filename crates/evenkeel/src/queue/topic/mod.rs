@@ -30,8 +30,6 @@ pub use evenkeel_protocol::queue::steps::{Amended, Found, Listed, Preview, Resch
 pub use evenkeel_protocol::queue::steps::{Stats, Totals};
 pub use grow::Grown;
 pub(super) use grow::carry_left_behind;
-#[cfg(feature = "sql")]
-pub(super) use page::PageOf;
 pub use page::{JobState, Page, PreviewPage, Previewed, Seen};
 pub use redrive::{DryRun, Filter, RedriveReport, TopicRedrive};
 pub use stats::TopicStats;

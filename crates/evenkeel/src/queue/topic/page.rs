@@ -69,12 +69,12 @@ pub struct Previewed {
 
 /// Which page of ids.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::queue) struct PageOf {
-    pub(in crate::queue) state: JobState,
+pub(super) struct PageOf {
+    pub(super) state: JobState,
     /// The cursor.
-    pub(in crate::queue) from: Option<Listed>,
-    pub(in crate::queue) limit: usize,
-    pub(in crate::queue) descends: bool,
+    pub(super) from: Option<Listed>,
+    pub(super) limit: usize,
+    pub(super) descends: bool,
 }
 
 /// For a page that needs every shard: without the jobs of one, its cursor would skip them.
@@ -116,7 +116,8 @@ impl Topic {
         let in_store = self.list_of_store(page, tried).await?;
         #[cfg(feature = "sql")]
         if let Some(rows) = self.rows.as_ref().filter(|_| page.state != JobState::Leased && guard("sql_lists_rows")) {
-            return rows.merged(page, in_store, tried).await;
+            let PageOf { state, from, limit, descends } = page;
+            return rows.merged(state == JobState::Dead, descends, in_store, from, limit, tried).await;
         }
         Ok(in_store)
     }

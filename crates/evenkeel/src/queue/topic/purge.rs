@@ -1,7 +1,7 @@
 //! Purges the jobs of a state.
 
 #[cfg(feature = "sql")]
-use super::PageOf;
+use super::page::PageOf;
 use super::{JobState, Topic};
 use evenkeel_link::support::Tried;
 use evenkeel_protocol::queue::error::QueueError;

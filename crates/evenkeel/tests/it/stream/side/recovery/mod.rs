@@ -1,15 +1,14 @@
 //! Streams that are registered in a database, after Redis has lost them.
 
+mod refused;
 mod shop;
 
 use super::rig::{Case, Desk, Orders, Rig, all_settled, append, open};
-use crate::log::Log;
 use crate::sql::databases::{TestDatabase, Tested};
 use bytes::Bytes;
 use evenkeel::sql::sink::{Confirmed, Envelope, Order, Sink, SinkError, Sinks};
 use evenkeel::stream::StreamError;
 use evenkeel::stream::admin::SeekTo;
-use evenkeel_protocol::stream::name::partition_of;
 use evenkeel_protocol::stream::steps::{Append, NewEntry};
 use shop::{
     checkpoints, consumer, entries, flush, handle_all, kept, log, place, process, relay, unsettled, until, values,
@@ -26,8 +25,6 @@ on_redis_and_each_database! {
     ids_after_a_recovery_can_be_named
     stream_without_groups_is_recovered_once
     recovery_that_another_program_has_begun_is_not_begun_again
-    recovery_with_a_sick_partition_opens_the_others
-    group_that_cannot_be_created_begins_no_incarnation
     checkpoint_never_goes_back
     recovery_ends_the_claims_of_relays
     stream_stays_lost_while_its_database_fails
@@ -179,45 +176,6 @@ async fn recovery_that_another_program_has_begun_is_not_begun_again<DB: Tested>(
     appending.await.unwrap().unwrap();
     assert_eq!(other.1.admin().losses(10).await.unwrap().len(), 1);
     assert_eq!(log(&other.1).await.len(), 1);
-}
-
-/// Two keys, of the first and of the second partition.
-const KEYS: [&str; 2] = ["a", "b"];
-
-/// No partition behind it was created again, and each attempt sent the entries of units of work once more.
-async fn recovery_with_a_sick_partition_opens_the_others<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
-    assert_eq!(KEYS.map(|key| partition_of(key.as_bytes(), 2)), [0, 1]);
-    let (_keel, orders) = process(&rig, &database).await;
-    flush(&rig).await;
-    let tag = orders.steps().1[0].tag().to_owned();
-    let key = format!("{tag}:log");
-    rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
-    append(&orders, KEYS[1], &["1", "2"]).await;
-    let refused = orders.append(KEYS[0], &"3".to_owned()).await.unwrap_err().to_string();
-    assert!(refused.contains("WRONGTYPE") && refused.contains(&tag), "{refused}");
-    assert_eq!(orders.admin().losses(10).await.unwrap().len(), 1);
-    rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
-    append(&orders, KEYS[0], &["3"]).await;
-    assert_eq!(values(&orders).await, ["3", "1", "2"]);
-}
-
-/// Each attempt of its consumer began another incarnation, which sends the kept entries of all partitions again.
-async fn group_that_cannot_be_created_begins_no_incarnation<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
-    let (_keel, orders) = process(&rig, &database).await;
-    let desk = Desk::new();
-    let office = open(consumer(&desk, &orders, "billing"));
-    append(&orders, KEYS[0], &["1"]).await;
-    assert_eq!(desk.done().await, "1");
-    all_settled(&orders).await;
-    let log = Log::begin();
-    let key = format!("{}:g:billing", orders.steps().1[0].tag());
-    rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
-    append(&orders, KEYS[0], &["2"]).await;
-    until(&rig, || async { !log.lacks("XGROUP DESTROY") }).await;
-    append(&orders, KEYS[1], &["3"]).await;
-    assert_eq!(rig.while_time_passes(desk.done()).await, "3");
-    assert_eq!(orders.admin().losses(10).await.unwrap(), []);
-    office.kill().await;
 }
 
 async fn checkpoint_never_goes_back<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
