@@ -6,9 +6,9 @@ use crate::stream::base::Base;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
-use evenkeel_protocol::stream::name::Partition;
+use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::register::StreamRecord;
-use evenkeel_protocol::stream::steps::{Append, GroupSpec, Position, Reply, SPAN_MS_MAX};
+use evenkeel_protocol::stream::steps::{Append, GroupSpec, Mode, Position, Reply, SPAN_MS_MAX};
 use metrics::counter;
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ async fn open_all<'a>(base: &'a Base, table: &dyn StreamTable) -> Result<Rejecte
 /// checkpoint of the partition: on a server whose clock is behind, new entries would otherwise lie before the groups' positions.
 async fn open_one(base: &Base, partition: &Partition, rows: &[GroupRow]) -> Result<(), StreamError> {
     let here = || rows.iter().filter(|row| base.partitions.get(usize::from(row.partition)) == Some(partition));
-    let spec = |(name, mode)| {
+    let spec = |(name, mode): (GroupName, Mode)| {
         let checkpoint = here().find(|row| row.group == name).map_or(EntryId::MIN, |row| row.checkpoint);
         GroupSpec { name, position: Position::After(checkpoint), mode }
     };
