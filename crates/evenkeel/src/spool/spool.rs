@@ -193,12 +193,10 @@ fn keep_syncing(shared: &Arc<Shared>, messages: &UnboundedSender<Message>, span:
                     return;
                 }
                 drop(messages);
-                match answer.await {
-                    Ok(Err(error)) if failing.is_new("sync", &error) => {
-                        tracing::error!(%error, "the spool could not be synced to the disk; it is retried after the next write");
-                    }
-                    Ok(Ok(_)) => failing.over("sync"),
-                    _ => {}
+                if let Ok(synced) = answer.await {
+                    failing.log("sync", &synced, |error, times| {
+                        tracing::error!(%error, times, "the spool could not be synced to the disk; it is retried after the next write");
+                    });
                 }
             }
         }

@@ -233,13 +233,10 @@ impl Writer {
     /// Starts a new segment when the active one is full (or contains nothing pending), and removes old ones. A failure is
     /// retried after the next write; no caller waits for it.
     fn tidy_up(&mut self) {
-        match self.try_tidy_up() {
-            Ok(()) => self.failing.over("tidy up"),
-            Err(error) if self.failing.is_new("tidy up", &error) => {
-                tracing::warn!(%error, "old segments of the spool could not be removed; this is retried after each write");
-            }
-            Err(_) => {}
-        }
+        let tidied = self.try_tidy_up();
+        self.failing.log("tidy up", &tidied, |error, times| {
+            tracing::warn!(%error, times, "old segments of the spool could not be removed; this is retried after each write");
+        });
     }
 
     fn try_tidy_up(&mut self) -> Result<(), SpoolError> {

@@ -1,12 +1,10 @@
 //! The metrics of a stream; docs/metrics.md lists the names. Handles are registered once, when the stream is opened or a consumer begins, so
 //! install the recorder before that.
 
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Recurring, guard};
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::steps::{Appended, Outcome, Verdict};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
-use parking_lot::Mutex;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 metrics! {
@@ -62,7 +60,7 @@ metrics! {
         pub(crate) oldest_pending_seconds: Gauge = gauge!("evenkeel_stream_oldest_pending_seconds", "stream" => stream(), "group" => group());
         pub(crate) dead_letters: Gauge = gauge!("evenkeel_stream_dead_letters", "stream" => stream(), "group" => group());
         /// The steps of which it was logged that Redis refuses them.
-        refused: Mutex<BTreeSet<&'static str>> = Mutex::default();
+        refused: Recurring = Recurring::default();
     }
 }
 
@@ -104,12 +102,14 @@ impl ConsumerMetrics {
     }
 
     /// Counts a failed call of a consumer, which repeats it. If a repetition does not mend it, for example a value of another program under
-    /// a key, this is logged once for each step.
+    /// a key, this is logged for each step, and again every ten minutes.
     pub(crate) fn failed(&self, step: &'static str, error: &StreamError) {
-        if !error.is_retryable() && guard("stream_refusal_logged") && self.refused.lock().insert(step) {
+        let is_refused = !error.is_retryable() && guard("stream_refusal_logged");
+        if let Some(times) = is_refused.then(|| self.refused.line_due(step, &"")).flatten() {
             tracing::error!(
-                stream = %self.stream, group = %self.group, step, %error,
-                "a call of this consumer fails, and a repetition does not mend it; it is repeated until the cause is removed (logged once for each step)"
+                stream = %self.stream, group = %self.group, step, %error, times,
+                "a call of this consumer fails, and a repetition does not mend it; it is repeated until the cause is removed (logged for each step, and \
+                 again every ten minutes)"
             );
         }
         self.repeated(step, error);

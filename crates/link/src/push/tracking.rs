@@ -46,10 +46,11 @@ pub(crate) async fn begin(shared: &Shared, lane: &Lane) -> Result<bool, LinkErro
             Ok(true)
         }
         Err(LinkError::Refused { code, message }) => {
-            if shared.rejections.is_new("tracking", &message) {
+            if let Some(times) = shared.rejections.line_due("tracking", &message) {
                 tracing::warn!(
                     code,
                     message,
+                    times,
                     "Redis rejected CLIENT TRACKING; near caches stay empty and waiters poll (grant +client|tracking and +client|caching)"
                 );
             }

@@ -5,6 +5,7 @@ use super::rules::Figure;
 use super::subject::Subject;
 use super::values;
 use crate::database::Database;
+use crate::stream::figures;
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::clock::{Clock, Moment};
@@ -70,7 +71,7 @@ impl Servers {
     async fn streams(&self) -> Result<Vec<Sample>> {
         let mut samples = Vec::new();
         for stream in self.keel.streams().await? {
-            for group in stream.groups().await? {
+            for group in figures::groups(&stream).await? {
                 let subject = Subject::Group { stream: stream.name().to_owned(), group: group.name.clone() };
                 samples.extend(samples_of(OF_STREAMS, values::of_group(&group), &subject));
             }

@@ -139,6 +139,9 @@ async fn list(keel: &Keel, arguments: &ListArguments, output: Output) -> Result<
     text.push_str(&next_page(next.as_deref()));
     let letters: Vec<Value> = page.letters.iter().map(|(id, letter)| letter_json(*id, letter)).collect();
     output.print(&json!({ "letters": letters, "next": next }), &text)?;
+    if let Some(rejection) = page.rejected.first() {
+        bail!("the dead letters of partition {} are not listed: {}", rejection.partition, rejection.error);
+    }
     Ok(true)
 }
 

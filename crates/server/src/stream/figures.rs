@@ -1,6 +1,7 @@
 //! The figures of groups as texts, which the command line and the console share.
 
 use crate::time;
+use evenkeel::stream::StreamError;
 use evenkeel::stream::admin::{GroupState, GroupStats, Mode, StreamAdmin};
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    pub(crate) async fn read(stream: &StreamAdmin) -> Result<Self, evenkeel::stream::StreamError> {
+    pub(crate) async fn read(stream: &StreamAdmin) -> Result<Self, StreamError> {
         let (name, partitions) = (stream.name().to_owned(), stream.partitions());
-        Ok(Self { name, partitions, groups: stream.groups().await? })
+        Ok(Self { name, partitions, groups: groups(stream).await? })
     }
 
     /// Entries in the log; `None` if no group shows them.
@@ -45,6 +46,15 @@ impl Figures {
             () if self.groups.iter().any(has_no_consumer) => "a group has no consumer",
             () => "active",
         }
+    }
+}
+
+/// The state of each group. A partition that Redis rejects is an error: without it, the figures would be wrong.
+pub(crate) async fn groups(stream: &StreamAdmin) -> Result<Vec<GroupState>, StreamError> {
+    let groups = stream.groups().await?;
+    match groups.iter().find_map(|group| group.rejected.first()) {
+        Some(rejection) => Err(rejection.error.clone()),
+        None => Ok(groups),
     }
 }
 

@@ -187,7 +187,7 @@ pub(super) async fn lag(keel: &Keel, arguments: &LagArguments, output: Output) -
     }
     let (mut rows, mut values, mut is_fine) = (Vec::new(), Vec::new(), true);
     for stream in &streams {
-        for group in stream.groups().await? {
+        for group in figures::groups(stream).await? {
             if arguments.group.as_ref().is_some_and(|name| *name != group.name) {
                 continue;
             }

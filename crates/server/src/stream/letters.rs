@@ -1,7 +1,7 @@
 //! Dead letters that match, replayed or deleted together: what the command line and the console share.
 
 use evenkeel::stream::StreamError;
-use evenkeel::stream::admin::{DeadLetters, LetterFilter, LetterId, Replayed};
+use evenkeel::stream::admin::{DeadLetters, LetterFilter, LetterId, LetterPage, Replayed};
 
 /// Letters of one call.
 const PAGE: usize = 500;
@@ -13,12 +13,26 @@ pub(crate) struct Matching {
     pub(crate) is_cut: bool,
 }
 
+/// A page of the letters that match. A partition that Redis rejects is an error: its letters are on no page.
+pub(crate) async fn page(
+    dead: &DeadLetters,
+    filter: &LetterFilter,
+    after: Option<LetterId>,
+    limit: usize,
+) -> Result<LetterPage, StreamError> {
+    let page = dead.page(filter, after, limit).await?;
+    match page.rejected.first() {
+        Some(rejection) => Err(rejection.error.clone()),
+        None => Ok(page),
+    }
+}
+
 /// Up to `limit` matching letters, all of them before anything is changed: one that dies again is not among them.
 pub(crate) async fn matching(dead: &DeadLetters, filter: &LetterFilter, limit: usize) -> Result<Matching, StreamError> {
     // One more, to know whether it is the last one.
     let (wanted, mut ids, mut after) = (limit.saturating_add(1), Vec::new(), None);
     while ids.len() < wanted {
-        let page = dead.page(filter, after, PAGE.min(wanted - ids.len())).await?;
+        let page = page(dead, filter, after, PAGE.min(wanted - ids.len())).await?;
         ids.extend(page.letters.into_iter().map(|(id, _)| id));
         after = page.next;
         if after.is_none() {

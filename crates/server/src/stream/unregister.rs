@@ -41,7 +41,7 @@ pub(super) async fn run(keel: &Keel, arguments: &Arguments, output: Output) -> R
 
 /// A registered group.
 pub(crate) async fn find(stream: &StreamAdmin, group: &str) -> Result<Option<GroupState>, StreamError> {
-    Ok(stream.groups().await?.into_iter().find(|state| state.name == group))
+    Ok(figures::groups(stream).await?.into_iter().find(|state| state.name == group))
 }
 
 /// Why a group cannot be unregistered now. The consumers of an unordered group own no partitions, and are not noticed.

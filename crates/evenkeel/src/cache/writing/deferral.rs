@@ -92,10 +92,11 @@ impl Deferral {
             }
             match &answer {
                 Ok(_) => target.failing.over("append"),
-                Err(error) if target.failing.is_new("append", &cause(error)) => {
-                    tracing::warn!(%error, "a failed invalidation could not be stored in the spool; others may not either");
+                Err(error) => {
+                    if let Some(times) = target.failing.line_due("append", &cause(error)) {
+                        tracing::warn!(%error, times, "a failed invalidation could not be stored in the spool; others may not either");
+                    }
                 }
-                Err(_) => {}
             }
             answer.is_ok() || !guard("deferred_is_kept")
         }

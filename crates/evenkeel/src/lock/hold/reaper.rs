@@ -6,6 +6,7 @@ use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, Backoff, InProgress, Recurring, guard};
+use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::steps::Release;
 use metrics::{Gauge, gauge};
 use parking_lot::Mutex;
@@ -143,18 +144,15 @@ impl Queue {
         let Held { name, mode, .. } = &queued.release.held;
         for attempt in 0.. {
             let is_last = self.is_closed.load(SeqCst);
-            match queued.store.release_in(*mode, name, queued.call()).await {
-                Ok(_) => return self.failing.over("release"),
-                Err(error) if error.is_retryable() && !is_last && self.clock.now() < queued.release.until + GRACE => {
-                    self.clock.sleep(RETRY.delay(attempt)).await;
-                }
-                Err(error) => {
-                    if self.failing.is_new("release", &error) {
-                        tracing::warn!(%name, %error, "a lock could not be released; it ends with its lease, as may others");
-                    }
-                    return;
-                }
+            let released = queued.store.release_in(*mode, name, queued.call()).await;
+            let is_over = is_last || self.clock.now() >= queued.release.until + GRACE;
+            if !is_over && released.as_ref().is_err_and(LockError::is_retryable) {
+                self.clock.sleep(RETRY.delay(attempt)).await;
+                continue;
             }
+            return self.failing.log("release", &released, |error, times| {
+                tracing::warn!(%name, %error, times, "a lock could not be released; it ends with its lease, as may others");
+            });
         }
     }
 

@@ -25,7 +25,9 @@ use std::time::Duration;
 /// acquisition takes its connection from the pool.
 ///
 /// On SQLite a transaction that writes excludes every other one, and a renewal with it. **A lock is lost if any transaction on the file takes
-/// longer than its ttl, that of its own guard included**: choose a ttl that exceeds the longest transaction.
+/// longer than its ttl, that of its own guard included**: choose a ttl that exceeds the longest transaction. Renewals take their connection
+/// from the pool there, so with a pool of one connection, as in-memory databases need it, each longer use of that connection counts, reads
+/// included.
 ///
 /// [`migrate`](crate::sql::migrate) must have run.
 ///

@@ -13,7 +13,7 @@ use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::{Core, Queue};
 use crate::queue::sharding::shards::Shards;
 use crate::queue::topic::carry_left_behind;
-use evenkeel_link::support::{Background, guard, ms};
+use evenkeel_link::support::{Background, Tried, guard, ms};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::CRASH_DELAY_MS_MAX;
 use parking_lot::Mutex;
@@ -229,10 +229,11 @@ async fn keep_up<T: Send + Sync + 'static>(core: Arc<Core<T>>) {
 
 async fn follow_growth<T: Send + Sync + 'static>(core: &Core<T>) -> Result<(), QueueError> {
     let shards = core.router.look().await?;
+    let mut tried = Tried::unless(QueueError::is_retryable);
     for number in 0..shards.before().unwrap_or(0) {
-        carry_left_behind(&*core.store, &shards, shards.at(number)).await?;
+        tried.note(carry_left_behind(&*core.store, &shards, shards.at(number)).await)?;
     }
-    Ok(())
+    tried.finish()
 }
 
 /// The shard workers of one consumer. Dropping them aborts their handlers.

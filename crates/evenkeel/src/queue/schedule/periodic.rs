@@ -11,7 +11,7 @@ use crate::queue::queue::Queue;
 use crate::queue::sharding::router::no_shard;
 use bytes::Bytes;
 use evenkeel_link::clock::{Clock, UnixMs};
-use evenkeel_link::support::{Backoff, guard};
+use evenkeel_link::support::{Backoff, Recurring, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{JobId, Note};
 use evenkeel_protocol::queue::register::ScheduleRecord;
@@ -283,26 +283,34 @@ struct Plan {
     replan: bool,
     /// The program's own definition is to be registered, once the enqueued tick is of it.
     define: bool,
-    /// It was logged that the register cannot be used.
-    is_logged: bool,
+    /// The failures that were logged.
+    failing: Recurring,
 }
 
 impl Plan {
     fn new(cron: Cron, missed: Missed) -> Self {
-        Self { cron: Some(cron), missed, last: None, follows: None, replan: false, define: false, is_logged: false }
+        Self {
+            cron: Some(cron),
+            missed,
+            last: None,
+            follows: None,
+            replan: false,
+            define: false,
+            failing: Recurring::default(),
+        }
     }
 
     /// What to do without the register. If a repetition does not mend it (another program's value under its key, or no permission), the
-    /// schedule runs on with the definition that it has, and this is logged once.
-    fn unregistered(&mut self, queue: &str, schedule: &str, error: QueueError) -> Result<(), QueueError> {
+    /// schedule runs on with the definition that it has, and this is logged.
+    fn unregistered(&self, queue: &str, schedule: &str, error: QueueError) -> Result<(), QueueError> {
         if error.is_retryable() || !guard("queue_schedule_unregistered") {
             return Err(error);
         }
-        if !std::mem::replace(&mut self.is_logged, true) {
+        if let Some(times) = self.failing.line_due("register", &"") {
             tracing::warn!(
-                queue, schedule, %error,
+                queue, schedule, %error, times,
                 "the register of schedules could not be read or written; the schedule runs on with the definition of this program, and programs \
-                 that define it differently do not notice that (logged once)"
+                 that define it differently do not notice that"
             );
         }
         Ok(())

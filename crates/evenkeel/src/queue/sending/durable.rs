@@ -64,8 +64,8 @@ fn confirmed(answer: &Value, failing: &Recurring) -> Result<u32, QueueError> {
             _ => 0,
         },
         Value::ServerError(error) => {
-            if failing.is_new("confirm", &error.code()) {
-                tracing::warn!(error = error.details(), code = error.code(), "the server cannot confirm copies");
+            if let Some(times) = failing.line_due("confirm", &error.code()) {
+                tracing::warn!(error = error.details(), code = error.code(), times, "the server cannot confirm copies");
             }
             return Ok(0);
         }

@@ -4,31 +4,25 @@ use crate::queue::queue::Core;
 use crate::queue::sharding::shards::Shards;
 use crate::queue::store::QueueStore;
 use evenkeel_link::clock::{Clock, Moment};
-use evenkeel_link::support::{Tried, guard};
+use evenkeel_link::support::{Recurring, Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::{Limits, SetLimits};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// How often a sending program checks the register. A consuming program checks it whenever it checks whether the topic has grown.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// When a sender last checked the registration of its topic, and whether it was logged that a register cannot be read.
+/// When a sender last checked the registration of its topic, and the failures that were logged.
 pub(crate) struct Registration {
     looked_at: Mutex<Moment>,
-    is_logged: AtomicBool,
-    is_growth_logged: AtomicBool,
+    failing: Recurring,
 }
 
 impl Registration {
     pub(crate) fn new(clock: &Clock) -> Self {
-        Self {
-            looked_at: Mutex::new(clock.now()),
-            is_logged: AtomicBool::new(false),
-            is_growth_logged: AtomicBool::new(false),
-        }
+        Self { looked_at: Mutex::new(clock.now()), failing: Recurring::default() }
     }
 
     /// Whether a check is due; true for one of several concurrent callers.
@@ -56,31 +50,33 @@ impl<T: Send + Sync + 'static> Core<T> {
         });
     }
 
-    /// Logs that the register could not be read: once as a warning, if a repetition does not mend it, for example a value of another program
-    /// under its key.
+    /// Logs that the register could not be read: as a warning every ten minutes, if a repetition does not mend it, for example a value of
+    /// another program under its key.
     pub(crate) fn register_unread(&self, error: &QueueError) {
         let queue = &*self.name;
-        if error.is_retryable() || self.registration.is_logged.swap(true, Relaxed) {
-            tracing::debug!(queue, %error, "the register of topics could not be read; retrying");
-        } else {
-            tracing::warn!(
-                queue, %error,
-                "the register of topics could not be read; the topic runs on, but would not be registered again after a flush (logged once)"
-            );
+        match self.unread("register", error) {
+            None => tracing::debug!(queue, %error, "the register of topics could not be read; retrying"),
+            Some(times) => tracing::warn!(
+                queue, %error, times,
+                "the register of topics could not be read; the topic runs on, but would not be registered again after a flush"
+            ),
         }
     }
 
     /// The same for the register of grown topics.
     pub(crate) fn growth_unread(&self, error: &QueueError) {
         let queue = &*self.name;
-        if error.is_retryable() || self.registration.is_growth_logged.swap(true, Relaxed) {
-            tracing::debug!(queue, %error, "the register of grown topics could not be read; retrying");
-        } else {
-            tracing::warn!(
-                queue, %error,
-                "the register of grown topics could not be read; the topic runs on with the shards that this program knows (logged once)"
-            );
+        match self.unread("growth", error) {
+            None => tracing::debug!(queue, %error, "the register of grown topics could not be read; retrying"),
+            Some(times) => tracing::warn!(
+                queue, %error, times,
+                "the register of grown topics could not be read; the topic runs on with the shards that this program knows"
+            ),
         }
+    }
+
+    fn unread(&self, register: &'static str, error: &QueueError) -> Option<u64> {
+        (!error.is_retryable()).then(|| self.registration.failing.line_due(register, &"")).flatten()
     }
 
     /// Registers the topic again if it is missing, and sets its limits.

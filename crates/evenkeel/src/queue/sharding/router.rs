@@ -8,7 +8,7 @@ use super::shards::Shards;
 use crate::queue::store::QueueStore;
 use evenkeel_link::LinkError;
 use evenkeel_link::clock::{Clock, Moment};
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::grow::{Close, carry};
 use evenkeel_protocol::queue::job::JobId;
@@ -102,9 +102,11 @@ impl Router {
         if guard("queue_shards_closed_again") {
             // With equal numbers each shard keeps its limits.
             let close = Close { shards: known.count(), before: known.count(), inherits: None };
+            let mut tried = Tried::unless(QueueError::is_retryable);
             for shard in known.iter() {
-                self.store.run(shard, &close).await?;
+                tried.note(self.store.run(shard, &close).await)?;
             }
+            tried.finish()?;
         }
         Ok(topology)
     }
@@ -178,7 +180,8 @@ pub(crate) fn no_shard(topic: &str) -> QueueError {
     QueueError::Link(LinkError::Unexpected(format!("no shard of {topic} accepts the job")))
 }
 
-/// Sends the items at `places` to their shards: all shards concurrently, at most [`ITEMS_MAX`] items in a call.
+/// Sends the items at `places` to their shards: all shards concurrently, at most [`ITEMS_MAX`] items in a call. A call that is rejected
+/// stops no other.
 async fn ask_each<I, A, F>(
     shards: &Shards,
     items: &[I],
@@ -194,12 +197,12 @@ where
     let mut shares: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     places.into_iter().for_each(|place| shares.entry(shard_of(&items[place])).or_default().push(place));
     let calls = shares.into_iter().map(|(number, places)| async move {
-        let mut answered = Vec::with_capacity(places.len());
+        let (mut answered, mut tried) = (Vec::with_capacity(places.len()), Tried::unless(QueueError::is_retryable));
         for part in places.chunks(ITEMS_MAX) {
             let part = part.iter().map(|place| items[*place].clone()).collect();
-            answered.extend(ask(shards.at(number).clone(), part).await?);
+            answered.extend(tried.note(ask(shards.at(number).clone(), part).await)?.into_iter().flatten());
         }
-        Ok::<_, QueueError>((places, answered))
+        tried.finish().map(|()| (places, answered))
     });
     for call in join_all(calls).await {
         let (places, answered) = call?;

@@ -44,7 +44,7 @@ impl JobRows {
             let changed = JobRow { version, record: job_record(&job.spec, version), ..row.clone() };
             if !guard("sql_amend_row") || self.ask(self.table.change(&self.topic, id, &row, &changed)).await? {
                 let put = self.put_of_row(id, &changed)?;
-                self.store_updated("a dead letter was amended", self.router.put(&[put]).await);
+                self.store_updated("a dead letter was amended", &self.router.put(&[put]).await);
                 return Ok(Amended::Changed);
             }
         }

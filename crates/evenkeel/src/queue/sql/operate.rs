@@ -86,11 +86,11 @@ impl JobRows {
             let Some(row) = row else { return Ok(self.delete_in_store(&[id]).await? == 1) };
             if self.ask(self.table.revoke(&self.topic, id, &row, End::Deleted)).await? {
                 if is_dead_in_store {
-                    self.store_updated("a dead letter was deleted", self.delete_in_store(&[id]).await);
+                    self.store_updated("a dead letter was deleted", &self.delete_in_store(&[id]).await);
                 } else {
                     self.store_updated(
                         "a dead letter was deleted",
-                        self.router.put(&[withdrawal(id, row.version + 1)]).await,
+                        &self.router.put(&[withdrawal(id, row.version + 1)]).await,
                     );
                 }
                 return Ok(true);
@@ -100,8 +100,8 @@ impl JobRows {
     }
 
     /// Deletes waiting jobs, including those that are not in the store: all live rows when it begins, except those of running and dead
-    /// jobs.
-    pub(crate) async fn purge_waiting(&self) -> Result<u64, QueueError> {
+    /// jobs, and of jobs whose shard Redis rejects: whether these run is not known.
+    pub(crate) async fn purge_waiting(&self, tried: &mut Tried<QueueError>) -> Result<u64, QueueError> {
         let (mut deleted, mut after) = (0, None);
         let mut left = self.ask(self.table.count(&self.topic)).await?;
         while left > 0 {
@@ -113,14 +113,18 @@ impl JobRows {
             left = left.saturating_sub(rows.len() as u64);
             let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
             let mut ended = Vec::new();
-            for ((id, row), head) in rows.into_iter().zip(self.heads(&ids).await?) {
+            for ((id, row), head) in rows.into_iter().zip(self.heads_of_each(&ids, tried).await?) {
+                let Some(head) = head else { continue };
                 let stays = row.is_dead || matches!(head, Some(Head::Live { state: State::Leased | State::Dead, .. }));
-                if !stays && self.ask(self.table.revoke(&self.topic, id, &row, End::Deleted)).await? {
-                    ended.push(withdrawal(id, row.version + 1));
+                if !stays {
+                    let revoked = self.ask(self.table.revoke(&self.topic, id, &row, End::Deleted)).await;
+                    if tried.note(revoked)?.unwrap_or(false) {
+                        ended.push(withdrawal(id, row.version + 1));
+                    }
                 }
             }
             deleted += ended.len() as u64;
-            self.store_updated("a purged job was deleted", self.router.put(&ended).await);
+            self.store_updated("a purged job was deleted", &self.router.put(&ended).await);
         }
         Ok(deleted)
     }
@@ -182,6 +186,7 @@ impl JobRows {
         in_store: Vec<Listed>,
         after: Option<Listed>,
         limit: usize,
+        tried: &mut Tried<QueueError>,
     ) -> Result<Vec<Listed>, QueueError> {
         let (mut all, mut from) = (in_store, after);
         let order = |a: &Listed, b: &Listed| {
@@ -192,8 +197,8 @@ impl JobRows {
             let rows = self.ask(self.table.due(&self.topic, is_dead, descends, from, limit)).await?;
             let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
             let listed: HashSet<JobId> = all.iter().map(|listed| listed.id).collect();
-            let of_rows = rows.iter().zip(self.heads(&ids).await?).filter_map(|((id, row), head)| {
-                let score = match head {
+            let of_rows = rows.iter().zip(self.heads_of_each(&ids, tried).await?).filter_map(|((id, row), head)| {
+                let score = match head? {
                     None | Some(Head::Ended { .. }) => row.due_at,
                     // The job was put into the store after its page was read.
                     Some(Head::Live { state: State::Dead, score, .. }) if is_dead => score,
@@ -257,6 +262,22 @@ impl JobRows {
         self.router.route(ids, |id| *id, ask, Option::is_none).await
     }
 
+    /// The same, where a shard that Redis rejects stops no other: the states of its jobs are `None`.
+    pub(super) async fn heads_of_each(
+        &self,
+        ids: &[JobId],
+        tried: &mut Tried<QueueError>,
+    ) -> Result<Vec<Option<Option<Head>>>, QueueError> {
+        if let Some(heads) = tried.note(self.heads(ids).await)? {
+            return Ok(heads.into_iter().map(Some).collect());
+        }
+        let mut heads = Vec::with_capacity(ids.len());
+        for id in ids {
+            heads.push(tried.note(self.head(*id).await)?);
+        }
+        Ok(heads)
+    }
+
     pub(super) async fn head(&self, id: JobId) -> Result<Option<Head>, QueueError> {
         Ok(self.heads(&[id]).await?.pop().flatten())
     }
@@ -299,7 +320,7 @@ impl JobRows {
             return Ok(false);
         }
         // The higher version supersedes a concurrent restore by the sweep.
-        self.store_updated("a job was revoked", self.router.put(&[withdrawal(id, seen.version + 1)]).await);
+        self.store_updated("a job was revoked", &self.router.put(&[withdrawal(id, seen.version + 1)]).await);
         Ok(true)
     }
 
@@ -317,7 +338,7 @@ impl JobRows {
             return Ok(false);
         }
         if due_at < self.horizon_ms(now) || !guard("sql_horizon") {
-            self.store_updated("a job was changed", self.router.put(&[self.put_of_row(change.id, &changed)?]).await);
+            self.store_updated("a job was changed", &self.router.put(&[self.put_of_row(change.id, &changed)?]).await);
         }
         Ok(true)
     }
@@ -327,16 +348,12 @@ impl JobRows {
         Ok(deleted.into_iter().filter(|was_dead| *was_dead).count())
     }
 
-    /// Logs a failed update of the store, when such failures begin. The result stands, because the row is changed and no delivery of another
+    /// Logs a failed update of the store. The result stands, because the row is changed and no delivery of another
     /// version starts.
-    pub(super) fn store_updated<A>(&self, what: &str, updated: Result<A, QueueError>) {
-        match updated {
-            Ok(_) => self.failing.over("update"),
-            Err(error) if self.failing.is_new("update", &error) => {
-                tracing::warn!(queue = %self.topic, %error, "{what} in its row, not yet in the store; the row is the source of truth");
-            }
-            Err(_) => {}
-        }
+    pub(super) fn store_updated<A>(&self, what: &str, updated: &Result<A, QueueError>) {
+        self.failing.log("update", updated, |error, times| {
+            tracing::warn!(queue = %self.topic, %error, times, "{what} in its row, not yet in the store; the row is the source of truth");
+        });
     }
 }
 

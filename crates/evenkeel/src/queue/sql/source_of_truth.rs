@@ -53,13 +53,9 @@ impl JobRows {
         let created = puts.iter().zip(&held).filter(|(_, held)| held.is_none()).map(|(put, _)| put);
         let within_horizon: Vec<Put> = created.filter(|put| !is_beyond(put, until)).map(as_step).collect();
         if !within_horizon.is_empty() {
-            match self.router.put(&within_horizon).await {
-                Ok(_) => self.failing.over("put"),
-                Err(error) if self.failing.is_new("put", &error) => {
-                    tracing::warn!(queue = %self.topic, %error, "accepted jobs could not be put into the store; the sweep will do so");
-                }
-                Err(_) => {}
-            }
+            self.failing.log("put", &self.router.put(&within_horizon).await, |error, times| {
+                tracing::warn!(queue = %self.topic, %error, times, "accepted jobs could not be put into the store; the sweep will do so");
+            });
         }
         Ok(held.iter().map(answer).collect())
     }

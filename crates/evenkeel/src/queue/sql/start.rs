@@ -33,19 +33,14 @@ pub(crate) enum Start {
 impl JobRows {
     /// Writes the delivery's fence into the row, if the row permits the delivery.
     pub(crate) async fn start(&self, shard: &Shard, receipt: &Receipt, version: u64, errors: u16) -> Start {
-        match self.try_start(shard, receipt, version, errors).await {
-            Ok(start) => {
-                self.failing.over("start");
-                start
-            }
-            Err(error) => {
-                if self.failing.is_new("start", &error) {
-                    tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job could not be read; the job is delayed, as are others");
-                }
-                self.metrics.not_started("unreachable");
-                Start::Not(Outcome::Snoozed { after_ms: SNOOZE_MS })
-            }
-        }
+        let start = self.try_start(shard, receipt, version, errors).await;
+        self.failing.log("start", &start, |error, times| {
+            tracing::warn!(queue = %self.topic, id = %receipt.id, %error, times, "the row of a job could not be read; the job is delayed, as are others");
+        });
+        start.unwrap_or_else(|_| {
+            self.metrics.not_started("unreachable");
+            Start::Not(Outcome::Snoozed { after_ms: SNOOZE_MS })
+        })
     }
 
     async fn try_start(
@@ -118,13 +113,10 @@ impl JobRows {
         if !guard("sql_attempt_in_row") {
             return;
         }
-        match self.ask(self.table.failed(&self.topic, receipt, version, failed)).await {
-            Ok(_) => self.failing.over("failed"),
-            Err(error) if self.failing.is_new("failed", &error) => {
-                tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "a failed attempt could not be written to its row");
-            }
-            Err(_) => {}
-        }
+        let written = self.ask(self.table.failed(&self.topic, receipt, version, failed)).await;
+        self.failing.log("failed", &written, |error, times| {
+            tracing::warn!(queue = %self.topic, id = %receipt.id, %error, times, "a failed attempt could not be written to its row");
+        });
     }
 
     async fn write_end<'a>(
@@ -133,20 +125,17 @@ impl JobRows {
         what: impl Fn(&'a dyn JobTable) -> BoxFuture<'a, Result<bool, SqlError>>,
     ) -> Option<Outcome> {
         for attempt in 0.. {
-            match self.ask(what(&*self.table)).await {
-                Ok(_) => {
-                    crash_point("job_row_ended");
-                    self.failing.over("end");
-                    return None;
-                }
-                Err(error) => {
-                    if self.failing.is_new("end", &error) {
-                        tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the end of a job could not be written to its row; it is retried");
-                    }
-                    if !error.is_retryable() && attempt >= END_TRIES {
-                        break;
-                    }
-                }
+            let written = self.ask(what(&*self.table)).await;
+            if written.is_ok() {
+                crash_point("job_row_ended");
+            }
+            self.failing.log("end", &written, |error, times| {
+                tracing::warn!(queue = %self.topic, id = %receipt.id, %error, times, "the end of a job could not be written to its row; it is retried");
+            });
+            match written {
+                Ok(_) => return None,
+                Err(error) if !error.is_retryable() && attempt >= END_TRIES => break,
+                Err(_) => {}
             }
             Clock::system().sleep(END.delay(attempt)).await;
         }

@@ -79,9 +79,9 @@ impl JobRows {
         let rows = self.page(cursor).await?;
         let mut swept = Swept { rows: rows.len(), ..Swept::default() };
         swept.next = if rows.len() < cursor.limit { None } else { rows.last().map(|(id, _)| *id) };
-        let Compared { missing, ended, died } = self.compare(&rows).await?;
         // A row that the database or the store rejects stops no other.
         let mut tried = Tried::unless(QueueError::is_retryable);
+        let Compared { missing, ended, died } = self.compare(&rows, &mut tried).await?;
         tried.note(self.mark_dead(&died).await)?;
         for (id, version, end) in ended {
             let ended = tried.note(self.ask(self.table.end(&self.topic, id, version, end)).await)?;
@@ -115,8 +115,8 @@ impl JobRows {
         match self.page(cursor).await {
             Ok(rows) if guard("sql_sweep_halves") => {
                 let next = rows.last().map(|(id, _)| *id);
-                if let Some(id) = next.filter(|id| self.failing.is_new(SKIPPED, id)) {
-                    tracing::error!(queue = %self.topic, %id, "a job could not be put into the store; each round retries it");
+                if let Some((id, times)) = next.and_then(|id| Some((id, self.failing.line_due(SKIPPED, &id)?))) {
+                    tracing::error!(queue = %self.topic, %id, times, "a job could not be put into the store; each round retries it");
                 }
                 Cursor { after: next, ..cursor }
             }
@@ -124,10 +124,11 @@ impl JobRows {
         }
     }
 
-    async fn compare(&self, rows: &[(JobId, JobRow)]) -> Result<Compared, QueueError> {
+    async fn compare(&self, rows: &[(JobId, JobRow)], tried: &mut Tried<QueueError>) -> Result<Compared, QueueError> {
         let Compared { mut missing, mut ended, mut died } = Compared::default();
         let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
-        for ((id, row), head) in rows.iter().zip(self.heads(&ids).await?) {
+        for ((id, row), head) in rows.iter().zip(self.heads_of_each(&ids, tried).await?) {
+            let Some(head) = head else { continue };
             match head {
                 None => _ = missing.insert(*id, row.version),
                 Some(Head::Ended { end, version })
@@ -150,8 +151,8 @@ impl JobRows {
                 Some(Head::Live { .. }) => {}
                 // Each round meets it again.
                 Some(Head::Unreadable) => {
-                    if self.failing.is_new("record", id) {
-                        tracing::error!(queue = %self.topic, %id, "the record of a job in the store cannot be read");
+                    if let Some(times) = self.failing.line_due("record", id) {
+                        tracing::error!(queue = %self.topic, %id, times, "the record of a job in the store cannot be read");
                     }
                 }
             }
@@ -186,7 +187,7 @@ impl JobRows {
         let (mut after, mut tried) = (None, Tried::unless(QueueError::is_retryable));
         loop {
             let rows = self.ask(self.table.due(&self.topic, true, false, after, PAGE)).await?;
-            let missing = self.compare(&rows).await?.missing;
+            let missing = self.compare(&rows, &mut tried).await?.missing;
             if !missing.is_empty() {
                 tried.note(self.put_back(&missing).await)?;
             }
@@ -215,8 +216,8 @@ impl JobRows {
             let (raised, put) = match self.raised(id, &row, version) {
                 Ok(raised) => raised,
                 Err(error) => {
-                    if self.failing.is_new("row", &id) {
-                        tracing::error!(queue = %self.topic, %id, %error, "the row of a job cannot be read");
+                    if let Some(times) = self.failing.line_due("row", &id) {
+                        tracing::error!(queue = %self.topic, %id, %error, times, "the row of a job cannot be read");
                     }
                     continue;
                 }

@@ -82,8 +82,8 @@ pub(crate) async fn keep_sweeping(rows: Arc<JobRows>) {
                 true
             }
             Err(error) => {
-                if failing.is_new(SWEEP, &error) {
-                    tracing::warn!(queue = %rows.topic, rows = cursor.limit, error, "a page of rows could not be compared with the store; its halves are tried");
+                if let Some(times) = failing.line_due(SWEEP, &error) {
+                    tracing::warn!(queue = %rows.topic, rows = cursor.limit, error, times, "a page of rows could not be compared with the store; its halves are tried");
                 }
                 has_failed = true;
                 cursor = rows.halve(cursor).await;

@@ -190,9 +190,11 @@ impl Watch {
             job: None,
             at_ms,
         };
+        self.failing.log("check", &looked, |error, times| {
+            tracing::warn!(topic = self.topic.name(), %error, times, "the topic could not be checked");
+        });
         match looked {
             Ok(mut changes) => {
-                self.failing.over("check");
                 let resolved = alert(false, self.topic.now_ms());
                 if self.active.remove(&AlertKind::Unreachable).is_some() {
                     changes.insert(0, resolved);
@@ -200,10 +202,7 @@ impl Watch {
                 self.checked_at = self.topic.clock.now();
                 changes
             }
-            Err(error) => {
-                if self.failing.is_new("check", &error) {
-                    tracing::warn!(topic = self.topic.name(), %error, "the topic could not be checked");
-                }
+            Err(_) => {
                 let raised = alert(true, self.topic.now_ms());
                 let is_new = self.active.insert(AlertKind::Unreachable, raised.clone()).is_none();
                 if is_new && guard("watch_unreachable") { vec![raised] } else { Vec::new() }

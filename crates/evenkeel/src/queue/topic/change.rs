@@ -3,6 +3,8 @@
 
 use super::Topic;
 use bytes::Bytes;
+#[cfg(feature = "sql")]
+use evenkeel_link::support::Tried;
 use evenkeel_protocol::codec::check_encoded;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
@@ -12,17 +14,13 @@ impl Topic {
     /// Revokes jobs that are not running, and returns the result of each; see [`Revoked`].
     ///
     /// # Errors
-    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: it returns the same results, for at least ten minutes.
-    /// [`QueueError::NeedsDatabase`]: nothing was changed.
+    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: it returns the same results, for at least ten minutes. A shard or a
+    /// row that is rejected stops no other: the other jobs were revoked. [`QueueError::NeedsDatabase`]: nothing was changed.
     pub async fn revoke(&self, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
         self.check_rows()?;
         #[cfg(feature = "sql")]
         if let Some(rows) = &self.rows {
-            let mut answers = Vec::with_capacity(ids.len());
-            for id in ids {
-                answers.push(rows.revoke(*id).await?);
-            }
-            return Ok(answers);
+            return each(ids, |id| rows.revoke(*id)).await;
         }
         self.router.revoke(ids).await
     }
@@ -92,11 +90,7 @@ impl Topic {
         self.check_rows()?;
         #[cfg(feature = "sql")]
         if let Some(rows) = &self.rows {
-            let mut answers = Vec::with_capacity(ids.len());
-            for id in ids {
-                answers.push(rows.delete_dead(*id).await?);
-            }
-            return Ok(answers);
+            return each(ids, |id| rows.delete_dead(*id)).await;
         }
         self.router.delete(ids).await
     }
@@ -105,12 +99,21 @@ impl Topic {
         self.check_rows()?;
         #[cfg(feature = "sql")]
         if let Some(rows) = &self.rows {
-            let mut answers = Vec::with_capacity(changes.len());
-            for change in changes {
-                answers.push(rows.reschedule(change.clone()).await?);
-            }
-            return Ok(answers);
+            return each(changes, |change| rows.reschedule(change.clone())).await;
         }
         self.router.reschedule(changes).await
     }
+}
+
+/// Changes each of some jobs by its row; one that is rejected stops no other.
+#[cfg(feature = "sql")]
+async fn each<'a, I, A, F>(items: &'a [I], change: impl Fn(&'a I) -> F) -> Result<Vec<A>, QueueError>
+where
+    F: Future<Output = Result<A, QueueError>>,
+{
+    let (mut answers, mut tried) = (Vec::with_capacity(items.len()), Tried::unless(QueueError::is_retryable));
+    for item in items {
+        answers.extend(tried.note(change(item).await)?);
+    }
+    tried.finish().map(|()| answers)
 }

@@ -1,6 +1,7 @@
 //! Lists the jobs of a topic, page by page.
 
 use super::Topic;
+use evenkeel_link::support::Tried;
 #[cfg(feature = "sql")]
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
@@ -66,6 +67,21 @@ pub struct Previewed {
     pub preview: Preview,
 }
 
+/// Which page of ids.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PageOf {
+    pub(super) state: JobState,
+    /// The cursor.
+    pub(super) from: Option<Listed>,
+    pub(super) limit: usize,
+    pub(super) descends: bool,
+}
+
+/// For a page that needs every shard: without the jobs of one, its cursor would skip them.
+fn whole() -> Tried<QueueError> {
+    Tried::unless(|_| true)
+}
+
 /// The bytes of a body that a preview has.
 const PREVIEW_BYTES: usize = 512;
 
@@ -79,7 +95,7 @@ impl Topic {
     /// # Errors
     /// [`QueueError::TooMany`], [`QueueError::Invalid`] (a limit of 0), [`QueueError::Link`], [`QueueError::Database`].
     pub async fn list(&self, state: JobState, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
-        self.listed(state, after, limit, false).await
+        self.listed(PageOf { state, from: after, limit, descends: false }, &mut whole()).await
     }
 
     /// The same in descending order: up to `limit` ids before a cursor, the newest first.
@@ -92,20 +108,16 @@ impl Topic {
         before: Option<Listed>,
         limit: usize,
     ) -> Result<Vec<Listed>, QueueError> {
-        self.listed(state, before, limit, true).await
+        self.listed(PageOf { state, from: before, limit, descends: true }, &mut whole()).await
     }
 
-    async fn listed(
-        &self,
-        state: JobState,
-        from: Option<Listed>,
-        limit: usize,
-        descends: bool,
-    ) -> Result<Vec<Listed>, QueueError> {
-        let in_store = self.list_of_store(state, from, limit, descends).await?;
+    /// A page of the shards whose errors `tried` keeps, and of all others.
+    pub(super) async fn listed(&self, page: PageOf, tried: &mut Tried<QueueError>) -> Result<Vec<Listed>, QueueError> {
+        let in_store = self.list_of_store(page, tried).await?;
         #[cfg(feature = "sql")]
-        if let Some(rows) = self.rows.as_ref().filter(|_| state != JobState::Leased && guard("sql_lists_rows")) {
-            return rows.merged(state == JobState::Dead, descends, in_store, from, limit).await;
+        if let Some(rows) = self.rows.as_ref().filter(|_| page.state != JobState::Leased && guard("sql_lists_rows")) {
+            let PageOf { state, from, limit, descends } = page;
+            return rows.merged(state == JobState::Dead, descends, in_store, from, limit, tried).await;
         }
         Ok(in_store)
     }
@@ -153,16 +165,14 @@ impl Topic {
     /// The same page with only the jobs in the store.
     pub(super) async fn list_of_store(
         &self,
-        state: JobState,
-        from: Option<Listed>,
-        limit: usize,
-        descends: bool,
+        PageOf { state, from, limit, descends }: PageOf,
+        tried: &mut Tried<QueueError>,
     ) -> Result<Vec<Listed>, QueueError> {
         let mut all = Vec::new();
         for shard in self.router.look().await?.iter() {
             for stored in state.states_in_store() {
                 let list = List { state: stored, newest_first: descends, after: from, limit };
-                all.extend(self.store.run(shard, &list).await?);
+                all.extend(tried.note(self.store.run(shard, &list).await)?.into_iter().flatten());
             }
         }
         all.sort_unstable_by_key(|listed| (listed.score, listed.id));

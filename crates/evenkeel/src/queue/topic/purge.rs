@@ -1,5 +1,7 @@
 //! Purges the jobs of a state.
 
+#[cfg(feature = "sql")]
+use super::page::PageOf;
 use super::{JobState, Topic};
 use evenkeel_link::support::Tried;
 use evenkeel_protocol::queue::error::QueueError;
@@ -15,7 +17,8 @@ impl Topic {
     ///
     /// # Errors
     /// [`QueueError::Invalid`] with a wrong name, or for running jobs; [`QueueError::NeedsDatabase`]: nothing was deleted.
-    /// [`QueueError::Link`], [`QueueError::Database`]: some jobs were deleted; repeat the call.
+    /// [`QueueError::Link`], [`QueueError::Database`]: some jobs were deleted; repeat the call. A shard or a row that is rejected stops no
+    /// other: the jobs of the others were deleted, and the first error is returned.
     pub async fn purge(&self, state: JobState, topic_again: &str) -> Result<u64, QueueError> {
         if topic_again != &*self.name {
             return Err(QueueError::Invalid(format!(
@@ -55,34 +58,40 @@ impl Topic {
     #[cfg(feature = "sql")]
     async fn purge_rows(&self, state: JobState) -> Result<u64, QueueError> {
         let Some(rows) = &self.rows else { return Ok(0) };
-        let mut deleted = if state == JobState::Waiting { rows.purge_waiting().await? } else { 0 };
-        let stats = self.stats_of_store().await?.total;
-        let mut left: u64 = state.states_in_store().into_iter().map(|stored| super::stats::count(&stats, stored)).sum();
+        let mut tried = Tried::unless(QueueError::is_retryable);
+        let mut deleted = if state == JobState::Waiting { rows.purge_waiting(&mut tried).await? } else { 0 };
+        let mut left = 0;
+        for shard in self.router.look().await?.iter() {
+            let Some(stats) = tried.note(self.store.run(shard, &ReadStats).await)? else { continue };
+            left += state.states_in_store().into_iter().map(|stored| super::stats::count(&stats, stored)).sum::<u64>();
+        }
         if state == JobState::Dead {
             // Includes dead letters that exist only as rows; counting others twice only raises the bound.
             left += rows.count_dead().await?;
         }
         let mut after = None;
         while left > 0 {
+            let page = PageOf { state, from: after, limit: ITEMS_MAX, descends: false };
             let listed = match state {
-                JobState::Dead => self.list(state, after, ITEMS_MAX).await?,
-                _ => self.list_of_store(state, after, ITEMS_MAX, false).await?,
+                JobState::Dead => self.listed(page, &mut tried).await?,
+                _ => self.list_of_store(page, &mut tried).await?,
             };
             let Some(last) = listed.last() else { break };
             after = Some(*last);
             left = left.saturating_sub(listed.len() as u64);
             if state == JobState::Dead {
                 for listed in listed {
-                    deleted += u64::from(rows.delete_dead(listed.id).await?);
+                    deleted += u64::from(tried.note(rows.delete_dead(listed.id).await)?.unwrap_or(false));
                 }
             } else {
                 // Ticks of schedules, and jobs in the store without a live row.
                 let ids: Vec<_> = listed.iter().map(|listed| listed.id).collect();
-                for answer in self.revoke(&rows.without_row(&ids).await?).await? {
+                let revoked = tried.note(self.revoke(&rows.without_row(&ids).await?).await)?;
+                for answer in revoked.into_iter().flatten() {
                     deleted += u64::from(matches!(answer, Revoked::Revoked | Revoked::RevokedAfterLeaseExpiry));
                 }
             }
         }
-        Ok(deleted)
+        tried.finish().map(|()| deleted)
     }
 }

@@ -1,5 +1,6 @@
 //! Redrives dead letters: some or all, at a rate, and none twice by the same redrive.
 
+use super::page::PageOf;
 use super::{JobState, Seen, Topic};
 use bytes::Bytes;
 use evenkeel_link::support::{Tried, guard};
@@ -115,6 +116,8 @@ pub struct DryRun {
     pub dead: u64,
     /// The first matching ones, by time of death; at most ten.
     pub first: Vec<JobId>,
+    /// The first error of a shard that Redis rejects. Its dead letters are not counted; those of all others are.
+    pub rejected: Option<String>,
 }
 
 impl Topic {
@@ -145,19 +148,23 @@ impl TopicRedrive {
         pub fn limit(letters: u64) => limit = Some(letters);
     }
 
-    /// Counts the dead letters that [`run`](Self::run) would redrive now; changes nothing.
+    /// Counts the dead letters that [`run`](Self::run) would redrive now; changes nothing. A shard that Redis rejects stops no other, see
+    /// [`DryRun::rejected`].
     ///
     /// # Errors
-    /// [`QueueError::Link`].
+    /// [`QueueError::Link`], [`QueueError::Database`]: Redis or the database is unavailable.
     pub async fn dry_run(&self) -> Result<DryRun, QueueError> {
-        let mut found = DryRun::default();
-        let mut after = None;
+        let (mut found, mut tried) = (DryRun::default(), Tried::unless(QueueError::is_retryable));
+        let mut page = PageOf { state: JobState::Dead, from: None, limit: ITEMS_MAX, descends: false };
         loop {
-            let listed = self.topic.list(JobState::Dead, after, ITEMS_MAX).await?;
-            let Some(last) = listed.last() else { return Ok(found) };
-            after = Some(*last);
+            let listed = self.topic.listed(page, &mut tried).await?;
+            let Some(last) = listed.last() else {
+                found.rejected = tried.finish().err().map(|error| error.to_string());
+                return Ok(found);
+            };
+            page.from = Some(*last);
             found.dead += u64::try_from(listed.len()).unwrap_or(0);
-            for id in self.matching(&self.filter, &listed).await? {
+            for id in self.matching_of_each(&listed, &mut tried).await? {
                 found.matching += 1;
                 if found.first.len() < 10 {
                     found.first.push(id);
@@ -336,6 +343,22 @@ impl TopicRedrive {
             }
         }
         Ok(())
+    }
+
+    /// The dead letters of a page that match the filter; those whose shard Redis rejects are not among them.
+    async fn matching_of_each(
+        &self,
+        listed: &[Listed],
+        tried: &mut Tried<QueueError>,
+    ) -> Result<Vec<JobId>, QueueError> {
+        if let Some(ids) = tried.note(self.matching(&self.filter, listed).await)? {
+            return Ok(ids);
+        }
+        let mut ids = Vec::new();
+        for one in listed.chunks(1) {
+            ids.extend(tried.note(self.matching(&self.filter, one).await)?.into_iter().flatten());
+        }
+        Ok(ids)
     }
 
     /// The dead letters of a page that match the filter.

@@ -47,24 +47,15 @@ impl<DB: Database> Inbox<DB> {
             let inbox = inbox.clone();
             async move {
                 let failing = Recurring::default();
-                let step = "retention";
                 loop {
-                    let more = match inbox.clock.timeout(DEADLINE, inbox.run_once()).await {
-                        Ok(Ok(deleted)) => {
-                            failing.over(step);
-                            deleted == BATCH.unsigned_abs()
-                        }
-                        failed => {
-                            let error = match failed {
-                                Ok(failed) => failed.err().map(|error| error.to_string()).unwrap_or_default(),
-                                Err(_) => "it timed out".to_owned(),
-                            };
-                            if failing.is_new(step, &error) {
-                                tracing::warn!(error, "could not delete old messages of the inbox; it is retried");
-                            }
-                            false
-                        }
+                    let deleted = match inbox.clock.timeout(DEADLINE, inbox.run_once()).await {
+                        Ok(deleted) => deleted.map_err(|error| error.to_string()),
+                        Err(_) => Err("it timed out".to_owned()),
                     };
+                    failing.log("retention", &deleted, |error, times| {
+                        tracing::warn!(error, times, "could not delete old messages of the inbox; it is retried");
+                    });
+                    let more = deleted == Ok(BATCH.unsigned_abs());
                     inbox.clock.sleep(if more { Duration::from_millis(10) } else { PAUSE }).await;
                 }
             }

@@ -144,18 +144,14 @@ impl<DB: Database> Relay<DB> {
             }
             (Ok(()), Worker::Keys) => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
         };
-        match &report {
-            Ok(_) => {
-                core.failing.over(worker.name());
-                core.metrics.success(core.clock().unix_ms());
-                *core.passed.lock() = Some(core.clock().now());
-            }
-            Err(error) => {
-                core.metrics.call_failed(worker.name());
-                if core.failing.is_new(worker.name(), error) {
-                    tracing::warn!(worker = worker.name(), %error, "the relay could not process the outbox; it retries");
-                }
-            }
+        core.failing.log(worker.name(), &report, |error, times| {
+            tracing::warn!(worker = worker.name(), %error, times, "the relay could not process the outbox; it retries");
+        });
+        if report.is_ok() {
+            core.metrics.success(core.clock().unix_ms());
+            *core.passed.lock() = Some(core.clock().now());
+        } else {
+            core.metrics.call_failed(worker.name());
         }
         report
     }
@@ -230,14 +226,12 @@ impl<DB: Database> Relay<DB> {
     async fn run_housekeeping(self) {
         let core = &self.0.core;
         loop {
-            match retention::run_once(core).await {
-                Ok(_) => core.failing.over("retention"),
-                Err(error) => {
-                    core.metrics.call_failed("retention");
-                    if core.failing.is_new("retention", &error) {
-                        tracing::warn!(%error, "could not delete old rows of the outbox; it is retried");
-                    }
-                }
+            let deleted = retention::run_once(core).await;
+            core.failing.log("retention", &deleted, |error, times| {
+                tracing::warn!(%error, times, "could not delete old rows of the outbox; it is retried");
+            });
+            if deleted.is_err() {
+                core.metrics.call_failed("retention");
             }
             if let Err(error) = retention::measure(core).await {
                 core.metrics.call_failed("measure");

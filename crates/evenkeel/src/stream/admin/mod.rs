@@ -43,8 +43,43 @@ pub struct GroupState {
     pub name: String,
     /// How its entries are leased.
     pub mode: Mode,
-    /// Its state in each partition, in the order of the partitions; `None` where Redis has lost the group.
+    /// Its state in each partition, in the order of the partitions; `None` where Redis has lost the group, and where it rejects the call
+    /// (`rejected`).
     pub partitions: Vec<Option<GroupStats>>,
+    /// The partitions whose calls Redis rejects.
+    pub rejected: Vec<Rejection>,
+}
+
+/// A partition whose call Redis rejects, for example because another program uses its keys. It stops no other.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Rejection {
+    /// The number of the partition, from 0.
+    pub partition: u16,
+    /// Why.
+    pub error: StreamError,
+}
+
+/// Errors are compared by their texts.
+impl PartialEq for Rejection {
+    fn eq(&self, other: &Self) -> bool {
+        self.partition == other.partition && self.error.to_string() == other.error.to_string()
+    }
+}
+
+impl Eq for Rejection {}
+
+/// Keeps the answer of a partition or its rejection; other errors, as that of a server that is unavailable, end the call.
+fn kept<T>(
+    rejected: &mut Vec<Rejection>,
+    partition: u16,
+    answer: Result<T, StreamError>,
+) -> Result<Option<T>, StreamError> {
+    match answer {
+        Err(error) if !error.is_retryable() => rejected.push(Rejection { partition, error }),
+        answer => return answer.map(Some),
+    }
+    Ok(None)
 }
 
 impl GroupState {
@@ -90,7 +125,7 @@ impl GroupState {
     /// Whether Redis has lost the group in a partition. A consumer of the group creates it again.
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        self.partitions.iter().any(Option::is_none)
+        self.partitions.iter().filter(|stats| stats.is_none()).count() > self.rejected.len()
     }
 
     fn stats(&self) -> impl Iterator<Item = &GroupStats> {
@@ -140,21 +175,23 @@ impl StreamAdmin {
         self.base.record.partitions
     }
 
-    /// The state of each group, by name.
+    /// The state of each group, by name. A partition that Redis rejects stops no other, see [`GroupState::rejected`].
     ///
     /// # Errors
-    /// [`StreamError::Link`]; [`StreamError::Database`] if this program knows a database in which the stream may be registered.
+    /// [`StreamError::Link`]: Redis is unavailable, or rejects the register of groups; [`StreamError::Database`] if this program knows a
+    /// database in which the stream may be registered.
     pub async fn groups(&self) -> Result<Vec<GroupState>, StreamError> {
         let mut groups = Vec::new();
         for (name, mode) in self.base.groups().await? {
-            let mut partitions = Vec::new();
-            for partition in &self.base.partitions {
-                partitions.push(match self.base.store.run(partition, &ReadStats { group: name.clone() }).await? {
-                    Reply::Done(stats) => Some(stats),
+            let (mut partitions, mut rejected) = (Vec::new(), Vec::new());
+            for (number, partition) in (0..).zip(&self.base.partitions) {
+                let stats = self.base.store.run(partition, &ReadStats { group: name.clone() }).await;
+                partitions.push(match kept(&mut rejected, number, stats)? {
+                    Some(Reply::Done(stats)) => Some(stats),
                     _ => None,
                 });
             }
-            groups.push(GroupState { name: name.to_string(), mode, partitions });
+            groups.push(GroupState { name: name.to_string(), mode, partitions, rejected });
         }
         Ok(groups)
     }

@@ -1,6 +1,6 @@
 //! Dead letters of all partitions: pages by filter, and replay or removal of any number.
 
-use super::{DeadLetter, DeadLetters, Each, Replayed};
+use super::{DeadLetter, DeadLetters, Each, Rejection, Replayed, kept, possible};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
@@ -63,6 +63,8 @@ pub struct LetterPage {
     pub letters: Vec<(LetterId, DeadLetter)>,
     /// Pass it on for the next page; `None`: there are no more.
     pub next: Option<LetterId>,
+    /// The partitions whose calls Redis rejects: their letters are on no page.
+    pub rejected: Vec<Rejection>,
 }
 
 impl LetterFilter {
@@ -86,10 +88,11 @@ impl LetterFilter {
 
 impl DeadLetters {
     /// A page of up to 500 matching dead letters of all partitions, after this one. A call reads at most 10,000 letters, so a page may have
-    /// fewer than `limit`, or none, although there are more.
+    /// fewer than `limit`, or none, although there are more. A partition that Redis rejects stops no other, see [`LetterPage::rejected`].
     ///
     /// # Errors
-    /// [`StreamError::Invalid`]: the limit is 0 or above 500, or no dead letter can have the id `after`; [`StreamError::Link`].
+    /// [`StreamError::Invalid`]: the limit is 0 or above 500, or no dead letter can have the id `after`; [`StreamError::Link`]: Redis is
+    /// unavailable.
     pub async fn page(
         &self,
         filter: &LetterFilter,
@@ -100,10 +103,12 @@ impl DeadLetters {
             return Err(StreamError::Invalid(format!("a page has 1 to {ITEMS_MAX} dead letters, not {limit}")));
         }
         let (first, mut from) = after.map_or((0, EntryId::MIN), |after| (after.partition, after.id));
+        possible(from)?;
         let (mut page, mut read) = (LetterPage::default(), 0);
         for partition in first..self.admin.partitions() {
             loop {
-                let letters = self.list(partition, from, PAGE).await?;
+                let listed = self.list(partition, from, PAGE).await;
+                let Some(letters) = kept(&mut page.rejected, partition, listed)? else { break };
                 let is_last = letters.len() < PAGE;
                 for letter in letters {
                     let at = LetterId { partition, id: letter.id };

@@ -105,8 +105,8 @@ pub(crate) async fn trim(base: &Base, retain_ms: u64) -> Result<u64, StreamError
                     }
                 }
                 Some(Trimmed::GroupMissing(group)) => {
-                    if base.failing.is_new("trim", &group) {
-                        tracing::warn!(stream = %base.name, %group, "nothing is trimmed: a registered group is missing in a partition");
+                    if let Some(times) = base.failing.line_due("trim", &group) {
+                        tracing::warn!(stream = %base.name, %group, times, "nothing is trimmed: a registered group is missing in a partition");
                     }
                     has_refused = true;
                     counter!("evenkeel_stream_trims_refused_total", "stream" => Arc::clone(&base.name)).increment(1);

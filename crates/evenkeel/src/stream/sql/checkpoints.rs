@@ -41,10 +41,10 @@ async fn state(base: &Base, group: &GroupName, mode: Mode) -> Result<Option<Stat
             continue;
         };
         let Reply::Done(stats) = reply else {
-            // The whole stream is created again, which a partition that Redis rejects would stop.
-            tried.finish()?;
-            base.create_again(place).await?;
-            return Ok(None);
+            if tried.note(base.create_again(place).await)?.is_some() {
+                return Ok(None);
+            }
+            continue;
         };
         rows.push(GroupRow {
             group: group.clone(),

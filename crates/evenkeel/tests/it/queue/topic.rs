@@ -204,21 +204,41 @@ async fn redrive_resumes_under_its_name() -> Result<()> {
     Ok(())
 }
 
+/// Another program uses a key of the last shard, which has three of the six letters that had no route; the one before it has the others.
+/// Returns the key, and where its value is now.
+async fn last_shard_is_sick(keel: &Keel) -> Result<(String, String)> {
+    let link = keel.link().context("on Redis")?;
+    let meta = format!("{}:meta", by_hand(keel)?.1[2].tag());
+    let aside = format!("{meta}:aside");
+    link.command(meta.as_bytes(), redis::cmd("RENAME").arg(&meta).arg(&aside)).await?;
+    link.command(meta.as_bytes(), redis::cmd("SET").arg(&meta).arg("another program's")).await?;
+    Ok((meta, aside))
+}
+
+/// The letters of all shards were unknown while Redis rejected one.
+#[tokio::test]
+async fn dry_run_with_a_sick_shard_counts_letters_of_the_others() -> Result<()> {
+    let (_redis, keel, topic) = on_redis().await?;
+    letters(&keel, &topic).await?;
+    let dead: u64 = topic.stats().await?.shards.iter().take(2).map(|shard| shard.dead).sum();
+    last_shard_is_sick(&keel).await?;
+    let filter = Filter { error_contains: Some("no route".to_owned()), ..Filter::default() };
+    let dry = topic.redrive("all").filter(filter).dry_run().await?;
+    assert_eq!((dry.matching, dry.dead, dry.first.len()), (3, dead, 3));
+    assert!(dry.rejected.is_some_and(|error| error.contains("WRONGTYPE")));
+    Ok(())
+}
+
 /// One shard that Redis rejected kept the dead letters of all others from being redriven.
 #[tokio::test]
 async fn redrive_with_a_sick_shard_takes_letters_of_the_others() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
     letters(&keel, &topic).await?;
-    let link = keel.link().context("on Redis")?;
-    let (_, shards) = by_hand(&keel)?;
-    // The last shard has three of the six letters that had no route, and the one before it the others.
-    let meta = format!("{}:meta", shards[2].tag());
-    let aside = format!("{meta}:aside");
-    link.command(meta.as_bytes(), redis::cmd("RENAME").arg(&meta).arg(&aside)).await?;
-    link.command(meta.as_bytes(), redis::cmd("SET").arg(&meta).arg("another program's")).await?;
+    let (meta, aside) = last_shard_is_sick(&keel).await?;
     let filter = Filter { error_contains: Some("no route".to_owned()), ..Filter::default() };
     let refused = topic.redrive("all").filter(filter.clone()).run().await;
     assert!(refused.as_ref().is_err_and(|error| error.to_string().contains("WRONGTYPE")), "{refused:?}");
+    let link = keel.link().context("on Redis")?;
     link.command(meta.as_bytes(), redis::cmd("RENAME").arg(&aside).arg(&meta)).await?;
     let stats = topic.stats().await?.total;
     assert_eq!(stats.dead, 9);

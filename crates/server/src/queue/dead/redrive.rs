@@ -61,6 +61,9 @@ pub(super) async fn redrive(servers: &Servers<'_>, arguments: RedriveArguments, 
         let DryRun { matching, dead, .. } = found;
         let text = format!("{matching} of {dead} dead letters would be redriven\n");
         output.print(&json!({ "dry_run": true, "matching": matching, "dead": dead, "first": first }), &text)?;
+        if let Some(error) = found.rejected {
+            bail!("the dead letters of a shard are not counted: {error}");
+        }
         return Ok(true);
     }
     let live = stderr().is_terminal() && !output.json;

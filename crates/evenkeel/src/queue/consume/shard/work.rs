@@ -5,7 +5,7 @@ use crate::handling::handler::Handling;
 use crate::handling::phase::{Phase, reached};
 use crate::queue::consume::attempt;
 use evenkeel_link::clock::{Clock, Moment};
-use evenkeel_link::support::{Backoff, guard};
+use evenkeel_link::support::{Backoff, Recurring, guard};
 use evenkeel_link::{Link, LinkError, Token};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::Room;
@@ -167,16 +167,17 @@ async fn until_answered<T>(
     sequence: &mut u64,
 ) -> Result<(Settled, Moment), QueueError> {
     let run = &worker.run;
-    let mut sent = run.core.clock.now();
+    let (mut sent, refused) = (run.core.clock.now(), Recurring::default());
     for attempt in 0.. {
         match run.core.store.run(&worker.shard, &call).await {
             Ok(settled) => return Ok((settled, sent)),
             Err(error) if is_lasting(&error, attempt) || is_closed(worker) => return Err(error),
             Err(error) => {
-                if attempt == 0 && !error.is_retryable() && guard("queue_refusal_logged") {
+                let is_refused = !error.is_retryable() && guard("queue_refusal_logged");
+                if let Some(times) = is_refused.then(|| refused.line_due("call", &"")).flatten() {
                     tracing::error!(
-                        queue = %run.core.name, shard = ?worker.shard, %error,
-                        "Redis refuses the calls of this consumer; no job of this shard runs until the cause is removed (logged once)"
+                        queue = %run.core.name, shard = ?worker.shard, %error, times,
+                        "Redis refuses the calls of this consumer; no job of this shard runs until the cause is removed (logged every ten minutes)"
                     );
                 }
                 run.metrics.failed("settle_and_claim", &error);

@@ -1,6 +1,6 @@
 //! Another program uses the keys of a stream.
 
-use super::rig::{Desk, Rig, all_settled, append, billing, in_time, open};
+use super::rig::{Desk, Rig, all_settled, append, billing, in_time, letters, open};
 use crate::log::Log;
 use evenkeel::stream::admin::{LetterFilter, LetterId, SeekTo};
 use evenkeel::stream::{EntryId, OnFailure, Stream, StreamError};
@@ -206,6 +206,40 @@ async fn action_on_a_sick_partition_changes_the_others() {
             let expected = if number < 3 { (1, 2) } else { (1, to_replay.len()) };
             assert_eq!((*done, *all), expected, "{number}: {text}");
             assert!(!refused.outcome_unknown() && !refused.is_retryable());
+        }
+    })
+    .await;
+}
+
+/// Groups and dead letters of all partitions were unknown while Redis rejected one.
+#[tokio::test]
+async fn look_at_a_sick_partition_shows_the_others() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let orders = rig.orders(2).await;
+        let desk = Desk::new();
+        let office = open(desk.consumer(orders.group("billing").per_key(OnFailure::BlockKey).retries(0)));
+        for key in ["a", "b", "c", "d"] {
+            append(&orders, key, &[key]).await;
+            desk.next().await.fail();
+        }
+        rig.while_time_passes(all_settled(&orders)).await;
+        office.close().await;
+        let of_other = orders.admin().dead("billing").unwrap().list(1, EntryId::MIN, 10).await.unwrap();
+        assert!(!of_other.is_empty() && of_other.len() < letters(&orders).await.len());
+        let tag = orders.steps().1[0].tag().to_owned();
+        let key = format!("{tag}:g:billing:dead");
+        rig.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await;
+        rig.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg("another program's")).await;
+        let group = billing(&orders).await;
+        assert_eq!((group.dead(), group.is_missing()), (of_other.len() as u64, false));
+        let page = orders.admin().dead("billing").unwrap().page(&LetterFilter::default(), None, 10).await.unwrap();
+        let found: Vec<_> = page.letters.into_iter().map(|(_, letter)| letter).collect();
+        assert_eq!((found, page.next), (of_other, None));
+        for rejected in [group.rejected, page.rejected] {
+            assert_eq!((rejected.len(), rejected[0].partition), (1, 0));
+            let text = rejected[0].error.to_string();
+            assert!(text.contains("WRONGTYPE") && text.contains(&tag), "{text}");
         }
     })
     .await;

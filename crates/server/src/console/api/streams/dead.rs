@@ -11,7 +11,7 @@ use crate::console::rights::{Action, Visitor};
 use crate::console::security::redact::Origin;
 use crate::console::source::stream_problem;
 use crate::output::printable;
-use crate::stream::kind;
+use crate::stream::{kind, letters};
 use axum::Json;
 use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterFilter, LetterId, Note, Replayed};
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ pub(in crate::console::api) async fn list(at: OnStream, Query(page): Query<Page>
     let dead = at.letters().await?;
     let after = page.after.as_deref().map(|after| letter_id("after", after)).transpose()?;
     let limit = page.limit.unwrap_or(PAGE);
-    let page = dead.page(&LetterFilter::default(), after, limit).await.map_err(stream_problem)?;
+    let page = letters::page(&dead, &LetterFilter::default(), after, limit).await.map_err(stream_problem)?;
     let view = |(id, letter): &(LetterId, DeadLetter)| {
         let value = DeadLetters::value_of(letter);
         let notes = letter.tries.iter().flat_map(|tries| &tries.notes);

@@ -52,7 +52,7 @@ pub(in crate::console::pages) async fn show(at: OnGroup, Query(choice): Query<Ch
     };
     // A viewer who searches the reasons would learn what they contain.
     let q = if visitor.sees_bodies() { choice.q.as_str() } else { "" };
-    let found = dead.page(&filter(q, None), after, PAGE).await.map_err(stream_problem)?;
+    let found = letters::page(&dead, &filter(q, None), after, PAGE).await.map_err(stream_problem)?;
     let body = html! {
         h1 { "Dead letters of " (group) }
         p { a href=(stream_path(&stream)) { "Stream " (stream) } }

@@ -1,5 +1,6 @@
 //! Streams that are registered in a database, after Redis has lost them.
 
+mod refused;
 mod shop;
 
 use super::rig::{Case, Desk, Orders, Rig, all_settled, append, open};
