@@ -70,7 +70,7 @@ impl Shot {
     }
 }
 
-/// Opens each page at each width, and checks it as [`page_fits`] does.
+/// Opens each page, makes its window narrower, opens it again at each width, and checks it each time as [`page_fits`] does.
 pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
     let mut wrong = Vec::new();
     for page in pages {
@@ -90,17 +90,24 @@ pub async fn page_fits(browser: &Browser, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What does not fit at each width; the page is opened at each if `url` is given.
+/// What does not fit at each width; the page is opened at the first one and opened again at each if `url` is given.
 async fn misfits(browser: &Browser, name: &str, url: Option<&str>) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
+    let mut check = async |browser: &Browser, when: String| -> Result<()> {
+        let found = browser.eval(SCRIPT).await?;
+        let found = found.as_array().cloned().unwrap_or_default();
+        wrong.extend(found.iter().map(|what| format!("{name} at {when}: {what}")));
+        Ok(())
+    };
     for width in WIDTHS {
         resize(browser, width, HEIGHT).await?;
         if let Some(url) = url {
+            if width < WIDTHS[0] {
+                check(browser, format!("{width} px, made narrower")).await?;
+            }
             browser.goto(url).await?;
         }
-        let found = browser.eval(SCRIPT).await?;
-        let found = found.as_array().cloned().unwrap_or_default();
-        wrong.extend(found.iter().map(|what| format!("{name} at {width} px: {what}")));
+        check(browser, format!("{width} px")).await?;
         if let Some(folder) = std::env::var_os(SCREENSHOTS).map(PathBuf::from) {
             let height = browser.eval("return document.documentElement.scrollHeight").await?;
             let height = u32::try_from(height.as_u64().unwrap_or_default().min(SHOT_HEIGHT_MAX))?;
@@ -116,9 +123,10 @@ async fn misfits(browser: &Browser, name: &str, url: Option<&str>) -> Result<Vec
     Ok(wrong)
 }
 
-/// Lets pages see that the user prefers a color scheme: `light` or `dark`.
+/// Lets pages see that the user prefers a color scheme, `light` or `dark`, and no motion: colors do not fade into each other.
 pub async fn emulate_scheme(browser: &Browser, scheme: &str) -> Result<()> {
-    let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+    let feature = |name: &str, value: &str| json!({ "name": name, "value": value });
+    let media = json!({ "features": [feature("prefers-color-scheme", scheme), feature("prefers-reduced-motion", "reduce")] });
     browser.devtools("Emulation.setEmulatedMedia", media).await.map(drop)
 }
 
