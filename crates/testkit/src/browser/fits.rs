@@ -16,7 +16,7 @@ const SCREENSHOTS: &str = "EVENKEEL_SCREENSHOTS";
 /// Maximum height of a screenshot.
 const SHOT_HEIGHT_MAX: u64 = 6000;
 
-/// Returns what does not fit: the page scrolls sideways, an element exceeds it, text is cut without an ellipsis, a long text is
+/// Returns what does not fit: the page or a table scrolls sideways, an element exceeds it, text is cut without an ellipsis, a long text is
 /// squeezed into a narrow column, or a word is broken inside. (Words consist of at most 20 letters: ids and bodies may be broken.)
 const SCRIPT: &str = r"
     const root = document.documentElement, width = root.clientWidth, found = [];
@@ -31,6 +31,8 @@ const SCRIPT: &str = r"
         if (box.width === 0 || box.height === 0 || box.right < 0 || ['INPUT', 'SELECT', 'OPTION', 'PROGRESS'].includes(element.tagName)) continue;
         const name = `${element.tagName.toLowerCase()}.${element.className} ${JSON.stringify(element.textContent.trim().slice(0, 40))}`;
         if (box.right > width + 1 && !scrolls(element)) found.push(`${name} ends at ${Math.round(box.right)}`);
+        if (element.matches('.scroll') && element.checkVisibility() && element.scrollWidth > element.clientWidth + 1)
+            found.push(`${name} scrolls sideways: ${element.scrollWidth} in ${element.clientWidth}`);
         if (style.display === 'inline' || element.scrollWidth <= element.clientWidth + 1) continue;
         const hides = style.overflowX === 'hidden' || style.overflowX === 'clip';
         if (hides && style.textOverflow !== 'ellipsis') found.push(`${name} is cut`);
@@ -82,7 +84,7 @@ pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
 
 /// Checks the open page at 1,280, 768, 390 and 320 pixels. If `EVENKEEL_SCREENSHOTS` names a folder, screenshots in light and dark go there.
 ///
-/// Errors: the page scrolls sideways, or an element exceeds it, is cut or is squeezed, or a word is broken; the error names the element and
+/// Errors: the page or a table scrolls sideways, or an element exceeds it, is cut or is squeezed, or a word is broken; the error names the element and
 /// the width.
 pub async fn page_fits(browser: &Browser, name: &str) -> Result<()> {
     let wrong = misfits(browser, name, None).await?;
@@ -126,7 +128,8 @@ async fn misfits(browser: &Browser, name: &str, url: Option<&str>) -> Result<Vec
 /// Lets pages see that the user prefers a color scheme, `light` or `dark`, and no motion: colors do not fade into each other.
 pub async fn emulate_scheme(browser: &Browser, scheme: &str) -> Result<()> {
     let feature = |name: &str, value: &str| json!({ "name": name, "value": value });
-    let media = json!({ "features": [feature("prefers-color-scheme", scheme), feature("prefers-reduced-motion", "reduce")] });
+    let media =
+        json!({ "features": [feature("prefers-color-scheme", scheme), feature("prefers-reduced-motion", "reduce")] });
     browser.devtools("Emulation.setEmulatedMedia", media).await.map(drop)
 }
 

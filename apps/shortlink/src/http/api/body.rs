@@ -107,7 +107,7 @@ pub(super) struct LinkPage {
 #[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
     /// Only links whose code or target contains this text; case of A-Z is ignored. At most 8,000 bytes, without NUL.
-    #[param(value_type = Option<SearchText>, inline)]
+    #[param(required = false, value_type = SearchText, inline)]
     pub(super) q: Option<String>,
     /// Page number, from 1. Pages reach the newest 100,000 links.
     #[param(default = 1, minimum = 1, maximum = 100_000)]
