@@ -98,7 +98,7 @@ pub(crate) async fn on_addresses(
 }
 
 /// The address of a Redis.
-fn redis_address(url: Option<&str>) -> Result<Address> {
+pub(crate) fn redis_address(url: Option<&str>) -> Result<Address> {
     let url = url.context("no Redis given: use --redis redis://host:6379 or set EVENKEEL_REDIS")?;
     match Address::read(1, url) {
         Ok(address) if address.kind == Kind::Redis => Ok(address),

@@ -3,7 +3,8 @@
 
 use anyhow::Result;
 use serde_json::Value;
-use std::io::{IsTerminal, Write, stdout};
+use std::fmt::Arguments;
+use std::io::{IsTerminal, Write, stderr, stdout};
 use web::hex;
 
 /// The id of the codec JSON, which most topics use.
@@ -39,6 +40,32 @@ impl Output {
     /// Whether the output is a terminal, on which a table can be redrawn.
     pub(crate) fn is_live(self) -> bool {
         !self.json && stdout().is_terminal()
+    }
+}
+
+/// A line that tells how far a command is. It goes to standard error, if that is a terminal, so that standard output has only the result.
+pub(crate) struct Progress {
+    is_live: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(output: Output) -> Self {
+        Self { is_live: !output.json && stderr().is_terminal() }
+    }
+
+    /// Overwrites the line.
+    pub(crate) fn show(&self, text: Arguments<'_>) {
+        if self.is_live {
+            // A closed terminal does not stop the command.
+            let _ = write!(stderr(), "\r{text}\x1b[K").and_then(|()| stderr().flush());
+        }
+    }
+}
+
+impl Drop for Progress {
+    /// Removes the line.
+    fn drop(&mut self) {
+        self.show(format_args!(""));
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It fails on a 5xx, on a status that the document does not have, and on a refused request that the document allows. A request may be
 //! refused for the state of the service: with a status of [`ACCEPTED`] by every operation, with 422 by those whose fields the document cannot
-//! limit ([`CONSOLE_BY_STATE`], [`SHORTLINK_BY_STATE`]). It is a command by hand: no gate runs it, and it installs nothing.
+//! limit, which have the extension `x-refused-by-state` there. It is a command by hand: no gate runs it, and it installs nothing.
 
 use crate::shell::{self, cargo};
 use crate::test::Park;
@@ -16,28 +16,6 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,positive_data_a
 /// The statuses of a request that the document allows. In addition to those that schemathesis accepts by default: the link has expired or is
 /// banned (410), `If-Match` names another version (412), the body is too large (413).
 const ACCEPTED: &str = r#""2xx", "3xx", "401", "403", "404", "409", "410", "412", "413", "429", "5xx""#;
-/// The operations of the console that refuse requests with 422 for reasons that the document cannot state: `confirm` is not the name in the
-/// path, `until` is not in the future, one of two fields excludes the other, an `Idempotency-Key` was sent with another request, the topic or
-/// stream encodes bodies in another way, the stream has fewer partitions.
-const CONSOLE_BY_STATE: [&str; 14] = [
-    "append_entries",
-    "break_lock",
-    "delete_dead_group",
-    "delete_job",
-    "delete_letters",
-    "edit_job",
-    "enqueue_jobs",
-    "list_entries",
-    "pause_group",
-    "pause_topic",
-    "redrive_dead_group",
-    "replay_letters",
-    "seek_group",
-    "unregister_group",
-];
-/// Those of shortlink: the expiry is not in the future, the target is no address that browsers follow or one of the service itself, the page
-/// ends after the newest 100,000 links.
-const SHORTLINK_BY_STATE: [&str; 3] = ["change", "create", "list"];
 /// The variable of the test kit with the address of its Redis.
 const REDIS: &str = "EVENKEEL_TEST_REDIS";
 
@@ -121,7 +99,7 @@ fn console(programs: &Path, schemathesis: &Path, arguments: &Arguments) -> Resul
         shell::run(Command::new(&program).args(words).stdout(Stdio::null()))?;
     }
     let service = Service::start(&program, &["serve", "--redis", &redis, "--listen", "127.0.0.1:0"])?;
-    check(schemathesis, &service.address, "/api/v1/openapi.json", &CONSOLE_BY_STATE, arguments)
+    check(schemathesis, &service.address, "/api/v1/openapi.json", arguments)
 }
 
 fn shortlink(programs: &Path, schemathesis: &Path, arguments: &Arguments) -> Result<()> {
@@ -131,13 +109,13 @@ fn shortlink(programs: &Path, schemathesis: &Path, arguments: &Arguments) -> Res
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let data = folder.to_str().context("the target folder has a name that is not UTF-8")?;
     let service = Service::start(&programs.join("shortlink"), &["--data", data, "--listen", "127.0.0.1:0"])?;
-    check(schemathesis, &service.address, "/openapi.json", &SHORTLINK_BY_STATE, arguments)
+    check(schemathesis, &service.address, "/openapi.json", arguments)
 }
 
 /// Sends requests until the time is over.
-fn check(program: &Path, address: &str, document: &str, by_state: &[&str], arguments: &Arguments) -> Result<()> {
+fn check(program: &Path, address: &str, document: &str, arguments: &Arguments) -> Result<()> {
     let settings = shell::target()?.join("sim-api.toml");
-    std::fs::write(&settings, accepting(by_state)).with_context(|| format!("cannot write {}", settings.display()))?;
+    std::fs::write(&settings, accepting()).with_context(|| format!("cannot write {}", settings.display()))?;
     let (seconds, seed) = (arguments.seconds.to_string(), arguments.seed.to_string());
     let mut command = Command::new(program);
     // Its cache is written to the folder in which it runs.
@@ -149,11 +127,11 @@ fn check(program: &Path, address: &str, document: &str, by_state: &[&str], argum
     shell::run(&mut command)
 }
 
-/// The settings of schemathesis, which accept 422 from the operations of `by_state` only.
-fn accepting(by_state: &[&str]) -> String {
+/// The settings of schemathesis, which accept 422 from the operations with the extension only.
+fn accepting() -> String {
     let statuses = "checks.positive_data_acceptance.expected-statuses";
     format!(
-        "{statuses} = [{ACCEPTED}]\n\n[[operations]]\ninclude-operation-id = {by_state:?}\n\
+        "{statuses} = [{ACCEPTED}]\n\n[[operations]]\ninclude-by = \"/x-refused-by-state == true\"\n\
          {statuses} = [{ACCEPTED}, \"422\"]\n"
     )
 }

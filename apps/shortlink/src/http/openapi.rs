@@ -17,7 +17,10 @@ use web::{FieldError, Kind, Problem, problems};
     info(
         title = "shortlink",
         description = "Short links over HTTP. Every error is a problem document (RFC 9457). A body has at most 64 KiB. Every response \
-                       has `X-Short-ID`, the request's name in the log; a request may choose it (eight letters or digits)."
+                       has `X-Short-ID`, the request's name in the log; a request may choose it (eight letters or digits). An operation \
+                       with `x-refused-by-state` may answer 422 to a request that this document allows: the expiry is not in the future, \
+                       the target is no address that browsers follow or one of the service itself, or the page ends after the newest \
+                       100,000 links."
     ),
     tags(
         (name = "links", description = "Create, find, change and delete links"),

@@ -120,14 +120,20 @@ async fn pages_fit_every_width() {
     let home = format!("http://{}/", server.client.address);
     let empty = [Shot::new("empty", &home)];
     fits(&browser, &empty).await.unwrap();
+    let mut orders = Vec::new();
     for name in
         ["apples", &"w".repeat(100), "a long name of several words that wraps to more than one line on a narrow screen"]
     {
         server.client.post("/api/products", &json!({ "name": name })).await.is(201);
         server.receive(name, 900_000, "2026-11-21").await;
         let order = json!({ "commodityName": name, "quantity": 100_000 });
-        server.client.post("/api/orders", &order).await.is(201);
+        let made = server.client.post("/api/orders", &order).await.is(201);
+        orders.push(Shot::new(
+            &format!("order-{}", orders.len()),
+            &format!("{home}orders/{}", made["id"].as_str().unwrap()),
+        ));
     }
+    fits(&browser, &orders).await.unwrap();
     let pages = [
         Shot::new("home", &home),
         Shot::new("filtered", &format!("{home}?startDate=2026-11-01&endDate=2026-11-30&commodityName=apples")),

@@ -45,6 +45,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use web::telemetry::LOG;
 use web::{HttpMetrics, Kind, OwnAddress, Problem, Wrap};
 
 /// The time between two points of the charts.
@@ -80,7 +81,7 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
 async fn serve(serving: Serving, redis: &Address, database: Option<&Address>) -> Result<()> {
     let console = Console::bind(serving).await?;
     // Before the first connection, whose failure it reports.
-    let telemetry = console.start_telemetry()?;
+    let telemetry = console.start_telemetry(LOG)?;
     let addresses = [redis].into_iter().chain(database).cloned();
     let database = database.map(Database::open).transpose()?;
     // A console has nothing to report that its own pages do not show.

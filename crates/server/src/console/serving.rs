@@ -89,9 +89,9 @@ impl Console {
         Ok(Self { serving, listener, listen, login, prometheus: web::install_metrics()? })
     }
 
-    /// Starts the log and the export of spans.
-    pub(crate) fn start_telemetry(&self) -> Result<Telemetry> {
-        telemetry::start("evenkeel", self.serving.otlp.as_deref())
+    /// Starts the log of what `log` selects, and the export of spans.
+    pub(crate) fn start_telemetry(&self, log: &str) -> Result<Telemetry> {
+        telemetry::start("evenkeel", self.serving.otlp.as_deref(), log)
     }
 
     /// Serves until the program is asked to stop. `step` is the time between two points of the charts.

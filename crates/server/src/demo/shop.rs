@@ -64,8 +64,7 @@ pub(super) struct Image {
 }
 
 impl Shop {
-    pub(super) async fn open() -> Result<Self> {
-        let keel = Keel::memory();
+    pub(super) async fn open(keel: Keel) -> Result<Self> {
         // The database is this one connection, so it must never be closed.
         let options = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
         let db = options.connect("sqlite::memory:").await?;

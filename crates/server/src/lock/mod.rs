@@ -35,6 +35,7 @@ enum Command {
         name: String,
     },
     /// Break a lock: its holders lose it, and notice this at their next renewal
+    #[command(visible_alias = "break")]
     Release(ReleaseArguments),
 }
 

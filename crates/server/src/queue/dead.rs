@@ -79,6 +79,10 @@ async fn groups(servers: &Servers<'_>, topic: &str, output: Output) -> Result<bo
     if read.is_cut {
         text.push_str(&format!("the newest {} were read; there are more\n", read.read));
     }
+    if !groups.is_empty() {
+        let list = format!("`evenkeel queue dead ls {} --error TEXT`", topic.name());
+        text.push_str(&format!("{list} lists those of an error; TEXT is a part of it without NUMBER\n"));
+    }
     let values: Vec<Value> = groups.iter().map(|(group, count)| json!({ "error": group, "letters": count })).collect();
     output.print(&json!({ "groups": values, "read": read.read, "is_cut": read.is_cut }), &text)?;
     Ok(true)

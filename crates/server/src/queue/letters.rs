@@ -211,16 +211,28 @@ pub(crate) async fn select(
     Ok(Some(ids))
 }
 
-/// An error without what differs between jobs: numbers, and hexadecimal ids of at least eight digits.
+/// An error without what differs between jobs: numbers, addresses and times, hexadecimal ids of at least eight digits, and parts of words with at
+/// least three digits and nothing else (`receipt-1129`, `user=4711`; not `UTF-8`).
 pub(crate) fn fingerprint(error: &str) -> String {
     let words = error.split_whitespace().map(|word| {
         let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        let digits = core.bytes().filter(u8::is_ascii_digit).count();
-        let is_id = core.len() >= 8 && digits > 0 && core.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        if digits > 0 && digits == core.len() || is_id { word.replace(core, "NUMBER") } else { word.to_owned() }
+        let has_digit = core.bytes().any(|byte| byte.is_ascii_digit());
+        let is_number = core.chars().all(|c| !c.is_alphabetic() || matches!(c, 'T' | 'Z'));
+        let is_id = core.len() >= 8 && core.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        if has_digit && (is_number || is_id) { word.replace(core, "NUMBER") } else { without_numbers(word) }
     });
     let text = truncated(&words.collect::<Vec<_>>().join(" "), 120);
     if text.is_empty() { "no message".to_owned() } else { text }
+}
+
+/// A word with `NUMBER` for each part of at least three digits and nothing else.
+fn without_numbers(word: &str) -> String {
+    let is_number = |part: &str| part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = word.split_inclusive(|c: char| !c.is_alphanumeric()).map(|part| {
+        let number = part.trim_end_matches(|c: char| !c.is_alphanumeric());
+        if is_number(number) { part.replace(number, "NUMBER") } else { part.to_owned() }
+    });
+    parts.collect()
 }
 
 #[cfg(test)]
@@ -231,6 +243,12 @@ mod tests {
     fn errors_that_differ_in_numbers_are_one_group() {
         assert_eq!(fingerprint("smtp refused 451 for job 0192f3aa-0b1c"), "smtp refused NUMBER for job NUMBER");
         assert_eq!(fingerprint("timeout after 30 s (attempt 2)"), "timeout after NUMBER s (attempt NUMBER)");
+        assert_eq!(fingerprint("no receipt-1129 of user=4711, in UTF-8"), "no receipt-NUMBER of user=NUMBER, in UTF-8");
+        assert_eq!(fingerprint("10.0.0.1:6379 since 2026-11-28T14:29:18.6Z"), "NUMBER since NUMBER");
+        assert_eq!(
+            (fingerprint("v2 of ü-1290.5"), fingerprint("sku/17")),
+            ("v2 of ü-NUMBER.5".to_owned(), "sku/17".to_owned())
+        );
         assert_eq!((fingerprint(""), fingerprint("bad feed")), ("no message".to_owned(), "bad feed".to_owned()));
     }
 }

@@ -30,7 +30,7 @@ async fn lock_is_listed_shown_and_broken() {
     let shown = lock(&url, &["show", "stock/42"]).await;
     assert!(shown.code == 0 && shown.out.contains("counter 7") && shown.out.contains("held"), "{}", shown.out);
 
-    let unconfirmed = lock(&url, &["release", "stock/42"]).await;
+    let unconfirmed = lock(&url, &["break", "stock/42"]).await;
     assert!(unconfirmed.code == 2 && unconfirmed.err.contains("--force"), "{}", unconfirmed.err);
     let wrong = lock(&url, &["release", "stock/42", "--force", "--fence", "1"]).await;
     assert!(wrong.code == 1 && wrong.err.is_empty(), "{}{}", wrong.out, wrong.err);

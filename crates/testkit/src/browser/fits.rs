@@ -16,7 +16,7 @@ const SCREENSHOTS: &str = "EVENKEEL_SCREENSHOTS";
 /// Maximum height of a screenshot.
 const SHOT_HEIGHT_MAX: u64 = 6000;
 
-/// Returns what does not fit: the page scrolls sideways, an element exceeds it, text is cut without an ellipsis, a long text is
+/// Returns what does not fit: the page or a table scrolls sideways, an element exceeds it, text is cut without an ellipsis, a long text is
 /// squeezed into a narrow column, or a word is broken inside. (Words consist of at most 20 letters: ids and bodies may be broken.)
 const SCRIPT: &str = r"
     const root = document.documentElement, width = root.clientWidth, found = [];
@@ -31,6 +31,8 @@ const SCRIPT: &str = r"
         if (box.width === 0 || box.height === 0 || box.right < 0 || ['INPUT', 'SELECT', 'OPTION', 'PROGRESS'].includes(element.tagName)) continue;
         const name = `${element.tagName.toLowerCase()}.${element.className} ${JSON.stringify(element.textContent.trim().slice(0, 40))}`;
         if (box.right > width + 1 && !scrolls(element)) found.push(`${name} ends at ${Math.round(box.right)}`);
+        if (element.matches('.scroll') && element.checkVisibility() && element.scrollWidth > element.clientWidth + 1)
+            found.push(`${name} scrolls sideways: ${element.scrollWidth} in ${element.clientWidth}`);
         if (style.display === 'inline' || element.scrollWidth <= element.clientWidth + 1) continue;
         const hides = style.overflowX === 'hidden' || style.overflowX === 'clip';
         if (hides && style.textOverflow !== 'ellipsis') found.push(`${name} is cut`);
@@ -70,7 +72,7 @@ impl Shot {
     }
 }
 
-/// Opens each page at each width, and checks it as [`page_fits`] does.
+/// Opens each page, makes its window narrower, opens it again at each width, and checks it each time as [`page_fits`] does.
 pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
     let mut wrong = Vec::new();
     for page in pages {
@@ -82,7 +84,7 @@ pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
 
 /// Checks the open page at 1,280, 768, 390 and 320 pixels. If `EVENKEEL_SCREENSHOTS` names a folder, screenshots in light and dark go there.
 ///
-/// Errors: the page scrolls sideways, or an element exceeds it, is cut or is squeezed, or a word is broken; the error names the element and
+/// Errors: the page or a table scrolls sideways, or an element exceeds it, is cut or is squeezed, or a word is broken; the error names the element and
 /// the width.
 pub async fn page_fits(browser: &Browser, name: &str) -> Result<()> {
     let wrong = misfits(browser, name, None).await?;
@@ -90,17 +92,24 @@ pub async fn page_fits(browser: &Browser, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What does not fit at each width; the page is opened at each if `url` is given.
+/// What does not fit at each width; the page is opened at the first one and opened again at each if `url` is given.
 async fn misfits(browser: &Browser, name: &str, url: Option<&str>) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
+    let mut check = async |browser: &Browser, when: String| -> Result<()> {
+        let found = browser.eval(SCRIPT).await?;
+        let found = found.as_array().cloned().unwrap_or_default();
+        wrong.extend(found.iter().map(|what| format!("{name} at {when}: {what}")));
+        Ok(())
+    };
     for width in WIDTHS {
         resize(browser, width, HEIGHT).await?;
         if let Some(url) = url {
+            if width < WIDTHS[0] {
+                check(browser, format!("{width} px, made narrower")).await?;
+            }
             browser.goto(url).await?;
         }
-        let found = browser.eval(SCRIPT).await?;
-        let found = found.as_array().cloned().unwrap_or_default();
-        wrong.extend(found.iter().map(|what| format!("{name} at {width} px: {what}")));
+        check(browser, format!("{width} px")).await?;
         if let Some(folder) = std::env::var_os(SCREENSHOTS).map(PathBuf::from) {
             let height = browser.eval("return document.documentElement.scrollHeight").await?;
             let height = u32::try_from(height.as_u64().unwrap_or_default().min(SHOT_HEIGHT_MAX))?;
@@ -116,9 +125,11 @@ async fn misfits(browser: &Browser, name: &str, url: Option<&str>) -> Result<Vec
     Ok(wrong)
 }
 
-/// Lets pages see that the user prefers a color scheme: `light` or `dark`.
+/// Lets pages see that the user prefers a color scheme, `light` or `dark`, and no motion: colors do not fade into each other.
 pub async fn emulate_scheme(browser: &Browser, scheme: &str) -> Result<()> {
-    let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+    let feature = |name: &str, value: &str| json!({ "name": name, "value": value });
+    let media =
+        json!({ "features": [feature("prefers-color-scheme", scheme), feature("prefers-reduced-motion", "reduce")] });
     browser.devtools("Emulation.setEmulatedMedia", media).await.map(drop)
 }
 

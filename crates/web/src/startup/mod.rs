@@ -129,7 +129,7 @@ impl Startup {
     /// # Errors
     /// The file is in use, the address cannot be bound, or spans cannot be exported.
     pub async fn begin(with: StartupOptions<'_>) -> Result<Self> {
-        let telemetry = telemetry::start(with.program, with.otlp)?;
+        let telemetry = telemetry::start(with.program, with.otlp, telemetry::LOG)?;
         let advice = |address: &str| format!("it answers at {address}");
         let file_lock = FileLock::acquire(with.database, with.data, with.program, "serve it", advice)?;
         let listener =

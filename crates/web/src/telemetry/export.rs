@@ -37,7 +37,7 @@ impl Exporter {
     }
 }
 
-pub(super) fn start(program: &str, url: &str) -> Result<Exporter> {
+pub(super) fn start(program: &str, url: &str, log: &str) -> Result<Exporter> {
     let endpoint = endpoint(url)?;
     let exporter = SpanExporter::builder()
         .with_http()
@@ -61,7 +61,7 @@ pub(super) fn start(program: &str, url: &str) -> Result<Exporter> {
     let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
-        .with_filter(filter());
+        .with_filter(filter(log));
     let registry = tracing_subscriber::registry();
     let exported = exported.with_max_level_hint(LevelFilter::DEBUG);
     // Fails only if a subscriber is already installed.

@@ -22,7 +22,10 @@ pub struct Telemetry {
     exporter: Option<export::Exporter>,
 }
 
-/// Logs to standard error; `RUST_LOG` selects the level (default `info`). With `otlp`, the URL of a collector such as
+/// What is logged, unless the program or `RUST_LOG` says otherwise.
+pub const LOG: &str = "info";
+
+/// Logs to standard error what `log` selects, or `RUST_LOG` if it is set. With `otlp`, the URL of a collector such as
 /// `http://127.0.0.1:4318`, also exports the spans of requests, transactions, effects and jobs to it, by OTLP over HTTP with JSON.
 /// `OTEL_TRACES_SAMPLER`, `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_BSP_SCHEDULE_DELAY` work as OpenTelemetry specifies them. Call it within a
 /// runtime that has more than one thread.
@@ -31,10 +34,10 @@ pub struct Telemetry {
 ///
 /// # Errors
 /// `otlp` is not such a URL, or the program was built without the feature `otel`.
-pub fn start(program: &str, otlp: Option<&str>) -> Result<Telemetry> {
+pub fn start(program: &str, otlp: Option<&str>, log: &str) -> Result<Telemetry> {
     #[cfg(feature = "otel")]
     if let Some(url) = otlp {
-        return Ok(Telemetry { exporter: Some(export::start(program, url)?) });
+        return Ok(Telemetry { exporter: Some(export::start(program, url, log)?) });
     }
     #[cfg(not(feature = "otel"))]
     if otlp.is_some() {
@@ -44,7 +47,7 @@ pub fn start(program: &str, otlp: Option<&str>) -> Result<Telemetry> {
     }
     // Fails only if a subscriber is already installed.
     let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter())
+        .with_env_filter(filter(log))
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .try_init();
@@ -54,8 +57,8 @@ pub fn start(program: &str, otlp: Option<&str>) -> Result<Telemetry> {
     })
 }
 
-fn filter() -> EnvFilter {
-    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"))
+fn filter(log: &str) -> EnvFilter {
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(log))
 }
 
 impl Telemetry {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 use web::documents::text_of_bytes;
 use web::{FieldError, Host, Kind, OwnAddress, Problem};
 
@@ -107,7 +107,7 @@ pub(super) struct LinkPage {
 #[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
     /// Only links whose code or target contains this text; case of A-Z is ignored. At most 8,000 bytes, without NUL.
-    #[param(schema_with = search_text)]
+    #[param(required = false, value_type = SearchText, inline)]
     pub(super) q: Option<String>,
     /// Page number, from 1. Pages reach the newest 100,000 links.
     #[param(default = 1, minimum = 1, maximum = 100_000)]
@@ -185,9 +185,16 @@ impl LinkPage {
     }
 }
 
-fn search_text() -> RefOr<Schema> {
-    text_of_bytes(0, TARGET_BYTES_MAX, "A text without NUL")
+/// The limits of the text of a search.
+struct SearchText;
+
+impl PartialSchema for SearchText {
+    fn schema() -> RefOr<Schema> {
+        text_of_bytes(0, TARGET_BYTES_MAX, "A text without NUL")
+    }
 }
+
+impl ToSchema for SearchText {}
 
 /// Distinguishes a field that is `null` (`Some(None)`) from an omitted field (`None`).
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {

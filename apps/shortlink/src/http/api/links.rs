@@ -17,6 +17,7 @@ use web::{Changed, Consistency, Host, JsonBody, Problem, Query};
 /// Once the response is `consistent`, every instance redirects it.
 #[utoipa::path(
     post, path = "/api/links", tag = "links", request_body = CreateLink,
+    extensions(("x-refused-by-state" = json!(true))),
     responses(
         (status = 201, description = "The link was created", body = LinkBody, headers(
             ("location" = String, description = "API path of the link"),
@@ -46,6 +47,7 @@ pub(super) async fn create(
 /// Newest first, in numbered pages. `q` searches codes and targets.
 #[utoipa::path(
     get, path = "/api/links", tag = "links", params(ListQuery),
+    extensions(("x-refused-by-state" = json!(true))),
     responses((status = 200, description = "A page of links", body = LinkPage), ListProblems)
 )]
 pub(super) async fn list(
@@ -82,6 +84,7 @@ pub(super) async fn read(State(app): State<App>, host: Host, Path(code): Path<St
 /// the response is `consistent`, no instance serves the former target.
 #[utoipa::path(
     patch, path = "/api/links/{code}", tag = "links", request_body = ChangeLink,
+    extensions(("x-refused-by-state" = json!(true))),
     params(
         ("code" = String, Path, description = "Code or alias, case-sensitive"),
         ("if-match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+"(, ?"[0-9]+")*)$"#, description = "Change the link only if it has this `ETag`, or one of a list"),

@@ -2,6 +2,7 @@
 
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 use web::documents::text_of_bytes;
 
 /// The key of an entry of a cache.
@@ -20,6 +21,17 @@ pub(super) fn entry_key() -> RefOr<Schema> {
 pub(super) fn lock_name() -> RefOr<Schema> {
     text_of_bytes(1, 512, "At most 512 bytes.")
 }
+
+/// [`lock_name`] of a parameter, whose description and `required` the attribute `schema_with` drops.
+pub(super) struct LockNameText;
+
+impl PartialSchema for LockNameText {
+    fn schema() -> RefOr<Schema> {
+        lock_name()
+    }
+}
+
+impl ToSchema for LockNameText {}
 
 /// The metadata of a lock.
 pub(super) fn metadata() -> RefOr<Schema> {

@@ -1,7 +1,7 @@
 //! Locks: acquire, renew, release, inspect, break. The owner is a token that the client draws, so that a resend gets the same fence.
 
 use super::jobs::change::Changed;
-use super::limits::{lock_name, metadata};
+use super::limits::{LockNameText, lock_name, metadata};
 use super::openapi::{ActProblems, ReadProblems};
 use super::wide::Wide;
 use super::{OnSource, too_many};
@@ -195,7 +195,7 @@ pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> 
 #[into_params(parameter_in = Query)]
 pub(super) struct Named {
     /// As programs have it, not as Redis shows it.
-    #[param(schema_with = lock_name)]
+    #[param(value_type = LockNameText, inline)]
     name: String,
 }
 
@@ -247,6 +247,7 @@ pub(super) async fn show(at: OnSource, Query(Named { name }): Query<Named>) -> R
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/locks/break", operation_id = "break_lock",
     tag = "locks", summary = "Take a lock away from its holder, who learns of it at its next renewal",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path)),
     request_body = Breaking,
     responses((status = 200, description = "Done", body = Changed), ActProblems)

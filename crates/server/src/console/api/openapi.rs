@@ -21,7 +21,10 @@ use web::{FieldError, Kind, Problem, problems};
         title = "Evenkeel",
         description = "Queues, streams, locks and caches on Redis, for programs in any language. Every error is a problem document (RFC 9457) \
                        with an `outcome`. Numbers of 64 bits are strings. A body has at most 8 MiB. An unknown field of a request is an \
-                       error; responses may gain fields."
+                       error; responses may gain fields. An operation with `x-refused-by-state` may answer 422 to a request that this \
+                       document allows: `confirm` is not the name in the path, `until` is not in the future, one of two fields excludes \
+                       the other, an `Idempotency-Key` was sent with another request, the topic or stream encodes bodies in another \
+                       way, or the stream has fewer partitions."
     ),
     tags(
         (name = "topics", description = "Sources and topics: figures, pause, resume"),
@@ -54,11 +57,30 @@ const EITHER: [(&str, [&str; 2]); 4] = [
     ("Due", ["at", "delay_ms"]),
 ];
 
-/// What the derived schemas lack: which fields exclude each other, the field that the API adds to problems, and how a program shows its token.
+/// What the parameters in paths are.
+const IN_PATHS: [(&str, &str); 6] = [
+    ("source", "`default`: `GET /api/v1/sources` lists the sources"),
+    ("topic", "Name of the topic"),
+    ("stream", "Name of the stream"),
+    ("group", "Name of the group"),
+    ("cache", "Name of the cache"),
+    ("id", "Of the job or of the operation, as lists and answers have it"),
+];
+
+/// What the handlers and the derived schemas lack: what the parameters in paths are, which fields exclude each other, the field that the API adds
+/// to problems, and how a program shows its token.
 struct Additions;
 
 impl Modify for Additions {
     fn modify(&self, document: &mut Openapi) {
+        let operations = document.paths.paths.values_mut().flat_map(|item| [&mut item.get, &mut item.post]);
+        for parameter in operations.flatten().flat_map(|operation| &mut operation.parameters).flatten() {
+            let RefOr::T(parameter) = parameter else { continue };
+            let described = IN_PATHS.iter().find(|(name, _)| *name == parameter.name);
+            if let (None, Some((_, description))) = (&parameter.description, described) {
+                parameter.description = Some((*description).to_owned());
+            }
+        }
         let Some(components) = &mut document.components else { return };
         let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
         components.add_security_scheme("token", SecurityScheme::Http(token));

@@ -245,6 +245,7 @@ pub(super) struct Paused {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/pause", operation_id = "pause_topic",
     tag = "topics", summary = "Pause a topic: running jobs continue",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("topic" = String, Path)),
     request_body = Pause,
     responses((status = 200, description = "Done", body = Paused), ActProblems)

@@ -67,5 +67,7 @@ pub(crate) fn sql_problem(error: &SqlError) -> Problem {
 }
 
 fn sentence(error: &impl std::fmt::Display) -> String {
-    format!("{}.", error.to_string().trim_end_matches('.'))
+    let text = error.to_string();
+    let mut letters = text.trim_end_matches('.').chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).chain(['.']).collect()
 }

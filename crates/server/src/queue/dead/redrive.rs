@@ -1,6 +1,6 @@
 //! `dead redrive`: sends dead letters back, at a rate some at a time.
 
-use crate::output::Output;
+use crate::output::{Output, Progress};
 use crate::queue::Servers;
 use crate::queue::slices::SLICE_SECONDS;
 use crate::time;
@@ -8,7 +8,6 @@ use anyhow::{Result, bail};
 use evenkeel::clock::Clock;
 use evenkeel::queue::topic::{DryRun, Filter, RedriveReport, TopicRedrive};
 use serde_json::json;
-use std::io::{IsTerminal, Write, stderr};
 use std::time::Duration;
 
 #[derive(clap::Args)]
@@ -66,11 +65,9 @@ pub(super) async fn redrive(servers: &Servers<'_>, arguments: RedriveArguments, 
         }
         return Ok(true);
     }
-    let live = stderr().is_terminal() && !output.json;
-    let ran = in_slices(&redrive, arguments.rate, arguments.limit, live).await;
-    if live {
-        eprintln!();
-    }
+    let progress = Progress::new(output);
+    let ran = in_slices(&redrive, arguments.rate, arguments.limit, &progress).await;
+    drop(progress);
     let (report, is_stopped) = match ran {
         Ok(ran) => ran,
         Err(error) => bail!("{error:#}; to continue this redrive, add --name '{name}'"),
@@ -104,27 +101,27 @@ async fn in_slices(
     redrive: &TopicRedrive,
     rate: Option<u32>,
     limit: Option<u64>,
-    live: bool,
+    progress: &Progress,
 ) -> Result<(RedriveReport, bool)> {
-    let show = |report: &RedriveReport| {
-        if live {
-            progress(report);
-        }
+    // Each slice reads the letters from the oldest on.
+    let show = |before: u64, report: &RedriveReport| {
+        progress.show(format_args!("{} seen, {} redriven", report.seen, before + report.taken));
     };
-    let Some(rate) = rate else { return Ok((redrive.run_with(show).await?, false)) };
+    let Some(rate) = rate else { return Ok((redrive.run_with(|report| show(0, report)).await?, false)) };
     let (clock, stop) = (Clock::system(), web::stop_requested()?);
     let mut stop = std::pin::pin!(stop);
     let slice = u64::from(rate.max(1)) * u64::from(SLICE_SECONDS);
     let mut all = RedriveReport::default();
     loop {
         let room = limit.map_or(u64::MAX, |limit| limit.saturating_sub(all.taken)).min(slice);
-        let report = redrive.clone().limit(room).run_with(show).await?;
+        let report = redrive.clone().limit(room).run_with(|report| show(all.taken, report)).await?;
         let taken = all.taken + report.taken;
         let is_last = report.taken < slice || limit.is_some_and(|limit| taken >= limit);
         all = RedriveReport { taken, ..report };
         if is_last {
             return Ok((all, false));
         }
+        progress.show(format_args!("{taken} redriven; the next {slice} in {SLICE_SECONDS} s; Ctrl-C stops it"));
         tokio::select! {
             () = clock.sleep(Duration::from_secs(SLICE_SECONDS.into())) => {}
             () = &mut stop => return Ok((all, true)),
@@ -151,10 +148,4 @@ fn filter_of(arguments: &RedriveArguments) -> Filter {
         died_from: arguments.from,
         died_until: arguments.until,
     }
-}
-
-/// Overwrites the progress line. It goes to standard error, so that standard output has only the result.
-fn progress(report: &RedriveReport) {
-    // A closed terminal does not stop the redrive.
-    let _ = write!(stderr(), "\r{} seen, {} redriven", report.seen, report.taken).and_then(|()| stderr().flush());
 }

@@ -1,7 +1,7 @@
 //! `find`: the jobs of a topic in one state that contain a text, the newest first.
 
 use super::{StateName, read_cursor, row, seen_json};
-use crate::output::{Output, next_page, printable, table_or};
+use crate::output::{Output, Progress, next_page, printable, table_or};
 use crate::queue::{Servers, redis_only, search, topic};
 use anyhow::Result;
 use evenkeel::queue::Listed;
@@ -28,15 +28,17 @@ pub(in crate::queue) struct Arguments {
 pub(in crate::queue) async fn find(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
     let topic = topic(servers, &arguments.topic).await?;
     let place = JobState::from(arguments.state);
-    let (mut read, mut next) = (0, arguments.after);
+    let (mut read, mut next, progress) = (0, arguments.after, Progress::new(output));
     let found = loop {
         let part = search::part(&topic, place, next, |seen| has(seen, &arguments.text)).await?;
         read += part.read;
         next = part.next;
+        progress.show(format_args!("{read} jobs read"));
         if next.is_none() || !part.found.is_empty() {
             break part.found;
         }
     };
+    drop(progress);
     let now = topic.now_ms();
     let next = next.map(|next| format!("{}:{}", next.score, next.id));
     let rows: Vec<Vec<String>> = found.iter().map(|seen| row(seen, now)).collect();

@@ -38,6 +38,37 @@ async fn openapi_document_has_every_route_of_the_api() {
     assert_eq!(outcome["enum"], serde_json::json!(["none", "partial", "unknown"]), "{document}");
 }
 
+/// Regression: `name` of `GET ../locks` was optional and without a description in the document.
+#[tokio::test]
+async fn openapi_document_says_which_parameters_a_request_needs() {
+    let console = Console::start(false).await;
+    let document: Value = serde_json::from_str(&console.get("/api/v1/openapi.json", "").await.text).unwrap();
+    let mut required = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+            for parameter in &parameters {
+                assert!(parameter["description"].is_string(), "{method} {path}: {parameter}");
+                let is_needed = parameter["required"] == true;
+                assert!(is_needed || parameter["in"] != "path", "{method} {path}: {parameter}");
+            }
+            if method != "get" || !parameters.iter().any(|parameter| parameter["in"] == "query") {
+                continue;
+            }
+            let names = [("{source}", "default"), ("{topic}", "mail"), ("{stream}", "orders"), ("{group}", "none")];
+            let request = names.iter().fold(path.clone(), |path, (name, value)| path.replace(name, value));
+            // Without any of its query; a parameter that it needs is refused.
+            let answer = console.get(&request, "").await;
+            let is_needed = |parameter: &&Value| parameter["in"] == "query" && parameter["required"] == true;
+            let needed: Vec<&str> =
+                parameters.iter().filter(is_needed).map(|parameter| parameter["name"].as_str().unwrap()).collect();
+            assert_eq!(answer.status == 422, !needed.is_empty(), "{request}: {needed:?}, {}", answer.text);
+            required.extend(needed.into_iter().map(|name| format!("{path}?{name}")));
+        }
+    }
+    assert_eq!(required, BTreeSet::from(["/api/v1/sources/{source}/locks?name".to_owned()]));
+}
+
 /// A client that was generated from the document learned each limit from a 422.
 #[tokio::test]
 async fn openapi_document_has_the_limits_of_its_fields() {

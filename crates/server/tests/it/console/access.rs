@@ -103,7 +103,7 @@ async fn every_page_of_the_router_is_checked() {
 #[tokio::test]
 async fn every_page_is_accessible_and_fits_each_width() {
     let (console, pages) = pages().await;
-    let held = console.keel.lock("stock/42").acquire().await.unwrap();
+    let held = console.keel.lock("warehouse/dock-1").metadata("packer 2").acquire().await.unwrap();
     let browser = logged_in(&console).await;
     for path in &pages {
         is_accessible(&browser, &format!("http://{}{path}", console.address)).await;

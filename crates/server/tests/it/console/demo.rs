@@ -44,6 +44,31 @@ async fn demo_in_memory_shows_moving_figures_and_three_errors() {
         browser.texts(".chart figcaption").await.unwrap().iter().any(|chart| chart.contains("no value yet"))
     } {}
     assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());
+    // Regression: consumers and the failures of the shop were logged over the first screen. What the visitor did is in the audit log.
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    let others: Vec<&str> = log.lines().filter(|line| !line.starts_with('{')).collect();
+    assert!(others.len() == 1 && others[0].starts_with("A made-up shop is at work."), "{log}");
+}
+
+/// A new operator tries the commands on the shop. In memory they cannot reach it.
+#[tokio::test]
+async fn demo_on_a_redis_is_reached_by_the_commands() {
+    let redis = testkit::park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", redis.url, redis.prefix);
+    let folder = tempfile::tempdir().unwrap();
+    let launch = Launch::new(env!("CARGO_BIN_EXE_evenkeel"), folder.path().join("log")).piped();
+    let launch = launch.arguments(["demo", "--verbose", "--listen", "127.0.0.1:0", "--redis", &url]);
+    let mut child = launch.start().unwrap();
+    announced(&mut child);
+    let listed = crate::program::evenkeel_async(&["queue", "--redis", &url, "ls"]).await;
+    assert!(listed.out.contains("newsletter") && listed.out.contains("paused"), "{}{}", listed.out, listed.err);
+    let logs = || async {
+        let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+        (log.contains("its keys stay on the Redis") && log.contains("consuming")).then_some(())
+    };
+    testkit::eventually("the consumers are logged", logs).await.unwrap();
+    let bare = crate::program::evenkeel_async(&["demo", "--redis", &redis.url]).await;
+    assert_eq!((bare.code, bare.err.contains("add ?prefix=demo")), (2, true), "{}", bare.err);
 }
 
 /// Nothing of the demo may be reached from other machines.

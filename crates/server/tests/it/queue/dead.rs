@@ -50,7 +50,8 @@ async fn dead_letters_of_one_error_are_counted_listed_and_deleted() {
     }
     assert_eq!(fixture.settle(&Outcome::Dead { reason: "smtp refused 451".into() }).await, 2);
     let groups = fixture.queue(&["dead", "groups", "mail"]).await.out;
-    assert_eq!(groups, "LETTERS  ERROR\n      4  no route to host\n      2  smtp refused NUMBER\n");
+    let rows = "LETTERS  ERROR\n      4  no route to host\n      2  smtp refused NUMBER\n";
+    assert!(groups.starts_with(rows) && groups.contains("`evenkeel queue dead ls mail --error TEXT`"), "{groups}");
     let (mut seen, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
     loop {
         let mut words = vec!["dead", "ls", "mail", "--error", "smtp refused", "--limit", "1"];

@@ -37,6 +37,21 @@ async fn openapi_operations_exist_and_references_resolve() {
     assert_eq!(dangling_references(&document), Vec::<String>::new());
 }
 
+#[tokio::test]
+async fn openapi_document_says_which_parameters_a_request_needs() {
+    let server = Server::start();
+    let document = server.client.get("/openapi.json").await.value();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                assert!(parameter["description"].is_string(), "{method} {path}: {parameter}");
+                // No request needs a query: the test of operations sends none.
+                assert_eq!(parameter["required"] == true, parameter["in"] == "path", "{method} {path}: {parameter}");
+            }
+        }
+    }
+}
+
 /// Regression: a client learned each limit from a 422, and the version `1.0`, which is an integer to JSON Schema, was refused.
 #[tokio::test]
 async fn openapi_document_has_the_limits_of_its_fields() {

@@ -2,7 +2,7 @@
 
 use crate::web::server::Server;
 use serde_json::{Value, json};
-use testkit::browser::{Browser, Shot, fits};
+use testkit::browser::{Browser, Shot, fits, page_fits};
 
 async fn open() -> (Server, Browser, String) {
     let server = Server::start();
@@ -202,12 +202,14 @@ async fn pages_fit_every_width() {
     }
     let target = format!("https://{}.example/", "m".repeat(60));
     server.client.make(&json!({ "target": target, "alias": "short", "expires_at": "2999-12-31T23:59:59Z" })).await;
+    click(&server, "short").await;
     let pages = [
         ("home", home.clone()),
         ("created", format!("{home}?created={}0", "w".repeat(60))),
         ("nothing", format!("{home}?q={}", "x".repeat(80))),
         ("second", format!("{home}?page=2")),
         ("edit", format!("{home}links/{}0", "w".repeat(60))),
+        ("clicks", format!("{home}links/short")),
         ("delete", format!("{home}links/{}0/delete", "w".repeat(60))),
         ("visitor", format!("{home}{}", "n".repeat(60))),
         ("api", format!("{home}docs")),
@@ -227,20 +229,25 @@ async fn error_pages_of_visitors_have_no_administration_links() {
     }
 }
 
+/// Follows a link three times, as a person.
+async fn click(server: &Server, code: &str) {
+    let agent = [("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")];
+    for _ in 0..3 {
+        server.client.send("GET", &format!("/{code}"), &agent, b"").await;
+    }
+    let path = format!("/api/links/{code}/clicks");
+    let counted = testkit::eventually("the clicks are counted", || async {
+        (server.client.get(&path).await.value()["total"]["clicks"] == 3).then_some(())
+    });
+    counted.await.unwrap();
+}
+
 /// The chart follows the color scheme, has its numbers as a table, and fits on a small screen.
 #[tokio::test]
 async fn page_shows_clicks_as_chart_and_table() {
     let (server, browser, home) = open().await;
     server.client.make(&json!({ "target": "https://example.com/", "alias": "promo" })).await;
-    let agent = [("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")];
-    for _ in 0..3 {
-        server.client.send("GET", "/promo", &agent, b"").await;
-    }
-    let counted = testkit::eventually("the clicks are counted", || async {
-        let answer = server.client.get("/api/links/promo/clicks").await.value();
-        (answer["total"]["clicks"] == 3).then_some(())
-    });
-    counted.await.unwrap();
+    click(&server, "promo").await;
     browser.goto(&format!("{home}links/promo")).await.unwrap();
     browser.wait_for_text("#clicks", "Clicks").await.unwrap();
     assert_eq!(browser.count("svg.chart rect.people").await.unwrap(), 30);
@@ -253,5 +260,6 @@ async fn page_shows_clicks_as_chart_and_table() {
     assert!(heights.len() == 2 && heights.iter().all(|height| height.as_f64().unwrap() >= 14.0), "{heights:?}");
     browser.click(".clicks summary").await.unwrap();
     browser.wait_for_text(".numbers tbody td", "3").await.unwrap();
+    page_fits(&browser, "numbers").await.unwrap();
     assert_no_complaints(&browser).await;
 }

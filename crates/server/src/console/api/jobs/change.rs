@@ -131,6 +131,7 @@ pub(in crate::console::api) async fn revoke(
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/edit", operation_id = "edit_job",
     tag = "jobs", summary = "Give a waiting job or a dead letter another body",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path), ("If-Match" = String, Header, pattern = "^\"[0-9a-f]{32}\"$", description = "The `ETag` of the body that was read")),
     request_body = Edit,
     responses((status = 200, description = "Done", body = Changed), ActProblems)

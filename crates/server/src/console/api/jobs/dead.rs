@@ -124,6 +124,7 @@ pub(in crate::console::api) async fn groups(at: OnTopic) -> Result<Json<Groups>,
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/dead/redrive", operation_id = "redrive_dead_group",
     tag = "dead letters", summary = "Send a group of dead letters back",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = String, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
     request_body = Choice,
     responses((status = 200, description = "Done", body = Redriven), ActProblems)
@@ -208,6 +209,7 @@ pub(in crate::console::api) async fn redrive_one(
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/dead/delete", operation_id = "delete_dead_group",
     tag = "dead letters", summary = "Delete a group of dead letters; there is no undo",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
     request_body = Deletion,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)
@@ -230,6 +232,7 @@ pub(in crate::console::api) async fn delete(
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/delete", operation_id = "delete_job",
     tag = "dead letters", summary = "Delete one dead letter; there is no undo",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     request_body = Confirmation,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)

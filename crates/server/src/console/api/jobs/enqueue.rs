@@ -81,6 +81,7 @@ struct One {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/jobs", operation_id = "enqueue_jobs",
     tag = "programs", summary = "Enqueue 1 to 100 jobs",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "Becomes the id of jobs without one")),
     request_body = Jobs,
     responses((status = 200, description = "Done", body = Added), ActProblems)

@@ -18,6 +18,7 @@ use web::{JsonBody, Problem};
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/pause", tag = "streams", summary = "Pause a group: running handlers continue",
     operation_id = "pause_group",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Pause,
     responses((status = 200, description = "Done", body = Paused), ActProblems)
@@ -95,6 +96,7 @@ struct Part {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/seek", tag = "streams", summary = "Move a group: entries are handled again or skipped",
     operation_id = "seek_group",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Seek,
     responses((status = 200, description = "Done", body = Sought), ActProblems)
@@ -144,6 +146,7 @@ pub(in crate::console::api) struct Unregistered {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/unregister", tag = "streams", summary = "Forget a group that has no consumers any more",
     operation_id = "unregister_group",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Confirmation,
     responses((status = 200, description = "Done", body = Unregistered), ActProblems)

@@ -144,6 +144,7 @@ struct One {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/replay", tag = "streams", summary = "Append dead letters again, for their group only",
     operation_id = "replay_letters",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Replay,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
@@ -170,6 +171,7 @@ pub(in crate::console::api) async fn replay(
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/delete", tag = "streams", summary = "Delete dead letters; there is no undo",
     operation_id = "delete_letters",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Deletion,
     responses((status = 200, description = "Done", body = Changed), ActProblems)

@@ -80,6 +80,7 @@ struct EntryView {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/streams/{stream}/entries", tag = "streams", summary = "Entries of a partition, oldest first",
     operation_id = "list_entries",
+    extensions(("x-refused-by-state" = json!(true))),
     params(
         ("source" = String, Path), ("stream" = String, Path),
         ("partition" = Option<u16>, Query, maximum = 65535, description = "Counted from 0; default: that of `after`, or 0"),
@@ -152,6 +153,7 @@ struct One {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/entries", tag = "programs", summary = "Append 1 to 100 entries",
     operation_id = "append_entries",
+    extensions(("x-refused-by-state" = json!(true))),
     params(("source" = String, Path), ("stream" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat, which then appends nothing twice")),
     request_body = New,
     responses((status = 200, description = "Done", body = Appended), ActProblems)

@@ -92,7 +92,7 @@ fn group_row(visitor: &Visitor, topic: &str, (group, count): (&str, usize), read
     let typed = |action: &str| visitor.typed(action).with("group", group);
     let letters = format!("{path}/jobs?state=dead&group={}", utf8_percent_encode(group, SEGMENT));
     html! {
-        div.forms {
+        div.forms.group {
             h3 { a href=(letters) { (group) } " " span.badge { (number(count as u64)) } }
             @if visitor.may(Action::Redrive) {
                 form method="post" action=(redrive) { (fields(visitor, group, read, typed(&redrive)))
