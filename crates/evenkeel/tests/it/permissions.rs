@@ -9,6 +9,7 @@ use evenkeel::stream::admin::SeekTo;
 use evenkeel::stream::{Entry, EntryId, OnFailure, Stream};
 use evenkeel::testing::streams::{RedisStreams, Rule, StreamSteps};
 use evenkeel_protocol::stream::name::GroupName;
+use evenkeel_protocol::stream::steps::Sweep;
 use std::path::Path;
 use std::time::Duration;
 use testkit::conformance::cache::{OnRedis, fences, leases, lives, schemas, versions, windows};
@@ -187,7 +188,8 @@ async fn documented_rights_suffice_for_streams() -> Result<()> {
     admin.trim(Duration::ZERO).await?;
     assert!(admin.unregister("billing").await?);
     let (steps, partitions) = orders.steps();
-    steps.sweep(&partitions[0], &GroupName::new("shipping")?, 0).await?;
+    let sweep = Sweep { group: GroupName::new("shipping")?, silent_ms: 0 };
+    steps.run(&partitions[0], &sweep).await?;
     nothing_was_refused(&redis).await
 }
 

@@ -1,6 +1,5 @@
 //! What only a server shows: other programs that change the same keys, and a group that Redis has lost.
 
-use evenkeel_protocol::stream::StreamBackend;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::steps::{
     GroupSpec, Mode, Open, Opened, Outcome, Position, Read, Reply, TakeOver, Trimmed,

@@ -10,6 +10,7 @@ use crate::lock::wake::TurnMessages;
 use crate::step::{Backend, Place};
 use evenkeel_link::Link;
 use evenkeel_link::support::guard;
+use futures_util::FutureExt;
 use std::collections::HashMap;
 
 /// The scripts, each composed of the shared parts that it uses and its own file.
@@ -169,7 +170,12 @@ impl PoolBackend {
     /// [`LockError::Link`].
     pub async fn listen(&self, pool: &Pool) -> Result<Box<dyn WakeListener>, LockError> {
         match self {
-            Self::Redis(redis) => Ok(Box::new(TurnMessages(redis.link().subscribe(&pool.channel()).await?))),
+            Self::Redis(redis) => {
+                let channel = pool.channel();
+                // Boxed: the futures of all callers would exceed the compiler's default recursion limit.
+                let messages = redis.link().subscribe(&channel).boxed().await?;
+                Ok(Box::new(TurnMessages(messages)))
+            }
             Self::Memory(memory) => Ok(Box::new(memory.changes())),
         }
     }

@@ -13,8 +13,8 @@ use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
 use evenkeel_protocol::stream::steps::{
     Append, Appended, Delivered, Delivery, GroupSpec, GroupStats, Heartbeat, Join, Joined, Mode, NewEntry, Open,
-    Opened, Outcome, Position, Read, ReadEntries, ReadStats, Reader, Reply, Settle, Settlement, TakeOver, TakenOver,
-    Trim, Trimmed, Verdict,
+    Opened, Outcome, Position, Read, ReadEntries, ReadStats, Reader, Reply, Running, Settle, Settlement, TakeOver,
+    TakenOver, Trim, Trimmed, Verdict,
 };
 use evenkeel_protocol::stream::{StreamBackend, StreamError};
 

@@ -1,7 +1,7 @@
 //! [`PermitRequest`]: permits are acquired.
 
 use super::prelude::*;
-use super::{Kind, LEASE_MS_MAX, TURN_MS, WAITERS_MAX, WAITING_MS, WATCH_MS, check_size, token};
+use super::{Kind, LEASE_MS_MAX, WAITERS_MAX, WAITING_MS, WATCH_MS, check_size, token};
 use crate::lock::pool::state::{Hold, Place};
 use crate::lock::steps::{METADATA_BYTES_MAX, check_floor};
 use bytes::Bytes;

@@ -12,8 +12,9 @@ use evenkeel_protocol::queue::QueueBackend;
 use evenkeel_protocol::queue::steps::{
     Claimed, Delete, Delivered, Enqueue, Enqueued, Heartbeat, NewJob, Outcome, Progress, Purge, Put, PutChange, Puts,
     Receipt, Redrive, Redriven, Report, Reschedule, Rescheduled, Reschedules, Rescue, Revoke, Revoked, SettleAndClaim,
-    Settled, Shard, State, Step, Tick, Verdict, When,
+    Settled, Shard, State, Tick, Verdict, When,
 };
+use evenkeel_protocol::step::Step;
 use std::time::Duration;
 
 /// A link comes back at once; a passing test does not wait this long.
@@ -36,7 +37,7 @@ impl<'a> Process<'a> {
     }
 
     /// Makes a call; one that repeats makes it until it is answered.
-    pub(super) async fn ask<S: Step>(&self, step: &S) -> Result<S::Reply> {
+    pub(super) async fn ask<S: Step<Shard>>(&self, step: &S) -> Result<S::Reply> {
         loop {
             match self.queue.run(self.shard, step).await {
                 Err(error) if self.after == AfterTheCut::Repeats => {
