@@ -87,8 +87,8 @@ pub async fn consumer_with_pending_entries_is_kept(rig: &Rig) -> Result<()> {
     rig.read(ann, 1).await?;
     rig.read(bob, 1).await?;
     rig.time.advance(LEASE_MS).await?;
-    let silent = Sweep { group: rig.group.clone(), silent_ms: LEASE_MS };
-    let sweep = || rig.run(&silent);
+    let step = Sweep { group: rig.group.clone(), silent_ms: LEASE_MS };
+    let sweep = || rig.run(&step);
     assert_eq!(done(sweep().await?)?, 1, "only the one without entries");
     let again = rig.read(bob, 1).await?;
     assert_eq!(ids(&again), appended);

@@ -83,7 +83,6 @@ impl Step<Pool> for PermitRequest {
     }
 
     fn call(&self, pool: &Pool) -> Call {
-        let flag = |flag: bool| u64::from(flag);
         let args = Args::default()
             .bytes(self.owner.as_bytes())
             .number(self.permits.into())
@@ -91,11 +90,11 @@ impl Step<Pool> for PermitRequest {
             .number(self.lease_ms)
             .number(self.hold_ms_max.unwrap_or(0))
             .number(self.fence_floor)
-            .number(flag(self.waits))
+            .number(self.waits.into())
             .bytes(&self.metadata)
-            .number(flag(pool.kind() == Kind::ReadWrite))
+            .number((pool.kind() == Kind::ReadWrite).into())
             .number(self.waited_ms)
-            .number(flag(self.polls))
+            .number(self.polls.into())
             .bytes(pool.channel());
         Call::function(&scripts::ACQUIRE, args)
     }
