@@ -21,7 +21,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
             @else { div.scroll tabindex="0" { table.rows {
                 thead { tr { th scope="col" { "Time" } th scope="col" { "Who" } th scope="col" { "Action" } th scope="col" { "Target" } th scope="col" { "Outcome" } } }
                 tbody { @for entry in begun { tr {
-                    td { (word(&entry["at"])) }
+                    td.when { (second(&word(&entry["at"]))) }
                     td data-label="Who" { (word(&entry["actor"])) }
                     td data-label="Action" { (word(&entry["action"])) }
                     td data-label="Target" { (word(&entry["target"])) }
@@ -40,6 +40,11 @@ fn word(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+/// A time of the log, to the second.
+fn second(at: &str) -> String {
+    at.get(..19).map_or_else(|| at.to_owned(), |second| format!("{second}Z"))
 }
 
 /// What the second line of an action says; without one it runs, or was interrupted.

@@ -53,7 +53,7 @@ fn processes(reports: &Reports) -> Markup {
             tbody { @for process in &found.processes {
                 @let is_alive = process.is_alive(found.now_ms);
                 tr.stale[!is_alive] {
-                    td { (process_name(process)) }
+                    td data-label="Process" { (process_name(process)) }
                     td data-label="State" { (if is_alive { "✓ alive" } else { "! stale" }) }
                     td.number data-label="Last report" { (distance(process.seen_ms, found.now_ms)) }
                     (of_report(process, found.now_ms))
