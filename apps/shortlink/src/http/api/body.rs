@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
-use utoipa::{IntoParams, PartialSchema, ToSchema};
+use utoipa::{IntoParams, ToSchema};
 use web::documents::text_of_bytes;
 use web::{FieldError, Host, Kind, OwnAddress, Problem};
 
@@ -188,7 +188,7 @@ impl LinkPage {
 /// The limits of the text of a search.
 struct SearchText;
 
-impl PartialSchema for SearchText {
+impl utoipa::PartialSchema for SearchText {
     fn schema() -> RefOr<Schema> {
         text_of_bytes(0, TARGET_BYTES_MAX, "A text without NUL")
     }
