@@ -231,7 +231,7 @@ async fn follow_growth<T: Send + Sync + 'static>(core: &Core<T>) -> Result<(), Q
     let shards = core.router.look().await?;
     let mut tried = Tried::unless(QueueError::is_retryable);
     for number in 0..shards.before().unwrap_or(0) {
-        tried.note(carry_left_behind(&*core.store, &shards, shards.at(number)).await)?;
+        tried.note(carry_left_behind(&core.store, &shards, shards.at(number)).await)?;
     }
     tried.finish()
 }

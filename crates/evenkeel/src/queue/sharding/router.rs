@@ -169,7 +169,7 @@ impl Router {
     async fn carry(&self, shards: &Shards, ids: impl Iterator<Item = JobId>) -> Result<(), QueueError> {
         let ways: BTreeSet<(u16, u16)> = ids.map(|id| (shards.first(id), shards.of(id))).collect();
         for (from, to) in ways {
-            carry(&*self.store, shards.at(from), shards.at(to)).await?;
+            carry(&self.store, shards.at(from), shards.at(to)).await?;
         }
         Ok(())
     }

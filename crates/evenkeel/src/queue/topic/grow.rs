@@ -150,7 +150,7 @@ impl Topic {
                 break;
             }
         }
-        carry_left_behind(&*self.store, known, shard).await?;
+        carry_left_behind(&self.store, known, shard).await?;
         Ok(found == 0)
     }
 
@@ -176,7 +176,7 @@ impl Topic {
             grown.running += count(&given, SendOutcome::Leased);
             let ways: BTreeSet<u16> = items.iter().map(|item| known.of(id(item))).collect();
             for to in ways {
-                carry(&*self.store, shard, known.at(to)).await?;
+                carry(&self.store, shard, known.at(to)).await?;
             }
         }
         Ok(found)

@@ -139,7 +139,7 @@ impl Topic {
         let next = if listed.len() < limit { None } else { listed.last().copied() };
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
         let ask = |shard: Shard, ids: Vec<JobId>| async move {
-            self.store.run(&shard, &ReadPreviews { ids: ids, bytes: PREVIEW_BYTES }).await
+            self.store.run(&shard, &ReadPreviews { ids, bytes: PREVIEW_BYTES }).await
         };
         let found = self.router.route(&ids, |id| *id, ask, Option::is_none).await?;
         let (mut jobs, states) = (Vec::with_capacity(listed.len()), state.states_in_store());
