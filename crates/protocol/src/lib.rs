@@ -5,8 +5,8 @@
 //!
 //! Every step has two implementations: a Lua script, and what it does to the model, a state machine without I/O that is the embedded backend
 //! and the oracle of the tests. In queues, streams, pools and process reports each step is a value, [`step::Step`], with its script next to
-//! it. In caches and exclusive locks `steps` declares them as a trait, which `memory` and `redis` implement, with the scripts in `scripts/`. `error` has the
-//! errors. The specification is in docs/spec.
+//! it. In caches and exclusive locks `steps` declares them as a trait, which `memory` and `redis` implement, with the scripts in `scripts/`.
+//! `error` has the errors. The specification is in docs/spec.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -75,7 +75,7 @@ impl<P: Place> Memory<P> {
     }
 
     /// All models, and the present time.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&P::States, u64) -> T) -> T {
+    pub fn look<T>(&self, look: impl FnOnce(&P::States, u64) -> T) -> T {
         let (states, now) = self.lock();
         look(&states, now)
     }

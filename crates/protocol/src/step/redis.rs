@@ -12,7 +12,8 @@ use std::pin::Pin;
 #[derive(Clone)]
 pub struct Redis<P: Place> {
     calls: Calls,
-    pub(crate) shared: P::Shared,
+    /// What the steps share, such as the senders of a queue that collect jobs.
+    pub shared: P::Shared,
 }
 
 /// The ways to one server, the same for all capabilities.
