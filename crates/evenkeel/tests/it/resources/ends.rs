@@ -299,7 +299,7 @@ async fn leak_of_each_keel_is_noticed_in_the_memory_of_the_process() {
 /// Opening takes longer on Redis, so that these are fewer.
 #[tokio::test]
 async fn memory_of_a_process_does_not_grow_with_its_connections() {
-    let grown = growth_of_keels(Some(&server().await), 40, 0).await;
+    let grown = growth_of_keels(Some(&server().await), 20, 0).await;
     assert!(grown < GROWTH_MAX, "{grown} bytes");
 }
 
