@@ -86,11 +86,14 @@ pub(crate) fn build() -> Result<()> {
     shell::run(&mut cargo(&["nextest", "run", "--workspace", "--no-run"]))
 }
 
-/// Models against steps, crash points and the loading of steps once more, as on a server that refuses functions. Before all tests, because the
-/// mutants look up which tests passed in the last run.
+/// Models against steps, crash points, the loading of steps, and a history under faults of each capability once more, as on a server that refuses
+/// functions. Before all tests, because the mutants look up which tests passed in the last run.
 fn as_scripts(park: &Park) -> Result<()> {
-    let tests = "package(evenkeel) & test(/side_by_side|crash_points|link::functions|permissions/)";
-    let mut command = cargo(&["nextest", "run", "--workspace", "-E", tests]);
+    let steps = "side_by_side|crash_points|link::functions|permissions";
+    let faults = "histories::fresh_reads|histories::eventual|histories::redis_locks|redlock::servers|side::killed|killed::flush_loses_only_what|\
+                  side::sequences|outages::storm|outages::recovery";
+    let tests = format!("package(evenkeel) & test(/{steps}|{faults}/)");
+    let mut command = cargo(&["nextest", "run", "--workspace", "-E", &tests]);
     command.envs(park.addresses()).env("EVENKEEL_FUNCTIONS", "off");
     shell::run(&mut command)
 }
