@@ -86,6 +86,17 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     }
     newest.reverse();
     assert_eq!(newest, ids, "the newest first, over all shards");
+    let (mut scanned, mut before) = (Vec::new(), None);
+    loop {
+        let page = topic.scan(JobState::Waiting, before, 6).await?;
+        scanned.extend(page.jobs.iter().map(|seen| seen.job.as_ref().map(|job| job.spec.body.clone())));
+        before = page.next;
+        if before.is_none() {
+            break;
+        }
+    }
+    let bodies = (0..20).rev().map(|number| Ok(Bytes::from(format!("job {number}"))));
+    assert!(scanned.into_iter().eq(bodies), "whole jobs, the newest first");
     assert!(matches!(topic.why(ids[4]).await?, Why::NotDue { in_ms } if in_ms > 0));
     assert_eq!(topic.why(job("unknown").id).await?, Why::Unknown);
     assert_eq!(topic.amend(ids[4], "job 4".into(), "x".into()).await?, Amended::NotDead);
