@@ -108,14 +108,14 @@ async fn search_goes_on_by_itself_until_it_has_found_something() {
     let (console, proxy) = Console::start_behind_proxy(3).await;
     let mail = console.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
     let hour = std::time::Duration::from_secs(3_600);
-    for number in 0..41_u32 {
+    for number in 0..401_u32 {
         let body = if number == 0 { json!("a needle") } else { json!("hay") };
         mail.job(&body).delay(hour + std::time::Duration::from_secs(number.into())).enqueue().await.unwrap();
     }
     let late = std::time::Duration::from_millis(110);
     proxy.set(Direction::ToClient, Flow::Delay { min: late, max: late });
     let mut path = "/queues/mail/jobs?q=needle".to_owned();
-    for read in [20, 40] {
+    for read in [200, 400] {
         let part = console.get(&path, "").await;
         assert!(
             part.text.contains(&format!("Searched {read} ")) && part.text.contains("Searching on"),
@@ -129,7 +129,7 @@ async fn search_goes_on_by_itself_until_it_has_found_something() {
         path = next.trim_end().to_owned();
     }
     let last = console.get(&path, "").await;
-    assert!(last.text.contains("Searched 41 ") && last.text.contains("1 found"), "{}", last.text);
+    assert!(last.text.contains("Searched 401 ") && last.text.contains("1 found"), "{}", last.text);
     assert!(!last.head.contains("refresh:") && last.text.contains("a needle"), "{}", last.text);
 }
 

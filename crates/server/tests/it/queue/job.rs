@@ -4,6 +4,12 @@ use super::Fixture;
 use crate::program::evenkeel_async;
 use evenkeel_protocol::queue::steps::Outcome;
 use serde_json::{Value, json};
+use std::io::Read;
+use std::time::Duration;
+use testkit::process::Launch;
+use testkit::proxy::{Direction, Hold, Proxy};
+use testkit::step_command;
+use url::Url;
 
 #[tokio::test]
 async fn newest_jobs_are_listed_first_with_the_beginning_of_their_bodies() {
@@ -136,4 +142,57 @@ async fn jobs_are_found_by_a_text_in_bodies_or_errors() {
     assert_eq!(fixture.settle(&Outcome::Dead { reason: "smtp refused".into() }).await, 3);
     let dead = fixture.queue(&["find", "mail", "smtp", "--state", "dead"]).await;
     assert_eq!((dead.code, dead.out.matches("smtp refused").count()), (0, 3), "{}", dead.out);
+}
+
+/// Waits until a command calls a step that it has called before another one: the first page is read, and the call for the second one is held.
+async fn second_page(proxy: &Proxy) -> Hold {
+    let mut hold = proxy.hold(Direction::ToServer, step_command());
+    let (mut called, mut last) = (Vec::new(), None);
+    loop {
+        let step = hold.reached().await.unwrap().argument;
+        if step != last && called.contains(&step) {
+            return hold;
+        }
+        called.push(std::mem::replace(&mut last, step));
+        let next = proxy.hold(Direction::ToServer, step_command());
+        hold.release();
+        hold = next;
+    }
+}
+
+/// A search of minutes that was ended by Ctrl-C had to begin again.
+#[tokio::test]
+async fn search_that_is_stopped_says_where_to_go_on() {
+    let fixture = Fixture::new().await;
+    let mail = fixture.keel.queue::<Value>("mail").open().await.unwrap();
+    for number in 0..201 {
+        let body = if number == 0 { "a needle" } else { "hay" };
+        mail.delay(Duration::from_secs(3_600 + number), &json!(body)).await.unwrap();
+    }
+    let proxy = Proxy::start(Url::parse(&fixture.url).unwrap().port().unwrap(), 5).await.unwrap();
+    let url = format!("{}&response_timeout_ms=30000", proxy.url(&fixture.url));
+    for json in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let launch = Launch::new(env!("CARGO_BIN_EXE_evenkeel"), folder.path().join("log")).piped();
+        let launch = launch.arguments(["queue", "--redis", &url, "find", "mail", "needle"]);
+        let mut child = launch.arguments(json.then_some("--json")).start().unwrap();
+        let held = second_page(&proxy).await;
+        let mut output = child.take_output().unwrap();
+        let status = child.terminate().await.unwrap();
+        drop(held);
+        let mut text = String::new();
+        output.read_to_string(&mut text).unwrap();
+        assert_eq!(status.code(), Some(1), "{text}");
+        let next = if json {
+            let value: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!((&value["stopped"], &value["read"], &value["jobs"]), (&json!(true), &json!(200), &json!([])));
+            value["next"].as_str().unwrap().to_owned()
+        } else {
+            assert!(text.starts_with("none of 200 jobs contains \"needle\""), "{text}");
+            let (_, next) = text.split_once("stopped: the rest was not searched; to continue, add --after ").unwrap();
+            next.trim_end().to_owned()
+        };
+        let found = fixture.json(&["find", "mail", "needle", "--after", &next]).await;
+        assert_eq!((&found["read"], &found["jobs"][0]["body"]), (&json!(1), &json!("a needle")), "{found}");
+    }
 }
