@@ -34,7 +34,6 @@ pub(super) async fn list(On { app, visitor, .. }: On<()>) -> Markup {
 
 pub(super) async fn show(On { app, visitor, names: name }: On<String>) -> Result<Markup, Problem> {
     let operation = find(&app, &name)?;
-    let is_running = operation.state() == State::Running;
     let (title, rest) = match operation.what {
         What::Redrive { .. } => ("Redrive", "the rest stays dead"),
         What::Delete => ("Deletion", "the rest stays"),
@@ -47,8 +46,8 @@ pub(super) async fn show(On { app, visitor, names: name }: On<String>) -> Result
             progress data-live={ "operation-progress " (name) } max=[operation.total()] value=[operation.total().map(|_| operation.done())] aria-label=(operation.what.past()) {}
             p data-live={ "operation-state " (name) } { (state(&operation)) }
             div.actions {
-                @if is_running && visitor.may(Action::Redrive) {
-                    form method="post" action={ "/operations/" (name) "/stop" } { (csrf(&visitor)) button { "Stop: " (rest) } }
+                @if is_running(&operation) && visitor.may(Action::Redrive) {
+                    form method="post" action={ "/operations/" (name) "/stop" } data-live={ "operation-running " (name) } { (csrf(&visitor)) button { "Stop: " (rest) } }
                 }
                 a href={ (topic_path(&operation.topic)) "/dead" } { "Dead letters of " (operation.topic) }
             }
@@ -82,6 +81,10 @@ pub(super) fn progress(operation: &Operation) -> String {
         Some(total) => format!("{} of {} {}", number(operation.done()), number(total), operation.what.past()),
         None => format!("{} dead letters read", number(operation.read() as u64)),
     }
+}
+
+pub(super) fn is_running(operation: &Operation) -> bool {
+    operation.state() == State::Running
 }
 
 pub(super) fn state(operation: &Operation) -> String {
