@@ -4,8 +4,8 @@ use super::router::Router;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::{
-    Amend, Amended, Delete, Found, Looked, ReadJobs, ReadSomeJobs, Reschedule, Rescheduled, Reschedules, Revoke, Revoked,
-    Shard,
+    Amend, Amended, Delete, Found, Looked, ReadJobs, ReadSomeJobs, Reschedule, Rescheduled, Reschedules, Revoke,
+    Revoked, Shard,
 };
 
 impl Router {

@@ -205,7 +205,8 @@ impl Topic {
     pub async fn scan(&self, state: JobState, before: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
         let listed = self.newest(state, before, limit).await?;
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
-        let mut answers: Vec<Looked> = self.router.some_jobs(&ids).await?.into_iter().map_while(|looked| looked).collect();
+        let mut answers: Vec<Looked> =
+            self.router.some_jobs(&ids).await?.into_iter().map_while(|looked| looked).collect();
         if answers.is_empty() && !ids.is_empty() {
             answers = self.router.jobs(&ids[..1]).await?;
         }

@@ -1,6 +1,7 @@
 //! `/operations`: redrives and deletions that this console has begun; how far one is, and Stop.
 
 use super::layout::{csrf, page};
+use super::wrapping::wrapping;
 use super::{Acted, number, topic_path};
 use crate::console::app::App;
 use crate::console::kind::UNKNOWN_OPERATION;
@@ -21,8 +22,8 @@ pub(super) async fn list(On { app, visitor, .. }: On<()>) -> Markup {
             @else { div.scroll { table.rows {
                 thead { tr { th scope="col" { "Topic" } th scope="col" { "Error" } th.number scope="col" { "Letters" } th scope="col" { "State" } } }
                 tbody { @for operation in &all { tr {
-                    td { a href={ "/operations/" (operation.name) } { (operation.topic) } }
-                    td data-label="Error" { (group(&visitor, operation)) }
+                    td { a href={ "/operations/" (operation.name) } { (wrapping(&operation.topic)) } }
+                    td data-label="Error" { (wrapping(&group(&visitor, operation))) }
                     td.number data-label="Letters" { (progress(operation)) }
                     td data-label="State" { (state(operation)) }
                 } } }
@@ -39,7 +40,7 @@ pub(super) async fn show(On { app, visitor, names: name }: On<String>) -> Result
         What::Delete => ("Deletion", "the rest stays"),
     };
     let body = html! {
-        h1 { (title) " of " (operation.topic) }
+        h1 { (title) " of " (wrapping(&operation.topic)) }
         section.card {
             p { (group(&visitor, &operation)) }
             p.figure data-live={ "operation " (name) } { (progress(&operation)) }

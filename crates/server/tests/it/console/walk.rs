@@ -159,7 +159,8 @@ async fn redrive_with_a_rate_is_stopped_after_its_slice() {
     let console = Console::start(false).await;
     let redrive = slow_redrive(&console).await;
     stop(&console, &redrive).await;
-    let is_stopped = async || console.get(&redrive.0, "").await.text.contains("stopped: the rest is dead").then_some(());
+    let is_stopped =
+        async || console.get(&redrive.0, "").await.text.contains("stopped: the rest is dead").then_some(());
     eventually("the redrive stops", is_stopped).await.unwrap();
     assert_eq!(console.keel.topic("mail").await.unwrap().stats().await.unwrap().dead(), 2);
 }

@@ -10,8 +10,8 @@ use evenkeel_protocol::queue::job::{
 use evenkeel_protocol::queue::steps::{
     Amend, Claimed, Delete, Enqueue, Forget, Heartbeat, Limits, List, Listed, NewJob, Outcome, Pause, PopMarker, Purge,
     Put, PutChange, Puts, ReadJobs, ReadKept, ReadPosition, ReadPreviews, ReadSomeJobs, ReadStats, Receipt, Redrive,
-    Report, Reschedule, Reschedules, Rescue, Restored, Resume, Revoke, Room, SetLimits, SettleAndClaim, State, Tick, When,
-    Worker,
+    Report, Reschedule, Reschedules, Rescue, Restored, Resume, Revoke, Room, SetLimits, SettleAndClaim, State, Tick,
+    When, Worker,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
