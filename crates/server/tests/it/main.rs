@@ -6,6 +6,7 @@ mod api;
 mod cache;
 mod console;
 mod doctor;
+mod foreign;
 mod hermetic;
 mod inbox;
 mod lock;

@@ -89,7 +89,7 @@ async fn add_long_names(console: &Console) {
         "schedules": [{ "topic": TOPIC, "schedule": "nightly_cleanup_of_carts", "cron": "0 3 * * *", "next_ms": ago }],
         "relays": [{ "database": "shop_production", "outbox": "orders_of_the_shop", "passed_ms": ago }],
     });
-    write_report(console, &format!("{HOST}.4711.x"), &report.to_string()).await;
+    write_report(&console.keel, &format!("{HOST}.4711.x"), &report.to_string()).await;
 }
 
 /// A browser in which an admin has logged in.

@@ -5,7 +5,7 @@ mod both;
 mod dead;
 mod demo;
 mod pages;
-mod processes;
+pub(crate) mod processes;
 mod rejected;
 pub(crate) mod routes;
 pub(crate) mod server;

@@ -1,6 +1,7 @@
 //! The pages with what processes report.
 
 use super::server::Console;
+use evenkeel::Keel;
 use evenkeel::cache::Cache;
 use serde_json::Value;
 use std::time::Duration;
@@ -69,8 +70,8 @@ async fn pages_show_what_processes_report() {
 }
 
 /// Writes what a process would have reported a second ago.
-pub(super) async fn write_report(console: &Console, id: &str, report: &str) {
-    let link = console.keel.link().unwrap();
+pub(crate) async fn write_report(keel: &Keel, id: &str, report: &str) {
+    let link = keel.link().unwrap();
     let times = format!("{}:{{p}}", link.prefix());
     let key = format!("{times}:{id}");
     link.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg(report)).await.unwrap();
@@ -93,8 +94,8 @@ async fn hostile_report_is_escaped_and_bounded() {
         "schedules": [{ "topic": text, "schedule": text, "cron": text, "next_ms": u64::MAX }],
         "relays": [{ "database": text, "outbox": text, "passed_ms": u64::MAX }],
     });
-    write_report(&console, "red.7.x", &report.to_string()).await;
-    write_report(&console, "none.8.x", "no report").await;
+    write_report(&console.keel, "red.7.x", &report.to_string()).await;
+    write_report(&console.keel, "none.8.x", "no report").await;
     for path in PAGES {
         let page = console.get(path, "").await;
         assert_eq!(page.status, 200, "{path}: {}", page.text);

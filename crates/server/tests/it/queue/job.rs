@@ -1,7 +1,6 @@
 //! `evenkeel queue newest`, `why` and `amend` against a real Redis.
 
 use super::Fixture;
-use crate::program::evenkeel_async;
 use evenkeel_protocol::queue::steps::Outcome;
 use serde_json::{Value, json};
 use std::io::Read;
@@ -83,49 +82,6 @@ async fn body_of_waiting_job_or_dead_letter_is_replaced() {
     assert_eq!(fixture.settle(&Outcome::Done).await, 1);
     let ended = fixture.queue(&["amend", "mail", "ends", "1"]).await;
     assert_eq!((ended.code, ended.out.contains("the job has ended (Done)")), (1, true), "{}", ended.out);
-}
-
-/// Names, errors and bodies of other programs rewrote the screen, forged lines, and one of 64 KiB made the program panic.
-#[tokio::test]
-async fn text_of_other_programs_controls_no_terminal() {
-    const EVIL: &str = "\u{1b}]0;x\u{7}\u{9b}31m\u{202e}\u{2066}\u{2028}\r\nfence    999";
-    let fixture = Fixture::new().await;
-    fixture.add("dies", &[]).await;
-    assert_eq!(fixture.settle(&Outcome::Dead { reason: EVIL.to_owned().into() }).await, 1);
-    let body = json!(format!("{EVIL}{}", "x".repeat(70_000))).to_string();
-    fixture.json(&["add", "mail", &body, "--id", EVIL, "--in", "1h"]).await;
-    let lock = format!("stock{EVIL}");
-    let guard = fixture.keel.lock(&lock).metadata(EVIL).acquire().await.unwrap();
-    let queue = [
-        &["job", "mail", "dies"][..],
-        &["job", "mail", EVIL],
-        &["why", "mail", "dies"],
-        &["why", "mail", EVIL],
-        &["peek", "mail"],
-        &["newest", "mail"],
-        &["dead", "ls", "mail"],
-        &["dead", "groups", "mail"],
-    ];
-    let locks = [&["ls"][..], &["show", &lock], &["release", &lock, "--force", "--fence", "1"]];
-    let all = queue.iter().map(|words| ("queue", words)).chain(locks.iter().map(|words| ("lock", words)));
-    for (command, words) in all {
-        for json in [&[][..], &["--json"]] {
-            let ran = evenkeel_async(&[&[command, "--redis", &fixture.url], *words, json].concat()).await;
-            assert!(ran.code < 2, "{words:?}: {}", ran.err);
-            let is_unsafe = |c: char| c != '\n' && (c.is_control() || "\u{202e}\u{2066}\u{2028}".contains(c));
-            assert!(
-                !ran.out.contains(is_unsafe) && !ran.err.contains(is_unsafe),
-                "{words:?}: {:?}{:?}",
-                ran.out,
-                ran.err
-            );
-            assert!(!ran.out.lines().any(|line| line.starts_with("fence    999")), "{words:?}: {}", ran.out);
-            if !json.is_empty() {
-                serde_json::from_str::<Value>(&ran.out).unwrap();
-            }
-        }
-    }
-    drop(guard);
 }
 
 /// A job could be found by a word in its body on the page only.
