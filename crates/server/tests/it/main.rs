@@ -14,6 +14,7 @@ mod outbox;
 mod processes;
 mod program;
 mod queue;
+mod sick;
 mod stream;
 mod top;
 mod vectors;
