@@ -7,6 +7,7 @@ mod demo;
 mod pages;
 pub(crate) mod processes;
 mod rejected;
+mod resent;
 pub(crate) mod routes;
 pub(crate) mod server;
 mod setup;
