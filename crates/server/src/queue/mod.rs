@@ -53,7 +53,8 @@ enum Command {
     Newest(jobs::PeekArguments),
     /// Find jobs by a text in their bodies or errors, the newest first
     ///
-    /// Redis has nine tenths of the time for others, so a search among 100,000 jobs takes minutes.
+    /// Redis has nine tenths of the time for others, so a search among 100,000 jobs takes a minute or longer. Ctrl-C stops it, and says how to
+    /// continue.
     Find(jobs::find::Arguments),
     /// Show one job: state, body, attempts, errors
     Job(jobs::JobArguments),
