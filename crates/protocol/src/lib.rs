@@ -26,6 +26,8 @@ pub mod process;
 #[cfg(feature = "queue")]
 pub mod queue;
 #[cfg(any(feature = "queue", feature = "stream"))]
+pub mod rejection;
+#[cfg(any(feature = "queue", feature = "stream"))]
 pub mod retry_delay;
 #[cfg(feature = "stream")]
 pub mod stream;

@@ -1,4 +1,5 @@
-// Live figures: sets the text of elements and how far progress bars are, and nothing else. A hidden tab closes its stream.
+// Live figures: sets the text of elements and how far progress bars are, hides forms whose operation has ended, and nothing else. A hidden tab
+// closes its stream.
 "use strict";
 
 (() => {
@@ -17,6 +18,7 @@
       for (const [key, text] of Object.entries(JSON.parse(message.data))) {
         const cell = cells.get(key);
         if (cell instanceof HTMLProgressElement) fill(cell, text);
+        else if (cell instanceof HTMLFormElement) cell.hidden = text !== "yes";
         else if (cell && cell.textContent !== text) cell.textContent = text;
       }
     };

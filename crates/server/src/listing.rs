@@ -2,7 +2,7 @@
 
 use crate::output::{Output, foreign, table_or};
 use crate::trouble::Rank;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::Value;
 
 /// A table, and the same as JSON.
@@ -15,6 +15,8 @@ pub(crate) struct Listing {
     pub(crate) empty: String,
     /// Lines below the table.
     pub(crate) notes: Vec<String>,
+    /// What is missing in the table, and why. It hides nothing else, but the command fails.
+    pub(crate) rejected: Vec<String>,
     pub(crate) value: Value,
 }
 
@@ -31,9 +33,22 @@ impl Listing {
     }
 
     /// Prints the value with `--json`, otherwise the table and its notes.
+    ///
+    /// # Errors
+    /// Something is missing in the table.
     pub(crate) fn print(&self, output: Output) -> Result<()> {
         let notes: String = self.notes.iter().map(|note| foreign(note) + "\n").collect();
-        output.print(&self.value, &(self.table() + &notes))
+        output.print(&self.value, &(self.table() + &notes))?;
+        missing(&self.rejected)
+    }
+}
+
+/// The error of a command that has printed everything but this.
+pub(crate) fn missing(rejected: &[impl std::fmt::Display]) -> Result<()> {
+    let Some(first) = rejected.first() else { return Ok(()) };
+    match rejected.len() - 1 {
+        0 => bail!("not shown: {first}"),
+        more => bail!("not shown: {first}; and {more} more"),
     }
 }
 
@@ -49,6 +64,7 @@ mod tests {
             ranks: Vec::new(),
             empty: "no lock".to_owned(),
             notes: vec!["a note".to_owned()],
+            rejected: Vec::new(),
             value: Value::Null,
         };
         assert_eq!(listing.table(), "LOCK  FENCE\na b       7\n");

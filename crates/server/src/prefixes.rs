@@ -40,7 +40,7 @@ pub(crate) async fn find(keel: &Keel, register: &str) -> Result<BTreeSet<String>
 
 /// Prints a listing of `what` (`queues`, `streams`); if there are none under this prefix, those that have some.
 pub(crate) async fn print(keel: &Keel, all: &Listing, (what, register): (&str, &str), output: Output) -> Result<bool> {
-    if !all.rows.is_empty() {
+    if !all.rows.is_empty() || !all.rejected.is_empty() {
         all.print(output)?;
         return Ok(true);
     }

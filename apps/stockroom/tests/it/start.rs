@@ -1,12 +1,20 @@
 //! Help, and errors at the start.
 
 use super::support::server::Server;
+use clap::CommandFactory;
 use sqlx::{Connection, PgConnection};
+use std::path::Path;
 use std::process::Command;
+use stockroom::config::Flags;
 use testkit::park::{postgres_database, redis};
 
-fn run(folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_stockroom")).current_dir(folder).args(arguments).output().unwrap();
+fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    run_in(folder, &[], arguments)
+}
+
+fn run_in(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stockroom"));
+    let output = command.current_dir(folder).envs(environment.iter().copied()).args(arguments).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
@@ -82,4 +90,53 @@ async fn data_folder_in_use_is_rejected() {
     let (code, _, err) = run(server.folder(), &["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains(&format!("cannot serve it: it answers at http://{}", server.client.address)), "{err}");
+}
+
+/// Each setting with a wrong value, as it is written in the settings file, and what its error says.
+const WRONG: [(&str, &str, &str, &str); 14] = [
+    ("data", "file/below", "\"file/below\"", "file/below"),
+    ("database", "oracle:x", "\"oracle:x\"", "the setting \"database\" is wrong"),
+    ("redis", "ftp://x", "\"ftp://x\"", "cannot use Redis"),
+    ("redlock", "ftp://x", "[\"ftp://x\"]", "redlock"),
+    ("listen", "nonsense", "\"nonsense\"", "cannot listen on nonsense"),
+    ("public_url", "x", "\"x\"", "the setting \"public_url\" is wrong"),
+    ("otlp", "nonsense", "\"nonsense\"", "otel"),
+    ("time_zone", "Mars/Olympus", "\"Mars/Olympus\"", "the setting \"time_zone\" is wrong"),
+    ("cap", "0", "0", "the setting \"cap\" is wrong"),
+    ("segments", "0", "0", "the setting \"segments\" is wrong"),
+    ("stripes", "0", "0", "the setting \"stripes\" is wrong"),
+    ("strategy", "hope", "\"hope\"", "the setting \"strategy\" is wrong"),
+    ("allow_unfenced", "perhaps", "\"perhaps\"", "perhaps"),
+    ("pay_within", "0", "0", "the setting \"pay_within\" is wrong"),
+];
+
+/// Regression: settings did not reach the service from before `serve`. A setting that is added is added here, or this fails.
+#[test]
+fn every_setting_reaches_the_service_from_every_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = Flags::command();
+    let variables = command.get_arguments().filter_map(|argument| argument.get_env()?.to_str());
+    let mut names: Vec<String> = variables.map(|name| name.trim_start_matches("STOCKROOM_").to_lowercase()).collect();
+    names.retain(|name| name != "config");
+    let mut listed = WRONG.map(|(name, ..)| name);
+    (names.sort(), listed.sort());
+    assert_eq!(names, listed);
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    for (name, value, in_file, expected) in WRONG {
+        std::fs::write(folder.path().join("wrong.toml"), format!("{name} = {in_file}\n")).unwrap();
+        let flag = format!("--{}={value}", name.replace('_', "-"));
+        let variable = format!("STOCKROOM_{}", name.to_uppercase());
+        let (flag, set) = ([flag.as_str()], [(variable.as_str(), value)]);
+        let file = ["--config", "wrong.toml"];
+        for (set, words) in [(&[][..], &flag[..]), (&set, &[]), (&[], &file)] {
+            // Another port than that of a service on this machine.
+            let listen = [("STOCKROOM_LISTEN", "127.0.0.1:0")];
+            let environment = [if name == "listen" { &[][..] } else { &listen }, set].concat();
+            for words in [words.to_vec(), [words, &["serve"]].concat(), [&["serve"][..], words].concat()] {
+                let (code, _, err) = run_in(folder.path(), &environment, &words);
+                let is_told = err.contains(expected) && err.lines().count() == 1;
+                assert!(code == Some(2) && is_told, "{environment:?} {words:?}: {err}");
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The queues of a [`Keel`].
 
 use super::Keel;
-use crate::queue::topic::Topic;
+use crate::queue::topic::{Listing, Topic};
 use crate::queue::{QueueBuilder, QueueError};
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ impl Keel {
         Topic::open(&self.0.stores.queues, name).await
     }
 
-    /// All topics that programs have opened, by name.
+    /// All topics that programs have opened, by name. One that cannot be read hides no other, see [`Listing::rejected`].
     ///
     /// # Errors
-    /// [`QueueError::Link`].
-    pub async fn topics(&self) -> Result<Vec<Topic>, QueueError> {
+    /// [`QueueError::Link`]: Redis is unavailable, or rejects the register of topics.
+    pub async fn topics(&self) -> Result<Listing<Topic, QueueError>, QueueError> {
         Topic::all(&self.0.stores.queues).await
     }
 }

@@ -1,7 +1,7 @@
 //! The streams of a [`Keel`].
 
 use super::Keel;
-use crate::stream::admin::StreamAdmin;
+use crate::stream::admin::{Listing, StreamAdmin};
 use crate::stream::{StreamBuilder, StreamError};
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ impl Keel {
         StreamAdmin::open(&self.0.stores.streams, name).await
     }
 
-    /// All streams that programs have opened, by name.
+    /// All streams that programs have opened, by name. One that cannot be read hides no other, see [`Listing::rejected`].
     ///
     /// # Errors
-    /// [`StreamError::Link`].
-    pub async fn streams(&self) -> Result<Vec<StreamAdmin>, StreamError> {
+    /// [`StreamError::Link`]: Redis is unavailable, or rejects the register of streams.
+    pub async fn streams(&self) -> Result<Listing<StreamAdmin, StreamError>, StreamError> {
         StreamAdmin::all(&self.0.stores.streams).await
     }
 }

@@ -4,6 +4,7 @@ use super::store::StreamStore;
 use super::store::streams::Streams;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Recurring, guard};
+use evenkeel_protocol::rejection::Listing;
 use evenkeel_protocol::stream::StreamError;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::{GroupName, Partition};
@@ -39,16 +40,17 @@ impl Base {
     }
 
     /// The registered groups, by name.
-    pub(crate) async fn groups(&self) -> Result<Vec<(GroupName, Mode)>, StreamError> {
+    pub(crate) async fn groups(&self) -> Result<Listing<(GroupName, Mode), StreamError>, StreamError> {
         let groups = self.store.register().groups(&self.name).await?;
         #[cfg(feature = "sql")]
         if let Some(table) = self.table().await?
             && guard("stream_groups_of_the_database")
         {
-            let mut groups: std::collections::BTreeMap<GroupName, Mode> = groups.into_iter().collect();
+            let Listing { found, rejected } = groups;
+            let mut found: std::collections::BTreeMap<GroupName, Mode> = found.into_iter().collect();
             let rows = super::sql::ask(table.groups(&self.topic())).await?;
-            groups.extend(rows.into_iter().map(|row| (row.group, row.mode)));
-            return Ok(groups.into_iter().collect());
+            found.extend(rows.into_iter().map(|row| (row.group, row.mode)));
+            return Ok(Listing { found: found.into_iter().collect(), rejected });
         }
         Ok(groups)
     }
@@ -73,6 +75,7 @@ impl Base {
         let specs: Vec<GroupSpec> = register
             .groups(&self.name)
             .await?
+            .found
             .into_iter()
             .map(|(name, mode)| GroupSpec { name, position: Position::After(EntryId::MIN), mode })
             .collect();

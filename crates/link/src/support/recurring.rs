@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(many, TEXTS_MAX - 1);
     }
 
-    /// A record that nobody can read was logged once by a process: an operator who began to read later did not see it.
+    /// A record that cannot be read was logged once by a process: an operator who began to read later did not see it.
     #[test]
     fn failure_that_lasts_is_logged_again_with_its_count() {
         let (failures, began) = (Recurring::default(), Clock::system().now());

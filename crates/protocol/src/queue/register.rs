@@ -2,6 +2,7 @@
 
 use super::error::QueueError;
 use super::scripts::GROWN;
+use crate::rejection::Listing;
 use crate::step::at_key;
 use async_trait::async_trait;
 use evenkeel_link::support::guard;
@@ -62,8 +63,8 @@ pub trait TopicRegister: Send + Sync {
     /// The entry of a topic; `None` if no program has opened it.
     async fn get(&self, topic: &str) -> Result<Option<TopicRecord>, QueueError>;
 
-    /// Every topic that was ever opened, by name.
-    async fn all(&self) -> Result<Vec<(String, TopicRecord)>, QueueError>;
+    /// Every topic that was ever opened, by name. One whose entry cannot be read hides no other.
+    async fn all(&self) -> Result<Listing<(String, TopicRecord), QueueError>, QueueError>;
 
     /// The definition of a schedule of a topic, if a program has run it.
     async fn schedule(&self, topic: &str, name: &str) -> Result<Option<ScheduleRecord>, QueueError>;
@@ -128,11 +129,20 @@ impl TopicRegister for RedisTopics {
         self.field(&self.key, topic).await?.map(|text| read(topic, &text)).transpose()
     }
 
-    async fn all(&self) -> Result<Vec<(String, TopicRecord)>, QueueError> {
+    async fn all(&self) -> Result<Listing<(String, TopicRecord), QueueError>, QueueError> {
         let answer = self.at(&self.key, redis::cmd("HGETALL").arg(&self.key)).await?;
-        let rows: BTreeMap<String, Vec<u8>> =
+        let rows: BTreeMap<Vec<u8>, Vec<u8>> =
             redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("HGETALL: {error}")))?;
-        rows.into_iter().map(|(topic, text)| read(&topic, &text).map(|record| (topic, record))).collect()
+        let mut topics = Listing::default();
+        for (topic, text) in rows {
+            let name = String::from_utf8_lossy(&topic).into_owned();
+            let record = match name.as_bytes() == topic {
+                true => read(&name, &text).map(|record| (name.clone(), record)),
+                false => Err(unreadable(&name, "its name is not UTF-8")),
+            };
+            topics.note(name, record, |_| false)?;
+        }
+        Ok(topics)
     }
 
     async fn schedule(&self, topic: &str, name: &str) -> Result<Option<ScheduleRecord>, QueueError> {
@@ -167,12 +177,13 @@ fn write(record: &impl Serialize) -> Result<String, QueueError> {
 }
 
 fn read(topic: &str, text: &[u8]) -> Result<TopicRecord, QueueError> {
-    serde_json::from_slice(text).map_err(|error| QueueError::Settings {
-        queue: topic.to_owned(),
-        reason: format!(
-            "its entry in the register of topics cannot be decoded ({error}); was it written by a newer program?"
-        ),
-    })
+    serde_json::from_slice(text).map_err(|error| unreadable(topic, &error.to_string()))
+}
+
+fn unreadable(topic: &str, why: &str) -> QueueError {
+    let reason =
+        format!("its entry in the register of topics cannot be decoded ({why}); was it written by a newer program?");
+    QueueError::Settings { queue: topic.to_owned(), reason }
 }
 
 fn unexpected(value: &Value) -> QueueError {
@@ -200,8 +211,9 @@ impl TopicRegister for MemoryTopics {
         Ok(self.topics.lock().get(topic).cloned())
     }
 
-    async fn all(&self) -> Result<Vec<(String, TopicRecord)>, QueueError> {
-        Ok(self.topics.lock().iter().map(|(topic, record)| (topic.clone(), record.clone())).collect())
+    async fn all(&self) -> Result<Listing<(String, TopicRecord), QueueError>, QueueError> {
+        let found = self.topics.lock().iter().map(|(topic, record)| (topic.clone(), record.clone())).collect();
+        Ok(Listing { found, rejected: Vec::new() })
     }
 
     async fn schedule(&self, topic: &str, name: &str) -> Result<Option<ScheduleRecord>, QueueError> {

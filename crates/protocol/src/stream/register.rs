@@ -6,6 +6,7 @@
 use super::error::StreamError;
 use super::name::GroupName;
 use super::steps::Mode;
+use crate::rejection::Listing;
 use crate::step::at_key;
 use async_trait::async_trait;
 use evenkeel_link::{Link, LinkError};
@@ -40,8 +41,8 @@ pub trait StreamRegister: Send + Sync {
     /// The entry of a stream; `None` if no program has opened it.
     async fn get(&self, stream: &str) -> Result<Option<StreamRecord>>;
 
-    /// Every stream that was opened, by name.
-    async fn all(&self) -> Result<Vec<(String, StreamRecord)>>;
+    /// Every stream that was opened, by name. One whose entry cannot be read hides no other.
+    async fn all(&self) -> Result<Listing<(String, StreamRecord), StreamError>>;
 
     /// Adds a group of a stream.
     async fn add_group(&self, stream: &str, group: &GroupName, mode: Mode) -> Result<()>;
@@ -49,8 +50,8 @@ pub trait StreamRegister: Send + Sync {
     /// Removes a group of a stream: it no longer holds the log back. Returns whether it existed.
     async fn remove_group(&self, stream: &str, group: &GroupName) -> Result<bool>;
 
-    /// The groups of a stream, by name.
-    async fn groups(&self, stream: &str) -> Result<Vec<(GroupName, Mode)>>;
+    /// The groups of a stream, by name. One with a name that no group can have hides no other.
+    async fn groups(&self, stream: &str) -> Result<Listing<(GroupName, Mode), StreamError>>;
 }
 
 /// The register in Redis.
@@ -74,9 +75,12 @@ impl RedisStreams {
         Ok(self.link.command(key.as_bytes(), cmd).await.map_err(|error| at_key(error, key))?)
     }
 
-    async fn hash(&self, key: &str) -> Result<BTreeMap<String, Vec<u8>>> {
+    /// The fields of a hash; those that are not UTF-8, which are another program's, as what they are nearest to.
+    async fn hash(&self, key: &str) -> Result<Vec<(String, Vec<u8>)>> {
         let answer = self.command(key, redis::cmd("HGETALL").arg(key)).await?;
-        Ok(redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("HGETALL: {error}")))?)
+        let rows: BTreeMap<Vec<u8>, Vec<u8>> =
+            redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("HGETALL: {error}")))?;
+        Ok(rows.into_iter().map(|(field, value)| (String::from_utf8_lossy(&field).into_owned(), value)).collect())
     }
 }
 
@@ -100,9 +104,13 @@ impl StreamRegister for RedisStreams {
         }
     }
 
-    async fn all(&self) -> Result<Vec<(String, StreamRecord)>> {
-        let rows = self.hash(&self.streams).await?;
-        rows.into_iter().map(|(stream, text)| read(&stream, &text).map(|record| (stream, record))).collect()
+    async fn all(&self) -> Result<Listing<(String, StreamRecord), StreamError>> {
+        let mut streams = Listing::default();
+        for (stream, text) in self.hash(&self.streams).await? {
+            let record = read(&stream, &text).map(|record| (stream.clone(), record));
+            streams.note(stream, record, |_| false)?;
+        }
+        Ok(streams)
     }
 
     async fn add_group(&self, stream: &str, group: &GroupName, mode: Mode) -> Result<()> {
@@ -116,11 +124,15 @@ impl StreamRegister for RedisStreams {
         Ok(self.command(&self.groups, &removed).await? == Value::Int(1))
     }
 
-    async fn groups(&self, stream: &str) -> Result<Vec<(GroupName, Mode)>> {
+    async fn groups(&self, stream: &str) -> Result<Listing<(GroupName, Mode), StreamError>> {
         let rows = self.hash(&self.groups).await?;
         let of_stream =
             rows.iter().filter_map(|(field, mode)| Some((field.strip_prefix(stream)?.strip_prefix('/')?, mode)));
-        of_stream.map(|(group, mode)| Ok((GroupName::new(group)?, mode_of(mode)))).collect()
+        let mut groups = Listing::default();
+        for (group, mode) in of_stream {
+            groups.note(group, GroupName::new(group).map(|group| (group, mode_of(mode))), |_| false)?;
+        }
+        Ok(groups)
     }
 }
 
@@ -175,8 +187,9 @@ impl StreamRegister for MemoryStreams {
         Ok(self.streams.lock().get(stream).cloned())
     }
 
-    async fn all(&self) -> Result<Vec<(String, StreamRecord)>> {
-        Ok(self.streams.lock().iter().map(|(stream, record)| (stream.clone(), record.clone())).collect())
+    async fn all(&self) -> Result<Listing<(String, StreamRecord), StreamError>> {
+        let found = self.streams.lock().iter().map(|(stream, record)| (stream.clone(), record.clone())).collect();
+        Ok(Listing { found, rejected: Vec::new() })
     }
 
     async fn add_group(&self, stream: &str, group: &GroupName, mode: Mode) -> Result<()> {
@@ -188,8 +201,10 @@ impl StreamRegister for MemoryStreams {
         Ok(self.groups.lock().remove(&(stream.to_owned(), group.clone())).is_some())
     }
 
-    async fn groups(&self, stream: &str) -> Result<Vec<(GroupName, Mode)>> {
+    async fn groups(&self, stream: &str) -> Result<Listing<(GroupName, Mode), StreamError>> {
         let groups = self.groups.lock();
-        Ok(groups.iter().filter(|((of, _), _)| of == stream).map(|((_, group), mode)| (group.clone(), *mode)).collect())
+        let of_stream = groups.iter().filter(|((of, _), _)| of == stream);
+        let found = of_stream.map(|((_, group), mode)| (group.clone(), *mode)).collect();
+        Ok(Listing { found, rejected: Vec::new() })
     }
 }

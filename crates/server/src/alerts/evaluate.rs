@@ -19,6 +19,8 @@ pub(super) struct Reading {
     pub(super) samples: Vec<Sample>,
     /// Figures that could not be read: their alerts stay as they are.
     pub(super) unread: Vec<Figure>,
+    /// What could not be read although others of its kind were: its alerts stay as they are, too.
+    pub(super) sick: Vec<Subject>,
 }
 
 /// What happened to an alert.
@@ -95,7 +97,7 @@ impl Evaluator {
         self.violations.retain(|key, violation| {
             let rule = &rules[key.0];
             let is_unread = rule.figure.is_some_and(|figure| reading.unread.contains(&figure));
-            if is_unread || violated.contains(key) {
+            if is_unread || reading.sick.contains(&key.1) || violated.contains(key) {
                 return true;
             }
             if violation.has_fired {
@@ -137,7 +139,7 @@ mod tests {
     fn reading(figure: Figure, value: f64) -> Reading {
         Reading {
             samples: vec![Sample { figure, subject: Subject::Topic("mail".to_owned()), value }],
-            unread: Vec::new(),
+            ..Reading::default()
         }
     }
 
@@ -178,6 +180,20 @@ mod tests {
         assert_eq!(states(&back), [("NoData", State::Resolved), ("DeadLetters", State::Resolved)]);
     }
 
+    /// One topic that Redis rejects ended the reading of all others.
+    #[test]
+    fn alert_of_a_sick_topic_stays_while_others_are_evaluated() {
+        let mut evaluator = Evaluator::new(RULES.to_vec(), "");
+        let sample =
+            |topic: &str| Sample { figure: Figure::DeadLetters, subject: Subject::Topic(topic.to_owned()), value: 2.0 };
+        let both = Reading { samples: vec![sample("mail"), sample("push")], ..Reading::default() };
+        assert_eq!(evaluator.evaluate(1_000, &both).len(), 2);
+        let sick = Reading { sick: vec![Subject::Topic("mail".to_owned())], ..Reading::default() };
+        let ended = evaluator.evaluate(2_000, &sick);
+        assert_eq!(ended.iter().map(|notice| notice.subject.as_str()).collect::<Vec<_>>(), ["push"]);
+        assert_eq!(evaluator.evaluate(3_000, &Reading::default()).len(), 1);
+    }
+
     #[test]
     fn notice_names_topic_and_address_of_console() {
         let mut evaluator = Evaluator::new(RULES.to_vec(), "https://ops.example.com");
@@ -187,7 +203,7 @@ mod tests {
         let subject = Subject::Group { stream: "orders".to_owned(), group: "billing".to_owned() };
         let sample = |figure| Sample { figure, subject: subject.clone(), value: 9_999.0 };
         let samples = [Figure::StreamDeadLetters, Figure::StreamPending].map(sample).to_vec();
-        let fired = evaluator.evaluate(2_000, &Reading { samples, unread: Vec::new() });
+        let fired = evaluator.evaluate(2_000, &Reading { samples, ..Reading::default() });
         for notice in fired {
             let texts = format!("{} {}", notice.page, notice.action);
             assert!(["TOPIC", "STREAM", "GROUP"].iter().all(|place| !texts.contains(place)), "{texts}");

@@ -5,10 +5,12 @@ use super::rules::Figure;
 use super::subject::Subject;
 use super::values;
 use crate::database::Database;
-use crate::stream::figures;
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::clock::{Clock, Moment};
+use evenkeel::stream::StreamError;
+use evenkeel::stream::admin::{Listing, Rejection};
+use std::fmt::Display;
 use std::time::Duration;
 
 /// One reading of a server may take this long.
@@ -59,30 +61,67 @@ impl Servers {
         (reading, errors)
     }
 
-    async fn topics(&self) -> Result<Vec<Sample>> {
-        let mut samples = Vec::new();
-        for topic in self.keel.topics().await? {
-            let subject = Subject::Topic(topic.name().to_owned());
-            samples.extend(samples_of(OF_REDIS, values::of_topic(&topic.stats().await?), &subject));
+    async fn topics(&self) -> Result<Part> {
+        let (topics, mut part) = (self.keel.topics().await?, Part::default());
+        for Rejection { part: topic, error } in topics.rejected {
+            part.reject(Subject::Topic(topic), &error);
         }
-        Ok(samples)
-    }
-
-    async fn streams(&self) -> Result<Vec<Sample>> {
-        let mut samples = Vec::new();
-        for stream in self.keel.streams().await? {
-            for group in figures::groups(&stream).await? {
-                let subject = Subject::Group { stream: stream.name().to_owned(), group: group.name.clone() };
-                samples.extend(samples_of(OF_STREAMS, values::of_group(&group), &subject));
+        for topic in topics.found {
+            let subject = Subject::Topic(topic.name().to_owned());
+            match topic.stats().await {
+                Err(error) if !error.is_retryable() => part.reject(subject, &error),
+                stats => part.samples.extend(samples_of(OF_REDIS, values::of_topic(&stats?), &subject)),
             }
         }
-        Ok(samples)
+        Ok(part)
     }
 
-    async fn outbox(&self) -> Result<Vec<Sample>> {
-        let Some(database) = &self.database else { return Ok(Vec::new()) };
+    async fn streams(&self) -> Result<Part> {
+        let (streams, mut part) = (self.keel.streams().await?, Part::default());
+        let mut read = Listing { found: Vec::new(), rejected: streams.rejected };
+        for stream in streams.found {
+            let groups = stream.groups().await.map(|groups| (stream.name().to_owned(), groups));
+            read.note(stream.name(), groups, StreamError::is_retryable)?;
+        }
+        for Rejection { part: stream, error } in read.rejected {
+            // The names of its groups are not known.
+            part.unread.extend(OF_STREAMS);
+            part.errors.push(format!("{stream} was not read: {error}"));
+        }
+        for (stream, group) in
+            read.found.iter().flat_map(|(stream, groups)| groups.iter().map(move |group| (stream, group)))
+        {
+            let subject = Subject::Group { stream: stream.clone(), group: group.name.clone() };
+            match group.rejected.first() {
+                Some(rejection) => part.reject(subject, rejection),
+                None => part.samples.extend(samples_of(OF_STREAMS, values::of_group(group), &subject)),
+            }
+        }
+        Ok(part)
+    }
+
+    async fn outbox(&self) -> Result<Part> {
+        let Some(database) = &self.database else { return Ok(Part::default()) };
         let stats = database.outbox_stats().await?;
-        Ok(samples_of(OF_DATABASE, values::of_outbox(&stats), &Subject::Place("outbox")).collect())
+        let samples = samples_of(OF_DATABASE, values::of_outbox(&stats), &Subject::Place("outbox")).collect();
+        Ok(Part { samples, ..Part::default() })
+    }
+}
+
+/// What one server has told.
+#[derive(Default)]
+struct Part {
+    samples: Vec<Sample>,
+    unread: Vec<Figure>,
+    sick: Vec<Subject>,
+    errors: Vec<String>,
+}
+
+impl Part {
+    /// A topic or a group that Redis rejects hides no other.
+    fn reject(&mut self, subject: Subject, error: &impl Display) {
+        self.errors.push(format!("{subject} was not read: {error}"));
+        self.sick.push(subject);
     }
 }
 
@@ -94,24 +133,21 @@ fn samples_of<const N: usize>(
     figures.into_iter().zip(values).map(|(figure, value)| Sample { figure, subject: subject.clone(), value })
 }
 
-async fn read_within(clock: &Clock, read: impl Future<Output = Result<Vec<Sample>>>) -> Result<Vec<Sample>> {
+async fn read_within(clock: &Clock, read: impl Future<Output = Result<Part>>) -> Result<Part> {
     match clock.timeout(READ_MAX, read).await {
-        Ok(samples) => samples,
+        Ok(part) => part,
         Err(_) => anyhow::bail!("no answer within {} s", READ_MAX.as_secs()),
     }
 }
 
 /// Adds the samples of a server; returns whether it was read.
-fn add(
-    reading: &mut Reading,
-    samples: Result<Vec<Sample>>,
-    figures: &[Figure],
-    server: &str,
-    errors: &mut Vec<String>,
-) -> bool {
-    match samples {
-        Ok(samples) => {
-            reading.samples.extend(samples);
+fn add(reading: &mut Reading, part: Result<Part>, figures: &[Figure], server: &str, errors: &mut Vec<String>) -> bool {
+    match part {
+        Ok(part) => {
+            reading.samples.extend(part.samples);
+            reading.unread.extend(part.unread);
+            reading.sick.extend(part.sick);
+            errors.extend(part.errors);
             true
         }
         Err(error) => {

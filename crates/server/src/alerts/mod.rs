@@ -16,7 +16,7 @@ use crate::database::Database;
 use crate::output::{Output, truncated, write};
 use crate::time;
 use crate::webhook::Webhook;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use evaluate::{Evaluator, Notice, State};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
@@ -159,6 +159,9 @@ async fn evaluate_all(arguments: &WatchArguments, redis: &Address, database: Opt
             notifier.send().await;
         }
         if arguments.once && notifier.as_ref().is_none_or(Notifier::is_idle) {
+            if !reading.sick.is_empty() && !evaluator.is_any_firing() {
+                bail!("no alert fires among what was read");
+            }
             return Ok(!evaluator.is_any_firing());
         }
         clock.sleep(Duration::from_millis(arguments.every.max(EVERY_MIN_MS))).await;

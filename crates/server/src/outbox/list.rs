@@ -133,6 +133,7 @@ pub(super) async fn listing<DB: Database>(outbox: &Outbox<DB>) -> Result<Listing
         ranks: Vec::new(),
         empty: String::new(),
         notes: warnings(&stats),
+        rejected: Vec::new(),
         value: stats_json(&stats),
     })
 }

@@ -25,6 +25,7 @@ pub(crate) async fn processes(keel: &Keel) -> Result<Listing> {
         ranks: found.processes.iter().map(|process| (u8::from(!process.is_alive(found.now_ms)), 0)).collect(),
         empty: not_reported(keel),
         notes: notes(&found),
+        rejected: Vec::new(),
         value: json(&found),
     })
 }
@@ -51,6 +52,7 @@ pub(crate) async fn caches(keel: &Keel) -> Result<Listing> {
         ranks: sums.values().map(|sum| (u8::from(sum.shed > 0), sum.shed)).collect(),
         empty: if is_reported { "no process has reported a cache".to_owned() } else { not_reported(keel) },
         notes: notes(&found),
+        rejected: Vec::new(),
         value: sums.iter().map(|(cache, sum)| cache_json(cache, sum)).collect(),
     })
 }
@@ -70,6 +72,7 @@ pub(crate) async fn locks(keel: &Keel) -> Result<Listing> {
             not_reported(keel)
         },
         notes: notes(&found),
+        rejected: Vec::new(),
         value: held.iter().map(|(process, lock)| lock_json(process, lock)).collect(),
     })
 }

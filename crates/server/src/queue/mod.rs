@@ -22,7 +22,7 @@ use crate::database::{Database, on};
 use crate::listing::Listing;
 use crate::output::Output;
 use anyhow::Result;
-use evenkeel::queue::topic::Topic;
+use evenkeel::queue::topic::{self, Topic};
 use evenkeel::queue::{JobId, QueueError};
 use std::process::ExitCode;
 
@@ -53,7 +53,8 @@ enum Command {
     Newest(jobs::PeekArguments),
     /// Find jobs by a text in their bodies or errors, the newest first
     ///
-    /// Redis has nine tenths of the time for others, so a search among 100,000 jobs takes minutes.
+    /// Redis has nine tenths of the time for others, so a search among 100,000 jobs takes a minute or longer. Ctrl-C stops it, and says how to
+    /// continue.
     Find(jobs::find::Arguments),
     /// Show one job: state, body, attempts, errors
     Job(jobs::JobArguments),
@@ -142,22 +143,24 @@ async fn topic(servers: &Servers<'_>, name: &str) -> Result<Topic> {
 }
 
 /// The named topics, or all topics if none is named.
-async fn topics(servers: &Servers<'_>, names: &[String]) -> Result<Vec<Topic>> {
-    let mut topics = Vec::with_capacity(names.len());
+async fn topics(servers: &Servers<'_>, names: &[String]) -> Result<topic::Listing<Topic, QueueError>> {
+    let mut topics = topic::Listing::default();
     if names.is_empty() {
-        for topic in servers.keel.topics().await? {
-            topics.push(servers.with_rows(topic).await?);
+        let all = servers.keel.topics().await?;
+        topics.rejected = all.rejected;
+        for topic in all.found {
+            topics.found.push(servers.with_rows(topic).await?);
         }
     }
     for name in names {
-        topics.push(topic(servers, name).await?);
+        topics.found.push(topic(servers, name).await?);
     }
     Ok(topics)
 }
 
 /// The statistics of the named topics, or of all topics if none is named.
 pub(crate) async fn listing(servers: &Servers<'_>, names: &[String]) -> Result<Listing> {
-    stats::listing(&topics(servers, names).await?).await
+    stats::listing(topics(servers, names).await?).await
 }
 
 /// The job with this id: 32 hexadecimal digits, or the id that its sender chose, which may be 32 hexadecimal digits as well.

@@ -2,8 +2,7 @@
 
 use evenkeel::clock::Clock;
 use evenkeel::queue::topic::{JobState, Page, Seen, Topic};
-use evenkeel::queue::{Found, Listed, QueueError};
-use futures_util::future::join_all;
+use evenkeel::queue::{Listed, QueueError};
 use std::time::Duration;
 
 /// What one part reads at most.
@@ -12,8 +11,7 @@ const BYTES_MAX: usize = 64 << 20;
 const TIME_MAX: Duration = Duration::from_secs(2);
 /// What one part finds at most.
 const FOUND_MAX: usize = 100;
-/// What one call should read at most.
-const CALL_BYTES: usize = 1 << 20;
+/// Jobs of one call, which has at most 4 MiB of them.
 const CALL_RECORDS_MAX: usize = 200;
 /// After each call the search pauses this many times as long as the call took, so that Redis has most of its time for others.
 const PAUSES: u32 = 9;
@@ -24,60 +22,81 @@ pub(crate) struct Part {
     /// The records that were read, and the times of the first and the last.
     pub(crate) read: usize,
     pub(crate) times: Option<(u64, u64)>,
-    /// Where to go on; `None`: all were read.
+    bytes: usize,
+    /// Where to go on; `None` at its end: all were read.
     pub(crate) next: Option<Listed>,
 }
 
-/// Searches from `before` on.
-pub(crate) async fn part(
-    topic: &Topic,
-    place: JobState,
-    before: Option<Listed>,
-    is_match: impl Fn(&Seen) -> bool,
-) -> Result<Part, QueueError> {
-    let clock = Clock::system();
-    let (began, mut bytes, mut size) = (clock.now(), 0, 20);
-    let mut part = Part { found: Vec::new(), read: 0, times: None, next: before };
-    loop {
-        let called = clock.now();
-        let page = page(topic, place, part.next, size).await?;
-        let took = clock.now().since(called);
-        let page_bytes: usize = page.jobs.iter().filter_map(|seen| Some(seen.job.as_ref().ok()?.spec.body.len())).sum();
+impl Part {
+    /// The part from `before` on; nothing is read yet.
+    pub(crate) fn new(before: Option<Listed>) -> Self {
+        Self { found: Vec::new(), read: 0, times: None, bytes: 0, next: before }
+    }
+
+    /// Reads this part. If the future is dropped, the part ends with the call that was answered last.
+    pub(crate) async fn search(
+        &mut self,
+        topic: &Topic,
+        place: JobState,
+        is_match: impl Fn(&Seen) -> bool,
+    ) -> Result<(), QueueError> {
+        let clock = Clock::system();
+        let began = clock.now();
+        loop {
+            let called = clock.now();
+            let page = topic.scan(place, self.next, CALL_RECORDS_MAX).await?;
+            let pause = clock.now().since(called) * PAUSES;
+            self.add(page, &is_match);
+            if self.next.is_none() || self.is_full() || clock.now().since(began) + pause >= TIME_MAX {
+                return Ok(());
+            }
+            clock.sleep(pause).await;
+        }
+    }
+
+    /// A job that this program cannot read has no text.
+    fn add(&mut self, page: Page, is_match: impl Fn(&Seen) -> bool) {
         for seen in page.jobs {
-            part.read += 1;
-            let first = part.times.map_or(seen.score, |(first, _)| first);
-            part.times = Some((first, seen.score));
+            self.read += 1;
+            self.bytes += seen.job.as_ref().map_or(0, |job| job.spec.body.len());
+            let first = self.times.map_or(seen.score, |(first, _)| first);
+            self.times = Some((first, seen.score));
             if is_match(&seen) {
-                part.found.push(seen);
+                self.found.push(seen);
             }
         }
-        part.next = page.next;
-        bytes += page_bytes;
-        let is_full = part.read >= RECORDS_MAX || bytes >= BYTES_MAX || part.found.len() >= FOUND_MAX;
-        let pause = took * PAUSES;
-        if part.next.is_none() || is_full || clock.now().since(began) + pause >= TIME_MAX {
-            return Ok(part);
-        }
-        clock.sleep(pause).await;
-        size = if page_bytes > CALL_BYTES { size / 2 } else { size * 2 }.clamp(1, CALL_RECORDS_MAX);
+        self.next = page.next;
+    }
+
+    fn is_full(&self) -> bool {
+        self.read >= RECORDS_MAX || self.bytes >= BYTES_MAX || self.found.len() >= FOUND_MAX
     }
 }
 
-/// A page of whole jobs, newest first. A job that this program cannot read has no text.
-async fn page(topic: &Topic, place: JobState, before: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
-    let listed = topic.newest(place, before, limit).await?;
-    let next = if listed.len() < limit { None } else { listed.last().copied() };
-    let found = join_all(listed.iter().map(|listed| topic.job(listed.id))).await;
-    let mut jobs = Vec::with_capacity(found.len());
-    for (listed, found) in listed.iter().zip(found) {
-        match found {
-            Ok(Some(Found::Live { state, score, job })) => {
-                jobs.push(Seen { id: listed.id, state, score, job: Ok(job) });
-            }
-            // It has ended since it was listed.
-            Ok(_) | Err(QueueError::NeedsDatabase { .. } | QueueError::Unreadable(_)) => {}
-            Err(error) => return Err(error),
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+mod tests {
+    use super::{CALL_RECORDS_MAX, Part};
+    use evenkeel::Keel;
+    use evenkeel::queue::topic::JobState;
+    use futures_util::FutureExt;
+    use std::time::Duration;
+
+    /// A page of whole jobs was one call for each job.
+    #[tokio::test]
+    async fn part_that_is_dropped_ends_after_its_last_call() {
+        let keel = Keel::memory();
+        let mail = keel.queue::<u64>("mail").open().await.unwrap();
+        for number in 0..=200 {
+            mail.delay(Duration::from_secs(3_600 + number), &number).await.unwrap();
         }
+        let topic = keel.topic("mail").await.unwrap();
+        let mut part = Part::new(None);
+        // It reads one page, and pauses.
+        let _ = part.search(&topic, JobState::Waiting, |_| false).now_or_never();
+        assert_eq!(part.read, CALL_RECORDS_MAX);
+        let mut last = Part::new(part.next);
+        last.search(&topic, JobState::Waiting, |seen| seen.job.as_ref().unwrap().spec.body == "0").await.unwrap();
+        assert_eq!((last.read, last.found.len(), last.next), (1, 1, None));
     }
-    Ok(Page { jobs, next })
 }

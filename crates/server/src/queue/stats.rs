@@ -8,7 +8,8 @@ use crate::prefixes;
 use crate::time;
 use crate::trouble;
 use anyhow::Result;
-use evenkeel::queue::topic::{Topic, TopicStats};
+use evenkeel::queue::QueueError;
+use evenkeel::queue::topic::{self, Topic, TopicStats};
 use serde_json::{Value, json};
 
 pub(super) async fn list(servers: &Servers<'_>, output: Output) -> Result<bool> {
@@ -23,11 +24,15 @@ pub(super) async fn stats(servers: &Servers<'_>, arguments: &TopicArgument, outp
     Ok(true)
 }
 
-/// The statistics of each topic.
-pub(super) async fn listing(topics: &[Topic]) -> Result<Listing> {
+/// The statistics of each topic. One that Redis rejects hides no other.
+pub(super) async fn listing(topics: topic::Listing<Topic, QueueError>) -> Result<Listing> {
     let (mut rows, mut ranks, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    for topic in topics {
-        let stats = topic.stats().await?;
+    let mut read = topic::Listing { found: Vec::new(), rejected: topics.rejected };
+    for topic in topics.found {
+        let stats = topic.stats().await.map(|stats| (topic.clone(), stats));
+        read.note(topic.name(), stats, QueueError::is_retryable)?;
+    }
+    for (topic, stats) in &read.found {
         let total = &stats.total;
         let late = if total.ready == 0 { "-".to_owned() } else { time::span(stats.late_ms()) };
         rows.push(vec![
@@ -38,10 +43,10 @@ pub(super) async fn listing(topics: &[Topic]) -> Result<Listing> {
             total.leased.to_string(),
             total.dead.to_string(),
             total.totals.done.to_string(),
-            state(&stats),
+            state(stats),
         ]);
-        ranks.push(trouble::of_topic(&stats));
-        values.push(json(topic, &stats));
+        ranks.push(trouble::of_topic(stats));
+        values.push(json(topic, stats));
     }
     Ok(Listing {
         headings: vec!["TOPIC", "WAITING", "DUE", "LATE", "RUNNING", "DEAD", "DONE", "STATE"],
@@ -49,6 +54,7 @@ pub(super) async fn listing(topics: &[Topic]) -> Result<Listing> {
         ranks,
         empty: "no queues under this prefix; `evenkeel queue ls` lists the prefixes that have queues".to_owned(),
         notes: Vec::new(),
+        rejected: read.rejected.iter().map(ToString::to_string).collect(),
         value: Value::Array(values),
     })
 }

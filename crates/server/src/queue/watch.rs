@@ -53,8 +53,11 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Ou
     }
     let webhook = arguments.webhook.as_deref().map(Webhook::to).transpose()?;
     let topics = super::topics(servers, &arguments.topics).await?;
-    let mut watches: Vec<Watch> = topics.into_iter().map(|topic| Watch::new(topic, limits)).collect();
+    topics.rejected.iter().for_each(|rejection| warn(&format!("not watched: {rejection}")));
+    let is_whole = topics.rejected.is_empty();
+    let mut watches: Vec<Watch> = topics.found.into_iter().map(|topic| Watch::new(topic, limits)).collect();
     loop {
+        let mut failed = None;
         for watch in &mut watches {
             match watch.look().await {
                 Ok(alerts) => {
@@ -63,11 +66,15 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Ou
                     }
                 }
                 Err(error) if !arguments.once => warn(&format!("{error}; retrying")),
-                Err(error) => return Err(error.into()),
+                // It hides no other topic.
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
         if arguments.once {
-            return Ok(watches.iter().all(|watch| watch.active().next().is_none()));
+            if let Some(error) = failed {
+                return Err(error.into());
+            }
+            return Ok(is_whole && watches.iter().all(|watch| watch.active().next().is_none()));
         }
         tokio::time::sleep(Duration::from_millis(arguments.every.max(100))).await;
     }

@@ -1,12 +1,13 @@
 //! `pause`, `resume`, `seek` and `trim`.
 
 use super::entries::read_place;
+use crate::listing::missing;
 use crate::output::Output;
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::Keel;
 use evenkeel::clock::UnixMs;
-use evenkeel::stream::admin::{LetterId, SeekPreview, SeekTo};
+use evenkeel::stream::admin::{LetterId, Listing, SeekPreview, SeekTo};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::steps::SPAN_MS_MAX;
 use serde_json::{Value, json};
@@ -98,10 +99,11 @@ pub(super) async fn resume(keel: &Keel, arguments: &GroupArguments, output: Outp
 pub(super) async fn seek(keel: &Keel, arguments: &SeekArguments, output: Output) -> Result<bool> {
     let stream = keel.stream_admin(&arguments.of.stream).await?;
     let (group, to) = (&arguments.of.group, goal(arguments));
-    let previews = stream.preview_seek(group, to).await?;
+    let Listing { found: previews, rejected } = stream.preview_seek(group, to).await?;
     let text = summary(&previews);
     if arguments.dry_run && guard("stream_command_seek_dry_run") {
         output.print(&preview_json(&previews, true), &format!("a seek would have this effect: {text}\n"))?;
+        missing(&rejected)?;
         return Ok(true);
     }
     if arguments.confirm.as_deref() != Some(group.as_str()) && guard("stream_command_seek_confirmed") {

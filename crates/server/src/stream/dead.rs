@@ -140,7 +140,7 @@ async fn list(keel: &Keel, arguments: &ListArguments, output: Output) -> Result<
     let letters: Vec<Value> = page.letters.iter().map(|(id, letter)| letter_json(*id, letter)).collect();
     output.print(&json!({ "letters": letters, "next": next }), &text)?;
     if let Some(rejection) = page.rejected.first() {
-        bail!("the dead letters of partition {} are not listed: {}", rejection.partition, rejection.error);
+        bail!("the dead letters of {} are not listed: {}", rejection.part, rejection.error);
     }
     Ok(true)
 }

@@ -1,15 +1,15 @@
 //! `ls`, `show`, `groups` and `lag`: the state of streams and of their groups.
 
 use super::figures::{self, Figures};
-use crate::listing::Listing;
+use crate::listing::{Listing, missing};
 use crate::output::{Output, table_or};
 use crate::prefixes;
 use crate::time;
 use crate::trouble;
 use anyhow::{Result, bail};
 use evenkeel::Keel;
-use evenkeel::stream::EntryId;
-use evenkeel::stream::admin::{GroupState, GroupStats};
+use evenkeel::stream::admin::{GroupState, GroupStats, Listing as Streams};
+use evenkeel::stream::{EntryId, StreamError};
 use evenkeel_link::support::guard;
 use serde_json::{Value, json};
 
@@ -42,8 +42,12 @@ pub(super) async fn list(keel: &Keel, output: Output) -> Result<bool> {
 /// All streams, with what their groups have not settled.
 pub(crate) async fn listing(keel: &Keel) -> Result<Listing> {
     let (mut rows, mut ranks, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    for stream in keel.streams().await? {
-        let figures = Figures::read(&stream).await?;
+    let streams = keel.streams().await?;
+    let mut read = Streams { found: Vec::new(), rejected: streams.rejected };
+    for stream in streams.found {
+        read.note(stream.name(), Figures::read(&stream).await, StreamError::is_retryable)?;
+    }
+    for figures in &read.found {
         rows.push(vec![
             figures.name.clone(),
             figures.partitions.to_string(),
@@ -54,7 +58,7 @@ pub(crate) async fn listing(keel: &Keel) -> Result<Listing> {
             figures.dead().to_string(),
             figures.state().to_owned(),
         ]);
-        ranks.push(trouble::of_stream(&figures));
+        ranks.push(trouble::of_stream(figures));
         values.push(json!({
             "stream": figures.name, "partitions": figures.partitions, "entries": figures.entries(),
             "groups": figures.groups.len(), "late_ms": figures.late_ms(), "pending": figures.pending(),
@@ -67,6 +71,7 @@ pub(crate) async fn listing(keel: &Keel) -> Result<Listing> {
         ranks,
         empty: "no streams under this prefix; `evenkeel stream ls` lists the prefixes that have streams".to_owned(),
         notes: Vec::new(),
+        rejected: read.rejected.iter().map(ToString::to_string).collect(),
         value: Value::Array(values),
     })
 }
@@ -178,30 +183,35 @@ fn id(id: EntryId) -> String {
 }
 
 pub(super) async fn lag(keel: &Keel, arguments: &LagArguments, output: Output) -> Result<bool> {
-    let mut streams = Vec::new();
+    let mut streams = Streams::default();
     for name in &arguments.streams {
-        streams.push(keel.stream_admin(name).await?);
+        streams.found.push(keel.stream_admin(name).await?);
     }
-    if streams.is_empty() {
+    if streams.found.is_empty() {
         streams = keel.streams().await?;
     }
+    let mut read = Streams { found: Vec::new(), rejected: streams.rejected };
+    for stream in &streams.found {
+        let groups = figures::groups(stream).await.map(|groups| (stream, groups));
+        read.note(stream.name(), groups, StreamError::is_retryable)?;
+    }
     let (mut rows, mut values, mut is_fine) = (Vec::new(), Vec::new(), true);
-    for stream in &streams {
-        for group in figures::groups(stream).await? {
+    for (stream, groups) in &read.found {
+        for group in groups {
             if arguments.group.as_ref().is_some_and(|name| *name != group.name) {
                 continue;
             }
-            let (late, unread) = (figures::late_ms(&group), group.lag_entries());
+            let (late, unread) = (figures::late_ms(group), group.lag_entries());
             // A group that Redis has lost reads nothing, and an unknown number may be above the limit.
             let is_behind = (group.is_missing() && guard("stream_command_missing_is_behind"))
                 || arguments.late.is_some_and(|max| late.is_some_and(|late| late > max))
                 || arguments.entries.is_some_and(|max| late.is_some() && unread.is_none_or(|unread| unread > max));
             is_fine &= !is_behind;
             let mark = if is_behind { "behind" } else { "" };
-            let (stream, state) = (stream.name(), figures::state(&group));
+            let (stream, state) = (stream.name(), figures::state(group));
             values.push(json!({
                 "stream": stream, "group": group.name, "unread": unread, "late_ms": late, "pending": group.pending(),
-                "oldest_pending_ms": figures::oldest_pending_ms(&group), "state": state, "behind": is_behind,
+                "oldest_pending_ms": figures::oldest_pending_ms(group), "state": state, "behind": is_behind,
             }));
             rows.push(vec![
                 stream.to_owned(),
@@ -209,16 +219,17 @@ pub(super) async fn lag(keel: &Keel, arguments: &LagArguments, output: Output) -
                 figures::entries(unread),
                 figures::span(late),
                 group.pending().to_string(),
-                figures::span(figures::oldest_pending_ms(&group)),
+                figures::span(figures::oldest_pending_ms(group)),
                 state,
                 mark.to_owned(),
             ]);
         }
     }
-    if let Some(group) = arguments.group.as_ref().filter(|_| rows.is_empty()) {
+    if let Some(group) = arguments.group.as_ref().filter(|_| rows.is_empty() && read.rejected.is_empty()) {
         bail!("no stream has a group {group}; `evenkeel stream lag` lists all groups");
     }
     let headings = ["STREAM", "GROUP", "UNREAD", "LATE", "PENDING", "OLDEST PENDING", "STATE", ""];
     output.print(&Value::Array(values), &table_or(&headings, &rows, "no groups"))?;
+    missing(&read.rejected)?;
     Ok(is_fine)
 }

@@ -93,6 +93,7 @@ mod tests {
             ranks,
             empty: String::new(),
             notes: Vec::new(),
+            rejected: Vec::new(),
             value: Value::Null,
         };
         look.rows(&listing).into_iter().map(|row| row[0].clone()).collect()

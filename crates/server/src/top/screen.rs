@@ -66,7 +66,7 @@ fn header(tabs: &[Tab], current: Tab, columns: usize) -> Option<String> {
 
 /// The table and its notes in at most `rows` lines. If it has more rows, the last line says which are shown.
 fn table(listing: &Listing, rows: usize, columns: usize, look: &mut Look) -> Vec<String> {
-    let notes = listing.notes.iter().flat_map(|note| wrapped(note, columns));
+    let notes = listing.notes.iter().chain(&listing.rejected).flat_map(|note| wrapped(note, columns));
     if listing.rows.is_empty() {
         return wrapped(&listing.empty, columns).into_iter().chain(notes).collect();
     }
@@ -128,6 +128,7 @@ mod tests {
             rows: names.iter().map(|name| vec![(*name).to_owned(), "7".to_owned()]).collect(),
             empty: "no locks here".to_owned(),
             notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+            rejected: Vec::new(),
             value: Value::Null,
         }
     }

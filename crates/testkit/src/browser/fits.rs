@@ -17,7 +17,8 @@ const SCREENSHOTS: &str = "EVENKEEL_SCREENSHOTS";
 const SHOT_HEIGHT_MAX: u64 = 6000;
 
 /// Returns what does not fit: the page or a table scrolls sideways, an element exceeds it, text is cut without an ellipsis, a long text is
-/// squeezed into a narrow column, or a word is broken inside. (Words consist of at most 20 letters: ids and bodies may be broken.)
+/// squeezed into a narrow column, or a word is broken inside, also one of a name or of code (`order-events`, `a::b`). (Words consist of at most 20
+/// letters: ids may be broken.)
 const SCRIPT: &str = r"
     const root = document.documentElement, width = root.clientWidth, found = [];
     if (root.scrollWidth > width) found.push(`the page is ${root.scrollWidth} wide`);
@@ -48,7 +49,7 @@ const SCRIPT: &str = r"
     for (let node = texts.nextNode(); node; node = texts.nextNode()) {
         range.selectNodeContents(node);
         if (lines() < 2 || node.parentElement.closest('pre, textarea')) continue;
-        for (const word of node.data.matchAll(/(?<![^\s(])\p{L}{2,20}(?![^\s.,:;)])/gu)) {
+        for (const word of node.data.matchAll(/(?<![\p{L}\p{N}])\p{L}{2,20}(?![\p{L}\p{N}])/gu)) {
             range.setStart(node, word.index);
             range.setEnd(node, word.index + word[0].length);
             if (lines() > 1) found.push(`the word ${word[0]} is broken in ${JSON.stringify(node.data.trim().slice(0, 40))}`);

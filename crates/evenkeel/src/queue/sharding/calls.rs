@@ -4,7 +4,8 @@ use super::router::Router;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::{
-    Amend, Amended, Delete, Found, Looked, ReadJobs, Reschedule, Rescheduled, Reschedules, Revoke, Revoked, Shard,
+    Amend, Amended, Delete, Found, Looked, ReadJobs, ReadSomeJobs, Reschedule, Rescheduled, Reschedules, Revoke,
+    Revoked, Shard,
 };
 
 impl Router {
@@ -49,6 +50,12 @@ impl Router {
     pub(crate) async fn jobs(&self, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.run(&shard, &ReadJobs(ids)).await };
         self.route(ids, |id| *id, ask, |looked| matches!(looked, Ok(None))).await
+    }
+
+    /// Those that fit into one reply of each shard; `None`: the job was not read.
+    pub(crate) async fn some_jobs(&self, ids: &[JobId]) -> Result<Vec<Option<Looked>>, QueueError> {
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.run(&shard, &ReadSomeJobs(ids)).await };
+        self.route(ids, |id| *id, ask, |looked| matches!(looked, Some(Ok(None)))).await
     }
 
     pub(crate) async fn job(&self, id: JobId) -> Result<Option<Found>, QueueError> {

@@ -28,6 +28,7 @@ mod why;
 pub use add::NewTopicJob;
 pub use evenkeel_protocol::queue::steps::{Amended, Found, Listed, Preview, Rescheduled, Revoked, State};
 pub use evenkeel_protocol::queue::steps::{Stats, Totals};
+pub use evenkeel_protocol::rejection::{Listing, Rejection};
 pub use grow::Grown;
 pub(super) use grow::carry_left_behind;
 pub use page::{JobState, Page, PreviewPage, Previewed, Seen};
@@ -83,11 +84,13 @@ impl Topic {
     }
 
     /// All topics, by name.
-    pub(crate) async fn all(queues: &Queues) -> Result<Vec<Self>, QueueError> {
+    pub(crate) async fn all(queues: &Queues) -> Result<Listing<Self, QueueError>, QueueError> {
         let store = queues.store();
-        let mut topics = Vec::new();
-        for (name, record) in store.topics().all().await? {
-            topics.push(Self::registered(store.clone(), &name, record, &queues.clock).await?);
+        let registered = store.topics().all().await?;
+        let mut topics = Listing { found: Vec::new(), rejected: registered.rejected };
+        for (name, record) in registered.found {
+            let topic = Self::registered(store.clone(), &name, record, &queues.clock).await;
+            topics.note(name, topic, QueueError::is_retryable)?;
         }
         Ok(topics)
     }

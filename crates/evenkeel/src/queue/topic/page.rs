@@ -8,7 +8,7 @@ use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, JobId, Priority};
 use evenkeel_protocol::queue::record::Unreadable;
 use evenkeel_protocol::queue::steps::{
-    Found, ITEMS_MAX, List, Listed, PREVIEW_BYTES_MAX, Preview, ReadPreviews, Shard, State,
+    Found, ITEMS_MAX, List, Listed, Looked, PREVIEW_BYTES_MAX, Preview, ReadPreviews, Shard, State,
 };
 
 /// The state of jobs in a topic.
@@ -84,6 +84,9 @@ fn whole() -> Tried<QueueError> {
 
 /// The bytes of a body that a preview has.
 const PREVIEW_BYTES: usize = 512;
+/// A scan reads no further row after this many bytes of them.
+#[cfg(feature = "sql")]
+const SCAN_BYTES: usize = 4 << 20;
 
 impl Topic {
     /// Lists up to `limit` ids (at most 500) of all shards, by time and then by id, after a cursor: the last entry of the previous page.
@@ -194,47 +197,83 @@ impl Topic {
         Ok(Page { jobs, next })
     }
 
+    /// A page in descending order with the jobs themselves, for a search through all of them: up to `limit` jobs (at most 500), but no more than 4
+    /// MiB from each shard, and 4 MiB of rows. A job above 1 MiB is a page of its own. The page after it begins where this one ended.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub async fn scan(&self, state: JobState, before: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
+        let listed = self.newest(state, before, limit).await?;
+        let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
+        let mut answers: Vec<Looked> =
+            self.router.some_jobs(&ids).await?.into_iter().map_while(|looked| looked).collect();
+        if answers.is_empty() && !ids.is_empty() {
+            answers = self.router.jobs(&ids[..1]).await?;
+        }
+        #[cfg(feature = "sql")]
+        let answers = self.seen_in_rows(state, &ids, answers, SCAN_BYTES).await?;
+        let read = &listed[..answers.len()];
+        let is_last = listed.len() < limit && read.len() == listed.len();
+        let next = if is_last { None } else { read.last().copied() };
+        Ok(Page { jobs: seen(state, read, answers), next })
+    }
+
     /// Reads the listed jobs that are still there.
     pub(super) async fn seen(&self, state: JobState, listed: &[Listed]) -> Result<Vec<Seen>, QueueError> {
         debug_assert!(listed.len() <= ITEMS_MAX, "a page is one call a shard");
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
         let answers = self.router.jobs(&ids).await?;
         #[cfg(feature = "sql")]
-        let answers = self.seen_in_rows(state, &ids, answers).await?;
-        let states = state.states_in_store();
-        let seen = listed.iter().zip(answers).filter_map(|(listed, looked)| match looked {
-            Ok(Some(Found::Live { state, score, job })) => {
-                states.contains(&state).then_some(Seen { id: listed.id, state, score, job: Ok(job) })
-            }
-            Ok(_) => None,
-            Err(unreadable) => {
-                let Listed { id, score } = *listed;
-                Some(Seen { id, state: states[0], score, job: Err(unreadable) })
-            }
-        });
-        Ok(seen.collect())
+        let answers = self.seen_in_rows(state, &ids, answers, usize::MAX).await?;
+        Ok(seen(state, listed, answers))
     }
 
-    /// Adds the jobs that exist only as rows.
+    /// Adds the jobs that exist only as rows, and ends after `bytes_max` of them.
     #[cfg(feature = "sql")]
     async fn seen_in_rows(
         &self,
         state: JobState,
         ids: &[JobId],
-        answers: Vec<evenkeel_protocol::queue::steps::Looked>,
-    ) -> Result<Vec<evenkeel_protocol::queue::steps::Looked>, QueueError> {
+        answers: Vec<Looked>,
+        bytes_max: usize,
+    ) -> Result<Vec<Looked>, QueueError> {
         let Some(rows) = &self.rows else { return Ok(answers) };
-        let mut all = Vec::with_capacity(answers.len());
+        let (mut all, mut bytes) = (Vec::with_capacity(answers.len()), 0);
         let states = state.states_in_store();
         for (id, looked) in ids.iter().zip(answers) {
+            if bytes >= bytes_max {
+                break;
+            }
             all.push(match looked {
                 Ok(Some(Found::Live { state, score, job })) if states.contains(&state) => {
                     Ok(Some(Found::Live { state, score, job }))
                 }
-                Ok(found) if state != JobState::Leased => Ok(rows.find(*id, found).await?),
+                Ok(found) if state != JobState::Leased => {
+                    let found = rows.find(*id, found).await?;
+                    if let Some(Found::Live { job, .. }) = &found {
+                        bytes += job.spec.body.len();
+                    }
+                    Ok(found)
+                }
                 looked => looked,
             });
         }
         Ok(all)
     }
+}
+
+/// The jobs that are in this state, of those that were listed and read.
+fn seen(state: JobState, listed: &[Listed], answers: Vec<Looked>) -> Vec<Seen> {
+    let states = state.states_in_store();
+    let seen = listed.iter().zip(answers).filter_map(|(listed, looked)| match looked {
+        Ok(Some(Found::Live { state, score, job })) => {
+            states.contains(&state).then_some(Seen { id: listed.id, state, score, job: Ok(job) })
+        }
+        Ok(_) => None,
+        Err(unreadable) => {
+            let Listed { id, score } = *listed;
+            Some(Seen { id, state: states[0], score, job: Err(unreadable) })
+        }
+    });
+    seen.collect()
 }

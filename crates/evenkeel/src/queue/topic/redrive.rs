@@ -1,7 +1,7 @@
 //! Redrives dead letters: some or all, at a rate, and none twice by the same redrive.
 
 use super::page::PageOf;
-use super::{JobState, Seen, Topic};
+use super::{JobState, Rejection, Seen, Topic};
 use bytes::Bytes;
 use evenkeel_link::support::{Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
@@ -116,8 +116,8 @@ pub struct DryRun {
     pub dead: u64,
     /// The first matching ones, by time of death; at most ten.
     pub first: Vec<JobId>,
-    /// The first error of a shard that Redis rejects. Its dead letters are not counted; those of all others are.
-    pub rejected: Option<String>,
+    /// The first shard that Redis rejects. Its dead letters are not counted; those of all others are.
+    pub rejected: Vec<Rejection<QueueError>>,
 }
 
 impl Topic {
@@ -159,7 +159,8 @@ impl TopicRedrive {
         loop {
             let listed = self.topic.listed(page, &mut tried).await?;
             let Some(last) = listed.last() else {
-                found.rejected = tried.finish().err().map(|error| error.to_string());
+                let part = || format!("a shard of {}", self.topic.name);
+                found.rejected.extend(tried.finish().err().map(|error| Rejection { part: part(), error }));
                 return Ok(found);
             };
             page.from = Some(*last);

@@ -12,6 +12,7 @@ pub use crate::stream::sql::Loss;
 #[cfg(feature = "sql")]
 pub use checkpoints::Checkpoint;
 pub use dead::{DeadLetters, Replayed};
+pub use evenkeel_protocol::rejection::{Listing, Rejection};
 pub use evenkeel_protocol::stream::steps::{DeadLetter, GroupStats, Mode};
 pub use evenkeel_protocol::stream::tries::{Note, NoteKind, Tries};
 pub use seek::{SeekPreview, SeekTo};
@@ -46,40 +47,25 @@ pub struct GroupState {
     /// Its state in each partition, in the order of the partitions; `None` where Redis has lost the group, and where it rejects the call
     /// (`rejected`).
     pub partitions: Vec<Option<GroupStats>>,
-    /// The partitions whose calls Redis rejects.
-    pub rejected: Vec<Rejection>,
+    /// The partitions whose calls Redis rejects: all of them, if no group can have the registered name.
+    pub rejected: Vec<Rejection<StreamError>>,
 }
-
-/// A partition whose call Redis rejects, for example because another program uses its keys. It stops no other.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Rejection {
-    /// The number of the partition, from 0.
-    pub partition: u16,
-    /// Why.
-    pub error: StreamError,
-}
-
-/// Errors are compared by their texts.
-impl PartialEq for Rejection {
-    fn eq(&self, other: &Self) -> bool {
-        self.partition == other.partition && self.error.to_string() == other.error.to_string()
-    }
-}
-
-impl Eq for Rejection {}
 
 /// Keeps the answer of a partition or its rejection; other errors, as that of a server that is unavailable, end the call.
 fn kept<T>(
-    rejected: &mut Vec<Rejection>,
+    rejected: &mut Vec<Rejection<StreamError>>,
     partition: u16,
     answer: Result<T, StreamError>,
 ) -> Result<Option<T>, StreamError> {
     match answer {
-        Err(error) if !error.is_retryable() => rejected.push(Rejection { partition, error }),
+        Err(error) if !error.is_retryable() => rejected.push(rejection(partition, error)),
         answer => return answer.map(Some),
     }
     Ok(None)
+}
+
+fn rejection(partition: u16, error: StreamError) -> Rejection<StreamError> {
+    Rejection { part: format!("partition {partition}"), error }
 }
 
 impl GroupState {
@@ -158,9 +144,14 @@ impl StreamAdmin {
         }
     }
 
-    pub(crate) async fn all(streams: &Arc<Streams>) -> Result<Vec<Self>, StreamError> {
-        let all = streams.store.register().all().await?;
-        all.into_iter().map(|(name, record)| Ok(Self { base: Arc::new(Base::new(streams, &name, record)?) })).collect()
+    pub(crate) async fn all(streams: &Arc<Streams>) -> Result<Listing<Self, StreamError>, StreamError> {
+        let registered = streams.store.register().all().await?;
+        let mut all = Listing { found: Vec::new(), rejected: registered.rejected };
+        for (name, record) in registered.found {
+            let stream = Base::new(streams, &name, record).map(|base| Self { base: Arc::new(base) });
+            all.note(name, stream, StreamError::is_retryable)?;
+        }
+        Ok(all)
     }
 
     /// The name of the stream.
@@ -181,8 +172,14 @@ impl StreamAdmin {
     /// [`StreamError::Link`]: Redis is unavailable, or rejects the register of groups; [`StreamError::Database`] if this program knows a
     /// database in which the stream may be registered.
     pub async fn groups(&self) -> Result<Vec<GroupState>, StreamError> {
+        let registered = self.base.groups().await?;
         let mut groups = Vec::new();
-        for (name, mode) in self.base.groups().await? {
+        for Rejection { part, error } in registered.rejected {
+            let rejected = (0..self.partitions()).map(|partition| rejection(partition, error.clone())).collect();
+            let partitions = vec![None; self.base.partitions.len()];
+            groups.push(GroupState { name: part, mode: Mode::Entry, partitions, rejected });
+        }
+        for (name, mode) in registered.found {
             let (mut partitions, mut rejected) = (Vec::new(), Vec::new());
             for (number, partition) in (0..).zip(&self.base.partitions) {
                 let stats = self.base.store.run(partition, &ReadStats { group: name.clone() }).await;

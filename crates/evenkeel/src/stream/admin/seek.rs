@@ -1,6 +1,6 @@
 //! Moves a group back, to handle entries again, or forward, to skip some.
 
-use super::{Each, StreamAdmin, possible};
+use super::{Each, GroupStats, Listing, StreamAdmin, possible};
 use evenkeel_link::clock::UnixMs;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::past::in_seconds;
@@ -71,23 +71,42 @@ impl StreamAdmin {
         each.finish()
     }
 
-    /// What a [`seek`](Self::seek) would do, without doing it. It counts at most 10,000 entries of each partition, by reading them.
+    /// What a [`seek`](Self::seek) would do in each partition, without doing it. It counts at most 10,000 entries of each partition, by reading
+    /// them. A partition that Redis rejects stops no other, see [`Listing::rejected`].
     ///
     /// # Errors
-    /// As [`seek`](Self::seek); nothing was changed.
-    pub async fn preview_seek(&self, group: &str, to: SeekTo) -> Result<Vec<SeekPreview>, StreamError> {
+    /// [`StreamError::UnknownGroup`]; [`StreamError::Invalid`] as [`seek`](Self::seek); [`StreamError::Link`]: Redis is unavailable. Nothing was
+    /// changed.
+    pub async fn preview_seek(
+        &self,
+        group: &str,
+        to: SeekTo,
+    ) -> Result<Listing<SeekPreview, StreamError>, StreamError> {
         let group = GroupName::new(group)?;
-        let mut previews = Vec::new();
+        let mut previews = Listing::default();
         for (number, partition) in self.concerned(&group, to).await? {
-            let stats =
-                self.found(&group, self.base.store.run(partition, &ReadStats { group: group.clone() }).await?)?;
-            let goal = position(to).unwrap_or(stats.tail);
-            let (low, high) = (goal.min(stats.position), goal.max(stats.position));
-            let (entries, is_cut) = self.count(partition, low, high).await?;
-            let (again, skipped) = if goal < stats.position { (entries, 0) } else { (0, entries) };
-            previews.push(SeekPreview { partition: number, again, skipped, pending: stats.pending, is_cut });
+            let preview = self.preview(&group, (number, partition), to).await;
+            previews.note(format!("partition {number}"), preview, concerns_all)?;
         }
         Ok(previews)
+    }
+
+    async fn preview(
+        &self,
+        group: &GroupName,
+        (number, partition): (u16, &Partition),
+        to: SeekTo,
+    ) -> Result<SeekPreview, StreamError> {
+        let stats = self.stats(group, partition).await?;
+        let goal = position(to).unwrap_or(stats.tail);
+        let (low, high) = (goal.min(stats.position), goal.max(stats.position));
+        let (entries, is_cut) = self.count(partition, low, high).await?;
+        let (again, skipped) = if goal < stats.position { (entries, 0) } else { (0, entries) };
+        Ok(SeekPreview { partition: number, again, skipped, pending: stats.pending, is_cut })
+    }
+
+    async fn stats(&self, group: &GroupName, partition: &Partition) -> Result<GroupStats, StreamError> {
+        self.found(group, self.base.store.run(partition, &ReadStats { group: group.clone() }).await?)
     }
 
     /// The partitions that a seek moves. An entry may be ahead of the server's clock, if that was set back; a goal that is also after the last
@@ -103,8 +122,11 @@ impl StreamAdmin {
         };
         if goal > self.base.store.now_ms() && guard("stream_seek_not_ahead") {
             for (_, partition) in &concerned {
-                let stats =
-                    self.found(group, self.base.store.run(partition, &ReadStats { group: group.clone() }).await?)?;
+                let stats = match self.stats(group, partition).await {
+                    // It is not moved.
+                    Err(error) if !concerns_all(&error) => continue,
+                    stats => stats?,
+                };
                 if goal > stats.tail.ms {
                     return Err(StreamError::Invalid(format!(
                         "a seek cannot go to {goal} ms since 1970, which is in the future: entries until then would never be handled; a seek \
@@ -133,6 +155,11 @@ impl StreamAdmin {
         }
         Ok((counted, false))
     }
+}
+
+/// Whether an error of one partition is one of all.
+fn concerns_all(error: &StreamError) -> bool {
+    error.is_retryable() || matches!(error, StreamError::UnknownGroup { .. })
 }
 
 /// The entry after which the group goes on; `None` for the end.

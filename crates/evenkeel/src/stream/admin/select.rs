@@ -64,7 +64,7 @@ pub struct LetterPage {
     /// Pass it on for the next page; `None`: there are no more.
     pub next: Option<LetterId>,
     /// The partitions whose calls Redis rejects: their letters are on no page.
-    pub rejected: Vec<Rejection>,
+    pub rejected: Vec<Rejection<StreamError>>,
 }
 
 impl LetterFilter {

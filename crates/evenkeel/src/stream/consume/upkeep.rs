@@ -92,7 +92,8 @@ async fn trim_core<T>(core: &Core<T>) -> Result<u64, StreamError> {
 /// Removes the entries that every registered group has settled and that are older than `retain_ms`; returns their number. An error of one
 /// partition stops no other.
 pub(crate) async fn trim(base: &Base, retain_ms: u64) -> Result<u64, StreamError> {
-    let groups: Vec<GroupName> = base.groups().await?.into_iter().map(|(group, _)| group).collect();
+    // A registered group that this program cannot name may not have handled the entries.
+    let groups: Vec<GroupName> = base.groups().await?.all()?.into_iter().map(|(group, _)| group).collect();
     let (mut removed, mut tried, mut has_refused) = (0, Tried::unless(StreamError::is_retryable), false);
     for partition in &base.partitions {
         for _ in 0..TRIM_CALLS_MAX {

@@ -79,7 +79,7 @@ pub(crate) async fn add_group(base: &Base, group: &GroupName, mode: Mode) -> Res
 /// Registers the groups that only Redis knows: those from before the stream was registered.
 pub(crate) async fn add_known_groups(base: &Base, table: &dyn StreamTable) -> Result<(), StreamError> {
     let rows = ask(table.groups(&base.topic())).await?;
-    let known = base.store.register().groups(&base.name).await?;
+    let known = base.store.register().groups(&base.name).await?.found;
     for (group, mode) in known.into_iter().filter(|(group, _)| rows.iter().all(|row| row.group != *group)) {
         add_group(base, &group, mode).await?;
     }

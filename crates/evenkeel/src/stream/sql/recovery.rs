@@ -136,7 +136,7 @@ async fn open_one(base: &Base, partition: &Partition, rows: &[GroupRow]) -> Resu
         let checkpoint = here().find(|row| row.group == name).map_or(EntryId::MIN, |row| row.checkpoint);
         GroupSpec { name, position: Position::After(checkpoint), mode }
     };
-    let known = base.store.register().groups(&base.name).await?;
+    let known = base.store.register().groups(&base.name).await?.found;
     let specs: Vec<GroupSpec> = known.into_iter().map(spec).collect();
     // The first id of the next ms: the one before a pending entry may have the highest possible number.
     let last = here().map(|row| row.checkpoint).max().filter(|last| *last != EntryId::MIN);

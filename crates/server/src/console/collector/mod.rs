@@ -20,7 +20,8 @@ use crate::stream::figures::Figures;
 use crate::time::span;
 use crate::trouble;
 use evenkeel::clock::Clock;
-use evenkeel::queue::topic::{Topic, TopicStats};
+use evenkeel::queue::QueueError;
+use evenkeel::queue::topic::{Listing, Rejection, Topic, TopicStats};
 use evenkeel::sql::relay::operate::OutboxStats;
 use evenkeel::stream::StreamError;
 use export::Export;
@@ -29,6 +30,7 @@ use parking_lot::{Mutex, RwLock};
 use processes::LastReports;
 use ring::Ring;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -53,7 +55,11 @@ pub(crate) struct Snapshot {
     /// Why the last reading failed, while the figures are those of an earlier one.
     pub(crate) failed: Option<String>,
     pub(crate) topics: Vec<TopicFigures>,
+    /// Topics that could not be read although others were, and why. Their figures are those of an earlier reading.
+    pub(crate) unread_topics: Vec<(String, String)>,
     pub(crate) streams: Vec<Figures>,
+    /// The same of streams.
+    pub(crate) unread_streams: Vec<(String, String)>,
     /// Why the streams could not be read, while their figures are those of an earlier reading.
     pub(crate) streams_failed: Option<String>,
     /// `None`: the source has no database, or it did not answer, as `outbox_failed` says.
@@ -187,12 +193,18 @@ impl Collector {
         let reported = reports.iter().flat_map(living).map(|(process, report)| (process.id.as_str(), report));
         let handled = self.handlers.lock().next(reported);
         match self.clock.timeout(READ_MAX, self.read_topics(&handled)).await {
-            Ok(Ok(topics)) => (next.at, next.failed, next.topics) = (self.now(), None, topics),
-            Ok(Err(reason)) => next.failed = Some(reason),
+            Ok(Ok(read)) => {
+                (next.at, next.failed) = (self.now(), None);
+                (next.topics, next.unread_topics) = kept(read, &next.topics, |topic| &topic.name);
+            }
+            Ok(Err(error)) => next.failed = Some(error.to_string()),
             Err(_) => next.failed = Some(format!("Redis took longer than {} s", READ_MAX.as_secs())),
         }
         match self.clock.timeout(READ_MAX, self.read_streams()).await {
-            Ok(Ok(streams)) => (next.streams, next.streams_failed) = (streams, None),
+            Ok(Ok(read)) => {
+                next.streams_failed = None;
+                (next.streams, next.unread_streams) = kept(read, &next.streams, |stream| &stream.name);
+            }
             Ok(Err(error)) => next.streams_failed = Some(error.to_string()),
             Err(_) => next.streams_failed = Some(format!("Redis took longer than {} s", READ_MAX.as_secs())),
         }
@@ -212,28 +224,36 @@ impl Collector {
     }
 
     /// `handled` are the handlers that have returned since the last reading, by topic.
-    async fn read_topics(&self, handled: &BTreeMap<String, Handled>) -> Result<Vec<TopicFigures>, String> {
-        let topics = self.source.keel.topics().await.map_err(|error| error.to_string())?;
-        let mut figures = Vec::with_capacity(topics.len());
-        for topic in topics {
+    async fn read_topics(
+        &self,
+        handled: &BTreeMap<String, Handled>,
+    ) -> Result<Listing<TopicFigures, QueueError>, QueueError> {
+        let topics = self.source.keel.topics().await?;
+        let mut figures = Listing { found: Vec::with_capacity(topics.found.len()), rejected: topics.rejected };
+        for topic in topics.found {
             let handled = handled.get(topic.name()).copied().unwrap_or_default();
-            figures.push(self.read_topic(&topic, handled).await?);
+            let read = self.read_topic(&topic, handled).await;
+            figures.note(topic.name(), read, QueueError::is_retryable)?;
         }
-        let mut rings = self.rings.write();
-        rings.retain(|name, _| figures.iter().any(|topic| topic.name == *name));
+        let is_here = |name: &String| {
+            figures.found.iter().any(|topic| topic.name == *name)
+                || figures.rejected.iter().any(|rejection| rejection.part == *name)
+        };
+        self.rings.write().retain(|name, _| is_here(name));
         Ok(figures)
     }
 
-    async fn read_streams(&self) -> Result<Vec<Figures>, StreamError> {
-        let mut all = Vec::new();
-        for stream in self.source.keel.streams().await? {
-            all.push(Figures::read(&stream).await?);
+    async fn read_streams(&self) -> Result<Listing<Figures, StreamError>, StreamError> {
+        let streams = self.source.keel.streams().await?;
+        let mut all = Listing { found: Vec::with_capacity(streams.found.len()), rejected: streams.rejected };
+        for stream in streams.found {
+            all.note(stream.name(), Figures::read(&stream).await, StreamError::is_retryable)?;
         }
         Ok(all)
     }
 
-    async fn read_topic(&self, topic: &Topic, handled: Handled) -> Result<TopicFigures, String> {
-        let stats = topic.stats().await.map_err(|error| error.to_string())?;
+    async fn read_topic(&self, topic: &Topic, handled: Handled) -> Result<TopicFigures, QueueError> {
+        let stats = topic.stats().await?;
         let name = topic.name().to_owned();
         let mut rings = self.rings.write();
         let done_rate = if rings.contains_key(&name) || rings.len() < RINGS_MAX {
@@ -255,6 +275,18 @@ impl Collector {
             trouble.since = span(now.saturating_sub(*since.entry(trouble.id.clone()).or_insert(now)));
         }
     }
+}
+
+/// What was read, with the earlier figures of what could not be read, by name; and the names of the latter, with the reason.
+fn kept<T: Clone, E: Display>(
+    Listing { mut found, rejected }: Listing<T, E>,
+    before: &[T],
+    name: impl Fn(&T) -> &String,
+) -> (Vec<T>, Vec<(String, String)>) {
+    let is_rejected = |one: &&T| rejected.iter().any(|rejection| rejection.part == *name(one));
+    found.extend(before.iter().filter(is_rejected).cloned());
+    found.sort_by(|one, other| name(one).cmp(name(other)));
+    (found, rejected.into_iter().map(|Rejection { part, error }| (part, error.to_string())).collect())
 }
 
 impl Drop for OpenPage {

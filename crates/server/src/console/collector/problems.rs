@@ -35,6 +35,12 @@ pub(super) fn find(snapshot: &Snapshot, has_database: bool) -> Vec<Trouble> {
     if let Some(reason) = &snapshot.failed {
         found.push(trouble("redis", true, format!("Redis did not answer: {reason}"), None));
     }
+    let unread = |what: &str, (name, reason): &(String, String), page: String, label| {
+        let text = format!("{name}: its figures could not be read: {reason}");
+        trouble(&format!("unread {what} {name}"), true, text, Some((page, label)))
+    };
+    found.extend(snapshot.unread_topics.iter().map(|one| unread("topic", one, topic_path(&one.0), "See queue")));
+    found.extend(snapshot.unread_streams.iter().map(|one| unread("stream", one, stream_path(&one.0), "See stream")));
     snapshot.topics.iter().for_each(|topic| of_topic(topic, &mut found));
     if let Some(reason) = &snapshot.streams_failed {
         found.push(trouble("streams", true, format!("The streams could not be read: {reason}"), None));

@@ -3,6 +3,7 @@
 
 use super::layout::{csrf, page};
 use super::processes;
+use super::wrapping::wrapping;
 use super::{Acted, SEGMENT};
 use crate::cache::entry;
 use crate::console::kind::invalid;
@@ -70,7 +71,7 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
 
 fn of_entry(visitor: &Visitor, choice: &Choice, found: &Inspected) -> Markup {
     html! {
-        section.card { h2 { (choice.cache) " / " (choice.key) }
+        section.card { h2 { (wrapping(&choice.cache)) " / " (wrapping(&choice.key)) }
             dl.facts { @for (name, text) in entry::facts(found) { dt { (capitalized(name)) } dd { (text) } } }
             @if let Some(text) = entry::text(found) {
                 h3 { "Value" }

@@ -2,6 +2,7 @@
 //! of them is a button. Admins break one.
 
 use super::layout::{csrf, page};
+use super::wrapping::wrapping;
 use super::{Acted, SEGMENT, number, processes};
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, NOT_CONFIRMED, invalid};
@@ -77,7 +78,7 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
         section.card {
             @if !held.is_empty() { (table(&visitor, &held)) }
             @else if is_scan { div.empty { h3 { "No lock is held" } p { "A lock is here while a program holds it, and for its lock delay after that." } } }
-            @else if !choice.q.is_empty() { div.empty { h3 { (choice.q) " is free" } p { "No process holds the lock of this name." } } }
+            @else if !choice.q.is_empty() { div.empty { h3 { (wrapping(&choice.q)) " is free" } p { "No process holds the lock of this name." } } }
             @else { div.empty { h3 { "Which lock?" } p { "Type its name, or find all that are held." } } }
             @if all > LOCKS_MAX { p.hint { "The first " (LOCKS_MAX) " of " (number(all as u64)) " by name. Type a name to see another." } }
         }
@@ -91,8 +92,8 @@ fn table(visitor: &Visitor, held: &[(String, Holder)]) -> Markup {
         div.scroll tabindex="0" { table.rows {
             thead { tr { th scope="col" { "Lock" } th scope="col" { "Holder" } th.number scope="col" { "Held for" } th.number scope="col" { "Lease left" } th.number scope="col" { "Processes waiting" } th.number scope="col" { "Fencing token" } } }
             tbody { @for (name, holder) in held { tr {
-                td { (name) @if visitor.may(Action::Break) { (break_form(visitor, name, holder)) } }
-                td data-label="Holder" { @if visitor.sees_bodies() { (truncated(&printable(&holder.metadata), 80)) } @else { "-" } }
+                td { (wrapping(name)) @if visitor.may(Action::Break) { (break_form(visitor, name, holder)) } }
+                td data-label="Holder" { @if visitor.sees_bodies() { (wrapping(&truncated(&printable(&holder.metadata), 80))) } @else { "-" } }
                 td.number data-label="Held for" { (span(holder.held_ms)) }
                 td.number data-label="Lease left" { @if holder.lease_left_ms == 0 { "expired; free in " (span(holder.free_in_ms)) } @else { (span(holder.lease_left_ms)) } }
                 td.number data-label="Processes waiting" { (number(holder.waiting)) }

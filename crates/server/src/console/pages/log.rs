@@ -1,6 +1,7 @@
 //! `/log`: who did what with this console, newest first. The log has two lines for each action, the page one row.
 
 use super::layout::page;
+use super::wrapping::wrapping;
 use crate::console::app::App;
 use crate::console::rights::Visitor;
 use axum::extract::State;
@@ -24,8 +25,8 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
                     td.when { (second(&word(&entry["at"]))) }
                     td data-label="Who" { (word(&entry["actor"])) }
                     td data-label="Action" { (word(&entry["action"])) }
-                    td data-label="Target" { (word(&entry["target"])) }
-                    td data-label="Outcome" { (outcome(ends.get(&word(&entry["id"])).copied())) }
+                    td data-label="Target" { (wrapping(&word(&entry["target"]))) }
+                    td data-label="Outcome" { (wrapping(&outcome(ends.get(&word(&entry["id"])).copied()))) }
                 } } }
             } } }
         }

@@ -15,6 +15,7 @@ mod processes;
 pub(in crate::console) mod queues;
 mod setup;
 pub(in crate::console) mod streams;
+mod wrapping;
 
 pub(crate) use layout::problem_page;
 pub(crate) use web::grouped as number;

@@ -1,6 +1,7 @@
 //! `/operations`: redrives and deletions that this console has begun; how far one is, and Stop.
 
 use super::layout::{csrf, page};
+use super::wrapping::wrapping;
 use super::{Acted, number, topic_path};
 use crate::console::app::App;
 use crate::console::kind::UNKNOWN_OPERATION;
@@ -21,8 +22,8 @@ pub(super) async fn list(On { app, visitor, .. }: On<()>) -> Markup {
             @else { div.scroll { table.rows {
                 thead { tr { th scope="col" { "Topic" } th scope="col" { "Error" } th.number scope="col" { "Letters" } th scope="col" { "State" } } }
                 tbody { @for operation in &all { tr {
-                    td { a href={ "/operations/" (operation.name) } { (operation.topic) } }
-                    td data-label="Error" { (group(&visitor, operation)) }
+                    td { a href={ "/operations/" (operation.name) } { (wrapping(&operation.topic)) } }
+                    td data-label="Error" { (wrapping(&group(&visitor, operation))) }
                     td.number data-label="Letters" { (progress(operation)) }
                     td data-label="State" { (state(operation)) }
                 } } }
@@ -34,21 +35,20 @@ pub(super) async fn list(On { app, visitor, .. }: On<()>) -> Markup {
 
 pub(super) async fn show(On { app, visitor, names: name }: On<String>) -> Result<Markup, Problem> {
     let operation = find(&app, &name)?;
-    let is_running = operation.state() == State::Running;
     let (title, rest) = match operation.what {
         What::Redrive { .. } => ("Redrive", "the rest stays dead"),
         What::Delete => ("Deletion", "the rest stays"),
     };
     let body = html! {
-        h1 { (title) " of " (operation.topic) }
+        h1 { (title) " of " (wrapping(&operation.topic)) }
         section.card {
             p { (group(&visitor, &operation)) }
             p.figure data-live={ "operation " (name) } { (progress(&operation)) }
             progress data-live={ "operation-progress " (name) } max=[operation.total()] value=[operation.total().map(|_| operation.done())] aria-label=(operation.what.past()) {}
             p data-live={ "operation-state " (name) } { (state(&operation)) }
             div.actions {
-                @if is_running && visitor.may(Action::Redrive) {
-                    form method="post" action={ "/operations/" (name) "/stop" } { (csrf(&visitor)) button { "Stop: " (rest) } }
+                @if is_running(&operation) && visitor.may(Action::Redrive) {
+                    form method="post" action={ "/operations/" (name) "/stop" } data-live={ "operation-running " (name) } { (csrf(&visitor)) button { "Stop: " (rest) } }
                 }
                 a href={ (topic_path(&operation.topic)) "/dead" } { "Dead letters of " (operation.topic) }
             }
@@ -82,6 +82,10 @@ pub(super) fn progress(operation: &Operation) -> String {
         Some(total) => format!("{} of {} {}", number(operation.done()), number(total), operation.what.past()),
         None => format!("{} dead letters read", number(operation.read() as u64)),
     }
+}
+
+pub(super) fn is_running(operation: &Operation) -> bool {
+    operation.state() == State::Running
 }
 
 pub(super) fn state(operation: &Operation) -> String {

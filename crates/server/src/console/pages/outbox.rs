@@ -6,6 +6,7 @@ use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, NEEDS_DATABASE, NOT_CONFIRMED, invalid};
 use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
+use crate::console::security::redact::HIDDEN;
 use crate::console::source::{Parked as ParkedRows, sql_problem};
 use crate::database::{Database, on};
 use crate::output::{printable, truncated};
@@ -90,7 +91,7 @@ fn keys(visitor: &Visitor, parked: &ParkedRows, now: u64) -> Markup {
             @if parked.keys.is_empty() { div.empty { h3 { "None" } p { "A key is here after its next message could not be sent; later ones wait behind it." } } }
             @for key in &parked.keys {
                 div.forms {
-                    h3 { (key.topic) " / " (key.key) }
+                    h3 { (key.topic) " / " (if visitor.sees_bodies() { key.key.as_str() } else { HIDDEN }) }
                     p { "Message " (number(key.sent + 1)) " of " (number(key.last)) "; attempts: " (number(key.attempts)) @if let Some(at) = key.parked_ms { ", parked " (distance(at, now)) } }
                     (error(visitor, key.error.as_deref()))
                     (decide(visitor, ("/outbox", "Resend", "this message is never sent"), &key.topic, &[("topic", &key.topic), ("key", &key.key)]))

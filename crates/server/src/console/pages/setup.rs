@@ -2,6 +2,7 @@
 //! the checks write a key that expires, and the prefixes are found by scanning all keys.
 
 use super::layout::{csrf, page};
+use super::wrapping::wrapping;
 use crate::console::app::App;
 use crate::console::on::On;
 use crate::console::rights::Visitor;
@@ -97,8 +98,8 @@ fn listed(prefixes: &BTreeSet<String>, own: &str) -> Markup {
                 div.empty { h3 { "No prefix has queues or streams" } p { "A prefix is here once a program has opened a queue or a stream." } }
             } @else {
                 ul {
-                    @if prefixes.contains(own) { li { code { (truncated(own, WIDTH)) } " (shown by this console)" } }
-                    @for prefix in prefixes.iter().filter(|prefix| *prefix != own).take(PREFIXES_MAX - 1) { li { code { (truncated(prefix, WIDTH)) } } }
+                    @if prefixes.contains(own) { li { code { (wrapping(&truncated(own, WIDTH))) } " (shown by this console)" } }
+                    @for prefix in prefixes.iter().filter(|prefix| *prefix != own).take(PREFIXES_MAX - 1) { li { code { (wrapping(&truncated(prefix, WIDTH))) } } }
                 }
                 @if prefixes.len() > PREFIXES_MAX { p.hint { "At most " (PREFIXES_MAX) " of " (prefixes.len()) "." } }
                 p.hint { "To see another one, add " code { "?prefix=NAME" } " to the address in " code { "--redis" } "." }
@@ -110,14 +111,14 @@ fn listed(prefixes: &BTreeSet<String>, own: &str) -> Markup {
 fn checks(server: &Server) -> Markup {
     html! {
         section.card {
-            h2 { (server.address) }
+            h2 { (wrapping(&server.address)) }
             div.scroll tabindex="0" { table.rows {
                 thead { tr { th scope="col" { "Check" } th scope="col" { "Result" } th scope="col" { "Found" } th scope="col" { "What to do" } } }
                 tbody { @for Check { check, verdict, found, remedy } in &server.checks { tr {
                     td { (check) }
                     td data-label="Result" { (match verdict { Verdict::Ok => "✓ ok", Verdict::Warn => "! warning", Verdict::Fail => "✕ failed" }) }
-                    td data-label="Found" { (truncated(found, WIDTH)) }
-                    td data-label="What to do" { (remedy.as_deref().unwrap_or("-")) }
+                    td data-label="Found" { (wrapping(&truncated(found, WIDTH))) }
+                    td data-label="What to do" { (wrapping(remedy.as_deref().unwrap_or("-"))) }
                 } } }
             } }
         }

@@ -60,8 +60,8 @@ pub(super) async fn redrive(servers: &Servers<'_>, arguments: RedriveArguments, 
         let DryRun { matching, dead, .. } = found;
         let text = format!("{matching} of {dead} dead letters would be redriven\n");
         output.print(&json!({ "dry_run": true, "matching": matching, "dead": dead, "first": first }), &text)?;
-        if let Some(error) = found.rejected {
-            bail!("the dead letters of a shard are not counted: {error}");
+        if let Some(rejection) = found.rejected.first() {
+            bail!("the dead letters of {} are not counted: {}", rejection.part, rejection.error);
         }
         return Ok(true);
     }

@@ -1,6 +1,7 @@
 //! Every page of the router with a login, in a real browser: its layout at four widths, the rules that axe-core calls serious and that need no axe
 //! (`access.js`), in light and in dark, and axe-core itself, if it is there.
 
+use super::processes::write_report;
 use super::routes::routes;
 use super::server::Console;
 use super::streams::add_letters;
@@ -10,13 +11,15 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 use testkit::browser::{Browser, emulate_scheme, page_fits};
+use testkit::park::Database;
 
 /// The Tab key of WebDriver.
 const TAB: &str = "\u{e004}";
 
 /// A console with a login and something on every page, and the addresses of its pages: each page of the router, and some of their states.
-async fn pages() -> (Console, Vec<String>) {
-    let console = Console::start(true).await;
+async fn pages() -> (Console, Database, Vec<String>) {
+    let (database, _pool) = crate::outbox::outbox().await;
+    let console = Console::start_with(true, Some(&database.url)).await;
     let caller = Caller { console: &console, token: Some(console.tokens[2].clone()) };
     console.add_dead_many(3, "smtp refused 451: the mailbox of this user is not there").await;
     console.add_dead(json!({ "to": "w".repeat(100) }), "bad address").await;
@@ -30,6 +33,7 @@ async fn pages() -> (Console, Vec<String>) {
     let begun = answer(&caller.post_with("/topics/mail/dead/redrive", "idempotency-key: a\r\n", &choice).await);
     let operation = begun["operation"].as_str().unwrap();
     console.keel.report_once().await.unwrap();
+    add_long_names(&console).await;
     let letters = caller.read("/streams/orders/groups/billing/dead").await;
     let letter = letters["letters"][0]["id"].as_str().unwrap();
     let pages = [
@@ -39,6 +43,7 @@ async fn pages() -> (Console, Vec<String>) {
         "/queues/mail/jobs",
         "/queues/mail/jobs?state=dead",
         "/queues/mail/jobs?state=dead&q=smtp",
+        &format!("/queues/{TOPIC}/jobs"),
         &format!("/queues/mail/jobs/{waiting}"),
         "/queues/mail/dead",
         "/queues/mail/jobs?state=dead&group=smtp%20refused%20NUMBER",
@@ -63,7 +68,28 @@ async fn pages() -> (Console, Vec<String>) {
         "/login",
         "/queues/none",
     ];
-    (console, pages.map(str::to_owned).to_vec())
+    (console, database, pages.map(str::to_owned).to_vec())
+}
+
+const TOPIC: &str = "customer_notifications_of_all_warehouses";
+
+/// Names of several words, and large figures, as a company has them.
+async fn add_long_names(console: &Console) {
+    const HOST: &str = "ip-10-0-113-27.eu-central-1.compute.internal";
+    let queue = console.keel.queue::<Value>(TOPIC).open().await.unwrap();
+    queue.delay(Duration::from_secs(3_600), &json!({ "kind": "order_was_delivered" })).await.unwrap();
+    let (ago, many) = (console.keel.link().unwrap().server_now_ms() - 40_000_000, 1_234_567_890_u64);
+    let report = json!({
+        "host": HOST, "pid": 4_711_000, "version": "0.1.0-rc.3", "started_ms": ago, "epoch": 12, "left_out": 3,
+        "caches": [{ "cache": "customer_profile", "hits": many, "near_hits": many, "misses": many, "loads": many, "loads_failed": 1_204 }],
+        "consumers": [{ "topic": TOPIC, "slots": 1_024, "used": 1_000 }],
+        "stream_consumers": [{ "stream": "order_events", "group": "billing_and_invoices", "slots": 1_024, "used": 1_000 }],
+        "jobs": [{ "topic": TOPIC, "id": "0".repeat(32), "since_ms": ago, "attempt": 3 }],
+        "locks": [{ "lock": "warehouses/dock_number_17", "fence": many * 1_000_000, "since_ms": ago }],
+        "schedules": [{ "topic": TOPIC, "schedule": "nightly_cleanup_of_carts", "cron": "0 3 * * *", "next_ms": ago }],
+        "relays": [{ "database": "shop_production", "outbox": "orders_of_the_shop", "passed_ms": ago }],
+    });
+    write_report(&console.keel, &format!("{HOST}.4711.x"), &report.to_string()).await;
 }
 
 /// A browser in which an admin has logged in.
@@ -84,7 +110,7 @@ fn file_name(path: &str) -> String {
 /// A page that is added to the router is added to the list above, or this fails.
 #[tokio::test]
 async fn every_page_of_the_router_is_checked() {
-    let (_console, pages) = pages().await;
+    let (_console, _database, pages) = pages().await;
     // Ids differ from run to run.
     let is_id = |part: &&str| part.len() >= 16 && part.bytes().any(|byte| byte.is_ascii_digit());
     let template = |path: &str| {
@@ -102,7 +128,7 @@ async fn every_page_of_the_router_is_checked() {
 /// wider than the window at 390 and 320.
 #[tokio::test]
 async fn every_page_is_accessible_and_fits_each_width() {
-    let (console, pages) = pages().await;
+    let (console, _database, pages) = pages().await;
     let held = console.keel.lock("warehouse/dock-1").metadata("packer 2").acquire().await.unwrap();
     let browser = logged_in(&console).await;
     for path in &pages {
@@ -111,6 +137,12 @@ async fn every_page_is_accessible_and_fits_each_width() {
         let hosts = browser.eval(loaded).await.unwrap();
         assert!(hosts.as_array().unwrap().iter().all(|host| *host == console.address.as_str()), "{path}: {hosts}");
         page_fits(&browser, &file_name(path)).await.unwrap();
+        // With everything that a visitor can open.
+        browser
+            .eval("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+            .await
+            .unwrap();
+        page_fits(&browser, &format!("{}-opened", file_name(path))).await.unwrap();
         let nav = "const tops = [...document.querySelectorAll('.bar nav a')].map((link) => link.offsetTop); return new Set(tops).size";
         assert!(browser.eval(nav).await.unwrap().as_u64().unwrap() <= 1, "{path}: the navigation has several lines");
         // The browser itself notes the status 404.
@@ -141,7 +173,7 @@ async fn axe_finds_no_serious_violation_on_any_page() {
         return eprintln!("NOT CHECKED: EVENKEEL_AXE does not name the file axe.min.js of axe-core");
     };
     let axe = std::fs::read_to_string(file).unwrap();
-    let (console, pages) = pages().await;
+    let (console, _database, pages) = pages().await;
     let browser = logged_in(&console).await;
     let run = "return axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations
         .filter((rule) => ['serious', 'critical'].includes(rule.impact))

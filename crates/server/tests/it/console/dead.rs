@@ -2,8 +2,11 @@
 
 use super::routes::routes;
 use super::server::{Console, Response};
+use super::streams::add_letters;
 use crate::api::caller::{Caller, answer, problem};
 use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::time::Duration;
 
 /// The value of a hidden field of a page.
 fn field<'a>(page: &'a str, name: &str) -> &'a str {
@@ -103,16 +106,44 @@ async fn redrive_with_a_rate_is_watched_and_stopped_over_the_api() {
     assert!(dead(&console).await >= 2);
 }
 
+/// What a viewer must not see, in each text that an operator sees: bodies, values, keys, errors, metadata of locks.
+async fn add_secrets(console: &Console, pool: &sqlx::SqlitePool) {
+    for parked in
+        ["UPDATE evenkeel_outbox SET error = ?1", "UPDATE evenkeel_outbox_keys SET message_key = ?1, error = ?1"]
+    {
+        sqlx::query(parked).bind(SECRET).execute(pool).await.unwrap();
+    }
+    console.add_dead(json!({ "card": SECRET, "shown": "public" }), "card of kardashian refused 4111").await;
+    let orders = add_letters(console, &[json!({ "card": SECRET })], "card of kardashian refused").await;
+    orders.append(SECRET.to_owned(), &json!({ "card": SECRET })).await.unwrap();
+    let users = console.keel.cache::<u64, Value>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
+    users.get(&42, async |_| Ok::<_, Infallible>(Some(json!(SECRET)))).await.unwrap();
+}
+
+const SECRET: &str = "kardashian";
+
 /// Groups of dead letters are named by the texts of errors, which viewers must not see.
 #[tokio::test]
 async fn viewer_reads_no_route_that_tells_an_error() {
-    const SECRET: &str = "kardashian";
-    let console = Console::start(true).await;
-    console.add_dead(json!({ "shown": "public" }), "card of kardashian refused 4111").await;
+    let (database, pool) = crate::outbox::outbox().await;
+    let console = Console::start_with(true, Some(&database.url)).await;
+    add_secrets(&console, &pool).await;
+    let held = console.keel.lock("stock").metadata(SECRET).acquire().await.unwrap();
+    let operator = Caller { console: &console, token: Some(console.tokens[1].clone()) };
+    let letters = operator.read("/streams/orders/groups/billing/dead").await;
+    let letter = format!("/streams/orders/groups/billing/dead/{}", letters["letters"][0]["id"].as_str().unwrap());
     let dead = console.keel.topic("mail").await.unwrap();
     let id = dead.list(evenkeel::queue::topic::JobState::Dead, None, 1).await.unwrap()[0].id.to_string();
     let authorization = |role: usize| format!("authorization: Bearer {}\r\naccept: */*\r\n", console.tokens[role]);
     let searches = [
+        &letter,
+        "/streams/orders/groups/billing/dead?q=refused",
+        "/caches?cache=user&key=42",
+        "/locks?q=stock",
+        "/locks?scan=1",
+        "/api/v1/sources/default/locks?name=stock",
+        "/api/v1/sources/default/streams/orders/entries?partition=0",
+        "/api/v1/sources/default/streams/orders/entries?partition=1",
         "/queues/mail/jobs?state=dead",
         "/queues/mail/jobs?state=dead&q=refused",
         "/api/v1/sources/default/topics/mail/jobs?state=dead",
@@ -126,6 +157,7 @@ async fn viewer_reads_no_route_that_tells_an_error() {
         let shown = console.get(&path, &authorization(0)).await;
         assert!(!shown.text.contains(SECRET), "{path}: {}", shown.text);
     }
+    held.release().await.unwrap();
     let page = async |role: usize| console.get("/queues/mail/dead", &authorization(role)).await.text;
     assert!(page(1).await.contains("card of kardashian refused NUMBER"));
     let viewer = page(0).await;

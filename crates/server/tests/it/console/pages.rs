@@ -1,7 +1,8 @@
 //! The pages in a real browser, and what they show of hostile text.
 
 use super::server::{Console, FIRST};
-use serde_json::json;
+use evenkeel::queue::{Delivery, Handled};
+use serde_json::{Value, json};
 use testkit::browser::Browser;
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&";
@@ -11,7 +12,7 @@ async fn markup_in_ids_bodies_and_errors_is_escaped() {
     let console = Console::start(false).await;
     console.add_dead(json!({ "text": HOSTILE }), "<script>alert(1)</script>").await;
     // The library refuses such topics, so hostile text is in bodies, ids and errors.
-    let queue = console.keel.queue::<serde_json::Value>("other").open().await.unwrap();
+    let queue = console.keel.queue::<Value>("other").open().await.unwrap();
     let sent = queue.job(&json!(HOSTILE)).id(HOSTILE).enqueue().await.unwrap();
     let found = console.get("/queues/mail/dead", "").await;
     let named = console.get(&format!("/queues/other/jobs/{}", sent.id), "").await;
@@ -82,7 +83,7 @@ async fn figures_change_while_the_page_is_open() {
     let browser = Browser::start().await.unwrap();
     browser.goto(&format!("http://{}/", console.address)).await.unwrap();
     browser.wait_for_text("[data-live='waiting mail']", "0").await.unwrap();
-    let mail = console.keel.queue::<serde_json::Value>("mail").open().await.unwrap();
+    let mail = console.keel.queue::<Value>("mail").open().await.unwrap();
     mail.delay(std::time::Duration::from_secs(3_600), &json!({})).await.unwrap();
     browser.wait_for_text("[data-live='waiting mail']", "1").await.unwrap();
     assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());
@@ -109,4 +110,43 @@ async fn dead_letters_by_error_are_as_many_as_the_page_says() {
     assert!(page.contains("The newest 2 were read; there are more.") && page.contains("Redrive 2"), "{page}");
     assert!(page.contains("href=\"/queues/mail/dead?limit=10000\""), "{page}");
     assert_eq!(console.get("/queues/mail/dead?limit=10001", "").await.status, 422);
+}
+
+/// The page of a job had neither what its sender noted nor how many attempts it has.
+#[tokio::test]
+async fn job_page_shows_attempts_headers_and_progress() {
+    let console = Console::start(false).await;
+    let mail = console.keel.queue::<Value>("mail").open().await.unwrap();
+    let sent = mail.job(&json!({ "to": "ada" })).retries(4).header("tenant", "acme").enqueue().await.unwrap();
+    let (failed, mut failures) = tokio::sync::mpsc::unbounded_channel();
+    let consumer = mail.consume(move |job: Delivery<Value>| {
+        let failed = failed.clone();
+        async move {
+            let noted = job.progress("row 7 of 9").await;
+            let _ = failed.send(());
+            noted.map_err(|error| error.to_string())?;
+            Err::<Handled, _>("smtp refused".to_owned())
+        }
+    });
+    consumer.run(async { failures.recv().await.unwrap() }).await.unwrap();
+    let page = console.get(&format!("/queues/mail/jobs/{}", sent.id), "").await.text;
+    for part in ["<dt>Attempt</dt><dd>2 of 5</dd>", "acme", "row 7 of 9", "attempt 1 failed: smtp refused"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+/// `type` of a problem was an address without an entry.
+#[tokio::test]
+async fn every_problem_type_of_the_console_is_documented() {
+    let console = Console::start(false).await;
+    let docs = console.get("/docs", "").await.text;
+    let slugs = include_str!("../../../src/console/kind.rs").lines().filter_map(|line| {
+        let (declared, _) = line.trim_start().strip_prefix("pub(crate) ")?.split_once("\", \"")?;
+        Some(declared.split_once(", \"")?.1)
+    });
+    let slugs: Vec<&str> = slugs.collect();
+    assert!(slugs.len() > 15, "{slugs:?}");
+    for slug in slugs {
+        assert!(docs.contains(&format!("id=\"{slug}\"")), "{slug}: {docs}");
+    }
 }

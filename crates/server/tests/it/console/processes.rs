@@ -1,6 +1,7 @@
 //! The pages with what processes report.
 
 use super::server::Console;
+use evenkeel::Keel;
 use evenkeel::cache::Cache;
 use serde_json::Value;
 use std::time::Duration;
@@ -68,12 +69,20 @@ async fn pages_show_what_processes_report() {
     running.abort();
 }
 
+/// Writes what a process would have reported a second ago.
+pub(crate) async fn write_report(keel: &Keel, id: &str, report: &str) {
+    let link = keel.link().unwrap();
+    let times = format!("{}:{{p}}", link.prefix());
+    let key = format!("{times}:{id}");
+    link.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg(report)).await.unwrap();
+    let now = link.server_now_ms() - 1_000;
+    link.command(times.as_bytes(), redis::cmd("ZADD").arg(&times).arg(now).arg(id)).await.unwrap();
+}
+
 /// Whoever may write to Redis may write a report.
 #[tokio::test]
 async fn hostile_report_is_escaped_and_bounded() {
     let console = Console::start(false).await;
-    let link = console.keel.link().unwrap();
-    let times = format!("{}:{{p}}", link.prefix());
     let text = "<script>alert(1)</script>";
     let report = serde_json::json!({
         "host": text, "version": text, "started_ms": u64::MAX, "epoch": u64::MAX, "left_out": u64::MAX,
@@ -85,12 +94,8 @@ async fn hostile_report_is_escaped_and_bounded() {
         "schedules": [{ "topic": text, "schedule": text, "cron": text, "next_ms": u64::MAX }],
         "relays": [{ "database": text, "outbox": text, "passed_ms": u64::MAX }],
     });
-    for (id, report) in [("red.7.x", report.to_string()), ("none.8.x", "no report".to_owned())] {
-        let key = format!("{times}:{id}");
-        link.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg(report)).await.unwrap();
-        let now = link.server_now_ms() - 1_000;
-        link.command(times.as_bytes(), redis::cmd("ZADD").arg(&times).arg(now).arg(id)).await.unwrap();
-    }
+    write_report(&console.keel, "red.7.x", &report.to_string()).await;
+    write_report(&console.keel, "none.8.x", "no report").await;
     for path in PAGES {
         let page = console.get(path, "").await;
         assert_eq!(page.status, 200, "{path}: {}", page.text);

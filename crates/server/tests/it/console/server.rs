@@ -19,7 +19,7 @@ use url::Url;
 pub(crate) struct Console {
     _child: Child,
     _redis: Option<SharedRedis>,
-    url: String,
+    pub(crate) url: String,
     pub(crate) folder: TempDir,
     pub(crate) address: String,
     pub(crate) keel: Keel,

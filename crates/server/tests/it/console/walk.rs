@@ -108,14 +108,14 @@ async fn search_goes_on_by_itself_until_it_has_found_something() {
     let (console, proxy) = Console::start_behind_proxy(3).await;
     let mail = console.keel.queue::<Value>("mail").retries(0).open().await.unwrap();
     let hour = std::time::Duration::from_secs(3_600);
-    for number in 0..41_u32 {
+    for number in 0..401_u32 {
         let body = if number == 0 { json!("a needle") } else { json!("hay") };
         mail.job(&body).delay(hour + std::time::Duration::from_secs(number.into())).enqueue().await.unwrap();
     }
     let late = std::time::Duration::from_millis(110);
     proxy.set(Direction::ToClient, Flow::Delay { min: late, max: late });
     let mut path = "/queues/mail/jobs?q=needle".to_owned();
-    for read in [20, 40] {
+    for read in [200, 400] {
         let part = console.get(&path, "").await;
         assert!(
             part.text.contains(&format!("Searched {read} ")) && part.text.contains("Searching on"),
@@ -129,13 +129,12 @@ async fn search_goes_on_by_itself_until_it_has_found_something() {
         path = next.trim_end().to_owned();
     }
     let last = console.get(&path, "").await;
-    assert!(last.text.contains("Searched 41 ") && last.text.contains("1 found"), "{}", last.text);
+    assert!(last.text.contains("Searched 401 ") && last.text.contains("1 found"), "{}", last.text);
     assert!(!last.head.contains("refresh:") && last.text.contains("a needle"), "{}", last.text);
 }
 
-#[tokio::test]
-async fn redrive_with_a_rate_is_stopped_after_its_slice() {
-    let console = Console::start(false).await;
+/// A redrive of twelve letters, one a second, of which the first slice is sent back; returns the path of its page, and `Cookie` and CSRF token.
+async fn slow_redrive(console: &Console) -> (String, String, String) {
     console.add_dead_many(12, "smtp refused").await;
     let (cookie, csrf) = console.visit("/queues/mail/dead", "").await;
     let name = "0123456789abcdef";
@@ -145,13 +144,38 @@ async fn redrive_with_a_rate_is_stopped_after_its_slice() {
         assert!(begun.status == 303 && begun.head.contains(&format!("/operations/{name}")), "{}", begun.text);
     }
     let path = format!("/operations/{name}");
-    let shows = async |text: &str| console.get(&path, "").await.text.contains(text);
-    eventually("a slice of ten seconds is sent back", async || shows("10 of 12 sent back").await.then_some(()))
-        .await
-        .unwrap();
-    let form = format!("csrf={csrf}");
-    let stopped = console.send("POST", &format!("{path}/stop"), &console.form(&cookie), &form).await;
+    let is_sent = async || console.get(&path, "").await.text.contains("10 of 12 sent back").then_some(());
+    eventually("a slice of ten seconds is sent back", is_sent).await.unwrap();
+    (path, cookie, csrf)
+}
+
+async fn stop(console: &Console, (path, cookie, csrf): &(String, String, String)) {
+    let stopped = console.send("POST", &format!("{path}/stop"), &console.form(cookie), &format!("csrf={csrf}")).await;
     assert_eq!(stopped.status, 303, "{}", stopped.text);
-    eventually("the redrive stops", async || shows("stopped: the rest is dead").await.then_some(())).await.unwrap();
+}
+
+#[tokio::test]
+async fn redrive_with_a_rate_is_stopped_after_its_slice() {
+    let console = Console::start(false).await;
+    let redrive = slow_redrive(&console).await;
+    stop(&console, &redrive).await;
+    let is_stopped =
+        async || console.get(&redrive.0, "").await.text.contains("stopped: the rest is dead").then_some(());
+    eventually("the redrive stops", is_stopped).await.unwrap();
     assert_eq!(console.keel.topic("mail").await.unwrap().stats().await.unwrap().dead(), 2);
+}
+
+/// The button stayed until the page was loaded again, next to "done".
+#[tokio::test]
+async fn stop_button_goes_with_the_end_of_its_operation() {
+    let console = Console::start(false).await;
+    let redrive = slow_redrive(&console).await;
+    let browser = Browser::start().await.unwrap();
+    browser.goto(&format!("http://{}{}", console.address, redrive.0)).await.unwrap();
+    browser.wait_for("form[action$='/stop'] button").await.unwrap();
+    // Another visitor stops it.
+    stop(&console, &redrive).await;
+    browser.wait_for_text("main", "stopped: the rest is dead").await.unwrap();
+    browser.wait_until_gone("form[action$='/stop']:not([hidden])").await.unwrap();
+    assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());
 }

@@ -1,9 +1,14 @@
 //! `evenkeel queue newest`, `why` and `amend` against a real Redis.
 
 use super::Fixture;
-use crate::program::evenkeel_async;
 use evenkeel_protocol::queue::steps::Outcome;
 use serde_json::{Value, json};
+use std::io::Read;
+use std::time::Duration;
+use testkit::process::Launch;
+use testkit::proxy::{Direction, Hold, Proxy};
+use testkit::step_command;
+use url::Url;
 
 #[tokio::test]
 async fn newest_jobs_are_listed_first_with_the_beginning_of_their_bodies() {
@@ -79,49 +84,6 @@ async fn body_of_waiting_job_or_dead_letter_is_replaced() {
     assert_eq!((ended.code, ended.out.contains("the job has ended (Done)")), (1, true), "{}", ended.out);
 }
 
-/// Names, errors and bodies of other programs rewrote the screen, forged lines, and one of 64 KiB made the program panic.
-#[tokio::test]
-async fn text_of_other_programs_controls_no_terminal() {
-    const EVIL: &str = "\u{1b}]0;x\u{7}\u{9b}31m\u{202e}\u{2066}\u{2028}\r\nfence    999";
-    let fixture = Fixture::new().await;
-    fixture.add("dies", &[]).await;
-    assert_eq!(fixture.settle(&Outcome::Dead { reason: EVIL.to_owned().into() }).await, 1);
-    let body = json!(format!("{EVIL}{}", "x".repeat(70_000))).to_string();
-    fixture.json(&["add", "mail", &body, "--id", EVIL, "--in", "1h"]).await;
-    let lock = format!("stock{EVIL}");
-    let guard = fixture.keel.lock(&lock).metadata(EVIL).acquire().await.unwrap();
-    let queue = [
-        &["job", "mail", "dies"][..],
-        &["job", "mail", EVIL],
-        &["why", "mail", "dies"],
-        &["why", "mail", EVIL],
-        &["peek", "mail"],
-        &["newest", "mail"],
-        &["dead", "ls", "mail"],
-        &["dead", "groups", "mail"],
-    ];
-    let locks = [&["ls"][..], &["show", &lock], &["release", &lock, "--force", "--fence", "1"]];
-    let all = queue.iter().map(|words| ("queue", words)).chain(locks.iter().map(|words| ("lock", words)));
-    for (command, words) in all {
-        for json in [&[][..], &["--json"]] {
-            let ran = evenkeel_async(&[&[command, "--redis", &fixture.url], *words, json].concat()).await;
-            assert!(ran.code < 2, "{words:?}: {}", ran.err);
-            let is_unsafe = |c: char| c != '\n' && (c.is_control() || "\u{202e}\u{2066}\u{2028}".contains(c));
-            assert!(
-                !ran.out.contains(is_unsafe) && !ran.err.contains(is_unsafe),
-                "{words:?}: {:?}{:?}",
-                ran.out,
-                ran.err
-            );
-            assert!(!ran.out.lines().any(|line| line.starts_with("fence    999")), "{words:?}: {}", ran.out);
-            if !json.is_empty() {
-                serde_json::from_str::<Value>(&ran.out).unwrap();
-            }
-        }
-    }
-    drop(guard);
-}
-
 /// A job could be found by a word in its body on the page only.
 #[tokio::test]
 async fn jobs_are_found_by_a_text_in_bodies_or_errors() {
@@ -136,4 +98,57 @@ async fn jobs_are_found_by_a_text_in_bodies_or_errors() {
     assert_eq!(fixture.settle(&Outcome::Dead { reason: "smtp refused".into() }).await, 3);
     let dead = fixture.queue(&["find", "mail", "smtp", "--state", "dead"]).await;
     assert_eq!((dead.code, dead.out.matches("smtp refused").count()), (0, 3), "{}", dead.out);
+}
+
+/// Waits until a command calls a step that it has called before another one: the first page is read, and the call for the second one is held.
+async fn second_page(proxy: &Proxy) -> Hold {
+    let mut hold = proxy.hold(Direction::ToServer, step_command());
+    let (mut called, mut last) = (Vec::new(), None);
+    loop {
+        let step = hold.reached().await.unwrap().argument;
+        if step != last && called.contains(&step) {
+            return hold;
+        }
+        called.push(std::mem::replace(&mut last, step));
+        let next = proxy.hold(Direction::ToServer, step_command());
+        hold.release();
+        hold = next;
+    }
+}
+
+/// A search of minutes that was ended by Ctrl-C had to begin again.
+#[tokio::test]
+async fn search_that_is_stopped_says_where_to_go_on() {
+    let fixture = Fixture::new().await;
+    let mail = fixture.keel.queue::<Value>("mail").open().await.unwrap();
+    for number in 0..201 {
+        let body = if number == 0 { "a needle" } else { "hay" };
+        mail.delay(Duration::from_secs(3_600 + number), &json!(body)).await.unwrap();
+    }
+    let proxy = Proxy::start(Url::parse(&fixture.url).unwrap().port().unwrap(), 5).await.unwrap();
+    let url = format!("{}&response_timeout_ms=30000", proxy.url(&fixture.url));
+    for json in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let launch = Launch::new(env!("CARGO_BIN_EXE_evenkeel"), folder.path().join("log")).piped();
+        let launch = launch.arguments(["queue", "--redis", &url, "find", "mail", "needle"]);
+        let mut child = launch.arguments(json.then_some("--json")).start().unwrap();
+        let held = second_page(&proxy).await;
+        let mut output = child.take_output().unwrap();
+        let status = child.terminate().await.unwrap();
+        drop(held);
+        let mut text = String::new();
+        output.read_to_string(&mut text).unwrap();
+        assert_eq!(status.code(), Some(1), "{text}");
+        let next = if json {
+            let value: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!((&value["stopped"], &value["read"], &value["jobs"]), (&json!(true), &json!(200), &json!([])));
+            value["next"].as_str().unwrap().to_owned()
+        } else {
+            assert!(text.starts_with("none of 200 jobs contains \"needle\""), "{text}");
+            let (_, next) = text.split_once("stopped: the rest was not searched; to continue, add --after ").unwrap();
+            next.trim_end().to_owned()
+        };
+        let found = fixture.json(&["find", "mail", "needle", "--after", &next]).await;
+        assert_eq!((&found["read"], &found["jobs"][0]["body"]), (&json!(1), &json!("a needle")), "{found}");
+    }
 }

@@ -66,3 +66,51 @@ fn flag_overrides_variable_and_variable_overrides_file() {
     let wrong = import("perhaps", &[]);
     assert!(wrong.code == Some(2) && wrong.err.contains("invalid value 'perhaps'"), "{}", wrong.err);
 }
+
+/// Each setting with a wrong value, as it is written in the settings file, and what its error says.
+const WRONG: [(&str, &str, &str, &str); 12] = [
+    ("data", "file/below", "\"file/below\"", "cannot create the data folder file/below"),
+    ("database", "oracle:x", "\"oracle:x\"", "the setting \"database\" is wrong"),
+    ("redis", "ftp://x", "\"ftp://x\"", "cannot use Redis"),
+    ("consistency", "perhaps", "\"perhaps\"", "perhaps"),
+    ("public_url", "x", "\"x\"", "the setting \"public_url\" is wrong"),
+    ("refuse_private", "perhaps", "\"perhaps\"", "perhaps"),
+    ("listen", "nonsense", "\"nonsense\"", "cannot listen on nonsense"),
+    ("otlp", "nonsense", "\"nonsense\"", "otel"),
+    ("near", "100000001", "100000001", "the setting \"near\" is wrong"),
+    ("write_mode", "perhaps", "\"perhaps\"", "perhaps"),
+    ("spool_bytes_max", "1", "1", "the setting \"spool_bytes_max\" is wrong"),
+    ("clicks", "perhaps", "\"perhaps\"", "perhaps"),
+];
+
+/// Regression: some settings did not reach the service from before `serve`. A setting that is added is added here, or this fails.
+#[test]
+fn every_setting_reaches_the_service_from_every_source() {
+    let command = Flags::command();
+    let variables = command.get_arguments().filter_map(|argument| argument.get_env()?.to_str());
+    let mut names: Vec<String> = variables.map(|name| name.trim_start_matches("SHORTLINK_").to_lowercase()).collect();
+    names.retain(|name| name != "config");
+    let mut listed = WRONG.map(|(name, ..)| name);
+    (names.sort(), listed.sort());
+    assert_eq!(names, listed);
+    let dir = Workdir::new();
+    dir.write("file", "");
+    for (name, value, in_file, expected) in WRONG {
+        dir.write("wrong.toml", format!("{name} = {in_file}\n"));
+        let flag = format!("--{}={value}", name.replace('_', "-"));
+        let variable = format!("SHORTLINK_{}", name.to_uppercase());
+        let (flag, set) = ([flag.as_str()], [(variable.as_str(), value)]);
+        let file = ["--config", "wrong.toml"];
+        for (set, words) in [(&[][..], &flag[..]), (&set, &[]), (&[], &file)] {
+            // Another port than that of a service on this machine.
+            let listen = [("SHORTLINK_LISTEN", "127.0.0.1:0")];
+            let environment = [if name == "listen" { &[][..] } else { &listen }, set].concat();
+            for words in [words.to_vec(), [words, &["serve"]].concat(), [&["serve"][..], words].concat()] {
+                let ended = dir.run_in(&environment, &words);
+                let is_told = ended.err.contains(expected) && ended.err.lines().count() == 1;
+                assert!(ended.code == Some(2) && is_told, "{environment:?} {words:?}: {ended:?}");
+            }
+        }
+    }
+    assert!(dir.refuse(&["--config", "gone.toml", "serve"]).contains("cannot read the settings file gone.toml"));
+}

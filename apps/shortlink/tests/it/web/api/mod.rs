@@ -9,3 +9,5 @@ mod openapi;
 mod problems;
 mod readme;
 mod redirects;
+mod texts;
+mod ways;

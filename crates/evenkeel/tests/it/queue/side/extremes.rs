@@ -272,7 +272,8 @@ async fn pages_and_redrives_with_extreme_limits_end(rig: Rig) {
         }
         let newest = topic.newest(JobState::Dead, None, limit).await.map(|page| page.len());
         let previews = topic.previews(JobState::Dead, None, limit).await.map(|page| page.jobs.len());
-        for found in [newest, previews] {
+        let scanned = topic.scan(JobState::Dead, None, limit).await.map(|page| page.jobs.len());
+        for found in [newest, previews, scanned] {
             match found {
                 Ok(found) => assert_eq!(found, limit.min(3), "{limit}"),
                 Err(QueueError::TooMany { .. }) => assert!(limit > 500, "{limit}"),

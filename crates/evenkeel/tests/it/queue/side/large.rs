@@ -5,11 +5,12 @@ use super::rig::{Rig, ended, in_time};
 use bytes::Bytes;
 use evenkeel::Keel;
 use evenkeel::codec::Raw;
-use evenkeel::queue::topic::JobState;
+use evenkeel::queue::topic::{JobState, Seen};
 use evenkeel::queue::{Delivery, Handled, Queue};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::time::Duration;
 use testkit::memory::Growth;
 use testkit::proxy::Proxy;
 use testkit::step_command;
@@ -162,6 +163,34 @@ async fn page_is_read_in_replies_of_four_mebibytes() {
     .await;
 }
 
+/// A search through all jobs had a page of them in memory at once, however large they were.
+#[tokio::test]
+async fn scan_reads_at_most_four_mebibytes_at_once() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let keel = rig.process().await;
+        let bulk = bulk(&keel).await;
+        let sizes = [3 * MIB, 900_000, 900_000, 900_000, 900_000, 900_000, 900_000, 5 * MIB, 2000];
+        for (number, size) in (1_u8..).zip(sizes) {
+            bulk.delay(Duration::from_secs(3_600 + u64::from(number)), &body(number, size)).await.unwrap();
+        }
+        let topic = keel.topic("bulk").await.unwrap();
+        let (mut pages, mut before) = (Vec::new(), None);
+        loop {
+            let page = topic.scan(JobState::Waiting, before, 100).await.unwrap();
+            let size = |seen: &Seen| seen.job.as_ref().unwrap().spec.body.len();
+            pages.push(page.jobs.iter().map(size).collect::<Vec<_>>());
+            before = page.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        let expected = [vec![2000], vec![5 * MIB], vec![900_000; 4], vec![900_000; 2], vec![3 * MIB]];
+        assert_eq!(pages, expected, "a job above a mebibyte is a page of its own");
+    })
+    .await;
+}
+
 /// A record's appended notes and lease work for large records as for small ones.
 async fn large_body_survives_a_retry_unchanged(rig: Rig) {
     let keel = rig.process().await;
@@ -172,7 +201,7 @@ async fn large_body_survives_a_retry_unchanged(rig: Rig) {
     let office = open(desk.consumer(&mail));
     let first = desk.next().await;
     assert!(first.delivery.progress("half of it").await.unwrap());
-    first.answer(Ok(Handled::Snooze(std::time::Duration::ZERO)));
+    first.answer(Ok(Handled::Snooze(Duration::ZERO)));
     let second = desk.next().await;
     assert!(second.delivery.body == large);
     assert_eq!(second.delivery.headers().get("tenant").map(String::as_str), Some("a"));

@@ -4,6 +4,7 @@ use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, in_time};
 use crate::log::Log;
 use evenkeel::queue::JobId;
+use evenkeel::queue::topic::Topic;
 use std::time::Duration;
 
 /// Programs that run go on; opening another queue, or listing them, says what Redis refuses.
@@ -184,6 +185,32 @@ async fn foreign_type_in_place_of_the_register_of_schedules_stops_no_schedule() 
         .await;
         before.abort();
         office.close().await;
+    })
+    .await;
+}
+
+/// An entry of a newer program, or of another one, in the register hid all topics from operators and alerts.
+#[tokio::test]
+async fn topic_that_cannot_be_read_hides_no_other() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let keel = rig.process().await;
+        let _mail: Mail = keel.queue("mail").open().await.unwrap();
+        let link = keel.link().unwrap();
+        let topics = format!("{}:q:topics", rig.prefix());
+        let record = link.command(topics.as_bytes(), redis::cmd("HGET").arg(&topics).arg("mail")).await.unwrap();
+        let record: Vec<u8> = redis::from_redis_value(record).unwrap();
+        for (name, value) in [(&b"newer"[..], &b"{}"[..]), (b"\xff", &record), (b"grows", &record)] {
+            link.command(topics.as_bytes(), redis::cmd("HSET").arg(&topics).arg(name).arg(value)).await.unwrap();
+        }
+        let grown = format!("{}:q:grown", rig.prefix());
+        let numbers = redis::cmd("HSET").arg(&grown).arg("grows").arg("no numbers").take();
+        link.command(grown.as_bytes(), &numbers).await.unwrap();
+        let all = keel.topics().await.unwrap();
+        assert_eq!(all.found.iter().map(Topic::name).collect::<Vec<_>>(), ["mail"]);
+        let parts: Vec<&str> = all.rejected.iter().map(|rejection| rejection.part.as_str()).collect();
+        assert_eq!(parts, ["newer", "\u{fffd}", "grows"]);
+        assert!(all.rejected[0].error.to_string().contains("written by a newer program"), "{:?}", all.rejected);
     })
     .await;
 }

@@ -25,7 +25,8 @@ async fn streams_and_groups_are_listed(rig: Rig) {
     let orders = rig.orders(2).await;
     let keel = rig.process().await;
     keel.stream::<u64>("clicks").open().await.unwrap();
-    let names: Vec<String> = keel.streams().await.unwrap().iter().map(|stream| stream.name().to_owned()).collect();
+    let names: Vec<String> =
+        keel.streams().await.unwrap().found.iter().map(|stream| stream.name().to_owned()).collect();
     assert_eq!(names, ["clicks", "orders"]);
     for group in ["shipping", "billing"] {
         open(Desk::new().consumer(orders.group(group))).close().await;
@@ -166,7 +167,7 @@ async fn preview_of_a_seek_counts_and_changes_nothing(rig: Rig) {
     while billing(&orders).await.pending() != 1 {
         tokio::task::yield_now().await;
     }
-    let preview = async |to| admin.preview_seek("billing", to).await.unwrap();
+    let preview = async |to| admin.preview_seek("billing", to).await.unwrap().all().unwrap();
     let expected = SeekPreview { partition: 0, again: 0, skipped: 1, pending: 1, is_cut: false };
     assert_eq!(preview(SeekTo::End).await, [expected]);
     let back = SeekPreview { again: 2, skipped: 0, ..expected };

@@ -2,7 +2,7 @@
 
 use super::rig::{Desk, Rig, all_settled, append, billing, in_time, letters, open};
 use crate::log::Log;
-use evenkeel::stream::admin::{LetterFilter, LetterId, SeekTo};
+use evenkeel::stream::admin::{LetterFilter, LetterId, SeekTo, StreamAdmin};
 use evenkeel::stream::{EntryId, OnFailure, Stream, StreamError};
 use std::time::Duration;
 
@@ -235,12 +235,39 @@ async fn look_at_a_sick_partition_shows_the_others() {
         assert_eq!((group.dead(), group.is_missing()), (of_other.len() as u64, false));
         let page = orders.admin().dead("billing").unwrap().page(&LetterFilter::default(), None, 10).await.unwrap();
         let found: Vec<_> = page.letters.into_iter().map(|(_, letter)| letter).collect();
-        assert_eq!((found, page.next), (of_other, None));
-        for rejected in [group.rejected, page.rejected] {
-            assert_eq!((rejected.len(), rejected[0].partition), (1, 0));
+        assert_eq!((&found, page.next), (&of_other, None));
+        let preview = orders.admin().preview_seek("billing", SeekTo::Start).await.unwrap();
+        let again: Vec<_> = preview.found.iter().map(|preview| (preview.partition, preview.again)).collect();
+        assert_eq!(again, [(1, found.len() as u64)]);
+        for rejected in [group.rejected, page.rejected, preview.rejected] {
+            assert_eq!((rejected.len(), rejected[0].part.as_str()), (1, "partition 0"));
             let text = rejected[0].error.to_string();
             assert!(text.contains("WRONGTYPE") && text.contains(&tag), "{text}");
         }
+    })
+    .await;
+}
+
+/// An entry of a newer program in a register hid all streams, or all groups of a stream.
+#[tokio::test]
+async fn stream_or_group_that_cannot_be_read_hides_no_other() {
+    in_time(async {
+        let rig = Rig::redis().await;
+        let orders = rig.orders(2).await;
+        open(Desk::new().consumer(orders.group("billing"))).close().await;
+        for (register, field, value) in [("s:streams", "newer", "{}"), ("s:groups", "orders/a group", "entry")] {
+            let key = format!("{}:{register}", rig.prefix());
+            rig.command(key.as_bytes(), redis::cmd("HSET").arg(&key).arg(field).arg(value)).await;
+        }
+        let all = rig.process().await.streams().await.unwrap();
+        assert_eq!(all.found.iter().map(StreamAdmin::name).collect::<Vec<_>>(), ["orders"]);
+        assert_eq!(all.rejected.iter().map(|rejection| rejection.part.as_str()).collect::<Vec<_>>(), ["newer"]);
+        let groups = orders.admin().groups().await.unwrap();
+        let rejected: Vec<_> = groups.iter().map(|group| (group.name.as_str(), group.rejected.len())).collect();
+        assert_eq!(rejected, [("a group", 2), ("billing", 0)]);
+        // It may not have handled the entries.
+        let refused = orders.admin().trim(Duration::ZERO).await.unwrap_err().to_string();
+        assert!(refused.contains("a group"), "{refused}");
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! [`ReadJobs`]: jobs that are read whole.
+//! [`ReadJobs`], [`ReadSomeJobs`]: jobs that are read whole.
 
 use super::{Found, Looked};
 use crate::queue::record::Record;
@@ -61,6 +61,32 @@ impl Step<Shard> for ReadJobs {
             left = later;
         }
         Ok(found)
+    }
+}
+
+/// Reads some jobs in one call: those that fit into a reply of 4 MiB. A record above 1 MiB does not fit; the embedded store, which sends no reply,
+/// reads all. `None`: the job was not read.
+#[derive(Clone, Debug)]
+pub struct ReadSomeJobs(pub Vec<JobId>);
+
+impl Step<Shard> for ReadSomeJobs {
+    type Reply = Vec<Option<Looked>>;
+
+    fn check(&self) -> Checked {
+        check::items(self.0.len())
+    }
+
+    fn call(&self, _: &Shard) -> Call {
+        call(&self.0, false)
+    }
+
+    fn reply(&self, value: Value) -> Replied<Vec<Option<Looked>>> {
+        let read = |answer| if let Answer::Looked(looked) = answer { Some(looked) } else { None };
+        Ok(answers(value)?.into_iter().map(read).collect())
+    }
+
+    fn apply(&self, state: &mut ShardState, now: u64) -> Replied<Vec<Option<Looked>>> {
+        Ok(self.0.iter().map(|id| Some(Ok(state.found(now, *id)))).collect())
     }
 }
 

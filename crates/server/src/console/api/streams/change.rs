@@ -112,6 +112,8 @@ pub(in crate::console::api) async fn seek(
     }
     let stream = at.stream().await?;
     let previews = stream.preview_seek(&at.names.group, to).await.map_err(stream_problem)?;
+    // A partition that Redis rejects is an error of the seek, which moves the others.
+    let previews = if seek.dry_run { previews.all().map_err(stream_problem)? } else { previews.found };
     if !seek.dry_run {
         let act = async { stream.seek(&at.names.group, to).await.map_err(stream_problem).map(|()| "moved") };
         let target = json!({ "stream": at.names.stream, "group": at.names.group, "to": seek.to, "at": seek.at });

@@ -118,7 +118,7 @@ fn round_up(highest: f32) -> f32 {
     [1.0, 2.0, 5.0].map(|digit| digit * power).into_iter().find(|end| *end >= highest).unwrap_or(10.0 * power)
 }
 
-/// The path of a line that ends now; a gap stays a gap.
+/// The path of a line that ends now: the last value is drawn until the right edge, so that it is seen however short a step is. A gap stays a gap.
 fn path(values: &[Option<f32>], top: f32, points: usize) -> String {
     let mut path = String::new();
     let mut pen = 'M';
@@ -134,6 +134,9 @@ fn path(values: &[Option<f32>], top: f32, points: usize) -> String {
         // Writing into a string cannot fail. A single point needs a line to be seen.
         let _ = if pen == 'M' { write!(path, "M{x:.0} {y:.1}h1") } else { write!(path, "L{x:.0} {y:.1}") };
         pen = 'L';
+    }
+    if pen == 'L' {
+        let _ = write!(path, "H{WIDTH:.0}");
     }
     path
 }
@@ -154,9 +157,16 @@ mod tests {
     #[test]
     fn gaps_interrupt_the_line() {
         let drawn = path(&[Some(0.0), Some(2.0), None, Some(1.0)], 2.0, 360);
-        assert_eq!(drawn, "M356 79.0h1L357 1.0M359 40.0h1");
+        assert_eq!(drawn, "M356 79.0h1L357 1.0M359 40.0h1H360");
         assert_eq!(path(&[], 1.0, 360), "");
-        assert_eq!(path(&[Some(1.0)], 1.0, 60), "M354 1.0h1");
+        assert_eq!(path(&[Some(1.0), None], 1.0, 360), "M358 1.0h1");
+    }
+
+    /// The newest value of a chart with 60 points was a dot, a sixtieth of the width before "now".
+    #[test]
+    fn last_value_is_drawn_until_now() {
+        assert_eq!(path(&[Some(1.0)], 1.0, 60), "M354 1.0h1H360");
+        assert_eq!(path(&[Some(1.0), Some(0.5)], 1.0, 60), "M348 1.0h1L354 40.0H360");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{FIGURES, age, figures, key, value};
 use crate::console::app::App;
 use crate::console::kind::TOO_MANY;
-use crate::console::pages::operation::{progress, state};
+use crate::console::pages::operation::{is_running, progress, state};
 use crate::console::rights::{Action, Via, Visitor};
 use crate::console::security::session::Cookie;
 use axum::Extension;
@@ -63,6 +63,7 @@ fn values(app: &App) -> BTreeMap<String, String> {
             (key("operation"), progress(&operation)),
             (key("operation-state"), state(&operation)),
             (key("operation-progress"), filled),
+            (key("operation-running"), if is_running(&operation) { "yes" } else { "no" }.to_owned()),
         ]
     });
     let all = FIGURES.iter().map(|(figure, _)| ((*figure).to_owned(), figures::of_all(&snapshot, figure)));

@@ -9,6 +9,7 @@ pub(super) use figures::{FIGURES, key, value};
 use super::layout::page;
 use super::processes::workers;
 use super::streams::list;
+use super::wrapping::wrapping;
 use super::{number, topic_path};
 use crate::console::app::App;
 use crate::console::collector::{Snapshot, TopicFigures, Trouble};
@@ -95,11 +96,11 @@ fn topics(app: &App, snapshot: &Snapshot, q: &str) -> Markup {
             } @else if topics.is_empty() {
                 div.empty { h3 { "No queue with this name" } p { a href="/" { "All queues" } } }
             } @else {
-                div.scroll { table.rows { thead { tr {
+                div.scroll { table.rows.many { thead { tr {
                     th scope="col" { "Topic" } th scope="col" { "State" }
                     @for (_, label) in FIGURES { th.number scope="col" { (label) } }
                 } } tbody { @for topic in topics.into_iter().take(TOPICS_MAX) { tr {
-                    td { a href=(topic_path(&topic.name)) { (topic.name) } }
+                    td { a href=(topic_path(&topic.name)) { (wrapping(&topic.name)) } }
                     td data-live=(key(topic, "state")) { (value(topic, "state")) }
                     @for (figure, label) in FIGURES { td.number data-label=(label) data-live=(key(topic, figure)) { (value(topic, figure)) } }
                 } } } } }

@@ -3,6 +3,7 @@
 use super::{ROWS_MAX, left_out, name, not_reported, notes};
 use crate::console::collector::Reports;
 use crate::console::pages::number;
+use crate::console::pages::wrapping::wrapping;
 use crate::process::figures::caches;
 use maud::{Markup, html};
 
@@ -19,10 +20,10 @@ pub(in crate::console::pages) fn table(reports: &Reports) -> Markup {
         (notes(reports))
         section.card { h2 { "Caches" }
             @if all.is_empty() { (not_reported(reports)) } @else {
-                div.scroll tabindex="0" { table.rows {
+                div.scroll tabindex="0" { table.rows.many {
                     thead { tr { th scope="col" { "Cache" } @for heading in HEADINGS { th.number scope="col" { (heading) } } } }
                     tbody { @for (cache, sum) in all.iter().take(ROWS_MAX) { tr {
-                        td { (name(cache)) }
+                        td { (wrapping(&name(cache))) }
                         @for (figure, heading) in figures(sum) { td.number data-label=(heading) { (figure) } }
                     } } }
                 } }

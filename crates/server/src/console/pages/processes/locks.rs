@@ -3,6 +3,7 @@
 use super::{ROWS_MAX, left_out, name, not_reported, notes, process_name, since};
 use crate::console::collector::Reports;
 use crate::console::pages::SEGMENT;
+use crate::console::pages::wrapping::wrapping;
 use crate::process::figures::{living, locks};
 use maud::{Markup, html};
 use percent_encoding::utf8_percent_encode;
@@ -19,8 +20,8 @@ pub(in crate::console::pages) fn table(reports: &Reports) -> Markup {
                 div.scroll tabindex="0" { table.rows {
                     thead { tr { th scope="col" { "Lock" } th scope="col" { "Process" } th.number scope="col" { "Held for" } th.number scope="col" { "Fencing token" } } }
                     tbody { @for (process, lock) in all.iter().take(ROWS_MAX) { tr {
-                        td { a href=(format!("/locks?q={}", utf8_percent_encode(&lock.lock, SEGMENT))) { (name(&lock.lock)) } }
-                        td data-label="Process" { (process_name(process)) }
+                        td { a href=(format!("/locks?q={}", utf8_percent_encode(&lock.lock, SEGMENT))) { (wrapping(&name(&lock.lock))) } }
+                        td data-label="Process" { (wrapping(&process_name(process))) }
                         td.number data-label="Held for" { (since(lock.since_ms, found.now_ms)) }
                         td.number data-label="Fencing token" { (lock.fence) }
                     } } }

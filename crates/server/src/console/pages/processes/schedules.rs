@@ -3,6 +3,7 @@
 use super::{ROWS_MAX, left_out, name, not_reported, notes};
 use crate::console::app::App;
 use crate::console::pages::layout::page;
+use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{number, topic_path};
 use crate::console::rights::Visitor;
 use crate::process::figures::schedules;
@@ -21,8 +22,8 @@ pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Vis
                 div.scroll tabindex="0" { table.rows {
                     thead { tr { th scope="col" { "Schedule" } th scope="col" { "Topic" } th scope="col" { "Expression" } th scope="col" { "Next tick" } th.number scope="col" { "Processes" } } }
                     tbody { @for ((topic, schedule), (report, processes)) in all.iter().take(ROWS_MAX) { tr {
-                        td { (name(schedule)) }
-                        td data-label="Topic" { a href=(topic_path(topic)) { (name(topic)) } }
+                        td { (wrapping(&name(schedule))) }
+                        td data-label="Topic" { a href=(topic_path(topic)) { (wrapping(&name(topic))) } }
                         td data-label="Expression" { code { (name(&report.cron)) } }
                         td data-label="Next tick" { @match report.next_ms { Some(next) => { (text(next)) " " small { "(" (distance(next, now)) ")" } }, None => "not enqueued yet" } }
                         td.number data-label="Processes" { (number(*processes)) }

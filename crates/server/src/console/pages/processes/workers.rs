@@ -4,6 +4,7 @@ use super::{ROWS_MAX, left_out, name, not_reported, notes, process_name, since};
 use crate::console::app::App;
 use crate::console::collector::Reports;
 use crate::console::pages::layout::page;
+use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{SEGMENT, number, stream_path, topic_path};
 use crate::console::rights::Visitor;
 use crate::process::figures::{living, slots};
@@ -45,7 +46,7 @@ pub(in crate::console::pages) fn summary(reports: &Reports) -> String {
 fn processes(reports: &Reports) -> Markup {
     let found = &reports.found;
     html! {
-        div.scroll tabindex="0" { table.rows {
+        div.scroll tabindex="0" { table.rows.many {
             thead { tr {
                 th scope="col" { "Host / process id" } th scope="col" { "State" } th.number scope="col" { "Last report" } th.number scope="col" { "Up for" }
                 th scope="col" { "Version" } th.number scope="col" { "Epoch" } th.number scope="col" { "Slots" } th.number scope="col" { "Jobs" } th.number scope="col" { "Locks" }
@@ -53,7 +54,7 @@ fn processes(reports: &Reports) -> Markup {
             tbody { @for process in &found.processes {
                 @let is_alive = process.is_alive(found.now_ms);
                 tr.stale[!is_alive] {
-                    td data-label="Process" { (process_name(process)) }
+                    td data-label="Process" { (wrapping(&process_name(process))) }
                     td data-label="State" { (if is_alive { "✓ alive" } else { "! stale" }) }
                     td.number data-label="Last report" { (distance(process.seen_ms, found.now_ms)) }
                     (of_report(process, found.now_ms))
@@ -99,8 +100,8 @@ fn consumers(found: &Processes) -> Markup {
         div.scroll tabindex="0" { table.rows {
             thead { tr { th scope="col" { "Topic, or stream / group" } th scope="col" { "Process" } th.number scope="col" { "Slots in use" } th.number scope="col" { "Slots" } } }
             tbody { @for (path, label, process, used, slots) in all.iter().take(ROWS_MAX) { tr {
-                td { a href=(path) { (label) } }
-                td data-label="Process" { (process_name(process)) }
+                td { a href=(path) { (wrapping(label)) } }
+                td data-label="Process" { (wrapping(&process_name(process))) }
                 td.number data-label="Slots in use" { (number(*used)) }
                 td.number data-label="Slots" { (number(*slots)) }
             } } }
@@ -120,10 +121,10 @@ fn jobs(found: &Processes) -> Markup {
                 thead { tr { th scope="col" { "Job" } th scope="col" { "Topic" } th.number scope="col" { "Running for" } th.number scope="col" { "Attempt" } th scope="col" { "Process" } } }
                 tbody { @for (process, job) in all.iter().take(ROWS_MAX) { tr {
                     td.id { a href=(format!("{}/jobs/{}", topic_path(&job.topic), utf8_percent_encode(&job.id, SEGMENT))) { (name(&job.id)) } }
-                    td data-label="Topic" { a href=(topic_path(&job.topic)) { (name(&job.topic)) } }
+                    td data-label="Topic" { a href=(topic_path(&job.topic)) { (wrapping(&name(&job.topic))) } }
                     td.number data-label="Running for" { (since(job.since_ms, found.now_ms)) }
                     td.number data-label="Attempt" { (job.attempt) }
-                    td data-label="Process" { (process_name(process)) }
+                    td data-label="Process" { (wrapping(&process_name(process))) }
                 } } }
             } }
             (left_out(all.len()))
@@ -139,9 +140,9 @@ fn relays(found: &Processes) -> Markup {
             thead { tr { th scope="col" { "Outbox" } th scope="col" { "Database" } th.number scope="col" { "Last pass" } th scope="col" { "Process" } } }
             tbody { @for (process, relay) in all.iter().take(ROWS_MAX) { tr {
                 td { (relay.outbox.as_deref().map_or_else(|| "not read yet".to_owned(), name)) }
-                td data-label="Database" { (name(&relay.database)) }
+                td data-label="Database" { (wrapping(&name(&relay.database))) }
                 td.number data-label="Last pass" { (relay.passed_ms.map_or_else(|| "never".to_owned(), |passed| distance(passed, found.now_ms))) }
-                td data-label="Process" { (process_name(process)) }
+                td data-label="Process" { (wrapping(&process_name(process))) }
             } } }
         } }
         (left_out(all.len()))

@@ -9,6 +9,7 @@ use super::rows::{Row, table};
 use crate::console::kind::invalid;
 use crate::console::operations::{Operation, Plan, State, What};
 use crate::console::pages::layout::{csrf, delete_form, page};
+use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{Acted, SEGMENT, number, topic_path};
 use crate::console::rights::{Action, Typed, Visitor};
 use crate::console::source::queue_problem;
@@ -69,7 +70,7 @@ pub(in crate::console::pages) async fn show(
     let rows: Vec<Row> = read.first.iter().map(|letter| Row::of_preview(&app, &visitor, &name, letter)).collect();
     let path = topic_path(&name);
     let body = html! {
-        h1 { (name) }
+        h1 { (wrapping(&name)) }
         (tabs(&path, "/dead"))
         section.card {
             h2 { "Dead letters by error" }

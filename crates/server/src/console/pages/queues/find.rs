@@ -4,7 +4,7 @@ use super::rows::{body, error_text};
 use crate::console::app::App;
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
-use crate::queue::search::{Part, part};
+use crate::queue::search::Part;
 use evenkeel::queue::Listed;
 use evenkeel::queue::topic::{JobState, Seen, Topic};
 use web::Problem;
@@ -23,7 +23,9 @@ pub(in crate::console) async fn text(
 ) -> Result<Part, Problem> {
     let _one = app.source.searches.begin(visitor.may(Action::Redrive)).await?;
     let is_match = |seen: &Seen| has(app, visitor, topic.name(), seen, text);
-    part(topic, place, before, is_match).await.map_err(queue_problem)
+    let mut part = Part::new(before);
+    part.search(topic, place, is_match).await.map_err(queue_problem)?;
+    Ok(part)
 }
 
 /// Whether what this visitor sees of a job has the text. A hit in a hidden field would tell what it hides.

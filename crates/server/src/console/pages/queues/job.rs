@@ -6,6 +6,7 @@ use super::{letter, rows, why};
 use crate::console::app::App;
 use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_JOB, invalid};
 use crate::console::pages::layout::{csrf, page};
+use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{Acted, number, processes, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
@@ -44,7 +45,7 @@ pub(in crate::console::pages) async fn show(at: OnTopic) -> Result<Markup, Probl
         Found::Ended(_) => None,
     });
     let body = html! {
-        h1 { (name) " / " span.id { (id) } }
+        h1 { (wrapping(&name)) " / " span.id { (id) } }
         (tabs(&path, "-"))
         div.notice { p { strong { "Why is it here? " } (reason) } }
         @match &found {

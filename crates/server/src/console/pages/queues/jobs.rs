@@ -6,6 +6,7 @@ use super::{find, queue::tabs};
 use crate::console::app::App;
 use crate::console::kind::{NEEDS_DATABASE, invalid};
 use crate::console::pages::layout::page;
+use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{SEGMENT, number, topic_path};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
@@ -86,7 +87,7 @@ pub(in crate::console::pages) async fn show(at: OnTopic, Query(search): Query<Se
         format!("{path}/jobs?state={}&q={q}&after={}:{}&read={read}", place.name, next.score, next.id)
     });
     let results = results(&app, &visitor, &topic, (place, read), &found, on.as_deref());
-    let body = html! { h1 { (name) } (tabs(&path, below(place))) (form(&path, place, q)) (results) };
+    let body = html! { h1 { (wrapping(&name)) } (tabs(&path, below(place))) (form(&path, place, q)) (results) };
     let mut response = page(&app, &visitor, &format!("Search in {name}"), &body).into_response();
     // A search goes on by itself until it has found something: the browser loads the next part.
     let next = on.filter(|_| found.found.is_empty()).and_then(|on| HeaderValue::try_from(format!("0; url={on}")).ok());
@@ -109,7 +110,7 @@ async fn list(
     // A job due after now sorts before those that are due.
     let due = format!("{first}&before={}:{}", topic.now_ms(), "f".repeat(32));
     let body = html! {
-        h1 { (name) }
+        h1 { (wrapping(name)) }
         (tabs(&path, below(place)))
         (form(&path, place, ""))
         section.card {
@@ -137,9 +138,9 @@ async fn of_group(
     let rows: Vec<Row> = found.letters.iter().map(|letter| Row::of_preview(app, visitor, name, letter)).collect();
     let first = format!("{path}/jobs?state=dead&group={}", utf8_percent_encode(group, SEGMENT));
     let body = html! {
-        h1 { (name) }
+        h1 { (wrapping(name)) }
         (tabs(&path, "/dead"))
-        section.card { h2 { (group) }
+        section.card { h2 { (wrapping(group)) }
             @if rows.is_empty() { div.empty { h3 { "No letter of this error" @if found.next.is_some() { " here" } } p { (number(found.read as u64)) " dead letters were read." } } }
             @else { (table(name, &rows, "Died", topic.now_ms())) }
             div.pages {

@@ -4,6 +4,7 @@ use super::on_topic::OnTopic;
 use crate::console::pages::layout::page;
 use crate::console::pages::overview::{FIGURES, chart, key, value};
 use crate::console::pages::pause::{Pause, pause_forms, paused};
+use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{Acted, number};
 use crate::console::rights::Action;
 use crate::console::source::shards_problem;
@@ -25,7 +26,7 @@ pub(in crate::console::pages) async fn show(at: OnTopic, Query(shown): Query<Sho
     let figures = snapshot.topics.iter().find(|figures| figures.name == at.names.topic);
     let path = at.path();
     let body = html! {
-        h1 { (at.names.topic) }
+        h1 { (wrapping(&at.names.topic)) }
         (tabs(&path, ""))
         @if topic.needs_database() { div.notice.warn { p { "Rows in a SQL database decide about these jobs: start the console with --database to include them." } } }
         @if let Some(figures) = figures {

@@ -2,6 +2,7 @@
 
 use crate::console::app::App;
 use crate::console::pages::topic_path;
+use crate::console::pages::wrapping::wrapping;
 use crate::console::rights::Visitor;
 use crate::console::security::redact::Origin;
 use crate::output::{printable, truncated};
@@ -71,8 +72,8 @@ pub(in crate::console::pages) fn table(topic: &str, rows: &[Row], time: &str, no
                 @match &row.job {
                     Ok(cells) => {
                         td data-label="Errors" { (cells.errors) }
-                        td data-label="Body" { (cells.body) }
-                        td data-label="Last error" { (cells.error) }
+                        td data-label="Body" { (wrapping(&cells.body)) }
+                        td data-label="Last error" { (wrapping(&cells.error)) }
                     }
                     Err(unreadable) => { td colspan="3" { (unreadable) } }
                 }

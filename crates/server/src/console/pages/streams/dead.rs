@@ -4,6 +4,7 @@ use super::group::confirmed;
 use super::{GroupNames, OnGroup, key, value, why};
 use crate::console::app::App;
 use crate::console::pages::layout::{csrf, delete_form, page};
+use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{Acted, number, stream_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
@@ -54,7 +55,7 @@ pub(in crate::console::pages) async fn show(at: OnGroup, Query(choice): Query<Ch
     let q = if visitor.sees_bodies() { choice.q.as_str() } else { "" };
     let found = letters::page(&dead, &filter(q, None), after, PAGE).await.map_err(stream_problem)?;
     let body = html! {
-        h1 { "Dead letters of " (group) }
+        h1 { "Dead letters of " (wrapping(&group)) }
         p { a href=(stream_path(&stream)) { "Stream " (stream) } }
         @if visitor.sees_bodies() {
             form.inline method="get" action={ (path) "/dead" } role="search" {
@@ -93,9 +94,9 @@ fn table(app: &App, visitor: &Visitor, (stream, path): (&str, &str), found: &Let
             tbody { @for (id, letter) in &found.letters { tr {
                 td.id { a href={ (path) "/dead/" (id) } { (id) } }
                 td data-label="Died" { (distance(letter.id.ms, now)) }
-                td data-label="Key" { (truncated(&key(visitor, &letter.key), CELL)) }
-                td data-label="Value" { (truncated(&value(app, visitor, stream, letter), CELL)) }
-                td data-label="Reason" { (truncated(&why(visitor, letter), CELL)) }
+                td data-label="Key" { (wrapping(&truncated(&key(visitor, &letter.key), CELL))) }
+                td data-label="Value" { (wrapping(&truncated(&value(app, visitor, stream, letter), CELL))) }
+                td data-label="Reason" { (wrapping(&truncated(&why(visitor, letter), CELL))) }
             } } }
         } }
     }

@@ -92,7 +92,8 @@ pub(in crate::console::pages) async fn seek(at: OnGroup, Form(form): Form<Seek>)
     let stream = at.admin().await?;
     let to = goal(&form.to, &form.at)?;
     let seek = async {
-        let previews = stream.preview_seek(group, to).await.map_err(stream_problem)?;
+        // A partition that Redis rejects is an error of the seek, which moves the others.
+        let previews = stream.preview_seek(group, to).await.map_err(stream_problem)?.found;
         stream.seek(group, to).await.map_err(stream_problem)?;
         Ok(format!("{group} is moved: {}.", summary(&previews)))
     };

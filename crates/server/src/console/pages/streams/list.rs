@@ -3,6 +3,7 @@
 use crate::console::app::App;
 use crate::console::pages::layout::page;
 use crate::console::pages::overview::age;
+use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{number, stream_path};
 use crate::console::rights::Visitor;
 use crate::stream::figures::{Figures, span};
@@ -30,13 +31,13 @@ pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Vis
 /// The streams with the sums over their groups.
 pub(in crate::console::pages) fn table(streams: &[Figures]) -> Markup {
     html! {
-        div.scroll { table.rows {
+        div.scroll { table.rows.many {
             thead { tr {
                 th scope="col" { "Stream" } th scope="col" { "State" } th.number scope="col" { "Partitions" } th.number scope="col" { "Entries" }
                 th.number scope="col" { "Groups" } th.number scope="col" { "Late" } th.number scope="col" { "Pending" } th.number scope="col" { "Dead" }
             } }
             tbody { @for stream in streams { tr {
-                td { a href=(stream_path(&stream.name)) { (stream.name) } }
+                td { a href=(stream_path(&stream.name)) { (wrapping(&stream.name)) } }
                 td data-label="State" { (stream.state()) }
                 td.number data-label="Partitions" { (stream.partitions) }
                 td.number data-label="Entries" { (stream.entries().map_or_else(|| "-".to_owned(), number)) }

@@ -3,6 +3,7 @@
 use super::group;
 use crate::console::on::On;
 use crate::console::pages::layout::page;
+use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{group_path, number};
 use crate::console::rights::Visitor;
 use crate::console::source::stream_problem;
@@ -14,7 +15,7 @@ use web::Problem;
 pub(in crate::console::pages) async fn show(On { app, visitor, names: name }: On<String>) -> Result<Markup, Problem> {
     let figures = Figures::read(&app.source.stream(&name).await?).await.map_err(stream_problem)?;
     let body = html! {
-        h1 { (name) }
+        h1 { (wrapping(&name)) }
         section.card { dl.facts {
             dt { "State" } dd { (figures.state()) }
             dt { "Partitions" } dd { (figures.partitions) }
@@ -32,7 +33,7 @@ fn of_group(visitor: &Visitor, stream: &str, group: &GroupState) -> Markup {
     let path = group_path(stream, &group.name);
     html! {
         section.card aria-label={ "Group " (group.name) } {
-            h2 { "Group " (group.name) }
+            h2 { "Group " (wrapping(&group.name)) }
             dl.facts {
                 dt { "State" } dd { (figures::state(group)) }
                 dt { "Order" } dd { (figures::mode(group.mode)) }
@@ -51,7 +52,7 @@ fn of_group(visitor: &Visitor, stream: &str, group: &GroupState) -> Markup {
 
 fn partitions(group: &GroupState) -> Markup {
     html! {
-        div.scroll { table.rows {
+        div.scroll { table.rows.many {
             thead { tr {
                 th.number scope="col" { "Partition" } th.number scope="col" { "Entries" } th scope="col" { "Position" } th.number scope="col" { "Unread" }
                 th.number scope="col" { "Pending" } th.number scope="col" { "Dead" } th.number scope="col" { "Owner's lease" } th.number scope="col" { "Fencing token" }

@@ -9,9 +9,9 @@ use evenkeel_protocol::queue::job::{
 };
 use evenkeel_protocol::queue::steps::{
     Amend, Claimed, Delete, Enqueue, Forget, Heartbeat, Limits, List, Listed, NewJob, Outcome, Pause, PopMarker, Purge,
-    Put, PutChange, Puts, ReadJobs, ReadKept, ReadPosition, ReadPreviews, ReadStats, Receipt, Redrive, Report,
-    Reschedule, Reschedules, Rescue, Restored, Resume, Revoke, Room, SetLimits, SettleAndClaim, State, Tick, When,
-    Worker,
+    Put, PutChange, Puts, ReadJobs, ReadKept, ReadPosition, ReadPreviews, ReadSomeJobs, ReadStats, Receipt, Redrive,
+    Report, Reschedule, Reschedules, Rescue, Restored, Resume, Revoke, Room, SetLimits, SettleAndClaim, State, Tick,
+    When, Worker,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -319,10 +319,11 @@ impl Generator {
     /// Bodies are empty or random, so that now and then the seen one is the stored one.
     fn look(&mut self) -> Move {
         let bytes = *self.pick(&[0, 4, 512]);
-        match self.rng.random_range(0..4) {
+        match self.rng.random_range(0..5) {
             0 => Move::step(Amend { id: self.id(), seen: self.bytes(1), body: self.bytes(20), codec: self.codec() }),
             1 => Move::step(ReadPreviews { ids: self.many(5, Self::id), bytes }),
-            2 => Move::step(ReadPosition { id: self.id(), bytes }),
+            2 => Move::step(ReadSomeJobs(self.many(5, Self::id))),
+            3 => Move::step(ReadPosition { id: self.id(), bytes }),
             _ => Move::step(ReadKept(Worker([u8::try_from(self.rng.random_range(0..WORKERS)).unwrap_or(0); 16]))),
         }
     }

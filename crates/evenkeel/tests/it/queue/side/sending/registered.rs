@@ -12,12 +12,12 @@ async fn forget_topics(rig: &Rig) -> Keel {
     let keel = rig.process().await;
     let key = format!("{}:q:topics", rig.prefix());
     keel.link().unwrap().command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await.unwrap();
-    assert!(keel.topics().await.unwrap().is_empty());
+    assert!(keel.topics().await.unwrap().found.is_empty());
     keel
 }
 
 async fn is_registered(keel: &Keel) {
-    while keel.topics().await.unwrap().iter().all(|topic| topic.name() != "mail") {
+    while keel.topics().await.unwrap().found.iter().all(|topic| topic.name() != "mail") {
         tokio::task::yield_now().await;
     }
 }
