@@ -34,17 +34,23 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("another key of the tenant: {}", api.check(&["acme", "key-8"]).await?.is_admitted());
 
-    // Ten a second, one after another.
+    // Ten a second, one after another: each call reserves its place when it asks.
     let mailer = keel.limit("example-mailer").level("server", Rate::new(10, SECOND).burst(1)).open().await?;
-    for mail in 1..=3 {
-        if let Decision::Admitted(admitted) = mailer.acquire(&["smtp.example.com"], SECOND).await? {
-            println!("mail {mail} has waited: {}", !admitted.waited.is_zero());
+    let server = ["smtp.example.com"];
+    let (first, second, third, impatient) = tokio::join!(
+        mailer.acquire(&server, SECOND),
+        mailer.acquire(&server, SECOND),
+        mailer.acquire(&server, SECOND),
+        mailer.acquire(&server, Duration::ZERO),
+    );
+    for (mail, decision) in [("first", first?), ("second", second?), ("third", third?), ("impatient", impatient?)] {
+        match decision {
+            Decision::Admitted(admitted) => println!("the {mail} mail has waited: {}", !admitted.waited.is_zero()),
+            Decision::Refused(_) => println!("the {mail} mail was refused"),
         }
     }
-    let refused = mailer.acquire(&["smtp.example.com"], Duration::ZERO).await?;
-    println!("without waiting: {}", refused.is_admitted());
 
-    if let Err(LimitError::Invalid(reason)) = mailer.check_n(&["smtp.example.com"], 2).await {
+    if let Err(LimitError::Invalid(reason)) = mailer.check_n(&server, 2).await {
         println!("{reason}");
     }
     Ok(())

@@ -5,7 +5,7 @@ use evenkeel_link::support::guard;
 
 /// The bucket of a rate: its debt, in units, at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RateBucket {
+pub(in crate::limit) struct RateBucket {
     at: u64,
     debt: u64,
     /// What a token cost when it was written.

@@ -8,7 +8,7 @@ const COUNTED: usize = 11;
 
 /// The bucket of a window: the tokens of its slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WindowBucket {
+pub(in crate::limit) struct WindowBucket {
     at: u64,
     slot_ms: u64,
     /// The number of the newest slot. It is in the future after a reservation.
