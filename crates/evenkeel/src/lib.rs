@@ -20,7 +20,7 @@
 //! | what | last call |
 //! |---|---|
 //! | the handle: [`Keel`] | [`connect(url).await?`](Keel::connect), or [`memory()`](Keel::memory) for tests and programs without Redis |
-//! | what a program keeps and clones: a cache, a queue, a stream | `open().await?` |
+//! | what a program keeps and clones: a cache, a queue, a stream, a limit | `open().await?` |
 //! | what runs until the program stops: consumers, schedules, the relay | `run(shutdown).await` |
 //! | what a program holds for a while: a lock, permits of a semaphore | `acquire().await?` |
 //!
@@ -36,6 +36,7 @@
 //! | append to a log that several services handle, in order per key | [`Keel::stream`](struct.Keel.html#method.stream), module [`stream`](stream/index.html) |
 //! | let one process at a time do something | [`Keel::lock`](struct.Keel.html#method.lock), module [`lock`](lock/index.html) |
 //! | limit how many do it | [`Keel::semaphore`](struct.Keel.html#method.semaphore) |
+//! | limit how often something is done, over all instances | [`Keel::limit`](struct.Keel.html#method.limit), module [`limit`](limit/index.html) |
 //! | invalidate, enqueue and publish with a SQL transaction | [`Keel::begin`](struct.Keel.html#method.begin), module [`sql`](sql/index.html) |
 //! | carry out what a crash left undone, and publish messages | [`Keel::relay`](struct.Keel.html#method.relay), module [`sql::relay`](sql/relay/index.html) |
 //! | let a received message take effect once | [`Keel::inbox`](struct.Keel.html#method.inbox), [`Inbox`](sql/struct.Inbox.html) |
@@ -151,6 +152,31 @@
 //! # fn main() {}
 //! ```
 //!
+//! # Limit
+//!
+//! Rate limits that all instances share: token buckets and sliding windows, several levels all or nothing. What happens without Redis is chosen.
+//!
+//! ```
+//! # #[cfg(feature = "limit")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use evenkeel::Keel;
+//! use evenkeel::limit::{Decision, Rate};
+//! use std::time::Duration;
+//!
+//! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
+//! let login = keel.limit("login").level("source", Rate::new(5, Duration::from_secs(60))).open().await?;
+//! for _ in 0..5 {
+//!     assert!(login.check(&["203.0.113.7"]).await?.is_admitted());
+//! }
+//! let Decision::Refused(refused) = login.check(&["203.0.113.7"]).await? else { panic!("the burst is used") };
+//! assert!(refused.retry_after <= Duration::from_secs(12)); // for a Retry-After header
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "limit"))]
+//! # fn main() {}
+//! ```
+//!
 //! # Unit of work
 //!
 //! A SQL transaction with a transactional outbox. Its invalidations, jobs and messages are carried out if, and only if, the
@@ -219,6 +245,7 @@
 //! | `tower` | `tower` layers around the handlers of a queue; enables `queue` | 2 |
 //! | `stream` | `Keel::stream` and the module `stream`: logs with groups of consumers, in order per key | 8 |
 //! | `lock` | `Keel::lock` and the module `lock`: leased locks with fencing tokens | 0 |
+//! | `limit` | `Keel::limit` and the module `limit`: rate limits that all instances share | 0 |
 //! | `redlock` | `lock::Redlock`: locks on a majority of several independent Redis servers; enables `lock` | 0 |
 //! | `sqlite` | the unit of work with messages, outbox, relay and inbox on SQLite, which is compiled from C; with `cache` also invalidations, with `queue` also jobs and durable queues, with `lock` also fences and row locks; enables `sql` | 42 |
 //! | `mysql` | the same on MySQL and MariaDB, and advisory locks; enables `sql` | 33 |
@@ -252,6 +279,8 @@ mod context;
 #[cfg(any(feature = "queue", feature = "stream"))]
 mod handling;
 mod keel;
+#[cfg(feature = "limit")]
+pub mod limit;
 pub mod link;
 #[cfg(feature = "lock")]
 pub mod lock;

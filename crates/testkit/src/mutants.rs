@@ -5,6 +5,7 @@
 
 mod apps;
 mod cache;
+mod limit;
 mod link;
 mod lock;
 mod process;
@@ -30,8 +31,9 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    let [link, process, spool, apps] = [[link::ROWS], [process::ROWS], [spool::ROWS], [apps::ROWS]];
-    [cache::ROWS, &link, queue::ROWS, lock::ROWS, sql::ROWS, &spool, stream::ROWS, &process, &apps].concat().concat()
+    let [limit, link, process, spool, apps] = [[limit::ROWS], [link::ROWS], [process::ROWS], [spool::ROWS], [apps::ROWS]];
+    let all = [cache::ROWS, &limit, &link, queue::ROWS, lock::ROWS, sql::ROWS, &spool, stream::ROWS, &process, &apps];
+    all.concat().concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

@@ -6,7 +6,7 @@ use crate::tidy::tree::File;
 
 /// Where the steps are, which users do not reach, and the files there that they do.
 const STEPS: &str = "crates/protocol/src/";
-const EXPORTED: [&str; 3] = ["lock/name.rs", "queue/job.rs", "retry_delay.rs"];
+const EXPORTED: [&str; 4] = ["limit/quota.rs", "lock/name.rs", "queue/job.rs", "retry_delay.rs"];
 const SUITES: &str = "crates/evenkeel/tests/it/";
 
 pub(crate) const RULE: Rule = Rule {

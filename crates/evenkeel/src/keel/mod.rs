@@ -1,4 +1,4 @@
-//! [`Keel`]: the handle from which a program gets its caches, queues and locks.
+//! [`Keel`]: the handle from which a program gets its caches, queues, locks and limits.
 //!
 //! This room stands above the capabilities: it creates the state that each of them shares, and has the methods of [`Keel`]. No
 //! capability names it.
@@ -8,6 +8,8 @@
 mod builder;
 #[cfg(feature = "cache")]
 mod cache;
+#[cfg(feature = "limit")]
+mod limit;
 #[cfg(feature = "lock")]
 mod lock;
 mod process;
@@ -23,6 +25,8 @@ mod testing;
 pub use builder::KeelBuilder;
 
 use crate::context::Context;
+#[cfg(feature = "limit")]
+use crate::limit::Limits;
 #[cfg(feature = "lock")]
 use crate::lock::Locks;
 #[cfg(feature = "spool")]
@@ -52,6 +56,8 @@ struct Inner {
     sql: Arc<Shared>,
     #[cfg(feature = "lock")]
     locks: Locks,
+    #[cfg(feature = "limit")]
+    limits: Arc<Limits>,
 }
 
 impl Keel {
@@ -139,6 +145,8 @@ impl Keel {
             stores,
             #[cfg(feature = "lock")]
             locks: Locks::new(&context),
+            #[cfg(feature = "limit")]
+            limits: Arc::new(Limits::new(&context)),
             context,
         }))
     }

@@ -11,6 +11,7 @@ use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release};
 use evenkeel_protocol::queue::steps::{Enqueue, NewJob, Outcome, SettleAndClaim, When};
 use testkit::conformance::cache::OnRedis;
 use testkit::conformance::cache::player::Player;
+use testkit::conformance::limit;
 use testkit::conformance::queue::{Consumer, Rig, job};
 use testkit::servers::{Redis, RedisOptions};
 use testkit::{CommandTrace, step_command};
@@ -98,6 +99,24 @@ async fn lock_runs_few_commands() -> Result<()> {
         traced.at_most("renew", 3).await?;
         locks.release(&name, Release { owner, process, waits: false }).await?;
         traced.at_most("release", 3).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn limit_runs_two_commands_a_level() -> Result<()> {
+    let mut traced = Traced::start().await?;
+    let scripts = evenkeel_protocol::limit::scripts().to_vec();
+    let options = LinkOptions::from_url(&traced.redis.url())?.with_scripts(scripts);
+    let limits = limit::Rig::over(Link::connect(options, Clock::system()).await?).await?;
+    let one = limit::rate(1, 60_000, 1);
+    for (quotas, commands, refused) in [(vec![one], 3, 2), (vec![one, limit::window(2, 60_000)], 5, 3)] {
+        limits.time.advance(120_000).await?;
+        traced.forget().await?;
+        limits.debit(&quotas, 1, 0).await?;
+        traced.at_most("debit that admits", commands).await?;
+        limits.debit(&quotas, 1, 0).await?;
+        traced.at_most("debit that refuses", refused).await?;
     }
     Ok(())
 }

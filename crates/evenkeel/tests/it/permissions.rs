@@ -2,11 +2,13 @@
 
 use anyhow::{Context, Result};
 use evenkeel::Keel;
+use evenkeel::limit::{DecidedBy, Rate, Window};
 use evenkeel::link::Notification;
 use evenkeel::queue::{Delivery, Durability, Queue, QueueError};
 use evenkeel::sql::sink::stream::Limit;
 use evenkeel::stream::admin::SeekTo;
 use evenkeel::stream::{Entry, EntryId, OnFailure, Stream};
+use evenkeel::testing::TestClock;
 use evenkeel::testing::streams::{RedisStreams, Rule, StreamSteps};
 use evenkeel_protocol::stream::name::GroupName;
 use evenkeel_protocol::stream::steps::Sweep;
@@ -97,6 +99,20 @@ async fn documented_rights_suffice_for_a_queue() -> Result<()> {
         stats_add_up,
         resume_leaves_wake_up_markers,
     );
+    nothing_was_refused(&redis).await
+}
+
+#[tokio::test]
+async fn documented_rights_suffice_for_limits() -> Result<()> {
+    let redis = server().await?;
+    // The response time-out of a limit is short: it does not pass on a clock that stands still.
+    let keel = Keel::builder().clock(TestClock::default().clock()).connect(&redis.url()).await?;
+    let api = keel.limit("api").level("tenant", Rate::new(1, Duration::from_secs(60)));
+    let api = api.level("key", Window::new(5, Duration::from_secs(60))).open().await?;
+    for is_admitted in [true, false] {
+        let decision = api.check(&["acme", "7"]).await?;
+        assert_eq!((decision.is_admitted(), decision.by()), (is_admitted, DecidedBy::Store));
+    }
     nothing_was_refused(&redis).await
 }
 
