@@ -182,6 +182,32 @@ mod tests {
         assert_eq!(padded(&[0; 257]), None, "too long for one statement");
     }
 
+    #[cfg(all(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    #[test]
+    fn placeholders_become_the_sql_of_each_database() {
+        use super::translate;
+        use crate::sql::database::Typed;
+        let source = "{insert} t (a, b) {values} {greatest}(?, {least}(?, 1)), {now} {if marked} {or ignore}; \
+            SELECT a FROM t WHERE b = ? {for share}; SELECT a FROM t {skip locked}";
+        let of = |dialect| translate(source, dialect);
+        assert_eq!(
+            of(<sqlx::MySql as Typed>::DIALECT),
+            "INSERT IGNORE INTO t (a, b) VALUES ( GREATEST(?, LEAST(?, 1)), CAST(@@timestamp * 1000 AS SIGNED) ) ; \
+             SELECT a FROM t WHERE b = ? LOCK IN SHARE MODE; SELECT a FROM t FOR UPDATE SKIP LOCKED"
+        );
+        assert_eq!(
+            of(<sqlx::Postgres as Typed>::DIALECT),
+            "INSERT INTO t (a, b) SELECT  GREATEST($1, LEAST($2, 1)), (extract(epoch FROM clock_timestamp()) * 1000)::bigint \
+             WHERE current_setting('evenkeel.work', true) = encode($1, 'hex') ON CONFLICT DO NOTHING; \
+             SELECT a FROM t WHERE b = $3 FOR SHARE; SELECT a FROM t FOR UPDATE SKIP LOCKED"
+        );
+        assert_eq!(
+            of(<sqlx::Sqlite as Typed>::DIALECT),
+            "INSERT INTO t (a, b) VALUES ( MAX(?, MIN(?, 1)), CAST(unixepoch('subsec') * 1000 AS INTEGER) ) \
+             ON CONFLICT DO NOTHING; SELECT a FROM t WHERE b = ? ; SELECT a FROM t "
+        );
+    }
+
     #[cfg(feature = "postgres")]
     #[test]
     fn postgres_placeholders_are_numbered() {

@@ -2,7 +2,7 @@
 
 use super::text::{changes_rows, statements};
 use crate::sql::database::{
-    Connection, Kind, Pool, PooledConnection, Value, class_of_error, is_done_already, translate,
+    Connection, Kind, Pool, PooledConnection, Row, Value, class_of_error, is_done_already, translate,
 };
 use crate::sql::error::SqlError;
 use crate::sql::transaction::Transaction;
@@ -141,18 +141,16 @@ impl Plan<'_> {
         let table = self.table;
         if self.format == Format::Own {
             let rows = connection.rows_of_text(format!("SELECT version FROM {table}")).await?;
-            let rows = rows.into_iter();
-            return rows
-                .map(|row| Ok(Recorded { version: row.int(0)?, checksum: Vec::new(), stopped: None }))
-                .collect();
+            let read = |row: &Row| Ok(Recorded { version: row.int(0)?, checksum: Vec::new(), stopped: None });
+            return rows.iter().map(read).collect();
         }
         let done = format!("SELECT version, checksum FROM {table} WHERE success");
         let begun = format!("SELECT version, checksum, execution_time FROM {table} WHERE NOT success");
         let mut recorded = Vec::new();
-        for row in connection.rows_of_text(done).await?.into_iter() {
+        for row in connection.rows_of_text(done).await? {
             recorded.push(Recorded { version: row.int(0)?, checksum: row.bytes(1)?, stopped: None });
         }
-        for row in connection.rows_of_text(begun).await?.into_iter() {
+        for row in connection.rows_of_text(begun).await? {
             let stopped = Some(Stopped::of(row.int(2)?));
             recorded.push(Recorded { version: row.int(0)?, checksum: row.bytes(1)?, stopped });
         }
@@ -162,9 +160,8 @@ impl Plan<'_> {
     /// Runs the next migration in a transaction under the lock; returns whether there was one.
     async fn run_next(&self, connection: &mut PooledConnection) -> Result<bool, SqlError> {
         // A stricter level would read the records as they were before the lock was granted.
-        let dialect = connection.dialect();
-        let is_postgres = dialect.kind == Kind::Postgres;
-        let begin = if is_postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { dialect.begin };
+        let is_postgres = connection.dialect().kind == Kind::Postgres;
+        let begin = if is_postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { connection.dialect().begin };
         let mut transaction = Transaction::begin_on(&mut *connection, begin.into_sql_str()).await?;
         if is_postgres && guard("migrations_take_turns") {
             self.lock_by_number(&mut *transaction).await?;
